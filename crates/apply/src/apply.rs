@@ -97,19 +97,20 @@ fn backend(
             // Whoever may not try may not apply either, but may ask what would be done.
             Err(error) if options.dry_run => (
                 BackendChoice::Kernel,
-                format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
+                format!("the kernel's qdiscs, if it has them: that cannot be tested ({error:#})"),
             ),
             Err(error) => return Err(error),
-            Ok(None) => (
-                BackendChoice::Kernel,
-                "the kernel's own disciplines: it has all that the policy asks for".to_owned(),
-            ),
+            Ok(None) => {
+                (BackendChoice::Kernel, "the kernel's qdiscs: it has all that the policy needs".to_owned())
+            }
             Ok(Some(what)) => {
-                (BackendChoice::User, format!("tidegate's own disciplines: this kernel {what}"))
+                (BackendChoice::User, format!("tidegate's qdiscs in user space: this kernel {what}"))
             }
         },
-        BackendChoice::Kernel => (BackendChoice::Kernel, "the kernel's own disciplines, as asked".to_owned()),
-        BackendChoice::User => (BackendChoice::User, "tidegate's own disciplines, as asked".to_owned()),
+        BackendChoice::Kernel => (BackendChoice::Kernel, "the kernel's qdiscs, as requested".to_owned()),
+        BackendChoice::User => {
+            (BackendChoice::User, "tidegate's qdiscs in user space, as requested".to_owned())
+        }
     };
     report(Notice::Backend { devices: wanted.devices.clone(), why: chosen.1.clone() });
     Ok(chosen)
@@ -142,8 +143,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     {
         bail!(
             Busy,
-            "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes \
-            them away first"
+            "the kernel's qdiscs were applied to `{known}` by tidegate; `tidegate down {known}` removes \
+            them first"
         );
     }
     let prior = prior.map(|(_, prior)| prior);
@@ -237,7 +238,7 @@ impl<'o> Begun<'o> {
     /// Undoes all of it: the error, with what came of that.
     fn undone(&self, error: &Error) -> Error {
         match job::resume(self.room, &self.name, self.report) {
-            Ok(_) => Error::new(error.kind(), format!("{error:#}\n  everything stands as it stood before")),
+            Ok(_) => Error::new(error.kind(), format!("{error:#}\n  the previous configuration is in place")),
             Err(left) => Error::new(
                 error.kind(),
                 format!(
@@ -274,10 +275,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         return dry_run(options, wanted, why, report);
     }
     if options.realtime {
-        warn(
-            report,
-            "--realtime is for tidegate's daemon; the kernel's disciplines do not need it".to_owned(),
-        );
+        warn(report, "--realtime is for tidegate's daemon; the kernel's qdiscs do not need it".to_owned());
     }
     let mut begun = Begun::new(options, &room, name, report)?;
     let prior = State::read(&room, name)?;
@@ -437,15 +435,15 @@ fn doubts(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandler<'_>) -
     ensure!(
         way.doubts.is_empty() || options.force || options.dry_run,
         Unsafe,
-        "nothing was changed: not all that stands now could be brought back (above); --force applies it all \
-        the same"
+        "nothing was changed: not all of the present configuration could be restored (above); --force \
+        applies it nevertheless"
     );
     Ok(())
 }
 
 fn shown(way: &KernelPlan) -> String {
     if way.is_empty() {
-        return "everything stands already as it is wanted\n".into();
+        return "nothing to change: the policy is already in place\n".into();
     }
     let plans = way.plans.iter().filter(|(_, plan)| !plan.is_empty() || plan.kept > 0);
     let mut out: String = plans.map(|(dev, plan)| diff::text(dev, plan)).collect();

@@ -626,7 +626,7 @@ impl Prober {
         match ways.from {
             _ if there => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),
             Some(from) => {
-                drop(gateway.only_hooks(*now, pool, from, EgressPath::Forwarded(Some(device)), &pkt))
+                gateway.only_hooks(*now, pool, from, EgressPath::Forwarded(Some(device)), &pkt);
             }
             None => drop(gateway.input(*now, pool, device, &pkt)),
         }

@@ -9,8 +9,8 @@ The first result is what the others are compared with. A change is marked * wher
 than repeats vary by
 chance (permutation test of each figure, corrected for their number: 1 in 20 of those so marked at most is \
 expected to be chance), and ?
-where a result has one repeat only, so that this is not known. It takes 5 repeats or more of each. What is \
-not alike - other links, other commands, cases that
+where a result has one repeat only, so that this is not known. It takes 5 repeats or more of each. \
+Differences between the results - other links, other commands, cases that
 only one has - is said first.
 
 Exit codes: 0 compared, 2 a result cannot be read, or they have nothing in common.

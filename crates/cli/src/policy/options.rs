@@ -34,7 +34,7 @@ pub(super) enum What {
         /// The link's rate away from you: 38mbit.
         #[arg(long, value_name = "RATE")]
         up: Option<String>,
-        /// The link's rate towards you.
+        /// The link's download rate.
         #[arg(long, value_name = "RATE")]
         down: Option<String>,
         /// The kind of link: "vdsl2 pppoe".

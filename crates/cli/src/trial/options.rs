@@ -29,7 +29,7 @@ pub struct Options {
     /// The link's rate away from you.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub up: Rate,
-    /// The link's rate towards you.
+    /// The link's download rate.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub down: Rate,
     /// Round-trip time of the idle path, transmission times not counted.

@@ -99,7 +99,7 @@ const CLASS: &[OptionSpec] = &[
         .or(&["cbuffer", "cmaxburst"]),
     OptionSpec::exact("ceil", ValueKind::Rate, "rate", "the rate that the class may borrow up to")
         .once("ceil"),
-    OptionSpec::exact("rate", ValueKind::Rate, "", "the rate that the class is sure of").once("rate"),
+    OptionSpec::exact("rate", ValueKind::Rate, "", "the guaranteed rate of the class").once("rate"),
 ];
 
 const VOICE: ErrorStyle =

@@ -110,7 +110,7 @@ impl Stage<'_> {
         most: f64,
         length: u64,
     ) -> Result<(LoadPhase, Option<String>)> {
-        (self.tell)("the way up, by datagrams that end near by");
+        (self.tell)("upload, by datagrams that expire near by");
         let places = self.watch.places();
         let usual = places.get(place).and_then(|place| median(place, idle)).unwrap_or(0);
         let begin = self.watch.now();
@@ -130,7 +130,7 @@ impl Stage<'_> {
         };
         let by = match bits {
             Some(_) => format!("datagrams that end after {hops} routers"),
-            None => format!("datagrams that end after {hops} routers; the way up did not fill"),
+            None => format!("datagrams that expire after {hops} routers; the upload did not fill"),
         };
         Ok((
             LoadPhase { load: LoadDirection::Up, window, by, up_bits: bits, ..LoadPhase::default() },
@@ -160,7 +160,7 @@ impl Stage<'_> {
         family: AddressFamily,
         length: u64,
     ) -> Result<(LoadPhase, Option<String>)> {
-        (self.tell)("the way down, by downloads");
+        (self.tell)("download, by downloads");
         let begin = self.watch.now();
         let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
         self.wait(begin + SETTLE, || load.trouble().is_some());
@@ -190,7 +190,7 @@ impl Stage<'_> {
         length: u64,
     ) -> (LoadPhase, Option<String>) {
         let load = if way == FlowDirection::Up { LoadDirection::Up } else { LoadDirection::Down };
-        (self.tell)(if way == FlowDirection::Up { "the way up, by TCP" } else { "the way down, by TCP" });
+        (self.tell)(if way == FlowDirection::Up { "upload, by TCP" } else { "download, by TCP" });
         let begin = self.watch.now();
         let until = begin + length;
         let from = begin + SETTLE;

@@ -86,7 +86,7 @@ impl Options {
         self.udp.map_or(PingMethod::Icmp, |port| PingMethod::Udp(if port == 0 { ECHO_PORT } else { port }))
     }
 
-    /// Who is asked, and how. Looks names up, and with --hops asks who stands on the way.
+    /// Who is asked, and how. Looks names up, and with --hops asks finding the hops on the path.
     ///
     /// # Errors
     /// Words that mean nothing, or what stands in the way.

@@ -49,7 +49,7 @@ pub(super) fn put(
             ));
         }
         NetfilterTarget::Classify(class) => {
-            drop(steps.put(&class.0.to_ne_bytes()).set_meta(NftMeta::Priority))
+            steps.put(&class.0.to_ne_bytes()).set_meta(NftMeta::Priority);
         }
         NetfilterTarget::Dscp(value) => field(steps, v6, value << 2, 0xfc)?,
         NetfilterTarget::Tos(value, mask) => field(steps, v6, *value, *mask)?,
@@ -82,7 +82,7 @@ const fn mixes(what: ConnmarkTarget) -> bool {
 fn connmark(steps: &mut Expressions, what: ConnmarkTarget) {
     match what {
         ConnmarkTarget::Set { value, mask: u32::MAX } => {
-            drop(steps.put(&value.to_ne_bytes()).set_ct(NftCt::Mark))
+            steps.put(&value.to_ne_bytes()).set_ct(NftCt::Mark);
         }
         ConnmarkTarget::Set { value, mask } => {
             steps
@@ -91,7 +91,7 @@ fn connmark(steps: &mut Expressions, what: ConnmarkTarget) {
                 .set_ct(NftCt::Mark);
         }
         ConnmarkTarget::Save { nfmask, .. } => {
-            drop(steps.load_meta(NftMeta::Mark).masked(nfmask).set_ct(NftCt::Mark))
+            steps.load_meta(NftMeta::Mark).masked(nfmask).set_ct(NftCt::Mark);
         }
         ConnmarkTarget::Restore { ctmask, .. } => {
             steps.load_ct(NftCt::Mark, None).masked(ctmask).set_meta(NftMeta::Mark);
