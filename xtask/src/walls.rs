@@ -47,7 +47,7 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 38] = [
+const CRATES: [(&str, Purity, &[&str]); 38] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::NoStd, &["packet"]),
@@ -264,11 +264,11 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     breaches.extend(crate::packages::breaches(&metadata));
     breaches.extend(crate::examples::breaches(&metadata));
     breaches.extend(crate::circles::breaches(root));
-    for (room, purity, _) in ROOMS {
+    for (room, purity, _) in CRATES {
         for parent in ["crates", "examples"] {
             let dir = root.join(parent).join(room);
             if dir.is_dir() {
-                breaches.extend(room_files(&dir, room, purity));
+                breaches.extend(crate_files(&dir, room, purity));
             }
         }
     }
@@ -303,14 +303,14 @@ fn metadata(root: &Path) -> Result<Value, String> {
 /// Dependencies between the rooms, and of pure rooms on others' crates.
 fn arrows(metadata: &Value) -> Vec<String> {
     let known: BTreeMap<&str, (Purity, &[&str])> =
-        ROOMS.iter().map(|(room, purity, sees)| (*room, (*purity, *sees))).collect();
+        CRATES.iter().map(|(room, purity, sees)| (*room, (*purity, *sees))).collect();
     let mut breaches = Vec::new();
     for package in members(metadata) {
         let name = text(package, "name");
         if name == "xtask" {
             continue;
         }
-        let room = room_of(name);
+        let room = crate_of(name);
         let Some((purity, sees)) = room.and_then(|room| known.get(room)) else {
             breaches.push(format!(
                 "{name}: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see"
@@ -323,7 +323,7 @@ fn arrows(metadata: &Value) -> Vec<String> {
             if dependency["kind"].as_str() == Some("dev") {
                 continue;
             }
-            match room_of(to) {
+            match crate_of(to) {
                 Some(other) if sees.contains(&other) => {}
                 Some(other) => {
                     breaches.push(format!("{name}: must not depend on {other}: arrows point down only"))
@@ -361,7 +361,7 @@ fn permitted(expression: &str) -> bool {
 }
 
 /// What must stand at the head of a room.
-fn room_files(dir: &Path, room: &str, purity: Purity) -> Vec<String> {
+fn crate_files(dir: &Path, room: &str, purity: Purity) -> Vec<String> {
     let mut breaches = Vec::new();
     let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
     let heads: Vec<(&str, String)> =
@@ -594,7 +594,7 @@ pub(crate) fn members(metadata: &Value) -> Vec<&Value> {
     list(metadata, "packages").iter().filter(|package| ids.contains(&text(package, "id"))).collect()
 }
 
-fn room_of(package: &str) -> Option<&str> {
+fn crate_of(package: &str) -> Option<&str> {
     match package {
         "tidegate" => Some("cli"),
         other => other.strip_prefix("tidegate-"),

@@ -131,8 +131,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     safe(options, wanted, report)?;
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     if options.dry_run {
-        report(Notice::Plan(anew(wanted)?));
-        say_standing(report, &kernel::shapers(&wanted.devices), None);
+        report(Notice::Plan(recreated(wanted)?));
+        report_installed(report, &kernel::shapers(&wanted.devices), None);
         return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
     }
     let mut begun = Begun::new(options, &room, name, report)?;
@@ -169,7 +169,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     }
     // A daemon that ran before may have put something there itself, and has said so before.
     let standing = if state["before"]["daemon"].is_null() { standing } else { Vec::new() };
-    say_standing(report, &standing, user::door(&room, name));
+    report_installed(report, &standing, user::door(&room, name));
     report(applied(&state, patience(options), name));
     Ok(json!({"applied": true, "state": state, "daemon": status}))
 }
@@ -254,7 +254,7 @@ impl<'o> Begun<'o> {
 
 /// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them.
 /// `packet_io`: how packets come to it, if that is known.
-fn say_standing(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
+fn report_installed(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
     for (dev, qdisc) in standing {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
     }
@@ -281,10 +281,10 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     let prior = State::read(&room, name)?;
     others(&room, wanted, name)?;
     let mut arm = Arm::open()?;
-    let way = arm.way(wanted, name, prior.as_ref())?;
+    let way = arm.plan(wanted, name, prior.as_ref())?;
     report(Notice::Plan(shown(&way)));
     safe(options, wanted, report)?;
-    doubts(options, &way, report)?;
+    report_caveats(options, &way, report)?;
     if way.is_empty() && prior.is_some() {
         undone::forget(&room, name);
         if let Some(left) = prior.as_ref().and_then(State::left_to_confirm) {
@@ -320,10 +320,10 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
 /// What would be done, and whether this kernel would refuse it.
 fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     let (room, name) = (RuntimeDir::here()?, name(wanted));
-    let way = Arm::open()?.way(wanted, name, State::read(&room, name)?.as_ref())?;
+    let way = Arm::open()?.plan(wanted, name, State::read(&room, name)?.as_ref())?;
     report(Notice::Plan(shown(&way)));
     safe(options, wanted, report)?;
-    doubts(options, &way, report)?;
+    report_caveats(options, &way, report)?;
     let lacks = kernel::lacks(wanted);
     if let Err(error) = &lacks {
         warn(report, format!("whether this kernel takes all of it cannot be tried ({error:#})"));
@@ -430,7 +430,7 @@ fn safe(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> R
     Ok(())
 }
 
-fn doubts(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandler<'_>) -> Result<()> {
+fn report_caveats(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandler<'_>) -> Result<()> {
     way.doubts.iter().for_each(|doubt| warn(report, doubt.clone()));
     ensure!(
         way.doubts.is_empty() || options.force || options.dry_run,
@@ -452,7 +452,7 @@ fn shown(way: &KernelPlan) -> String {
 }
 
 /// All of a policy, as a daemon's machine is told it.
-fn anew(wanted: &Wanted) -> Result<String> {
+fn recreated(wanted: &Wanted) -> Result<String> {
     let mut out = String::new();
     for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
         out += &diff::text(dev, &plan(&Installed::default(), stand, &wanted.log)?);

@@ -47,7 +47,7 @@ impl Before {
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let mut devices = Vec::new();
         for one in list("devices")? {
-            let told = if one["told"].is_null() { None } else { Some(record::told(&one["told"])?) };
+            let told = if one["told"].is_null() { None } else { Some(record::dump_from_json(&one["told"])?) };
             devices.push((name(one).with_context(missing("devices"))?, told));
         }
         let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));

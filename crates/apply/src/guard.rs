@@ -40,7 +40,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     let mut log = Log::open(&room, name);
     // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for
     // good.
-    let bell = interrupt::bell()?;
+    let bell = interrupt::event_fd()?;
     // One waits for a confirmation, however many changes there were meanwhile.
     room.make()?;
     let mut watch = RuntimeDir::take_within(&room.watch(name), Duration::ZERO)?;

@@ -130,7 +130,7 @@ impl Arm {
     ///
     /// # Errors
     /// The kernel does not tell, or the policy has rules that are not set by us.
-    pub(crate) fn way(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<KernelPlan> {
+    pub(crate) fn plan(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<KernelPlan> {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
@@ -297,7 +297,7 @@ impl Arm {
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
             let target = Target { dev: dev.to_owned(), stand: Installed::default(), leaves_ingress };
-            let then = target.part(self.kernel.read(dev, &record::told(&one["told"])?)?.0);
+            let then = target.part(self.kernel.read(dev, &record::dump_from_json(&one["told"])?)?.0);
             let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
                 Ok(back) if back.is_empty() => {}

@@ -32,10 +32,10 @@ impl SnapshotSource {
                 let request = json!({"ask": "snapshot"});
                 // A daemon closes connections that say nothing for a while. One that is asked in vain is
                 // asked once.
-                let told = match client.ask(&request) {
+                let told = match client.request(&request) {
                     Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
-                        client.ask(&request)
+                        client.request(&request)
                     }),
                     told => told,
                 };
@@ -84,7 +84,7 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<SnapshotSou
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
-        let status = match client.ask(&json!({"ask": "status"})) {
+        let status = match client.request(&json!({"ask": "status"})) {
             Ok(status) => status,
             // One that hangs from now on keeps nobody from seeing the others.
             Err(_) if !named => continue,

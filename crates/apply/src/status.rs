@@ -283,12 +283,12 @@ impl Health {
             }
             Daemon::Answers(status) => {
                 self.daemon = status;
-                self.look_at_answer();
+                self.read_reply();
             }
         }
     }
 
-    fn look_at_answer(&mut self) {
+    fn read_reply(&mut self) {
         if let Some(trouble) = self.daemon["trouble"].as_str() {
             self.last_error = Some(trouble.to_owned());
             let places = self.daemon["places"].as_array().into_iter().flatten();
@@ -303,8 +303,8 @@ impl Health {
                 self.worse(PolicyHealth::DeviceGone);
             }
         }
-        let told =
-            Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
+        let told = Client::within(&self.name, COMPARE)
+            .and_then(|mut client| client.request(&json!({"ask": "drift"})));
         match told {
             Ok(told) => self.drift = strings(&told["drift"]),
             // Whether it runs what it was given is not known, which is not the same as that it does.
@@ -349,7 +349,7 @@ impl Health {
             "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
             "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
             "lateness_ns": self.lateness(), "starts": self.starts, "undone": self.undone,
-            "start_again": start_again(&self.state).filter(|_| self.condition == PolicyHealth::DaemonDead),
+            "start_again": restart_hint(&self.state).filter(|_| self.condition == PolicyHealth::DaemonDead),
         });
         for part in ["why", "policy", "applied_at"] {
             told[part] = self.state[part].clone();
@@ -378,7 +378,7 @@ impl Health {
 
 /// The command that starts the daemon of a policy again; `None`: it was not applied, or one of its files is
 /// gone.
-fn start_again(state: &Value) -> Option<String> {
+fn restart_hint(state: &Value) -> Option<String> {
     let files = strings(&state["policy"]);
     if files.is_empty() || files.iter().any(|file| !std::path::Path::new(file).exists()) {
         return None;
@@ -417,10 +417,10 @@ mod tests {
     #[test]
     fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
         let known =
-            |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+            |file: &str| restart_hint(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
         assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
         assert_eq!(known("/nowhere/at/all.sh"), None);
-        assert_eq!(start_again(&Value::Null), None);
+        assert_eq!(restart_hint(&Value::Null), None);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) fn policy(room: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
     if RuntimeDir::holder(&room.lock(dev)).is_none() {
         return Ok(None);
     }
-    let told = Client::within(dev, END)?.ask(&json!({"ask": "policy"}));
+    let told = Client::within(dev, END)?.request(&json!({"ask": "policy"}));
     told.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
         output_file::write(&room.kept_down(dev), b"")
             .with_context(|| format!("`{dev}` cannot be kept down: {}", room.kept_down(dev).display()))?;
     }
-    let asked = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "stop"})));
+    let asked = Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "stop"})));
     if asked.is_ok() && within(END, || gone(pid)) {
         return clear(room, dev);
     }
@@ -93,7 +93,7 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
             && pid > 1
             && process::words_of(pid).get(1).is_some_and(|word| word == "daemon")
     };
-    for (signal, patience) in [(process::ask_to_end as fn(u32), TERM), (process::kill_tree, KILL)] {
+    for (signal, patience) in [(process::request_termination as fn(u32), TERM), (process::kill_tree, KILL)] {
         if ours() {
             signal(pid);
         }
@@ -177,14 +177,14 @@ pub(crate) fn go_back(
     match Daemon::of(room, dev) {
         Daemon::Answers(_) => {
             if policy(room, dev)?.is_none_or(|now| now["commands"] != before["commands"]) {
-                Client::within(dev, END)?.ask(&request(before)).map(drop)?;
+                Client::within(dev, END)?.request(&request(before)).map(drop)?;
             }
         }
-        Daemon::Dead => start_again(room, dev, before, report)?,
+        Daemon::Dead => restart(room, dev, before, report)?,
         // One that is stuck runs nothing, and cannot be told anything.
         Daemon::Silent(..) => {
             end(room, dev)?;
-            start_again(room, dev, before, report)?;
+            restart(room, dev, before, report)?;
         }
     }
     let now = policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
@@ -204,7 +204,7 @@ fn request(before: &Value) -> Value {
 }
 
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
-fn start_again(room: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
+fn restart(room: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
     let path = room.kept_policy(dev);
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
@@ -214,7 +214,7 @@ fn start_again(room: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandl
     let options = DaemonOptions { realtime, dev: dev_of, packet_io, ..DaemonOptions::of(vec![path]) };
     tidegate_daemon::start(&options, &|words| report(Notice::Daemon(words.to_owned())))?;
     // It is to be known by its own files.
-    Client::within(dev, END)?.ask(&request(before)).map(drop)
+    Client::within(dev, END)?.request(&request(before)).map(drop)
 }
 
 /// Commands, word by word, as a script.

@@ -245,7 +245,7 @@ fn machine(log: &[Op], links: &[LinkInfo], made: &[(String, LinkDriver)]) -> Res
             continue;
         }
         let told =
-            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, op);
+            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, op);
         told.map_err(|error| error!(Policy, "{error}: {op:?}")).context("on a machine with these links")?;
     }
     Ok(gateway)

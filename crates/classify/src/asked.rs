@@ -99,7 +99,7 @@ impl Bound {
                 }
                 // Whatever is below zero has the search go on (6.1).
                 Done::Control(Control::Continue | Control::Number(_)) => return FilterResult::No,
-                Done::Control(Control::Reclassify) => return FilterResult::Again,
+                Done::Control(Control::Reclassify) => return FilterResult::Restart,
                 Done::Control(Control::Goto(chain)) => return FilterResult::Goto(chain),
                 Done::Away(verdict) => return FilterResult::Decided(verdict),
             }

@@ -63,10 +63,10 @@ impl FilterList {
     pub fn classify(&mut self, qdisc: Handle, asked: &mut ClassifyContext<'_>) -> Option<FilterVerdict> {
         let mut chain = 0;
         for _ in 0..=MOST_RESTARTS {
-            match self.ask(qdisc, chain, asked) {
+            match self.lookup(qdisc, chain, asked) {
                 FilterResult::No => return None,
                 FilterResult::Decided(verdict) => return Some(verdict),
-                FilterResult::Again => chain = 0,
+                FilterResult::Restart => chain = 0,
                 FilterResult::Goto(next) => chain = next,
             }
         }
@@ -98,7 +98,7 @@ impl FilterList {
     }
 
     #[inline]
-    fn ask(&mut self, qdisc: Handle, chain: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    fn lookup(&mut self, qdisc: Handle, chain: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
         let mut ethertype = asked.pool.meta(asked.pkt).ethertype;
         let FilterList { prefs, tables, .. } = self;
         for pref in prefs {

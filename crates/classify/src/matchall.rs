@@ -74,7 +74,7 @@ impl Filters for Matchall {
         line(FilterEntry::Filter {
             handle: entry.handle,
             params: FilterParams::Matchall(MatchallParams { classid: entry.classid }),
-            hits: Some(U32Hits { asked: entry.asked, ..U32Hits::default() }),
+            hits: Some(U32Hits { lookups: entry.asked, ..U32Hits::default() }),
             actions: entry.actions.dump(told),
         });
     }

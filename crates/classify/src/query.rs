@@ -58,7 +58,7 @@ pub(crate) enum FilterResult {
     /// It matches, and the packet's way is decided.
     Decided(FilterVerdict),
     /// All are to be asked again.
-    Again,
+    Restart,
     /// Those of this chain are to be asked.
     Goto(u32),
 }
@@ -76,29 +76,29 @@ pub(crate) enum Done {
 /// ones share.
 pub struct FilterRandom<'a> {
     /// Where draws come from.
-    pub draws: &'a mut dyn RandomSource,
+    pub source: &'a mut dyn RandomSource,
     /// Has that key been drawn?
     pub flow_key_drawn: &'a mut bool,
 }
 
 impl FilterRandom<'_> {
     pub(crate) fn word(&mut self) -> u64 {
-        self.draws.word()
+        self.source.word()
     }
 
     pub(crate) fn below(&mut self, n: u32) -> u32 {
-        self.draws.below(n)
+        self.source.below(n)
     }
 
     /// The seed of a new flow filter.
     pub(crate) fn flow_seed(&mut self) -> u32 {
-        self.draws.word() as u32
+        self.source.word() as u32
     }
 
     pub(crate) fn first_flow_filter(&mut self) {
         if !*self.flow_key_drawn {
             *self.flow_key_drawn = true;
-            let _ = self.draws.key();
+            let _ = self.source.key();
         }
     }
 }

@@ -401,7 +401,7 @@ impl Node {
 
     /// Do mark and words hold?
     fn compare(&mut self, asked: &ClassifyContext<'_>, at: U32Cursor) -> Compared {
-        self.hits.asked += 1;
+        self.hits.lookups += 1;
         if let Some((value, mask)) = self.params.mark {
             if asked.pool.meta(asked.pkt).mark.0 & mask != value {
                 return Compared::Fails;

@@ -289,7 +289,7 @@ fn devices_are_followed_by_their_names() {
     until("it is gone", || wire.ask(WIRE, &json!({"ask": "status"})).is_none());
     wire.plug(WIRE);
     until("there is another", || daemon.status()["openings"] == 1);
-    tidegate_sys::process::ask_to_end(daemon.child.id());
+    tidegate_sys::process::request_termination(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
     nothing_is_left(&wire);
 }
@@ -394,7 +394,7 @@ fn a_full_disk_stops_no_packets() {
     let mut daemon = Daemon { wire: &wire, child: child.expect("place").expect("it starts") };
     until("packets pass through it though it cannot say so", || daemon.status()["openings"] == 1);
     wire.transfer(10_000);
-    tidegate_sys::process::ask_to_end(daemon.child.id());
+    tidegate_sys::process::request_termination(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
 }
 
@@ -689,7 +689,7 @@ fn a_container_with_a_default_route_is_reached_too() {
         use tidegate_sys::netlink::Links;
         let mut links = Links::open()?;
         links.create_like("eth0", "dummy", 1000)?;
-        links.way_to_everybody(WIRE, "10.8.0.1".parse().expect("an address"))
+        links.add_default_route(WIRE, "10.8.0.1".parse().expect("an address"))
     });
     own.expect("place").expect("a default route");
     // The first default route is the one that is used.

@@ -57,7 +57,7 @@ impl Bench {
                     let index = links.index(name)?;
                     links.address(name, own)?;
                     links.up(index)?;
-                    links.way_to_everybody(name, own)
+                    links.add_default_route(name, own)
                 })??;
             }
             Ok(Bench { here, far, run: Directory::new(name) })
@@ -232,9 +232,9 @@ fn row() -> std::io::Result<Vec<NamespaceThread>> {
                 place::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
                 place::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
                 if others.is_empty() {
-                    links.way_to_everybody(name, own)?;
+                    links.add_default_route(name, own)?;
                 }
-                others.iter().try_for_each(|other| links.way_to(name, IpAddr::from(*other)))?;
+                others.iter().try_for_each(|other| links.add_route(name, IpAddr::from(*other)))?;
             }
             Ok(())
         })??;

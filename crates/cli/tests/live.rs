@@ -469,7 +469,7 @@ fn a_guardian_that_is_asked_to_end_goes_back_first() {
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600"]));
     let guardian =
         status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-    tidegate_sys::process::ask_to_end(guardian.expect("it has one"));
+    tidegate_sys::process::request_termination(guardian.expect("it has one"));
     until("the way back", || {
         computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });

@@ -310,7 +310,7 @@ fn way() -> Option<Way> {
                 let index = links.index(name)?;
                 links.address(name, own)?;
                 links.up(index)?;
-                others.iter().try_for_each(|other| links.way_to(name, *other))
+                others.iter().try_for_each(|other| links.add_route(name, *other))
             })??;
         }
         router.go(|| {

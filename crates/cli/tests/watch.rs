@@ -61,7 +61,7 @@ fn wire() -> Option<Wire> {
                 let index = links.index(name)?;
                 links.address(name, own)?;
                 links.up(index)?;
-                links.way_to(name, other)
+                links.add_route(name, other)
             })??;
         }
         Ok(Wire { here, _far: far })

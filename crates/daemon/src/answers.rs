@@ -88,7 +88,7 @@ impl Counter {
     }
 
     /// Why packets cannot come by the door that is asked for; `None`: they do already, or it is all the same.
-    fn other_door(&self, wanted: &str) -> Option<String> {
+    fn other_backend(&self, wanted: &str) -> Option<String> {
         let open = self.door();
         let same = wanted == open || wanted == PacketIoBackend::Auto.name();
         (!same).then(|| {
@@ -97,7 +97,7 @@ impl Counter {
     }
 
     fn status(&self) -> Result<Value, DaemonGone> {
-        let told = self.desk.ask(|running| {
+        let told = self.desk.run(|running| {
             let state = running.state().clone();
             (state, running.engine.counts(), running.engine.holds(), running.engine.now(), running.door())
         })?;
@@ -117,7 +117,7 @@ impl Counter {
             "running_ns": now.0 - crate::machine::START.0,
             "epoch_ns": epoch(now),
             "holds": holds,
-            "trouble": state.trouble,
+            "trouble": state.error,
             "openings": state.openings,
             "starts": self.starts,
             "realtime": options.realtime,
@@ -127,7 +127,7 @@ impl Counter {
     }
 
     fn snapshot(&self) -> Result<Value, DaemonGone> {
-        let (counts, now, devices) = self.desk.ask(look)?;
+        let (counts, now, devices) = self.desk.run(look)?;
         Ok(json!({
             "version": 1,
             "at_ns": now.0,
@@ -151,7 +151,7 @@ impl Counter {
         if changes(&words) && !may_change(who) {
             return Ok(not_you(who));
         }
-        let reply = self.desk.ask(move |running| {
+        let reply = self.desk.run(move |running| {
             running.visit(|gateway, world| {
                 with_machine(gateway, world, |shim| shim.tc(&words, input.as_deref()))
             })
@@ -189,7 +189,7 @@ impl Counter {
             },
         };
         let (to, captured) = mpsc::sync_channel(WAITING);
-        let begun = self.desk.ask(move |running| {
+        let begun = self.desk.run(move |running| {
             let found = running.visit(|gateway, _| gateway.device(&device)).ok().flatten();
             match found {
                 Some(found) => {
@@ -237,7 +237,7 @@ impl Counter {
             dev: request["dev"].as_str().map(str::to_owned).or(before.dev.clone()),
             ..before
         };
-        if let Some(why) = request["door"].as_str().and_then(|door| self.other_door(door)) {
+        if let Some(why) = request["door"].as_str().and_then(|door| self.other_backend(door)) {
             return refusal(&why, &self.afresh(request));
         }
         if request["realtime"] == true && !before.realtime {
@@ -307,7 +307,7 @@ impl Counter {
         if !may_change(who) {
             return Ok(not_you(who));
         }
-        self.desk.ask(|running| running.end())?;
+        self.desk.run(|running| running.end())?;
         Ok(json!({"stopping": true}))
     }
 }
@@ -322,7 +322,7 @@ pub(crate) fn with_machine<R>(
     machine.distributions = tidegate_loader::distributions::installed();
     machine.gateway = std::mem::take(gateway);
     machine.now = world.now;
-    let done = work(&mut machine.shim(world.pool, world.draws));
+    let done = work(&mut machine.shim(world.pool, world.random));
     *gateway = machine.gateway;
     done
 }
@@ -352,7 +352,17 @@ fn direction(direction: tidegate_dataplane::door::TrafficDirection) -> &'static 
 }
 
 fn counted(counts: &EngineStats) -> Value {
-    let EngineStats { taken, passed, express, lost, no_room, full, nowhere, latest, late } = counts;
+    let EngineStats {
+        received: taken,
+        passed,
+        fast_path: express,
+        dropped: lost,
+        no_room,
+        full,
+        nowhere,
+        latest,
+        late,
+    } = counts;
     json!({"taken": taken, "passed": passed, "express": express, "lost": lost, "no_room": no_room, "full": full, "nowhere": nowhere, "late": late, "latest_ns": latest})
 }
 
@@ -436,7 +446,7 @@ fn packet_told(packet: &Captured) -> Value {
     let fate = match packet.fate {
         PacketOutcome::Left { marked: false } => "left",
         PacketOutcome::Left { marked: true } => "marked",
-        PacketOutcome::Lost => "lost",
+        PacketOutcome::Dropped => "lost",
     };
     let front: String = packet.front.iter().map(|octet| format!("{octet:02x}")).collect();
     json!({

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidegate_dataplane::door::capture::CaptureIo;
-use tidegate_dataplane::door::queue::QueueDoor;
-use tidegate_dataplane::door::tun::{TunDoor, TunEnd};
+use tidegate_dataplane::door::queue::QueueIo;
+use tidegate_dataplane::door::tun::{TunEnd, TunIo};
 use tidegate_dataplane::door::{AttachPoint, PacketIo, TrafficDirection};
 use tidegate_plan::rebind::real_devices;
 use tidegate_policy::Op;
@@ -63,7 +63,7 @@ impl Opener {
     pub(crate) fn open(&mut self, spots: &[AttachPoint]) -> io::Result<Box<dyn PacketIo>> {
         let (name, door): (_, Box<dyn PacketIo>) = match self.kind {
             PacketIoBackend::Capture => ("capture", Box::new(CaptureIo::open(spots)?)),
-            PacketIoBackend::Nfqueue => ("nfqueue", Box::new(QueueDoor::anywhere(spots)?)),
+            PacketIoBackend::Nfqueue => ("nfqueue", Box::new(QueueIo::anywhere(spots)?)),
             PacketIoBackend::Tun => {
                 let between = self.between.as_mut().ok_or(io::ErrorKind::InvalidInput)?;
                 let door = between.opened.take().map_or_else(|| between.open(), Ok)?;
@@ -72,7 +72,7 @@ impl Opener {
             PacketIoBackend::Auto => match CaptureIo::open(spots) {
                 Ok(door) => ("capture", Box::new(door)),
                 // No BPF, or none for us: what is IP comes by netfilter.
-                Err(first) if first.kind() != io::ErrorKind::NotFound => match QueueDoor::anywhere(spots) {
+                Err(first) if first.kind() != io::ErrorKind::NotFound => match QueueIo::anywhere(spots) {
                     Ok(door) => ("nfqueue", Box::new(door)),
                     Err(_) => return Err(first),
                 },
@@ -88,7 +88,7 @@ impl Opener {
 struct Between {
     ends: [TunEnd; 2],
     addresses: [IpAddr; 2],
-    opened: Option<TunDoor>,
+    opened: Option<TunIo>,
 }
 
 impl Between {
@@ -124,19 +124,19 @@ impl Between {
     }
 
     /// A device on either side, with its address and the way to the other; inside, everything goes that way.
-    fn open(&self) -> io::Result<TunDoor> {
-        let door = TunDoor::open(&self.ends)?;
+    fn open(&self) -> io::Result<TunIo> {
+        let door = TunIo::open(&self.ends)?;
         let [here, there] = self.addresses;
         let [outer, inner] = &self.ends;
         let mut links = Links::open()?;
         links.address(&outer.name, here)?;
-        links.way_to(&outer.name, there)?;
+        links.add_route(&outer.name, there)?;
         let name = inner.name.clone();
         let namespace = File::open(inner.namespace.as_ref().ok_or(io::ErrorKind::InvalidInput)?)?;
         place::inside(namespace, move || {
             let mut links = Links::open()?;
             links.address(&name, there)?;
-            links.way_to_everybody(&name, here)
+            links.add_default_route(&name, here)
         })??;
         Ok(door)
     }

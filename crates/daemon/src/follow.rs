@@ -96,7 +96,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
         "there is no process {}; a container's is shown by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
         options.pid.unwrap_or_default()
     );
-    let bell = interrupt::bell()?;
+    let bell = interrupt::event_fd()?;
     let room = RuntimeDir::here()?;
     room.make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
@@ -132,7 +132,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
         here = which.here()?;
     }
     for child in running.values() {
-        process::ask_to_end(child.id());
+        process::request_termination(child.id());
     }
     for (_, mut child) in running {
         child.wait()?;
@@ -178,7 +178,7 @@ fn goes_on(
         Ok(None) if here => true,
         Ok(None) => {
             say(&format!("{name} is gone"));
-            process::ask_to_end(child.id());
+            process::request_termination(child.id());
             let _ = child.wait();
             false
         }

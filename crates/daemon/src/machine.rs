@@ -93,7 +93,7 @@ impl Wanted {
         }
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         for op in &self.ops {
-            let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, draws: &mut draws }, op);
+            let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut draws }, op);
             told.map_err(|error| error!(Policy, "{error}: {op:?}"))?;
         }
         Ok(gateway)
@@ -109,7 +109,7 @@ impl Wanted {
 fn netfilter(rules: &[Op]) -> Result<Vec<RuleTable>> {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     for rule in rules {
-        let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, draws: &mut draws }, rule);
+        let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut draws }, rule);
         told.map_err(|error| error!(Policy, "{error}: {rule:?}"))?;
     }
     Ok(tidegate_plan::rule_tables(&gateway))

@@ -14,11 +14,11 @@ pub type MessageHandler<'s> = &'s dyn Fn(&str);
 
 /// The policy of some files, for an engine.
 pub(crate) fn read(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Wanted> {
-    wanted(options, &taken(options, say)?.log)
+    wanted(options, &captured(options, say)?.log)
 }
 
 /// The machine that the files of a policy configure.
-pub(crate) fn taken(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Machine> {
+pub(crate) fn captured(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Machine> {
     let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
     let taken = tidegate_loader::read(&options.files, &how)?;
     for warning in taken.warnings() {

@@ -57,7 +57,8 @@ impl Silence {
 impl Daemon {
     /// That of a device.
     pub fn of(room: &RuntimeDir, dev: &str) -> Daemon {
-        let told = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "status"})));
+        let told =
+            Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "status"})));
         match (told, RuntimeDir::holder(&room.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
             (Err(error), Some(pid)) => {

@@ -97,7 +97,7 @@ fn carry_out(
 ) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
-    let told = counter.desk.ask(move |running| -> Result<()> {
+    let told = counter.desk.run(move |running| -> Result<()> {
         if let Err((at, error)) = running.apply(&ops)? {
             let told = format!("{error}: {:?}", ops[at]);
             return match undo(running, &found, &log) {
@@ -159,7 +159,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
     let machine = wanted.machine()?;
     let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     names.extend(current.devices.iter().map(|(link, _)| link.name.clone()));
-    let found = counter.desk.ask(move |running| {
+    let found = counter.desk.run(move |running| {
         running.visit(|gateway, GatewayContext { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
             names.extend(there.iter().cloned());

@@ -7,7 +7,7 @@ use crate::follow::{FollowPattern, follow};
 use crate::machine::{START, Wanted};
 use crate::marks::Marks;
 use crate::options::DaemonOptions;
-use crate::policy::{MessageHandler, taken, wanted};
+use crate::policy::{MessageHandler, captured, wanted};
 use crate::runtime::RuntimeDir;
 use crate::ssh::{self, Ssh};
 use std::fs::File;
@@ -48,7 +48,7 @@ pub fn run(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
 
 /// Runs a policy on the devices that it names.
 fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
-    let Machine { log, carried, .. } = taken(options, say)?;
+    let Machine { log, carried, .. } = captured(options, say)?;
     let mut opener = Opener::new(options, &log)?;
     let mut wanted = wanted(options, &log)?;
     wanted.spots = opener.spots(wanted.spots);
@@ -178,12 +178,12 @@ fn split(wanted: &Wanted) -> Result<bool> {
 
 /// Who asks this process to end has the daemon end in order.
 fn ends_when_asked(desk: CommandSender) -> Result<()> {
-    let bell = File::from(interrupt::bell()?);
+    let bell = File::from(interrupt::event_fd()?);
     let wait = move || {
         // Signals that mean something else interrupt the wait, and mean nothing here.
         while let Ok(rung) = poll::readable(&[bell.as_fd()], DAY) {
             if rung == [true] {
-                let _ = desk.ask(|running| running.end());
+                let _ = desk.run(|running| running.end());
                 return;
             }
         }

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::error::{ErrorContext, Result};
 use crate::options::DaemonOptions;
-use crate::policy::{MessageHandler, read, taken};
+use crate::policy::{MessageHandler, captured, read};
 use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
@@ -55,7 +55,8 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
         if let Some(ended) = child.try_wait()? {
             bail!(Daemon, "it ended ({ended})");
         }
-        if let Ok(status) = Client::open(name).and_then(|mut client| client.ask(&json!({"ask": "status"})))
+        if let Ok(status) =
+            Client::open(name).and_then(|mut client| client.request(&json!({"ask": "status"})))
             && status["openings"].as_u64() > Some(0)
         {
             return Ok(status);
@@ -74,10 +75,10 @@ pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Re
     // The daemon has given up the privileges that a script's sandbox may need: it is told what the script
     // came to.
     let commands: Vec<Vec<String>> =
-        taken(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
+        captured(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({
         "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
         "door": options.packet_io.name(), "realtime": options.realtime,
     });
-    Client::open(dev)?.ask(&request)
+    Client::open(dev)?.request(&request)
 }

@@ -65,8 +65,8 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
         );
         let mut sessions = Sessions::new(None, Quotas::default());
         let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        if let Ok(call) = sessions.call(0, from, [7; tidegate_probe_wire::DRAW], 9) {
-            let _ = sessions.hear(1, call, message);
+        if let Ok(call) = sessions.call(0, from, [7; tidegate_probe_wire::NONCE_LEN], 9) {
+            let _ = sessions.on_message(1, call, message);
             let _ = sessions.datagram(2, SocketAddr::new(from, 9), bytes, 2, Some(0));
         }
     }
@@ -88,7 +88,7 @@ pub(crate) fn probe_messages(bytes: &[u8]) {
 
 /// The key of a session without a token.
 fn session_key() -> SessionKey {
-    Token::open().session_key(&[1; tidegate_probe_wire::DRAW], &[2; tidegate_probe_wire::DRAW])
+    Token::open().session_key(&[1; tidegate_probe_wire::NONCE_LEN], &[2; tidegate_probe_wire::NONCE_LEN])
 }
 
 /// Messages one behind the other, each behind its length in two bytes.

@@ -151,7 +151,7 @@ pub(crate) struct Port {
     pub(crate) shaper: Shaper,
     pub(crate) stacked: Option<Stacked>,
     /// Packets were led here since that was last asked.
-    pub(crate) led_to: bool,
+    pub(crate) is_redirect_target: bool,
     /// It is down: filters can lead nothing to it.
     pub(crate) down: bool,
 }
@@ -164,7 +164,7 @@ impl Port {
             spec,
             shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
             stacked: None,
-            led_to: false,
+            is_redirect_target: false,
             down: false,
         }
     }

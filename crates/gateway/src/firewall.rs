@@ -16,9 +16,9 @@ const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Passed,
-    Lost,
+    Dropped,
     /// Lost at the last hook, where it is the outgoing device's already.
-    LostLeaving,
+    DroppedLeaving,
 }
 
 /// A chain where packets come by.
@@ -80,7 +80,7 @@ impl Firewall {
 
     pub(crate) fn revert(&mut self, to: Checkpoint) {
         self.tables = to.tables;
-        self.connections.set_asked(to.asked);
+        self.connections.set_use(to.asked);
         self.stops = None;
     }
 
@@ -203,8 +203,8 @@ impl Firewall {
         let leaves = passes && self.hook(Hook::Postrouting, place, home, pool, pkt);
         match (self.leave(leaves, pool, pkt), passes) {
             (true, _) => Passage::Passed,
-            (false, true) => Passage::LostLeaving,
-            (false, false) => Passage::Lost,
+            (false, true) => Passage::DroppedLeaving,
+            (false, false) => Passage::Dropped,
         }
     }
 

@@ -11,7 +11,7 @@ use tidegate_qdisc::{IngressVerdict, Redirect, Shaper};
 
 /// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop
 /// would be.
-const MOST_LEADS: u32 = Actions::MOST_LEADS;
+const MAX_REDIRECTS: u32 = Actions::MAX_REDIRECTS;
 
 /// What became of a packet that arrived at a device.
 #[must_use]
@@ -21,55 +21,61 @@ pub enum ReceiveOutcome {
     Passed(Pkt, DeviceId),
     /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see
     /// [`Gateway::given_back`]).
-    Led(DeviceId),
+    Redirected(DeviceId),
     /// It was dropped, by a filter or because the device it was led to had no room.
-    Lost,
+    Dropped,
 }
 
 impl Gateway {
     /// A packet arrives at a device, before routing and netfilter: the filters of its ingress qdisc decide.
     pub fn receive(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
-        self.receive_led(world, device, pkt, 0)
+        self.receive_redirected(world, device, pkt, 0)
     }
 
     /// The same, for a packet that filters had arrive at so many devices before.
-    fn receive_led(
+    fn receive_redirected(
         &mut self,
         world: GatewayContext<'_>,
         device: DeviceId,
         pkt: Pkt,
         before: u32,
     ) -> ReceiveOutcome {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         pool.meta_mut(&pkt).came_in = number(device);
         self.shared.actions.led_before = before;
         let arrival = self.lent(device, |shaper| shaper.arrive(now, pool, draws, pkt));
         self.shared.actions.led_before = 0;
-        self.send_copies(GatewayContext { now, pool, draws }, device, before + 1);
+        self.send_copies(GatewayContext { now, pool, random: draws }, device, before + 1);
         match arrival {
-            IngressVerdict::Passed(pkt) => self.ascend(GatewayContext { now, pool, draws }, device, pkt),
-            IngressVerdict::Lost => ReceiveOutcome::Lost,
-            IngressVerdict::Led(pkt, way) if self.leads_to_one_down(way) => {
+            IngressVerdict::Passed(pkt) => {
+                self.ascend(GatewayContext { now, pool, random: draws }, device, pkt)
+            }
+            IngressVerdict::Dropped => ReceiveOutcome::Dropped,
+            IngressVerdict::Redirected(pkt, way) if self.targets_device_that_is_down(way) => {
                 self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
-                ReceiveOutcome::Lost
+                ReceiveOutcome::Dropped
             }
-            IngressVerdict::Led(pkt, way) if way.arrives => {
-                self.arrive_led(GatewayContext { now, pool, draws }, device, way.to, pkt, before + 1)
-            }
-            IngressVerdict::Led(pkt, way) => {
+            IngressVerdict::Redirected(pkt, way) if way.arrives => self.arrive_redirected(
+                GatewayContext { now, pool, random: draws },
+                device,
+                way.to,
+                pkt,
+                before + 1,
+            ),
+            IngressVerdict::Redirected(pkt, way) => {
                 let meta = pool.meta_mut(&pkt);
-                meta.led = RedirectedTo::at(device.0 as u16, false);
+                meta.redirected_to = RedirectedTo::at(device.0 as u16, false);
                 meta.set_tx_queue(None);
-                match self.lead(GatewayContext { now, pool, draws }, device, way, pkt) {
-                    (XmitStatus::Refused | XmitStatus::Stopped, _) => ReceiveOutcome::Lost,
-                    (_, to) => ReceiveOutcome::Led(to),
+                match self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt) {
+                    (XmitStatus::Refused | XmitStatus::Stopped, _) => ReceiveOutcome::Dropped,
+                    (_, to) => ReceiveOutcome::Redirected(to),
                 }
             }
         }
     }
 
     /// A packet that a filter at `from` had arrive at device number `to`.
-    fn arrive_led(
+    fn arrive_redirected(
         &mut self,
         world: GatewayContext<'_>,
         from: DeviceId,
@@ -77,21 +83,21 @@ impl Gateway {
         pkt: Pkt,
         before: u32,
     ) -> ReceiveOutcome {
-        let GatewayContext { now, pool, draws } = world;
-        let there = self.ports.get(to as usize).filter(|port| !port.is_gone() && before <= MOST_LEADS);
+        let GatewayContext { now, pool, random: draws } = world;
+        let there = self.ports.get(to as usize).filter(|port| !port.is_gone() && before <= MAX_REDIRECTS);
         let Some(header) = there.map(|port| port.spec.link_header) else {
             self.port(from).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
-            return ReceiveOutcome::Lost;
+            return ReceiveOutcome::Dropped;
         };
         reframe(pool, &pkt, self.ports[from.0 as usize].spec.link_header, header);
         // What is led away is nobody's connection any more.
         pool.meta_mut(&pkt).connection = 0;
-        self.receive_led(GatewayContext { now, pool, draws }, DeviceId(to), pkt, before)
+        self.receive_redirected(GatewayContext { now, pool, random: draws }, DeviceId(to), pkt, before)
     }
 
     /// The same, if routing is to see it later.
     fn arrive_later(&mut self, world: GatewayContext<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) {
-        if let ReceiveOutcome::Passed(pkt, by) = self.arrive_led(world, from, to, pkt, before) {
+        if let ReceiveOutcome::Passed(pkt, by) = self.arrive_redirected(world, from, to, pkt, before) {
             self.arrived.push_back((pkt, by));
         }
     }
@@ -99,7 +105,7 @@ impl Gateway {
     /// Says whether a device is up, as each is at first. One that goes down loses what waits in it; then it
     /// takes nothing, and filters lead nothing to it.
     pub fn set_up(&mut self, world: GatewayContext<'_>, device: DeviceId, up: bool) {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         let port = self.port(device);
         if !up && !port.down {
             port.shaper.stop(now, pool, draws);
@@ -112,7 +118,7 @@ impl Gateway {
         self.port(device).down = true;
     }
 
-    fn leads_to_one_down(&mut self, way: Redirect) -> bool {
+    fn targets_device_that_is_down(&mut self, way: Redirect) -> bool {
         let down = self.ports.get(way.to as usize).is_some_and(|port| port.down && !port.is_gone());
         if down {
             self.shared.actions.note_refused(way.by);
@@ -129,24 +135,24 @@ impl Gateway {
 
     /// Where a packet that an ifb's egress gave belongs: the device it was led from, and whether it was on
     /// its way out there. `None`: it was never led anywhere.
-    pub fn given_back(&self, pool: &Pool, pkt: &Pkt) -> Option<(DeviceId, bool)> {
-        let (device, out) = pool.meta(pkt).led.place()?;
+    pub fn returned_from(&self, pool: &Pool, pkt: &Pkt) -> Option<(DeviceId, bool)> {
+        let (device, out) = pool.meta(pkt).redirected_to.place()?;
         Some((DeviceId(u32::from(device)), out))
     }
 
     /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The
     /// actions that led it away are passed over.
     pub fn offer_back(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> XmitStatus {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         let meta = pool.meta_mut(&pkt);
-        (meta.len, meta.passed_over, meta.led) = (meta.frame_len, true, RedirectedTo::NOWHERE);
+        (meta.len, meta.passed_over, meta.redirected_to) = (meta.frame_len, true, RedirectedTo::NOWHERE);
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(GatewayContext { now, pool, draws }, device, offer)
+        self.follow(GatewayContext { now, pool, random: draws }, device, offer)
     }
 
     /// Was a packet led to this device since this was last asked? Then it is to be polled.
-    pub fn take_led_to(&mut self, device: DeviceId) -> bool {
-        core::mem::take(&mut self.port(device).led_to)
+    pub fn take_redirect_target_flag(&mut self, device: DeviceId) -> bool {
+        core::mem::take(&mut self.port(device).is_redirect_target)
     }
 
     /// Carries out what the last offer to `device` left to do: its filters may have led the packet away.
@@ -157,22 +163,22 @@ impl Gateway {
         device: DeviceId,
         offer: XmitStatus,
     ) -> XmitStatus {
-        let GatewayContext { now, pool, draws } = world;
-        let led = self.port(device).shaper.take_led();
-        self.send_copies(GatewayContext { now, pool, draws }, device, 0);
+        let GatewayContext { now, pool, random: draws } = world;
+        let led = self.port(device).shaper.take_redirected();
+        self.send_copies(GatewayContext { now, pool, random: draws }, device, 0);
         let Some((pkt, way)) = led else { return offer };
-        if self.leads_to_one_down(way) {
+        if self.targets_device_that_is_down(way) {
             self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
             return if offer == XmitStatus::Away { XmitStatus::Stopped } else { offer };
         }
         if way.arrives {
-            self.arrive_later(GatewayContext { now, pool, draws }, device, way.to, pkt, 0);
+            self.arrive_later(GatewayContext { now, pool, random: draws }, device, way.to, pkt, 0);
             return XmitStatus::Queued;
         }
         let meta = pool.meta_mut(&pkt);
-        meta.led = RedirectedTo::at(device.0 as u16, true);
+        meta.redirected_to = RedirectedTo::at(device.0 as u16, true);
         meta.set_tx_queue(None);
-        let led = self.lead(GatewayContext { now, pool, draws }, device, way, pkt).0;
+        let led = self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt).0;
         match (offer, led) {
             (XmitStatus::Away, XmitStatus::Refused | XmitStatus::Stopped) => XmitStatus::Stopped,
             (XmitStatus::Away, _) => XmitStatus::Away,
@@ -190,16 +196,22 @@ impl Gateway {
     }
 
     fn send_all_copies(&mut self, world: GatewayContext<'_>, device: DeviceId, before: u32) {
-        let GatewayContext { now, pool, draws } = world;
-        for _ in 0..MOST_LEADS {
+        let GatewayContext { now, pool, random: draws } = world;
+        for _ in 0..MAX_REDIRECTS {
             for Mirrored { pkt, way } in self.shared.actions.take_mirrored() {
-                pool.meta_mut(&pkt).led = RedirectedTo::NOWHERE;
-                if self.leads_to_one_down(way) {
+                pool.meta_mut(&pkt).redirected_to = RedirectedTo::NOWHERE;
+                if self.targets_device_that_is_down(way) {
                     pool.release(pkt);
                 } else if way.arrives {
-                    self.arrive_later(GatewayContext { now, pool, draws }, device, way.to, pkt, before);
+                    self.arrive_later(
+                        GatewayContext { now, pool, random: draws },
+                        device,
+                        way.to,
+                        pkt,
+                        before,
+                    );
                 } else {
-                    let _ = self.lead(GatewayContext { now, pool, draws }, device, way, pkt);
+                    let _ = self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt);
                 }
             }
         }
@@ -214,7 +226,7 @@ impl Gateway {
     pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
         let Gateway { ports, shared, firewall, .. } = self;
         let shaper = &mut ports[device.0 as usize].shaper;
-        let asks = shared.actions.ask_connections();
+        let asks = shared.actions.needs_connections();
         if asks {
             shared.actions.swap_connections(&mut firewall.connections);
         }
@@ -229,14 +241,14 @@ impl Gateway {
 
     /// Leads a packet to the egress of another device. The action that does it counts those that were not
     /// simply taken.
-    fn lead(
+    fn redirect(
         &mut self,
         world: GatewayContext<'_>,
         from: DeviceId,
         way: Redirect,
         pkt: Pkt,
     ) -> (XmitStatus, DeviceId) {
-        let led = self.lead_on(world, from, way.to, pkt);
+        let led = self.redirect_onward(world, from, way.to, pkt);
         if !matches!(led.0, XmitStatus::Queued | XmitStatus::Away) {
             self.shared.actions.note_refused(way.by);
         }
@@ -244,33 +256,39 @@ impl Gateway {
     }
 
     /// Gives a packet to the egress of device number `to`, and on if filters there lead it further.
-    fn lead_on(
+    fn redirect_onward(
         &mut self,
         world: GatewayContext<'_>,
         from: DeviceId,
         to: u32,
         pkt: Pkt,
     ) -> (XmitStatus, DeviceId) {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
         // What is led away is nobody's connection any more.
         pool.meta_mut(&pkt).connection = 0;
-        for _ in 0..MOST_LEADS {
+        for _ in 0..MAX_REDIRECTS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
             let meta = pool.meta_mut(&pkt);
             (meta.len, meta.came_in) = (meta.frame_len, number(last));
-            port.led_to = true;
+            port.is_redirect_target = true;
             let offer = self.lent(DeviceId(to), |shaper| shaper.offer(now, pool, draws, pkt));
-            match self.port(DeviceId(to)).shaper.take_led() {
+            match self.port(DeviceId(to)).shaper.take_redirected() {
                 Some((again, Redirect { to: further, arrives: true, .. })) => {
-                    self.arrive_later(GatewayContext { now, pool, draws }, DeviceId(to), further, again, 0);
+                    self.arrive_later(
+                        GatewayContext { now, pool, random: draws },
+                        DeviceId(to),
+                        further,
+                        again,
+                        0,
+                    );
                     return (XmitStatus::Queued, DeviceId(to));
                 }
                 Some((again, further)) => {
                     // Whoever gives it back gives it to the device that led it there last (asked of Linux
                     // 6.1: an ifb whose filter leads packets to another gets them back, and drops them then).
-                    pool.meta_mut(&again).led = RedirectedTo::at(to as u16, true);
+                    pool.meta_mut(&again).redirected_to = RedirectedTo::at(to as u16, true);
                     (pkt, last, to) = (again, DeviceId(to), further.to);
                 }
                 None => return (offer, DeviceId(to)),

@@ -46,7 +46,7 @@ pub struct GatewayContext<'a> {
     /// The pool that packets live in: the same for all calls.
     pub pool: &'a mut Pool,
     /// Where random draws come from.
-    pub draws: &'a mut dyn RandomSource,
+    pub random: &'a mut dyn RandomSource,
 }
 
 /// A device of a gateway, by number.
@@ -184,7 +184,7 @@ impl Gateway {
     }
 
     fn carry_out(&mut self, world: GatewayContext<'_>, op: &Op) -> Result<Option<String>, TcError> {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         match op {
             Op::Qdisc(op) => {
                 // The kernel hands out handles from one counter for all devices.
@@ -221,7 +221,7 @@ impl Gateway {
                 self.shared.actions.apply(&op, now)
             }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
-            Op::Link(op) => self.link(GatewayContext { now, pool, draws }, op).map(|()| None),
+            Op::Link(op) => self.link(GatewayContext { now, pool, random: draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
                 let port = self.named(dev)?;
                 port.shaper.set_queue_len(now, pool, draws, *packets);
@@ -289,7 +289,7 @@ impl Gateway {
         route: EgressPath,
         pkt: Pkt,
     ) -> XmitStatus {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         pool.set_dissector(self.dissector);
         pool.meta_mut(&pkt).came_in = match route {
             EgressPath::Forwarded(Some(from)) => number(from),
@@ -298,8 +298,8 @@ impl Gateway {
         let passes = self.hooks(now, pool, device, route, &pkt);
         let why = match passes {
             Passage::Passed => None,
-            Passage::Lost => Some(DropReason::Netfilter),
-            Passage::LostLeaving => Some(DropReason::NetfilterLeaving),
+            Passage::Dropped => Some(DropReason::Netfilter),
+            Passage::DroppedLeaving => Some(DropReason::NetfilterLeaving),
         };
         if let Some(why) = why {
             self.port(device).shaper.refuse(now, pool, draws, pkt, why);
@@ -310,7 +310,7 @@ impl Gateway {
             return XmitStatus::Stopped;
         }
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(GatewayContext { now, pool, draws }, device, offer)
+        self.follow(GatewayContext { now, pool, random: draws }, device, offer)
     }
 
     /// Shows a packet to the hooks of its route. They count from the network header on, and what they are
@@ -331,7 +331,7 @@ impl Gateway {
         if let EgressPath::Forwarded(Some(from)) = route {
             reframe(pool, pkt, header(from), SHOWN);
             if pool.meta(pkt).rewritten() && !is_taken_in(pool, pkt) {
-                return Passage::Lost;
+                return Passage::Dropped;
             }
         }
         let passage = match route {
@@ -392,10 +392,10 @@ impl Gateway {
 
     /// Takes the next packet that a device may send.
     pub fn poll(&mut self, world: GatewayContext<'_>, device: DeviceId) -> Option<Pkt> {
-        let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
+        let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.random))?;
         let meta = world.pool.meta_mut(&pkt);
         meta.passed_over = false;
-        if meta.led != RedirectedTo::NOWHERE {
+        if meta.redirected_to != RedirectedTo::NOWHERE {
             meta.came_in = number(device);
         }
         if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {
@@ -429,7 +429,7 @@ impl Gateway {
         if let Some(port) =
             self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port))
         {
-            port.shaper.perturb(world.now, world.pool, world.draws);
+            port.shaper.perturb(world.now, world.pool, world.random);
         }
     }
 

@@ -101,7 +101,7 @@ impl Gateway {
 
     fn delete_link(&mut self, world: GatewayContext<'_>, name: &str) -> Result<(), TcError> {
         let gone = self.device(name).ok_or(NO_DEVICE)?;
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         // What waits is dropped, and every packet's ticket ends, before the tree goes.
         for parent in [Handle::ROOT, Handle::INGRESS] {
             let op = QdiscOp {
@@ -115,7 +115,7 @@ impl Gateway {
                 estimator: None,
                 blocks: SharedBlocks::default(),
             };
-            let _ = self.apply(GatewayContext { now, pool: &mut *pool, draws: &mut *draws }, &Op::Qdisc(op));
+            let _ = self.apply(GatewayContext { now, pool: &mut *pool, random: &mut *draws }, &Op::Qdisc(op));
         }
         let port = self.named(name)?;
         while let Some(pkt) = port.shaper.poll(now, pool, draws) {

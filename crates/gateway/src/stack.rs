@@ -85,7 +85,7 @@ impl Gateway {
         lower: DeviceId,
         pkt: Pkt,
     ) -> XmitStatus {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         let encap = self.ports[upper.0 as usize].stacked.map_or(Encap::Bare, |stacked| stacked.encap);
         self.wrap(pool, &pkt, upper, lower, encap);
         if let Encap::Tunnel(_) = encap {
@@ -97,7 +97,7 @@ impl Gateway {
             }
         }
         let offer = self.lent(lower, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(GatewayContext { now, pool, draws }, lower, offer)
+        self.follow(GatewayContext { now, pool, random: draws }, lower, offer)
     }
 
     /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it
@@ -149,7 +149,7 @@ impl Gateway {
                     limit: tunnel.encap_limit,
                 };
                 let protocol = if tunnel.remote.is_ipv6() { ethertype::IPV6 } else { ethertype::IPV4 };
-                (Some(encap::tunnelled(&head, len, outer)), outer.octets(), Some(protocol))
+                (Some(encap::tunnelled(&head, len, outer)), outer.header_len(), Some(protocol))
             }
         };
         let meta = pool.meta_mut(pkt);
@@ -168,7 +168,7 @@ impl Gateway {
     /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as
     /// that one's are; it arrives there next.
     pub(crate) fn ascend(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
-        let GatewayContext { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else {
             return ReceiveOutcome::Passed(pkt, device);
         };
@@ -179,7 +179,7 @@ impl Gateway {
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
             if !firewall.receive(now, &ports[device.0 as usize].name, &home, pool, &pkt) {
                 self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
-                return ReceiveOutcome::Lost;
+                return ReceiveOutcome::Dropped;
             }
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
@@ -188,7 +188,7 @@ impl Gateway {
         let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
         if tunnel && marked && head.dsfield() & 3 == 0 {
             self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
-            return ReceiveOutcome::Lost;
+            return ReceiveOutcome::Dropped;
         }
         let meta = pool.meta_mut(&pkt);
         meta.frame_len =
@@ -200,7 +200,7 @@ impl Gateway {
             meta.set_ce();
         }
         pool.set_head(&pkt, head, tunnel);
-        self.receive(GatewayContext { now, pool, draws }, upper, pkt)
+        self.receive(GatewayContext { now, pool, random: draws }, upper, pkt)
     }
 
     /// The device that a wrapped packet is for, what is in it, and the octets taken off.

@@ -402,7 +402,7 @@ impl Rig {
         let device = gateway.device(dev)?;
         let (mut draws, mut pool) = (Seeded::new(1), Pool::new(MAX_PACKETS));
         if let Some(op) = instead {
-            let world = GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws };
+            let world = GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws };
             gateway.apply(world, op).ok()?;
         }
         let delay = longest_delay(reading, dev);
@@ -471,7 +471,7 @@ impl Rig {
     }
 
     fn world(&mut self) -> (GatewayContext<'_>, &mut Gateway) {
-        (GatewayContext { now: self.now, pool: &mut self.pool, draws: &mut self.draws }, &mut self.gateway)
+        (GatewayContext { now: self.now, pool: &mut self.pool, random: &mut self.draws }, &mut self.gateway)
     }
 
     /// Offers a frame to a class, by its number.

@@ -176,7 +176,7 @@ impl Prober {
     /// One more operation on its machine; `None`: it is refused.
     pub(crate) fn apply(&mut self, op: &Op) -> Option<()> {
         let Prober { gateway, pool, draws, now, .. } = self;
-        gateway.apply(GatewayContext { now: *now, pool, draws }, op).ok().map(|_| ())
+        gateway.apply(GatewayContext { now: *now, pool, random: draws }, op).ok().map(|_| ())
     }
 
     /// The present of the machine.
@@ -244,7 +244,7 @@ impl Prober {
     /// Out by a device; an ifb on the way gives the packet back there.
     fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: EgressPath) -> Way {
         let Prober { gateway, pool, draws, now, .. } = self;
-        let offer = gateway.offer(GatewayContext { now: *now, pool, draws }, device, route, pkt);
+        let offer = gateway.offer(GatewayContext { now: *now, pool, random: draws }, device, route, pkt);
         self.after_offer(&mut trip, device, offer);
         self.told(trip)
     }
@@ -264,14 +264,14 @@ impl Prober {
     /// In by a device; what goes on to routing comes back, with the device it came in by.
     fn arrive(&mut self, trip: &mut Trip<'_>, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
         let Prober { gateway, pool, draws, now, .. } = self;
-        let received = gateway.receive(GatewayContext { now: *now, pool, draws }, device, pkt);
+        let received = gateway.receive(GatewayContext { now: *now, pool, random: draws }, device, pkt);
         // Only the packet itself is followed, not copies of it.
         while let Some((copy, _)) = gateway.take_arrived() {
             pool.release(copy);
         }
         match received {
             ReceiveOutcome::Passed(pkt, came_in) => Some((pkt, came_in)),
-            ReceiveOutcome::Lost | ReceiveOutcome::Led(_) => {
+            ReceiveOutcome::Dropped | ReceiveOutcome::Redirected(_) => {
                 self.note_losses(trip, device);
                 let (pkt, _) = self.visit_led(trip, device, false)?;
                 Some((pkt, device))
@@ -294,7 +294,7 @@ impl Prober {
                 let Some(out) = back else { return self.pool.release(pkt) };
                 (device, came_back) = (out, true);
                 let Prober { gateway, pool, draws, now, .. } = self;
-                offer = gateway.offer_back(GatewayContext { now: *now, pool, draws }, device, pkt);
+                offer = gateway.offer_back(GatewayContext { now: *now, pool, random: draws }, device, pkt);
                 continue;
             }
             if offer != XmitStatus::Stopped && trip.dropped.is_none() {
@@ -319,7 +319,7 @@ impl Prober {
         let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
         let mut led = Vec::new();
         for device in ids {
-            if self.gateway.take_led_to(device) {
+            if self.gateway.take_redirect_target_flag(device) {
                 // Those that led it further come before the one where it ended.
                 let further = self.note_losses(trip, device);
                 led.push((!further, !self.gateway.waiting(device).is_empty(), device));
@@ -344,7 +344,8 @@ impl Prober {
             self.pool.release(pkt);
             return None;
         }
-        let back = self.gateway.given_back(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
+        let back =
+            self.gateway.returned_from(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
         Some((pkt, back))
     }
 
@@ -357,7 +358,7 @@ impl Prober {
                     trip.dropped = Some(Loss { device, at: event.at, why })
                 }
                 EventKind::Drop(_) => {}
-                EventKind::Led => led = true,
+                EventKind::Redirected => led = true,
             }
         }
         led
@@ -410,7 +411,7 @@ impl Prober {
         let mut left = None;
         for _ in 0..MOST_WAITS {
             let Prober { gateway, pool, draws, now, .. } = self;
-            if let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, draws }, device) {
+            if let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) {
                 if pkt.slot() == trip.slot {
                     left = Some(pkt)
                 } else {
@@ -436,12 +437,12 @@ impl Prober {
     fn drop_copies(&mut self) {
         let ids: Vec<DeviceId> = self.gateway.devices().collect();
         for device in ids {
-            if !self.gateway.take_led_to(device) {
+            if !self.gateway.take_redirect_target_flag(device) {
                 continue;
             }
             for _ in 0..MOST_WAITS {
                 let Prober { gateway, pool, draws, now, .. } = self;
-                if let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, draws }, device) {
+                if let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) {
                     pool.release(pkt);
                     continue;
                 }
@@ -498,7 +499,7 @@ fn give_addresses(gateway: &mut Gateway) {
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
             // A device that is there takes its first address.
             let _ = gateway
-                .apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+                .apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, &op);
         }
     }
 }

@@ -413,7 +413,7 @@ fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -
     for op in ops {
         // Each was carried out once, so it will be again.
         let _ =
-            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut *draws }, op);
+            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut *draws }, op);
     }
     gateway
 }

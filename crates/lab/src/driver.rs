@@ -53,9 +53,9 @@ pub struct Party {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverStats {
     /// Packets of real hosts.
-    pub taken: u64,
+    pub received: u64,
     /// Packets given to them.
-    pub given: u64,
+    pub sent: u64,
     /// Packets to an address that nobody here has.
     pub nowhere: u64,
     /// Packets that a host's own queue had no room for.
@@ -131,7 +131,7 @@ impl Driver {
         loop {
             let now = outside.now().min(until);
             world.net.run(now);
-            self.give_out(world, outside)?;
+            self.send_due(world, outside)?;
             if now >= until {
                 return Ok(());
             }
@@ -156,7 +156,7 @@ impl Driver {
             let buffer = std::mem::take(&mut self.buffer);
             self.put_in(world, self.parties[party].node, &buffer[..octets]);
             self.buffer = buffer;
-            self.counts.taken += 1;
+            self.counts.received += 1;
         }
         Ok(true)
     }
@@ -218,7 +218,7 @@ impl Driver {
     }
 
     /// Gives out what has arrived.
-    fn give_out(&mut self, world: &mut World, outside: &mut impl Environment) -> io::Result<()> {
+    fn send_due(&mut self, world: &mut World, outside: &mut impl Environment) -> io::Result<()> {
         loop {
             for (copy, of) in world.net.take_copies() {
                 self.frames.copy(copy, of);
@@ -255,7 +255,7 @@ impl Driver {
                     remember(conversations, homes, &arrived, from);
                 }
                 result = outside.send(*party, frames.leaving(&arrived)).map(|taken| match taken {
-                    true => counts.given += 1,
+                    true => counts.sent += 1,
                     false => counts.refused += 1,
                 });
                 lateness.note(Nanos(outside.now().0.saturating_sub(arrived.at.0)));

@@ -38,7 +38,7 @@ pub struct HostSpec {
 pub struct LabHost {
     place: NamespaceThread,
     /// Who listens at its ports.
-    pub(crate) doors: Mutex<Listeners>,
+    pub(crate) listeners: Mutex<Listeners>,
 }
 
 impl fmt::Debug for LabHost {
@@ -88,7 +88,7 @@ impl LabHost {
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
         let tun = place.go(move || set_up(&own)).map_err(gone)??;
-        Ok((LabHost { place, doors: Mutex::default() }, tun))
+        Ok((LabHost { place, listeners: Mutex::default() }, tun))
     }
 
     /// The host's name in the scenario.
@@ -137,7 +137,7 @@ fn set_up(spec: &HostSpec) -> Result<Tun, HostError> {
         links.address(DEVICE, *address).map_err(trouble(format!("give it the address {address}"), KERNEL))?;
     }
     for like in families(&spec.addresses) {
-        links.way_to_everybody(DEVICE, like).map_err(trouble("set its default route".to_owned(), KERNEL))?;
+        links.add_default_route(DEVICE, like).map_err(trouble("set its default route".to_owned(), KERNEL))?;
     }
     // Everybody in the namespace may ping.
     let _ = place::set("net/ipv4/ping_group_range", "0 0");

@@ -107,7 +107,7 @@ fn plug(wire: &RouterDevice, links: &mut Links) -> Result<Tun, HostError> {
         links.address(name, address).map_err(trouble(step("give an address to"), KERNEL))?;
     }
     for address in &wire.behind {
-        links.way_to(name, *address).map_err(trouble(format!("set the way to {address}"), KERNEL))?;
+        links.add_route(name, *address).map_err(trouble(format!("set the way to {address}"), KERNEL))?;
     }
     Ok(tun)
 }

@@ -75,7 +75,7 @@ fn world(commands: &[&str]) -> World {
         let parsed =
             tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
-        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     }
     let machines = vec![RouterNode { node: 1, gateway, devices }];

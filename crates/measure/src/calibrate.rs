@@ -10,7 +10,7 @@
 use crate::capacity::{self, Capacity, FULL, HEADERS, PathDirection, SPENDING, ip_bits};
 use crate::overhead;
 use crate::stream::{Exchange, PacketRecord, PacketTrain, Path, Stream, StreamTrace};
-use crate::{Spans, wilson};
+use crate::{Durations, wilson};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -211,11 +211,11 @@ fn search<P: Path>(
             cut.clone_from(&outcome.cut);
             break;
         }
-        if lead < MOST_LEAD && !is_spent(way.course(&outcome), &capacity) {
+        if lead < MOST_LEAD && !is_spent(way.trace(&outcome), &capacity) {
             lead *= 4.0;
             continue;
         }
-        let step = judge(way.course(&outcome), next, &capacity);
+        let step = evaluate(way.trace(&outcome), next, &capacity);
         told(way, &step);
         // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once
         // more.
@@ -281,7 +281,7 @@ fn raw(journey: &PacketRecord) -> Option<i64> {
 
 /// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
 fn is_spent(course: &StreamTrace, capacity: &Capacity) -> bool {
-    let least = course.journeys.iter().filter_map(raw).min().unwrap_or(0);
+    let least = course.packets.iter().filter_map(raw).min().unwrap_or(0);
     let lead: Vec<&PacketRecord> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
     let (_, last) = lead.split_at(lead.len() * 3 / 4);
     let late = median(last.iter().filter_map(|journey| raw(journey)).map(|delay| (delay - least) as f64));
@@ -290,7 +290,7 @@ fn is_spent(course: &StreamTrace, capacity: &Capacity) -> bool {
 }
 
 /// Did the rate stand?
-fn judge(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
+fn evaluate(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let quiet: Vec<i64> = course.of_phase(QUIET).filter_map(|(_, journey)| raw(journey)).collect();
     let all: Vec<&PacketRecord> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
     // What is lost at first, the queue of before may have lost.
@@ -312,7 +312,7 @@ fn judge(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let span = delays.last().map_or(0.0, |last| last.0) - delays.first().map_or(0.0, |first| first.0);
     let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
     let keeps = is_down && slope < 0.01 || falls;
-    let stands = !arrived.is_empty() && !loses_more(lost, sent, capacity) && keeps;
+    let stands = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
     let carried = overhead::service(course, LEAD, capacity.irregularity)
         .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
         .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
@@ -321,7 +321,7 @@ fn judge(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
 
 /// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
 /// and only much loss is a sign.
-fn loses_more(lost: u64, sent: u64, capacity: &Capacity) -> bool {
+fn exceeds_loss(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     let (calm_sent, calm_lost) = capacity.calm;
     if capacity.service.is_policed {
         return crate::share(lost, sent) > crate::share(calm_lost, calm_sent) + POLICED;
@@ -362,10 +362,11 @@ fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) 
     let outcome = path.carry_out(&Exchange { up: stream(0), down: stream(1) })?;
     let rise = |course: &StreamTrace| {
         let raw = |journey: &PacketRecord| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
-        let delays: Vec<i64> = course.journeys.iter().filter_map(raw).collect();
+        let delays: Vec<i64> = course.packets.iter().filter_map(raw).collect();
         let least = delays.iter().copied().min().unwrap_or(0);
         let loaded = course.of_phase(1).filter_map(|(_, journey)| raw(journey));
-        Spans::new(loaded.map(|delay| (delay - least) as u64).collect()).percentile(95.0).unwrap_or(0) as f64
+        Durations::new(loaded.map(|delay| (delay - least) as u64).collect()).percentile(95.0).unwrap_or(0)
+            as f64
     };
     let rises = (rise(&outcome.up), rise(&outcome.down));
     let most = |at: usize| (RISEN_NS * 5.0).max(4.0 * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);

@@ -38,7 +38,7 @@ impl PathDirection {
     }
 
     /// Its part of an outcome.
-    pub fn course(self, outcome: &ExchangeResult) -> &StreamTrace {
+    pub fn trace(self, outcome: &ExchangeResult) -> &StreamTrace {
         match self {
             PathDirection::Up => &outcome.up,
             PathDirection::Down => &outcome.down,
@@ -131,7 +131,7 @@ pub fn find<P: Path>(path: &mut P, way: PathDirection) -> Result<Option<Capacity
     let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 50, packets: 40, rest_ns: SECOND / 5, dscp: 0 };
     let train = PacketTrain { payload: FULL, gap_ns: TRAIN_GAP_NS, packets: TRAIN, ..PacketTrain::default() };
     let outcome = path.carry_out(&way.exchange(Stream { phases: [quiet, train].into() }))?;
-    let course = way.course(&outcome);
+    let course = way.trace(&outcome);
     if course.arrived() == 0 {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ pub fn find<P: Path>(path: &mut P, way: PathDirection) -> Result<Option<Capacity
             .min(12 * SECOND);
         let outcome = path.carry_out(&way.exchange(flood(known.flooding(), length)))?;
         let is_measured = n > 0 || trained.is_some();
-        if settle(&mut known, way.course(&outcome), is_measured) {
+        if settle(&mut known, way.trace(&outcome), is_measured) {
             known.is_settled = true;
             break;
         }
@@ -180,7 +180,7 @@ fn calm<P: Path>(path: &mut P, way: PathDirection, known: &mut Capacity) -> Resu
         packets,
         ..PacketTrain::default()
     })))?;
-    let course = way.course(&outcome);
+    let course = way.trace(&outcome);
     known.calm = (course.sent(), course.sent() - course.arrived());
     Ok(())
 }

@@ -45,7 +45,7 @@ impl DirectionLoss {
             name: name.into(),
             losses: LossStats::of(course),
             order: Some(Order::of(course)),
-            copies: course.journeys.iter().map(|journey| u64::from(journey.copies)).sum(),
+            copies: course.packets.iter().map(|journey| u64::from(journey.copies)).sum(),
         }
     }
 

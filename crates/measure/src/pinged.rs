@@ -2,7 +2,7 @@
 //!
 //! Times are nanoseconds from the beginning, unless a field says otherwise.
 
-use crate::{Jitter, Pings, Spans, Summary, deviation};
+use crate::{Durations, Jitter, Pings, Summary, deviation};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -120,7 +120,7 @@ impl PingTarget {
     pub fn figures(&self) -> PingSummary {
         let pings = Pings::new(self.asked.iter().map(|asked| asked.took_ns));
         let answered: Vec<u64> = self.asked.iter().filter_map(|asked| asked.took_ns).collect();
-        let here = Spans::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
+        let here = Durations::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
         PingSummary {
             sent: self.asked.len() as u64,
             lost: pings.lost as u64,

@@ -4,7 +4,7 @@
 //! Times are nanoseconds from the beginning, rates bits per second, unless a field says otherwise.
 
 use crate::pinged::PingRequest;
-use crate::{Pings, Spans};
+use crate::{Durations, Pings};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -205,7 +205,7 @@ impl Quick {
     /// By how much the median round trip to a place grew over the idle one; `None`: too few answers.
     pub fn growth(&self, place: usize, phase: usize) -> Option<u64> {
         let median = |phase| {
-            let rtt: Spans = self.pings(place, phase).rtt;
+            let rtt: Durations = self.pings(place, phase).rtt;
             if rtt.count() < FEW { None } else { rtt.percentile(50.0) }
         };
         Some(median(phase)?.saturating_sub(median(0)?))

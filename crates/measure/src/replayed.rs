@@ -3,7 +3,7 @@
 //!
 //! Times are nanoseconds, sizes bytes of frames, rates bits per second, unless a field says otherwise.
 
-use crate::{Spans, Summary};
+use crate::{Durations, Summary};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -151,7 +151,7 @@ pub const LADDER: [f64; 21] = [
 impl OutcomeCounts {
     /// With how long packets waited.
     pub fn with_waits(self, waits: Vec<u64>) -> OutcomeCounts {
-        let spans = Spans::new(waits);
+        let spans = Durations::new(waits);
         let ladder = LADDER.iter().filter_map(|p| spans.percentile(*p)).collect();
         OutcomeCounts { waited: spans.summary(), ladder, ..self }
     }

@@ -167,7 +167,7 @@ mod tests {
             rank += u32::from(journey.arrived.is_some());
             journey
         });
-        StreamTrace { journeys: journeys.collect(), stream: Stream::steady(phase) }
+        StreamTrace { packets: journeys.collect(), stream: Stream::steady(phase) }
     }
 
     /// A line that takes 12 µs for each, offered one each 10: the time is found, however others and losses

@@ -129,23 +129,23 @@ pub struct StreamTrace {
     /// What was to be sent.
     pub stream: Stream,
     /// What became of each packet, by number.
-    pub journeys: Vec<PacketRecord>,
+    pub packets: Vec<PacketRecord>,
 }
 
 impl StreamTrace {
     /// The packets of a phase with what became of them.
     pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &PacketRecord)> {
-        self.stream.dues().zip(&self.journeys).filter(move |(due, _)| due.phase == phase)
+        self.stream.dues().zip(&self.packets).filter(move |(due, _)| due.phase == phase)
     }
 
     /// Packets that were sent.
     pub fn sent(&self) -> u64 {
-        self.journeys.iter().filter(|journey| journey.sent.is_some()).count() as u64
+        self.packets.iter().filter(|journey| journey.sent.is_some()).count() as u64
     }
 
     /// Packets that arrived.
     pub fn arrived(&self) -> u64 {
-        self.journeys.iter().filter(|journey| journey.arrived.is_some()).count() as u64
+        self.packets.iter().filter(|journey| journey.arrived.is_some()).count() as u64
     }
 }
 

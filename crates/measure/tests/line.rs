@@ -88,7 +88,7 @@ impl Line {
             rank += 1;
             journey
         });
-        StreamTrace { journeys: journeys.collect(), stream: stream.clone() }
+        StreamTrace { packets: journeys.collect(), stream: stream.clone() }
     }
 }
 

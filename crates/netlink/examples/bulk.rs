@@ -48,7 +48,7 @@ fn wanted(ops: &[Op]) -> Installed {
     gateway.add_device("link0", DeviceSpec { tx_queue_len: 1000, ..DeviceSpec::of(&LinkDriver::Ifb) });
     for op in ops {
         gateway
-            .apply(GatewayContext { now: NOW, pool: &mut pool, draws: &mut draws }, op)
+            .apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut draws }, op)
             .expect("the model takes it");
     }
     tidegate_plan::installed(&mut gateway, NOW, "link0")

@@ -151,8 +151,10 @@ impl Kernel {
             }
             op => {
                 let message = self.message(op)?;
-                let answer =
-                    self.talk.ask(message.kind, message.flags, &message.body).map_err(KernelError::Broken)?;
+                let answer = self
+                    .talk
+                    .request(message.kind, message.flags, &message.body)
+                    .map_err(KernelError::Broken)?;
                 answer.map_err(KernelError::Refused)
             }
         }

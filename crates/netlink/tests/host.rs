@@ -85,7 +85,7 @@ fn of_model(commands: &[String]) -> Seen {
     let now = Time(1_000_000_000);
     let mut seen = Seen { refused: Vec::new(), listings: Vec::new() };
     for command in commands {
-        let world = GatewayContext { now, pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now, pool: &mut pool, random: &mut draws };
         if let Err(error) = gateway.apply(world, &op(command)) {
             seen.refused.push((command.clone(), number(&error), error.message.map(String::from)));
         }

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_netlink::Netfilter;
-use tidegate_netlink::encode::nft::{Batch, Expressions, NftQueue, NftVerdict, ruleset, ruleset_of_ours};
+use tidegate_netlink::encode::nft::{Batch, Expressions, NftQueue, NftVerdict, own_ruleset, ruleset};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Base, ChainType, Hook, NfOp, RuleTable};
@@ -55,7 +55,7 @@ fn tables(text: &str, iptables_lines: &[&str]) -> Vec<RuleTable> {
     }
     ops.extend(iptables_lines.iter().map(|line| iptables_op(line)));
     for op in ops {
-        let world = GatewayContext { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
         gateway.apply(world, &Op::Netfilter(op)).expect("the model takes it");
     }
     tidegate_plan::rule_tables(&gateway)
@@ -236,7 +236,7 @@ fn a_table_of_ours_goes_with_its_socket() {
             let rules = "table inet shape { chain a { counter return; }; }";
             let mut owner = Netfilter::open().expect("netlink");
             for replaces in [false, true] {
-                let batch = ruleset_of_ours(OURS, "of a daemon", replaces, &tables(rules, &[]));
+                let batch = own_ruleset(OURS, "of a daemon", replaces, &tables(rules, &[]));
                 owner
                     .carry_out(batch.expect("all of it has expressions"))
                     .expect("the socket works")

@@ -71,21 +71,21 @@ pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
     let mut after = [0; LONGEST];
     let after = &mut after[..to - from];
     after.copy_from_slice(&octets[from..to]);
-    let Some(places) = Places::of(octets) else { return };
+    let Some(places) = ChecksumFields::of(octets) else { return };
     let beneath = from < places.header;
     if beneath && !places.v6 {
-        mend(octets, 10, before, after, false);
+        update_field(octets, 10, before, after, false);
     }
     let addresses = if places.v6 { 8..40 } else { 12..20 };
     if let Some(place) = places.transport
         && (!beneath || places.counts_addresses && addresses.contains(&from))
     {
-        mend(octets, place, before, after, places.is_udp);
+        update_field(octets, place, before, after, places.is_udp);
     }
 }
 
 /// Where a packet's checksums stand.
-struct Places {
+struct ChecksumFields {
     v6: bool,
     /// Octets of the network header.
     header: usize,
@@ -96,8 +96,8 @@ struct Places {
     is_udp: bool,
 }
 
-impl Places {
-    fn of(octets: &[u8]) -> Option<Places> {
+impl ChecksumFields {
+    fn of(octets: &[u8]) -> Option<ChecksumFields> {
         let v6 = match octets.first()? >> 4 {
             4 => false,
             6 => true,
@@ -116,7 +116,7 @@ impl Places {
             _ => None,
         };
         let transport = offset.filter(|_| !later).map(|offset| header + offset);
-        Some(Places {
+        Some(ChecksumFields {
             v6,
             header,
             transport,
@@ -127,7 +127,7 @@ impl Places {
 }
 
 /// Mends the checksum at a place; a UDP checksum of 0 says that there is none.
-pub(crate) fn mend(octets: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
+pub(crate) fn update_field(octets: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
     let Some(field) = octets.get_mut(place..place + 2) else { return };
     let sum = u16::from_be_bytes([field[0], field[1]]);
     if udp && sum == 0 {

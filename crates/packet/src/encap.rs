@@ -35,7 +35,7 @@ pub struct Outer {
 
 impl Outer {
     /// Octets it puts before a packet.
-    pub fn octets(&self) -> usize {
+    pub fn header_len(&self) -> usize {
         match self.dst {
             IpAddr::V4(_) => OUTER_LEN + if self.gre { GRE_LEN } else { 0 },
             IpAddr::V6(_) => OUTER_V6_LEN + if self.limit.is_some() { LIMIT_LEN } else { 0 },
@@ -81,7 +81,7 @@ pub fn tunnelled(packet: &Head, len: u32, outer: Outer) -> Head {
             ethertype::IPV6
         }
     };
-    packet.wrapped(ethertype, &bytes[..outer.octets()])
+    packet.wrapped(ethertype, &bytes[..outer.header_len()])
 }
 
 fn v6(address: IpAddr) -> Ipv6Addr {
@@ -103,7 +103,7 @@ fn in_v4(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv4Addr,
     let own_ttl = inner.get(if is_v6 { 7 } else { 8 }).copied().unwrap_or(64);
     let own_df = !is_v6 && inner.get(6).is_some_and(|flags| flags & 0x40 != 0);
     bytes[0] = 0x45;
-    bytes[2..4].copy_from_slice(&(len as u16).wrapping_add(outer.octets() as u16).to_be_bytes());
+    bytes[2..4].copy_from_slice(&(len as u16).wrapping_add(outer.header_len() as u16).to_be_bytes());
     bytes[6] = if own_df { 0x40 } else { 0 };
     bytes[8] = if outer.ttl == 0 { own_ttl } else { outer.ttl };
     bytes[9] = if outer.gre { proto::GRE } else { carried(packet) };
@@ -114,7 +114,7 @@ fn in_v4(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv4Addr,
 
 /// The outer header of IPv6, with the option that limits nesting behind it (RFC 2473).
 fn in_v6(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv6Addr, Ipv6Addr), outer: Outer) {
-    let options = (outer.octets() - OUTER_V6_LEN) as u16;
+    let options = (outer.header_len() - OUTER_V6_LEN) as u16;
     bytes[0] = 0x60;
     bytes[4..6].copy_from_slice(&(len as u16).wrapping_add(options).to_be_bytes());
     let next = carried(packet);
@@ -137,7 +137,7 @@ pub fn of_tunnelled(packet: &Head) -> Option<(Head, Outer, usize)> {
         _ => None,
     };
     let (inner, outer) = outer?;
-    Some((packet.unwrapped(inner, outer.octets()), outer, outer.octets()))
+    Some((packet.unwrapped(inner, outer.header_len()), outer, outer.header_len()))
 }
 
 fn of_v4(n: &[u8]) -> Option<(u16, Outer)> {

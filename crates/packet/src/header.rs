@@ -203,13 +203,13 @@ impl Head {
     /// Bytes before the frame that a word may begin in. A kernel has room there for headers to come, and
     /// reads it: who compares the link's first address by words (`match u16 … at -14` of tc) needs the rest
     /// of such a word.
-    pub const ROOM: i32 = 2;
+    pub const HEADROOM: i32 = 2;
 
     /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header);
     /// `None` outside. What stands before the frame is taken for nothing.
     pub fn word(&self, offset: i32) -> Option<u32> {
         let begin = offset.checked_add(Head::ETHERNET as i32)?;
-        if begin == -Head::ROOM {
+        if begin == -Head::HEADROOM {
             let first = self.bytes[..usize::from(self.len)].get(..2)?;
             return Some(u32::from_be_bytes([0, 0, first[0], first[1]]));
         }
@@ -227,7 +227,7 @@ impl Head {
 
     /// The octet at `offset` from the network header (negative: in the Ethernet header), as far as octets are
     /// kept.
-    pub fn octet(&self, offset: i32) -> Option<u8> {
+    pub fn byte_at(&self, offset: i32) -> Option<u8> {
         let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
         self.bytes[..usize::from(self.len)].get(at).copied()
     }

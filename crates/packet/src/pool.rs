@@ -62,7 +62,7 @@ pub struct Meta {
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
     /// Where it was led away to another device.
-    pub led: RedirectedTo,
+    pub redirected_to: RedirectedTo,
     /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's
     /// own.
     pub came_in: u16,
@@ -253,7 +253,7 @@ pub struct Pool {
     /// Copies and what they are of, while somebody follows them.
     copied: Option<Vec<(u32, u32)>>,
     /// By slot where packets wait, while somebody follows that.
-    stands: Option<Vec<QueueLocation>>,
+    queue_locations: Option<Vec<QueueLocation>>,
     dissector: Dissector,
 }
 
@@ -268,7 +268,7 @@ impl Pool {
             limit: limit.min(NIL as usize),
             released: Vec::new(),
             copied: None,
-            stands: None,
+            queue_locations: None,
             dissector: Dissector::default(),
         }
     }
@@ -326,8 +326,8 @@ impl Pool {
     }
 
     fn note_copy(&mut self, copy: &Pkt, of: &Pkt) {
-        if self.follows_stands() {
-            self.write_stand(copy.0, self.stand(of.0 as usize));
+        if self.tracks_queue_locations() {
+            self.write_queue_location(copy.0, self.queue_location(of.0 as usize));
         }
         if let Some(copied) = &mut self.copied {
             copied.push((copy.0, of.0));
@@ -359,45 +359,45 @@ impl Pool {
     }
 
     /// From now on qdiscs note where packets wait: see [`Pool::stand`].
-    pub fn follow_stands(&mut self) {
-        self.stands.get_or_insert_default();
+    pub fn track_queue_locations(&mut self) {
+        self.queue_locations.get_or_insert_default();
     }
 
     /// Does somebody follow where packets wait?
     #[inline]
-    pub fn follows_stands(&self) -> bool {
-        self.stands.is_some()
+    pub fn tracks_queue_locations(&self) -> bool {
+        self.queue_locations.is_some()
     }
 
     /// Notes that a qdisc was handed a packet; those within it come later, and what they note stays.
     #[cold]
-    pub fn note_stand(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
-        self.write_stand(pkt.0, QueueLocation { qdisc, on, queue: None });
+    pub fn set_queue_location(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
+        self.write_queue_location(pkt.0, QueueLocation { qdisc, on, queue: None });
     }
 
     /// Notes in which of its queues a qdisc puts a packet, if somebody follows that.
     #[inline]
     pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
-        if let Some(stand) = self.stands.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
+        if let Some(stand) = self.queue_locations.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
             stand.queue = Some(queue);
         }
     }
 
     /// A packet comes to another device: where it waited before is forgotten.
-    pub fn forget_stand(&mut self, pkt: &Pkt) {
-        if self.follows_stands() {
-            self.write_stand(pkt.0, QueueLocation::default());
+    pub fn clear_queue_location(&mut self, pkt: &Pkt) {
+        if self.tracks_queue_locations() {
+            self.write_queue_location(pkt.0, QueueLocation::default());
         }
     }
 
     /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
     /// Nothing is known unless somebody follows it.
-    pub fn stand(&self, slot: usize) -> QueueLocation {
-        self.stands.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
+    pub fn queue_location(&self, slot: usize) -> QueueLocation {
+        self.queue_locations.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
     }
 
-    fn write_stand(&mut self, slot: u32, stand: QueueLocation) {
-        let Some(stands) = &mut self.stands else { return };
+    fn write_queue_location(&mut self, slot: u32, stand: QueueLocation) {
+        let Some(stands) = &mut self.queue_locations else { return };
         if stands.len() <= slot as usize {
             stands.resize(slot as usize + 1, QueueLocation::default());
         }
@@ -565,7 +565,7 @@ impl Pool {
 
     /// A packet comes to another machine: what only the one before knew of it (its mark, connection,
     /// priority, the keys it came with) is gone; its bytes are as they were on the wire.
-    pub fn arrive_anew(&mut self, pkt: &Pkt) {
+    pub fn reset_for_next_machine(&mut self, pkt: &Pkt) {
         let cold = &mut self.cold[pkt.0 as usize];
         let meta = &mut self.meta[pkt.0 as usize];
         if cold.head.dsfield() != meta.dsfield {

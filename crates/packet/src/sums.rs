@@ -3,7 +3,7 @@
 //! Simulated packets come without them: they count as right until somebody rewrites octets without regard for
 //! them, and are filled in just before.
 
-use crate::checksum::{Sum, mend};
+use crate::checksum::{Sum, update_field};
 use crate::dissect::transport;
 use crate::header::{Head, ethertype, proto};
 
@@ -152,10 +152,10 @@ impl Head {
             return;
         }
         if header {
-            mend(self.network_mut(), HEADER_SUM, old, new, false);
+            update_field(self.network_mut(), HEADER_SUM, old, new, false);
         }
         if let Some((transport, sum_at)) = transport.and_then(|it| Some((it, it.at + it.sum_at()?))) {
-            mend(self.network_mut(), sum_at, old, new, transport.protocol == proto::UDP);
+            update_field(self.network_mut(), sum_at, old, new, transport.protocol == proto::UDP);
         }
     }
 

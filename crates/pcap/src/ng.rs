@@ -104,13 +104,13 @@ impl Section {
     /// A block, by its kind.
     fn block<'b>(&mut self, kind: u32, body: Words<'b>, length: usize) -> Found<'b> {
         match kind {
-            Section::HEADER if body.half(4) != VERSION => Err(Cause::Version(body.half(4))),
+            Section::HEADER if body.u16_at(4) != VERSION => Err(Cause::Version(body.u16_at(4))),
             INTERFACE => {
                 self.describe(body);
                 Ok(Next::Passed(length))
             }
             ENHANCED => self.packet(body, length, body.word(0)),
-            PACKET => self.packet(body, length, u32::from(body.half(0))),
+            PACKET => self.packet(body, length, u32::from(body.u16_at(0))),
             SIMPLE => self.simple(body, length),
             _ => Ok(Next::Passed(length)),
         }
@@ -127,7 +127,7 @@ impl Section {
             }
         }
         if self.interfaces.len() < MOST_INTERFACES {
-            self.interfaces.push(Interface { link: body.half(0), snap: body.word(4), clock });
+            self.interfaces.push(Interface { link: body.u16_at(0), snap: body.word(4), clock });
         }
     }
 
@@ -154,7 +154,7 @@ impl Section {
             number: 0,
             time: Some(interface.clock.nanoseconds(ticks)),
             link: interface.link,
-            octets,
+            bytes: octets,
             length: body.word(16).max(kept),
             direction,
             interface: number,
@@ -172,7 +172,7 @@ impl Section {
             number: 0,
             time: None,
             link: interface.link,
-            octets,
+            bytes: octets,
             length: was,
             direction: None,
             interface: 0,

@@ -40,7 +40,7 @@ impl Old {
     /// Takes the header in.
     pub(crate) fn begin(self, header: &[u8]) -> Result<Old, Cause> {
         let words = Words { octets: header, big: self.big };
-        match words.half(4) {
+        match words.u16_at(4) {
             VERSION => {}
             other => return Err(Cause::Version(other)),
         }
@@ -64,7 +64,7 @@ impl Old {
             number: 0,
             time: Some(u64::from(words.word(0)) * 1_000_000_000 + part),
             link: self.link,
-            octets: packet,
+            bytes: packet,
             length: words.word(12).max(kept),
             direction: None,
             interface: 0,

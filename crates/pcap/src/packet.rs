@@ -15,7 +15,7 @@ pub struct CapturedPacket<'b> {
     /// What it begins with: see [`crate::link`].
     pub link: u16,
     /// What was kept of it.
-    pub octets: &'b [u8],
+    pub bytes: &'b [u8],
     /// How long it was.
     pub length: u32,
     /// Which way it went, where the capture says so beside the packet.

@@ -72,7 +72,7 @@ impl Parser {
     }
 
     /// Octets that were used so far.
-    pub fn octet(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.octet
     }
 

@@ -15,7 +15,7 @@ impl<'b> Words<'b> {
     }
 
     /// A word of two octets; 0 where there is none.
-    pub(crate) fn half(&self, at: usize) -> u16 {
+    pub(crate) fn u16_at(&self, at: usize) -> u16 {
         let Some(half) = self.octets.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
         if self.big { u16::from_be_bytes(*half) } else { u16::from_le_bytes(*half) }
     }
@@ -30,7 +30,7 @@ impl<'b> Words<'b> {
     pub(crate) fn options(self, at: usize) -> impl Iterator<Item = (u16, Words<'b>)> {
         let mut at = at;
         core::iter::from_fn(move || {
-            let (code, length) = (self.half(at), usize::from(self.half(at + 2)));
+            let (code, length) = (self.u16_at(at), usize::from(self.u16_at(at + 2)));
             let value = self.octets.get(at + 4..at + 4 + length)?;
             at += 4 + length.next_multiple_of(4);
             (code != 0).then_some((code, Words { octets: value, big: self.big }))

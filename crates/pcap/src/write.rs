@@ -49,13 +49,13 @@ pub struct Record<'t> {
     /// Nanoseconds since 1970.
     pub time: u64,
     /// What is kept of it: its front.
-    pub octets: &'t [u8],
+    pub bytes: &'t [u8],
     /// How long it is.
     pub length: u32,
     /// Which way it went: `epb_flags`.
     pub direction: Option<CaptureDirection>,
     /// Packets lost since the one before: `epb_dropcount`.
-    pub lost_before: Option<u64>,
+    pub dropped_before: Option<u64>,
     /// The same for each record of one packet: `epb_packetid`.
     pub id: Option<u64>,
     /// Its queue: `epb_queue`.
@@ -78,8 +78,8 @@ impl Writer {
         let mut writer = Writer { out: Vec::new() };
         writer.block(0x0a0d_0d0a, |block| {
             block.word(0x1a2b_3c4d);
-            block.half(1);
-            block.half(0);
+            block.u16(1);
+            block.u16(0);
             // How long the section is, nobody knows yet.
             block.long(u64::MAX);
             block.option(SHB_USERAPPL, program.as_bytes());
@@ -91,8 +91,8 @@ impl Writer {
     /// Describes the next interface.
     pub fn interface(&mut self, interface: Interface<'_>) {
         self.block(1, |block| {
-            block.half(interface.link);
-            block.half(0);
+            block.u16(interface.link);
+            block.u16(0);
             block.word(0);
             block.option(IF_NAME, interface.name.as_bytes());
             block.option(IF_DESCRIPTION, interface.description.as_bytes());
@@ -107,9 +107,9 @@ impl Writer {
             block.word(record.interface);
             block.word((record.time >> 32) as u32);
             block.word(record.time as u32);
-            block.word(record.octets.len() as u32);
+            block.word(record.bytes.len() as u32);
             block.word(record.length);
-            block.padded(record.octets);
+            block.padded(record.bytes);
             block.options_of(record);
         });
     }
@@ -137,7 +137,7 @@ struct Block<'o> {
 }
 
 impl Block<'_> {
-    fn half(&mut self, value: u16) {
+    fn u16(&mut self, value: u16) {
         self.out.extend(value.to_le_bytes());
     }
 
@@ -159,8 +159,8 @@ impl Block<'_> {
     /// An option, cut to what one can hold.
     fn option(&mut self, code: u16, value: &[u8]) {
         let value = &value[..value.len().min(usize::from(u16::MAX))];
-        self.half(code);
-        self.half(value.len() as u16);
+        self.u16(code);
+        self.u16(value.len() as u16);
         self.padded(value);
     }
 
@@ -176,7 +176,7 @@ impl Block<'_> {
             let flags: u32 = if direction == CaptureDirection::In { 1 } else { 2 };
             self.option(EPB_FLAGS, &flags.to_le_bytes());
         }
-        if let Some(lost) = record.lost_before {
+        if let Some(lost) = record.dropped_before {
             self.option(EPB_DROPCOUNT, &lost.to_le_bytes());
         }
         if let Some(id) = record.id {

@@ -16,7 +16,7 @@ struct Told {
 }
 
 fn told(packet: CapturedPacket<'_>) -> Told {
-    let CapturedPacket { time, link, octets, length, direction, interface, .. } = packet;
+    let CapturedPacket { time, link, bytes: octets, length, direction, interface, .. } = packet;
     Told { time, link, octets: octets.to_vec(), length, direction, interface }
 }
 
@@ -212,10 +212,10 @@ fn what_is_written_is_read() {
     writer.interface(Interface { name: "eth0", description: "what leaves", link: link::ETHERNET });
     let record = Record {
         time: 1 << 60 | 17,
-        octets: b"frame",
+        bytes: b"frame",
         length: 1514,
         direction: Some(CaptureDirection::Out),
-        lost_before: Some(3),
+        dropped_before: Some(3),
         id: Some(9),
         queue: Some(0x0001_0020),
         verdict: Some(TcVerdict::Dropped),

@@ -137,7 +137,7 @@ impl<'l> Makers<'l> {
             |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
         let made = made(wanted, live.parent);
         let op = match live.kind.changes() {
-            Changes::Anew => return None,
+            Changes::Recreate => return None,
             Changes::InPlace => made,
             Changes::InPlaceIfSame => {
                 if live.params.fixed() != wanted.params.fixed() {

@@ -1,7 +1,7 @@
 //! Parameters as they are compared: without what dumps do not tell, and what means the same written alike.
 
 use tidegate_policy::{
-    Act, Action, ClassParams, Control, FilterParams, FlowSaid, GredParams, HtbParams, NetemParams,
+    Act, Action, ClassParams, Control, FilterParams, FlowOptions, GredParams, HtbParams, NetemParams,
     QdiscParams, SizeTable,
 };
 
@@ -63,7 +63,7 @@ pub(crate) fn filter(params: &FilterParams) -> FilterParams {
     match &mut params {
         FilterParams::Fw(params) => params.mask = params.mask.filter(|mask| *mask != u32::MAX),
         FilterParams::Flow(params) => {
-            params.said = FlowSaid::default();
+            params.said = FlowOptions::default();
         }
         FilterParams::U32(params) => {
             params.table = named_table(params.table);
@@ -187,7 +187,7 @@ mod tests {
         );
         assert_ne!(filter(&fw(Some(0xff), 1)), filter(&fw(None, 1)));
         let flow = |bits, rshift| {
-            let said = FlowSaid { bits, ..FlowSaid::default() };
+            let said = FlowOptions { bits, ..FlowOptions::default() };
             FilterParams::Flow(FlowParams { said, rshift, ..FlowParams::default() })
         };
         assert_eq!(filter(&flow(true, 3)), filter(&flow(false, 3)));

@@ -169,7 +169,7 @@ pub struct ActionDump {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct U32Hits {
     /// Packets that came to it.
-    pub asked: u64,
+    pub lookups: u64,
     /// Packets that it matched.
     pub matched: u64,
     /// Per key: packets for which the keys up to this one held. Per condition of basic: packets for which it

@@ -30,7 +30,7 @@ pub use action::{
 };
 pub use error::{Errno, TcError};
 pub use filter::{
-    BasicParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid,
+    BasicParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode, FlowOptions, FlowParams,
     FlowerField, FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term,
     U32Key, U32Offset, U32OffsetField, U32Params, Width,
 };

@@ -12,7 +12,7 @@ impl Ticks {
     pub const PER_SECOND: u64 = 15_625_000;
 
     /// As nanoseconds.
-    pub const fn span(self) -> Nanos {
+    pub const fn duration(self) -> Nanos {
         Nanos((self.0 as u64) << 6)
     }
 }

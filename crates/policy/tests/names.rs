@@ -368,7 +368,7 @@ fn what_cake_keeps_apart() {
 /// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio tell what a change must keep.
 #[test]
 fn ticks_bands_and_virtual_queues() {
-    assert_eq!(Ticks(1000).span(), tidegate_packet::Nanos(64_000));
+    assert_eq!(Ticks(1000).duration(), tidegate_packet::Nanos(64_000));
     let setup = GredSetup { limit: Some(60_000), ..GredSetup::default() };
     let gred = QdiscParams::Gred(GredParams::InForce(setup, Vec::new()));
     assert_eq!(format!("{:?}", Kind::Gred.ahead(&gred)), "[Bytes { queue: \"queue\", limit: 60000 }]");
@@ -406,7 +406,7 @@ fn help_names_every_option() {
                 let names: Vec<&str> =
                     line.split_whitespace().next().unwrap_or_default().split('|').collect();
                 assert!(names[0] == option.key && names[1..] == *option.aliases, "{line}");
-                assert!(line.contains(option.doc) && line.contains(option.takes.words()), "{line}");
+                assert!(line.contains(option.doc) && line.contains(option.value.words()), "{line}");
                 let default = format!(" (default {})", option.default);
                 assert_eq!(line.ends_with(&default), !option.default.is_empty(), "{line}");
             }

@@ -22,7 +22,7 @@ use sha2::Sha256;
 use crate::guess;
 
 /// Octets that each side draws.
-pub const DRAW: usize = 32;
+pub const NONCE_LEN: usize = 32;
 /// Octets of a proof.
 pub const PROOF: usize = 32;
 
@@ -65,7 +65,7 @@ impl Token {
     }
 
     /// The text of a token, from octets that a machine drew: 256 bits as hexadecimal digits.
-    pub fn drawn(octets: &[u8; DRAW]) -> String {
+    pub fn drawn(octets: &[u8; NONCE_LEN]) -> String {
         octets.iter().map(|octet| format!("{octet:02x}")).collect()
     }
 
@@ -75,17 +75,29 @@ impl Token {
     }
 
     /// Proves that a side knows it.
-    pub fn prove(&self, side: Role, client: &[u8; DRAW], server: &[u8; DRAW]) -> Proof {
+    pub fn prove(&self, side: Role, client: &[u8; NONCE_LEN], server: &[u8; NONCE_LEN]) -> Proof {
         self.prove_with(side, client, server, &[])
     }
 
     /// The same, with what the side says beside it.
-    pub fn prove_with(&self, side: Role, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Proof {
+    pub fn prove_with(
+        &self,
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
+        said: &[u8],
+    ) -> Proof {
         self.keyed(side, client, server, said).finalize().into_bytes().into()
     }
 
     /// Is that a side's proof? It takes as long whatever is wrong with it.
-    pub fn proves(&self, proof: &Proof, side: Role, client: &[u8; DRAW], server: &[u8; DRAW]) -> bool {
+    pub fn proves(
+        &self,
+        proof: &Proof,
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
+    ) -> bool {
         self.proves_with(proof, side, client, server, &[])
     }
 
@@ -94,19 +106,25 @@ impl Token {
         &self,
         proof: &Proof,
         side: Role,
-        client: &[u8; DRAW],
-        server: &[u8; DRAW],
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
         said: &[u8],
     ) -> bool {
         self.keyed(side, client, server, said).verify_slice(proof).is_ok()
     }
 
     /// The key of the session that these draws begin.
-    pub fn session_key(&self, client: &[u8; DRAW], server: &[u8; DRAW]) -> SessionKey {
+    pub fn session_key(&self, client: &[u8; NONCE_LEN], server: &[u8; NONCE_LEN]) -> SessionKey {
         SessionKey(hashed(&self.0, &[b"tidegate 2 session", client, server]).finalize().into_bytes().into())
     }
 
-    fn keyed(&self, side: Role, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Hmac<Sha256> {
+    fn keyed(
+        &self,
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
+        said: &[u8],
+    ) -> Hmac<Sha256> {
         hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, said])
     }
 }
@@ -221,11 +239,11 @@ mod tests {
             Token::new("A good secret, that is 24 or more long\n").unwrap(),
             Token::new("Another secret, that is 24 or more long").unwrap(),
         );
-        let (client, server) = ([1; DRAW], [2; DRAW]);
+        let (client, server) = ([1; NONCE_LEN], [2; NONCE_LEN]);
         let proof = right.prove(Role::Client, &client, &server);
         assert!(right.proves(&proof, Role::Client, &client, &server));
         assert!(!right.proves(&proof, Role::Server, &client, &server));
-        assert!(!right.proves(&proof, Role::Client, &client, &[3; DRAW]));
+        assert!(!right.proves(&proof, Role::Client, &client, &[3; NONCE_LEN]));
         assert!(!wrong.proves(&proof, Role::Client, &client, &server));
         // What is said beside a proof is proved with it.
         let said = right.prove_with(Role::Server, &client, &server, b"limits");
@@ -266,8 +284,8 @@ mod tests {
     #[test]
     fn seals_hold_for_one_session_one_side_and_one_place() {
         let token = Token::new("A good secret, that is 24 or more long").unwrap();
-        let key = token.session_key(&[1; DRAW], &[2; DRAW]);
-        let other = token.session_key(&[1; DRAW], &[3; DRAW]);
+        let key = token.session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
+        let other = token.session_key(&[1; NONCE_LEN], &[3; NONCE_LEN]);
         let (first, second) = {
             let mut seal = key.seal(Role::Client);
             (seal.tag(b"one"), seal.tag(b"one"))

@@ -35,12 +35,12 @@ mod quotas;
 mod sessions;
 
 pub use account::{Departures, PacketArrival, PacketArrivals};
-pub use auth::{DRAW, PROOF, Proof, Role, Seal, SessionKey, TAG, Token};
+pub use auth::{NONCE_LEN, PROOF, Proof, Role, Seal, SessionKey, TAG, Token};
 pub use message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST, TcpSample};
 pub use octets::Malformed;
 pub use packet::{PacketHeader, ProbePacketKind};
 pub use quotas::{Quotas, Reason};
-pub use sessions::{ConnectionId, Heard, ServerStats, SessionAction, Sessions, Start};
+pub use sessions::{ConnectionId, PacketResponse, ServerStats, SessionAction, Sessions, Start};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

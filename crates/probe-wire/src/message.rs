@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 
-use crate::auth::{DRAW, Proof, Seal, SessionKey, TAG};
+use crate::auth::{NONCE_LEN, Proof, Seal, SessionKey, TAG};
 use crate::octets::{Malformed, Reader, Writer};
 
 /// Octets of the longest message before a proof was seen.
@@ -77,21 +77,21 @@ pub struct TcpSample {
 
 impl TcpSample {
     /// Its octets.
-    pub const OCTETS: usize = 40;
+    pub const ENCODED_LEN: usize = 40;
     /// Its octets with its seal behind them.
-    pub const SEALED: usize = TcpSample::OCTETS + TAG;
+    pub const SEALED: usize = TcpSample::ENCODED_LEN + TAG;
     /// Octets of a block of a flow towards the client: a sample, and what fills it up.
     pub const BLOCK: usize = 16 << 10;
     /// What begins one, so that a reader who lost his place notices.
     const MARK: u32 = 0x7447_0a01;
 
     /// As octets.
-    pub fn write(&self) -> [u8; TcpSample::OCTETS] {
+    pub fn write(&self) -> [u8; TcpSample::ENCODED_LEN] {
         let mut writer = Writer::default();
         writer.u32(TcpSample::MARK);
         [self.at_ns, self.acked, self.delivery_rate].iter().for_each(|long| writer.u64(*long));
         [self.cwnd, self.srtt_us, self.retransmissions].iter().for_each(|word| writer.u32(*word));
-        let mut octets = [0; TcpSample::OCTETS];
+        let mut octets = [0; TcpSample::ENCODED_LEN];
         octets.copy_from_slice(&writer.0);
         octets
     }
@@ -100,9 +100,9 @@ impl TcpSample {
     pub fn write_sealed(&self, seal: &mut Seal) -> [u8; TcpSample::SEALED] {
         let octets = self.write();
         let tag = seal.tag(&octets);
-        core::array::from_fn(
-            |at| if at < TcpSample::OCTETS { octets[at] } else { tag[at - TcpSample::OCTETS] },
-        )
+        core::array::from_fn(|at| {
+            if at < TcpSample::ENCODED_LEN { octets[at] } else { tag[at - TcpSample::ENCODED_LEN] }
+        })
     }
 
     /// From sealed octets.
@@ -142,12 +142,12 @@ pub enum ControlMessage {
     /// Client: I want to measure; this is what I drew.
     Hello {
         /// Its draw.
-        draw: [u8; DRAW],
+        draw: [u8; NONCE_LEN],
     },
     /// Server: prove that you may.
     Challenge {
         /// Its draw.
-        draw: [u8; DRAW],
+        draw: [u8; NONCE_LEN],
         /// A token is asked for.
         wants_token: bool,
     },
@@ -222,14 +222,14 @@ impl ControlMessage {
 
     /// The first message of a flow, by the session's key.
     pub fn flow(key: &SessionKey, session: u32, number: u32, plan: FlowPlan) -> ControlMessage {
-        let tag = key.flow(number).tag(&[&flow_octets(session, number, &plan)]);
+        let tag = key.flow(number).tag(&[&flow_bytes(session, number, &plan)]);
         ControlMessage::Flow { session, number, plan, tag }
     }
 
     /// Is the first message of a flow from who has the session's key?
     pub fn is_flow_of(&self, key: &SessionKey) -> bool {
         let ControlMessage::Flow { session, number, plan, tag } = self else { return false };
-        key.flow(*number).tags(tag, &[&flow_octets(*session, *number, plan)])
+        key.flow(*number).tags(tag, &[&flow_bytes(*session, *number, plan)])
     }
 
     /// With its length before it and its seal behind it.
@@ -429,7 +429,7 @@ fn write_flow(to: &mut Writer, session: u32, number: u32, plan: &FlowPlan) {
     to.number(plan.length_ns);
 }
 
-fn flow_octets(session: u32, number: u32, plan: &FlowPlan) -> Vec<u8> {
+fn flow_bytes(session: u32, number: u32, plan: &FlowPlan) -> Vec<u8> {
     let mut writer = Writer::default();
     write_flow(&mut writer, session, number, plan);
     writer.0
@@ -497,8 +497,8 @@ mod tests {
         let limits = Limits { bits_per_second: 1 << 40, packets: 9, longest_ns: 1 << 50, flows: 4 };
         let plan = FlowPlan { way: FlowDirection::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
         vec![
-            ControlMessage::Hello { draw: [1; DRAW] },
-            ControlMessage::Challenge { draw: [2; DRAW], wants_token: true },
+            ControlMessage::Hello { draw: [1; NONCE_LEN] },
+            ControlMessage::Challenge { draw: [2; NONCE_LEN], wants_token: true },
             ControlMessage::Proof([3; 32]),
             ControlMessage::Welcome { proof: [4; 32], session: 5, limits },
             ControlMessage::Refused("too many".into()),
@@ -509,19 +509,19 @@ mod tests {
             ControlMessage::Seen { first: 3, part: vec![1, 2, 3] },
             ControlMessage::Departed { first: 4, part: vec![] },
             ControlMessage::Told { trouble: "ü".into() },
-            ControlMessage::flow(&Token::open().session_key(&[1; DRAW], &[2; DRAW]), 9, 1, plan),
+            ControlMessage::flow(&Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]), 9, 1, plan),
         ]
     }
 
     /// Samples are sealed one after the other: changed, cut, or out of their order they are none.
     #[test]
     fn sealed_samples_come_back_in_their_order_only() {
-        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+        let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
         let sample =
             |at_ns| TcpSample { at_ns, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
         let mut sender = key.seal(Role::Server);
         let sealed = [1, 2].map(|at| sample(at).write_sealed(&mut sender));
-        assert_eq!(sealed[0][..TcpSample::OCTETS], sample(1).write());
+        assert_eq!(sealed[0][..TcpSample::ENCODED_LEN], sample(1).write());
         let mut reader = key.seal(Role::Server);
         assert_eq!(TcpSample::read_sealed(&sealed[0], &mut reader), Ok(sample(1)));
         assert_eq!(TcpSample::read_sealed(&sealed[1], &mut reader), Ok(sample(2)));
@@ -590,7 +590,7 @@ mod tests {
 
     #[test]
     fn sealed_messages_come_back_in_their_order_only() {
-        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+        let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
         let (mut says, mut hears) = (key.seal(Role::Server), key.seal(Role::Server));
         for message in examples() {
             let octets = message.encode_sealed(&mut says);
@@ -613,8 +613,8 @@ mod tests {
     #[test]
     fn a_flow_is_of_one_session_and_one_plan() {
         let (key, other) = (
-            Token::open().session_key(&[1; DRAW], &[2; DRAW]),
-            Token::open().session_key(&[1; DRAW], &[3; DRAW]),
+            Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]),
+            Token::open().session_key(&[1; NONCE_LEN], &[3; NONCE_LEN]),
         );
         let plan = FlowPlan { way: FlowDirection::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
         let flow = ControlMessage::flow(&key, 9, 1, plan.clone());

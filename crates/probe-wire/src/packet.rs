@@ -46,11 +46,11 @@ pub struct PacketHeader {
 
 impl PacketHeader {
     /// Its octets.
-    pub const OCTETS: usize = PacketTrain::LEAST as usize;
+    pub const ENCODED_LEN: usize = PacketTrain::LEAST as usize;
 
     /// Reads the front of a packet; `None`: it is none of ours.
     pub fn read(packet: &[u8]) -> Option<PacketHeader> {
-        let front: &[u8; PacketHeader::OCTETS] = packet.first_chunk()?;
+        let front: &[u8; PacketHeader::ENCODED_LEN] = packet.first_chunk()?;
         let kind = match front[2] {
             _ if front[..2] != MAGIC => return None,
             1 => ProbePacketKind::Hello,
@@ -66,14 +66,14 @@ impl PacketHeader {
     /// The front of a packet that has the hash of this key; `None`: it is none, or somebody else's.
     pub fn read_sealed(packet: &[u8], key: &SessionKey) -> Option<PacketHeader> {
         let header = PacketHeader::read(packet)?;
-        let front = packet.get(..PacketHeader::OCTETS)?;
+        let front = packet.get(..PacketHeader::ENCODED_LEN)?;
         key.tags(&front[TAG_AT..TAG_AT + PACKET_TAG], &[&front[..TAG_AT], &front[TAG_AT + PACKET_TAG..]])
             .then_some(header)
     }
 
     /// Its octets, with the hash of this key.
-    pub fn write(&self, key: &SessionKey) -> [u8; PacketHeader::OCTETS] {
-        let mut front = [0; PacketHeader::OCTETS];
+    pub fn write(&self, key: &SessionKey) -> [u8; PacketHeader::ENCODED_LEN] {
+        let mut front = [0; PacketHeader::ENCODED_LEN];
         front[..2].copy_from_slice(&MAGIC);
         front[2] = match self.kind {
             ProbePacketKind::Hello => 1,
@@ -93,14 +93,14 @@ impl PacketHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{DRAW, Role, Token};
+    use crate::auth::{NONCE_LEN, Role, Token};
 
     #[test]
     fn a_header_comes_back_and_strangers_do_not() {
         for kind in [ProbePacketKind::Hello, ProbePacketKind::Seen, ProbePacketKind::Data] {
             let header =
                 PacketHeader { kind, exchange: 7, session: u32::MAX - 5, number: 0x0102_0304, sent: 1 << 62 };
-            let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+            let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
             let (ours, theirs) = (key.packets(Role::Client), key.packets(Role::Server));
             let octets = header.write(&ours);
             assert_eq!(
@@ -108,7 +108,7 @@ mod tests {
                 (Some(header), Some(header))
             );
             assert_eq!(PacketHeader::read_sealed(&octets, &theirs), None);
-            for at in 0..PacketHeader::OCTETS {
+            for at in 0..PacketHeader::ENCODED_LEN {
                 let mut forged = octets;
                 forged[at] ^= 1;
                 assert_eq!(PacketHeader::read_sealed(&forged, &ours), None, "octet {at}");

@@ -14,7 +14,7 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use tidegate_measure::stream::{Exchange, Stream};
 
 use crate::account::PacketArrivals;
-use crate::auth::{DRAW, Proof, Role, SessionKey, TAG, Token};
+use crate::auth::{NONCE_LEN, Proof, Role, SessionKey, TAG, Token};
 use crate::message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST};
 use crate::octets::Malformed;
 use crate::packet::{PacketHeader, ProbePacketKind};
@@ -66,9 +66,9 @@ pub struct Start {
 
 /// What a packet was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum PacketResponse {
     /// To be answered with these octets, which are as many as came.
-    Answer([u8; PacketHeader::OCTETS]),
+    Answer([u8; PacketHeader::ENCODED_LEN]),
     /// Noted.
     Noted,
     /// Nothing of ours, or out of place.
@@ -115,7 +115,7 @@ struct Caller {
     heard: u64,
     /// Octets that he said more than he was told.
     credit: usize,
-    draw: [u8; DRAW],
+    draw: [u8; NONCE_LEN],
     /// What its session would be called.
     number: u32,
     stage: Stage,
@@ -126,7 +126,7 @@ enum Stage {
     /// It has said nothing.
     Fresh,
     /// It was asked for a proof.
-    Challenged { draw: [u8; DRAW] },
+    Challenged { draw: [u8; NONCE_LEN] },
     /// It measures.
     Session(Session),
     /// It is a flow of a session.
@@ -195,7 +195,7 @@ impl Sessions {
         &mut self,
         now: u64,
         from: IpAddr,
-        draw: [u8; DRAW],
+        draw: [u8; NONCE_LEN],
         number: u32,
     ) -> Result<ConnectionId, Reason> {
         if self.calls.len() >= self.quotas.calls && !self.crowd_out() {
@@ -278,7 +278,7 @@ impl Sessions {
     }
 
     /// A caller says something.
-    pub fn hear(&mut self, now: u64, call: ConnectionId, message: ControlMessage) -> SessionAction {
+    pub fn on_message(&mut self, now: u64, call: ConnectionId, message: ControlMessage) -> SessionAction {
         let Some(caller) = self.calls.get_mut(&call) else { return SessionAction::HangUp };
         caller.heard = now;
         caller.credit = caller.credit.saturating_add(message.encode().len());
@@ -319,9 +319,10 @@ impl Sessions {
         packet: &[u8],
         stamp: u64,
         ds: Option<u8>,
-    ) -> Heard {
+    ) -> PacketResponse {
         let heard = self.packet(now, from, packet, stamp, ds);
-        let count = if heard == Heard::Nothing { &mut self.counts.strays } else { &mut self.counts.packets };
+        let count =
+            if heard == PacketResponse::Nothing { &mut self.counts.strays } else { &mut self.counts.packets };
         *count += 1;
         heard
     }
@@ -401,7 +402,12 @@ impl Sessions {
         &self.quotas
     }
 
-    fn challenge(&mut self, now: u64, call: ConnectionId, draw: [u8; DRAW]) -> Result<SessionAction, Reason> {
+    fn challenge(
+        &mut self,
+        now: u64,
+        call: ConnectionId,
+        draw: [u8; NONCE_LEN],
+    ) -> Result<SessionAction, Reason> {
         let caller = self.calls.get_mut(&call).ok_or(Reason::OutOfTurn)?;
         let home = caller.from;
         caller.stage = Stage::Challenged { draw };
@@ -521,29 +527,38 @@ impl Sessions {
         Ok(SessionAction::Flow(plan.clone(), key))
     }
 
-    fn packet(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
-        let Some(header) = PacketHeader::read(packet) else { return Heard::Nothing };
+    fn packet(
+        &mut self,
+        now: u64,
+        from: SocketAddr,
+        packet: &[u8],
+        stamp: u64,
+        ds: Option<u8>,
+    ) -> PacketResponse {
+        let Some(header) = PacketHeader::read(packet) else { return PacketResponse::Nothing };
         let call = self.by_number.get(&header.session);
-        let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else { return Heard::Nothing };
-        let Stage::Session(session) = &mut caller.stage else { return Heard::Nothing };
+        let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else {
+            return PacketResponse::Nothing;
+        };
+        let Stage::Session(session) = &mut caller.stage else { return PacketResponse::Nothing };
         let is_sealed = || PacketHeader::read_sealed(packet, &session.key.packets(Role::Client)).is_some();
         if canonical(from.ip()) != caller.from || !is_sealed() {
-            return Heard::Nothing;
+            return PacketResponse::Nothing;
         }
         caller.heard = now;
         match header.kind {
             ProbePacketKind::Hello => {
                 session.at = Some(from);
-                Heard::Answer(
+                PacketResponse::Answer(
                     PacketHeader { kind: ProbePacketKind::Seen, ..header }
                         .write(&session.key.packets(Role::Server)),
                 )
             }
             ProbePacketKind::Data if header.exchange == session.exchange => {
                 let noted = session.seen.as_mut().is_some_and(|seen| seen.note(header.number, stamp, ds));
-                if noted { Heard::Noted } else { Heard::Nothing }
+                if noted { PacketResponse::Noted } else { PacketResponse::Nothing }
             }
-            ProbePacketKind::Seen | ProbePacketKind::Data => Heard::Nothing,
+            ProbePacketKind::Seen | ProbePacketKind::Data => PacketResponse::Nothing,
         }
     }
 
@@ -642,13 +657,13 @@ mod tests {
 
     /// Somebody with a session at time 0, at a server that asks for no token.
     fn welcomed(sessions: &mut Sessions) -> ConnectionId {
-        let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
+        let call = sessions.call(0, HOME, [1; NONCE_LEN], NUMBER).expect("there is room");
         assert!(matches!(
-            sessions.hear(0, call, ControlMessage::Hello { draw: [2; DRAW] }),
+            sessions.on_message(0, call, ControlMessage::Hello { draw: [2; NONCE_LEN] }),
             SessionAction::Say(ControlMessage::Challenge { .. })
         ));
         assert!(matches!(
-            sessions.hear(0, call, ControlMessage::Proof([0; 32])),
+            sessions.on_message(0, call, ControlMessage::Proof([0; 32])),
             SessionAction::Say(ControlMessage::Welcome { .. })
         ));
         call
@@ -667,9 +682,14 @@ mod tests {
         ControlMessage::Plan { exchange: Exchange { up: of(up), down: of(down) }, quiet_ns: 1 }
     }
 
-    fn datagram(sessions: &mut Sessions, from: SocketAddr, kind: ProbePacketKind, exchange: u8) -> Heard {
+    fn datagram(
+        sessions: &mut Sessions,
+        from: SocketAddr,
+        kind: ProbePacketKind,
+        exchange: u8,
+    ) -> PacketResponse {
         let header = PacketHeader { kind, exchange, session: NUMBER, number: 0, sent: 0 };
-        let key = Token::open().session_key(&[2; DRAW], &[1; DRAW]).packets(Role::Client);
+        let key = Token::open().session_key(&[2; NONCE_LEN], &[1; NONCE_LEN]).packets(Role::Client);
         sessions.datagram(SECOND, from, &header.write(&key), 5, Some(0))
     }
 
@@ -678,19 +698,24 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas::default());
         let call = welcomed(&mut sessions);
         assert!(
-            matches!(sessions.hear(0, call, plan(0, 5)), SessionAction::Say(ControlMessage::Refused(why)) if why.contains("UDP"))
+            matches!(sessions.on_message(0, call, plan(0, 5)), SessionAction::Say(ControlMessage::Refused(why)) if why.contains("UDP"))
         );
         let (home, other) = (SocketAddr::new(HOME, 4000), SocketAddr::from(([203, 0, 113, 9], 4000)));
-        assert_eq!(datagram(&mut sessions, other, ProbePacketKind::Hello, 0), Heard::Nothing);
-        assert!(matches!(datagram(&mut sessions, home, ProbePacketKind::Hello, 0), Heard::Answer(_)));
-        let SessionAction::Start(start) = sessions.hear(0, call, plan(3, 5)) else { panic!("it may begin") };
+        assert_eq!(datagram(&mut sessions, other, ProbePacketKind::Hello, 0), PacketResponse::Nothing);
+        assert!(matches!(
+            datagram(&mut sessions, home, ProbePacketKind::Hello, 0),
+            PacketResponse::Answer(_)
+        ));
+        let SessionAction::Start(start) = sessions.on_message(0, call, plan(3, 5)) else {
+            panic!("it may begin")
+        };
         assert_eq!((start.to, start.exchange), (Some(home), 1));
         // What is late from another exchange does not count for this one.
-        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 0), Heard::Nothing);
-        assert_eq!(datagram(&mut sessions, other, ProbePacketKind::Data, 1), Heard::Nothing);
-        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 1), Heard::Noted);
+        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 0), PacketResponse::Nothing);
+        assert_eq!(datagram(&mut sessions, other, ProbePacketKind::Data, 1), PacketResponse::Nothing);
+        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 1), PacketResponse::Noted);
         assert!(
-            matches!(sessions.hear(0, call, plan(1, 0)), SessionAction::Last(_)),
+            matches!(sessions.on_message(0, call, plan(1, 0)), SessionAction::Last(_)),
             "one exchange at a time"
         );
     }
@@ -699,10 +724,10 @@ mod tests {
     fn who_is_not_there_any_more_is_sent_nothing_more() {
         let mut sessions = Sessions::new(None, Quotas::default());
         let call = welcomed(&mut sessions);
-        assert!(matches!(sessions.hear(0, call, plan(300, 0)), SessionAction::Start(_)));
+        assert!(matches!(sessions.on_message(0, call, plan(300, 0)), SessionAction::Start(_)));
         assert!(!sessions.is_overdue(19 * SECOND, call) && sessions.is_overdue(21 * SECOND, call));
         assert_eq!(
-            sessions.hear(15 * SECOND, call, ControlMessage::Alive { arrived: 0 }),
+            sessions.on_message(15 * SECOND, call, ControlMessage::Alive { arrived: 0 }),
             SessionAction::Nothing
         );
         assert!(!sessions.is_overdue(30 * SECOND, call));
@@ -717,8 +742,8 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas { sessions_each: 100, ..Quotas::default() });
         let mut shake = |now: u64, from: &str, number: u32| {
             let from = from.parse().expect("an address");
-            let call = sessions.call(now, from, [1; DRAW], number).expect("there is room");
-            let step = sessions.hear(now, call, ControlMessage::Hello { draw: [2; DRAW] });
+            let call = sessions.call(now, from, [1; NONCE_LEN], number).expect("there is room");
+            let step = sessions.on_message(now, call, ControlMessage::Hello { draw: [2; NONCE_LEN] });
             sessions.hang_up(call);
             matches!(step, SessionAction::Say(_))
         };
@@ -753,7 +778,7 @@ mod tests {
         ];
         for (message, reason) in cases {
             assert_eq!(
-                sessions.hear(0, call, message),
+                sessions.on_message(0, call, message),
                 SessionAction::Say(ControlMessage::Refused(reason.to_string()))
             );
             assert_eq!(sessions.counts().refused.get(&reason), Some(&1), "{reason:?}");
@@ -768,20 +793,20 @@ mod tests {
         let from = |last: u8| IpAddr::from([203, 0, 113, last]);
         // Four addresses take all they can, again and again.
         for round in 0..40_u32 {
-            let _ = sessions.call(u64::from(round), from(1 + round as u8 % 4), [3; DRAW], 100 + round);
+            let _ = sessions.call(u64::from(round), from(1 + round as u8 % 4), [3; NONCE_LEN], 100 + round);
         }
         assert!(sessions.is_known(known) && !sessions.is_overdue(0, known), "who has proved himself stays");
         // Somebody else comes in, and stays while the crowd goes on.
-        let honest = sessions.call(50, from(99), [4; DRAW], 500).expect("there is a place for him");
+        let honest = sessions.call(50, from(99), [4; NONCE_LEN], 500).expect("there is a place for him");
         for round in 0..40_u32 {
-            let _ = sessions.call(60, from(1 + round as u8 % 4), [3; DRAW], 200 + round);
+            let _ = sessions.call(60, from(1 + round as u8 % 4), [3; NONCE_LEN], 200 + round);
         }
         assert!(matches!(
-            sessions.hear(70, honest, ControlMessage::Hello { draw: [5; DRAW] }),
+            sessions.on_message(70, honest, ControlMessage::Hello { draw: [5; NONCE_LEN] }),
             SessionAction::Say(_)
         ));
         assert!(matches!(
-            sessions.hear(70, honest, ControlMessage::Proof([0; 32])),
+            sessions.on_message(70, honest, ControlMessage::Proof([0; 32])),
             SessionAction::Say(ControlMessage::Welcome { .. })
         ));
         assert!(sessions.calls.len() <= 9 && sessions.counts().refused[&Reason::Crowded] > 0);
@@ -792,8 +817,8 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas::default()).with_controls(vec!["cubic".to_string()]);
         welcomed(&mut sessions);
         let (key, other) = (
-            Token::open().session_key(&[2; DRAW], &[1; DRAW]),
-            Token::open().session_key(&[2; DRAW], &[9; DRAW]),
+            Token::open().session_key(&[2; NONCE_LEN], &[1; NONCE_LEN]),
+            Token::open().session_key(&[2; NONCE_LEN], &[9; NONCE_LEN]),
         );
         let plan = |control: &str| FlowPlan {
             way: FlowDirection::Down,
@@ -802,8 +827,8 @@ mod tests {
             length_ns: 1,
         };
         let mut say = |key: &SessionKey, number, control: &str| {
-            let call = sessions.call(0, HOME, [1; DRAW], 1000 + number).expect("there is room");
-            let step = sessions.hear(0, call, ControlMessage::flow(key, NUMBER, number, plan(control)));
+            let call = sessions.call(0, HOME, [1; NONCE_LEN], 1000 + number).expect("there is room");
+            let step = sessions.on_message(0, call, ControlMessage::flow(key, NUMBER, number, plan(control)));
             matches!(step, SessionAction::Flow(..))
         };
         assert!(say(&key, 1, "cubic") && say(&key, 2, ""));
@@ -828,7 +853,7 @@ mod tests {
             [at, at + 1].map(|now| sessions.is_overdue(now, call)) == [false, true]
         };
         let mut sessions = Sessions::new(None, quotas);
-        let stranger = sessions.call(3, HOME, [1; DRAW], 99).expect("there is room");
+        let stranger = sessions.call(3, HOME, [1; NONCE_LEN], 99).expect("there is room");
         assert!(!sessions.is_known(stranger) && ends(&sessions, stranger, 3 + 5 * SECOND));
         assert_eq!(sessions.most(stranger), FIRST_MOST);
         let call = welcomed(&mut sessions);
@@ -838,10 +863,10 @@ mod tests {
         );
         assert!(sessions.is_known(call) && ends(&sessions, call, 20 * SECOND), "without an exchange");
         // Three packets in two seconds, and five of patience: until then it may not be silent for long.
-        assert!(matches!(sessions.hear(0, call, plan(300, 0)), SessionAction::Start(_)));
+        assert!(matches!(sessions.on_message(0, call, plan(300, 0)), SessionAction::Start(_)));
         assert!(ends(&sessions, call, 7 * SECOND));
         sessions.end_exchange(0, call);
-        assert!(matches!(sessions.hear(0, call, plan(3, 0)), SessionAction::Start(_)));
+        assert!(matches!(sessions.on_message(0, call, plan(3, 0)), SessionAction::Start(_)));
         assert_eq!(sessions.seen(call).map(|seen| seen.all().len()), Some(3));
         let length = Stream::steady(PacketTrain {
             payload: 100,
@@ -852,19 +877,25 @@ mod tests {
         .length_ns();
         let until = length + 5 * SECOND;
         let heard = until - 7 * SECOND - 1;
-        assert_eq!(sessions.hear(heard, call, ControlMessage::Alive { arrived: 0 }), SessionAction::Nothing);
+        assert_eq!(
+            sessions.on_message(heard, call, ControlMessage::Alive { arrived: 0 }),
+            SessionAction::Nothing
+        );
         assert!(!sessions.is_overdue(until - 1, call), "silent for seven seconds, and no longer");
         assert!(!sessions.is_overdue(until, call), "after its end silence counts as idleness");
         assert!(ends(&sessions, call, heard + 20 * SECOND));
-        assert_eq!(sessions.hear(heard, call, ControlMessage::Sent), SessionAction::Tell { quiet_ns: 1 });
+        assert_eq!(
+            sessions.on_message(heard, call, ControlMessage::Sent),
+            SessionAction::Tell { quiet_ns: 1 }
+        );
         assert_eq!(sessions.counts().exchanges, 2);
         // With a flow it may be silent as long as it likes, but not be there for ever.
         let key = sessions.key(call).expect("a session");
         let flow =
             FlowPlan { way: FlowDirection::Up, dscp: 0, control: String::new(), length_ns: 30 * SECOND };
-        let second = sessions.call(0, HOME, [1; DRAW], 100).expect("there is room");
+        let second = sessions.call(0, HOME, [1; NONCE_LEN], 100).expect("there is room");
         assert!(matches!(
-            sessions.hear(0, second, ControlMessage::flow(&key, NUMBER, 1, flow)),
+            sessions.on_message(0, second, ControlMessage::flow(&key, NUMBER, 1, flow)),
             SessionAction::Flow(..)
         ));
         assert!(sessions.is_known(second) && ends(&sessions, second, 35 * SECOND));
@@ -910,20 +941,20 @@ mod tests {
         let mut sessions =
             Sessions::new(Some(token()), Quotas { sessions: 1, sessions_each: 2, ..Quotas::default() });
         let mut shake = |number: u32, proof: &dyn Fn() -> Proof| {
-            let call = sessions.call(0, HOME, [1; DRAW], number).expect("there is room");
-            let step = sessions.hear(0, call, ControlMessage::Hello { draw: [2; DRAW] });
+            let call = sessions.call(0, HOME, [1; NONCE_LEN], number).expect("there is room");
+            let step = sessions.on_message(0, call, ControlMessage::Hello { draw: [2; NONCE_LEN] });
             assert!(
                 matches!(step, SessionAction::Say(ControlMessage::Challenge { wants_token: true, .. })),
                 "{step:?}"
             );
-            sessions.hear(0, call, ControlMessage::Proof(proof()))
+            sessions.on_message(0, call, ControlMessage::Proof(proof()))
         };
-        let right = || token().prove(Role::Client, &[2; DRAW], &[1; DRAW]);
+        let right = || token().prove(Role::Client, &[2; NONCE_LEN], &[1; NONCE_LEN]);
         let wrong = || {
             Token::new("another secret that is long enough").expect("a token").prove(
                 Role::Client,
-                &[2; DRAW],
-                &[1; DRAW],
+                &[2; NONCE_LEN],
+                &[1; NONCE_LEN],
             )
         };
         assert!(!matches!(shake(1, &wrong), SessionAction::Say(_)));
@@ -939,14 +970,14 @@ mod tests {
         let mut sessions = Sessions::new(None, Quotas { packets: 8, ..Quotas::default() });
         let call = welcomed(&mut sessions);
         let home = SocketAddr::new(HOME, 4000);
-        assert!(matches!(sessions.hear(0, call, plan(5, 0)), SessionAction::Start(_)));
-        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 1), Heard::Noted);
+        assert!(matches!(sessions.on_message(0, call, plan(5, 0)), SessionAction::Start(_)));
+        assert_eq!(datagram(&mut sessions, home, ProbePacketKind::Data, 1), PacketResponse::Noted);
         assert_eq!(
             datagram(&mut sessions, home, ProbePacketKind::Data, 2),
-            Heard::Nothing,
+            PacketResponse::Nothing,
             "no exchange is called so"
         );
-        let Heard::Answer(answer) = datagram(&mut sessions, home, ProbePacketKind::Hello, 1) else {
+        let PacketResponse::Answer(answer) = datagram(&mut sessions, home, ProbePacketKind::Hello, 1) else {
             panic!("a hello")
         };
         assert_eq!(
@@ -958,7 +989,7 @@ mod tests {
         assert!(sessions.end_exchange(0, call).is_some_and(|seen| seen.all().len() == 5));
         assert_eq!((sessions.remembered(), sessions.seen(call).is_none()), (0, true));
         assert!(
-            matches!(sessions.hear(0, call, plan(8, 0)), SessionAction::Start(_)),
+            matches!(sessions.on_message(0, call, plan(8, 0)), SessionAction::Start(_)),
             "as many as may be remembered"
         );
     }
@@ -987,8 +1018,8 @@ mod tests {
     #[test]
     fn another_version_is_told_so() {
         let mut sessions = Sessions::new(None, Quotas::default());
-        let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
-        let mut hello = ControlMessage::Hello { draw: [2; DRAW] }.encode();
+        let call = sessions.call(0, HOME, [1; NONCE_LEN], NUMBER).expect("there is room");
+        let mut hello = ControlMessage::Hello { draw: [2; NONCE_LEN] }.encode();
         hello[5] = 1;
         let why = ControlMessage::decode(&hello[4..]).expect_err("version 1");
         let _ = sessions.garbled(call, why);

@@ -6,9 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 use tidegate_probe_wire::{
-    ConnectionId, ControlMessage, DRAW, Departures, FlowDirection, FlowPlan, Heard, Limits, MOST, Malformed,
-    PacketArrivals, PacketHeader, ProbePacketKind, Quotas, Role, SessionAction, SessionKey, Sessions,
-    TcpSample, Token,
+    ConnectionId, ControlMessage, Departures, FlowDirection, FlowPlan, Limits, MOST, Malformed, NONCE_LEN,
+    PacketArrivals, PacketHeader, PacketResponse, ProbePacketKind, Quotas, Role, SessionAction, SessionKey,
+    Sessions, TcpSample, Token,
 };
 
 /// Rounds of each test: some seconds without optimisation.
@@ -59,7 +59,7 @@ impl Draws {
     }
 
     fn message(&mut self, session: u32) -> ControlMessage {
-        let draw = [self.next() as u8; DRAW];
+        let draw = [self.next() as u8; NONCE_LEN];
         match self.below(14) {
             0..=2 => ControlMessage::Hello { draw },
             3 => ControlMessage::Challenge { draw, wants_token: true },
@@ -76,7 +76,7 @@ impl Draws {
             _ => {
                 let way = if self.below(2) == 0 { FlowDirection::Up } else { FlowDirection::Down };
                 let plan = FlowPlan { way, dscp: 0, control: "cubic".to_owned(), length_ns: self.next() };
-                let key = Token::open().session_key(&[7; DRAW], &[self.below(4) as u8; DRAW]);
+                let key = Token::open().session_key(&[7; NONCE_LEN], &[self.below(4) as u8; NONCE_LEN]);
                 ControlMessage::flow(&key, session, self.below(50) as u32, plan)
             }
         }
@@ -131,7 +131,7 @@ struct Told {
     heard: usize,
     said: usize,
     proven: bool,
-    draw: Option<[u8; DRAW]>,
+    draw: Option<[u8; NONCE_LEN]>,
     session: u32,
     key: Option<SessionKey>,
     hello: Option<SocketAddr>,
@@ -150,7 +150,7 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
             0 | 1 => {
                 let from = IpAddr::from([10, 0, 0, draws.below(4) as u8]);
                 let session = draws.next() as u32;
-                if let Ok(call) = sessions.call(now, from, [round as u8; DRAW], session) {
+                if let Ok(call) = sessions.call(now, from, [round as u8; NONCE_LEN], session) {
                     told.insert(call, Told { from: Some(from), session, ..Told::default() });
                 }
             }
@@ -159,7 +159,7 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
                 let packet = draws.octets(60);
                 let from = SocketAddr::from(([10, 0, 0, draws.below(4) as u8], 9));
                 assert!(
-                    matches!(sessions.datagram(now, from, &packet, 0, None), Heard::Nothing),
+                    matches!(sessions.datagram(now, from, &packet, 0, None), PacketResponse::Nothing),
                     "round {round}"
                 );
             }
@@ -206,9 +206,9 @@ fn say(
         // As it should be.
         0..=3 if own.draw.is_some() && !own.proven => {
             let theirs = own.draw.unwrap_or_default();
-            ControlMessage::Proof(token.prove(Role::Client, &[7; DRAW], &theirs))
+            ControlMessage::Proof(token.prove(Role::Client, &[7; NONCE_LEN], &theirs))
         }
-        0..=3 if !own.proven => ControlMessage::Hello { draw: [7; DRAW] },
+        0..=3 if !own.proven => ControlMessage::Hello { draw: [7; NONCE_LEN] },
         0..=3 => {
             let phase =
                 PacketTrain { payload: 100, packets: 1 + draws.below(400) as u32, ..PacketTrain::default() };
@@ -221,7 +221,7 @@ fn say(
     let octets = if draws.below(4) == 0 { draws.mutated(&octets[4..]) } else { octets[4..].to_vec() };
     own.heard += 4 + octets.len().min(most);
     let step = match ControlMessage::decode(&octets) {
-        Ok(message) if octets.len() <= most => sessions.hear(now, call, message),
+        Ok(message) if octets.len() <= most => sessions.on_message(now, call, message),
         Ok(_) => sessions.garbled(call, Malformed("a message is too long")),
         Err(why) => sessions.garbled(call, why),
     };
@@ -248,7 +248,7 @@ fn say(
         SessionAction::Say(ControlMessage::Challenge { draw, .. }) => own.draw = Some(*draw),
         SessionAction::Say(ControlMessage::Welcome { .. }) => {
             own.proven = true;
-            own.key = own.draw.map(|theirs| token.session_key(&[7; DRAW], &theirs));
+            own.key = own.draw.map(|theirs| token.session_key(&[7; NONCE_LEN], &theirs));
             began.0 = 1;
         }
         _ => {}
@@ -284,10 +284,10 @@ fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Conn
         .key
         .clone()
         .filter(|_| is_ours)
-        .unwrap_or_else(|| Token::open().session_key(&[0; DRAW], &[0; DRAW]));
+        .unwrap_or_else(|| Token::open().session_key(&[0; NONCE_LEN], &[0; NONCE_LEN]));
     let packet = header.write(&key.packets(Role::Client));
     match sessions.datagram(now, from, &packet, now, Some(0)) {
-        Heard::Answer(answer) => {
+        PacketResponse::Answer(answer) => {
             assert!(
                 right
                     && is_ours
@@ -297,7 +297,7 @@ fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Conn
             );
             own.hello = Some(from);
         }
-        Heard::Noted => assert!(right && is_ours && own.proven && kind == ProbePacketKind::Data),
-        Heard::Nothing => {}
+        PacketResponse::Noted => assert!(right && is_ours && own.proven && kind == ProbePacketKind::Data),
+        PacketResponse::Nothing => {}
     }
 }

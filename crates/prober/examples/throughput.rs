@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (up, down) = if is_up { (stream, Stream::default()) } else { (Stream::default(), stream) };
             let outcome = far.carry_out(&Exchange { up, down })?;
             let course = if is_up { outcome.up } else { outcome.down };
-            let times = || course.journeys.iter().filter_map(|journey| journey.sent);
+            let times = || course.packets.iter().filter_map(|journey| journey.sent);
             let length = times().max().unwrap_or(0).saturating_sub(times().min().unwrap_or(0)).max(1);
             println!(
                 "{megabits} Mbit/s {name}: sent {} of {} in {:.3} s ({:.0} Mbit/s), arrived {}",

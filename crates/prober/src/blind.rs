@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_measure::stream::Stream;
 use tidegate_sys::datagrams::DatagramSocket;
 
-use tidegate_probe_wire::{DRAW, Token};
+use tidegate_probe_wire::{NONCE_LEN, Token};
 
 use crate::chance;
 use crate::clock::ProbeClock;
@@ -26,9 +26,9 @@ pub fn send_blind(target: &ServerTarget, stream: &Stream, stop: &AtomicBool) -> 
     let any: SocketAddr =
         if ip.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = DatagramSocket::bind(any).map_err(Error::io("open a UDP socket"))?;
-    let session = u32::from_be_bytes(chance::octets().map_err(Error::io("draw at random"))?);
+    let session = u32::from_be_bytes(chance::random_bytes().map_err(Error::io("draw at random"))?);
     // Nobody looks at the seals.
-    let key = Token::open().session_key(&[0; DRAW], &[0; DRAW]);
+    let key = Token::open().session_key(&[0; NONCE_LEN], &[0; NONCE_LEN]);
     let to = SocketAddr::new(ip, target.port);
     let sending =
         Sending { clock: &ProbeClock::begin(), socket: &socket, to, stream, session, key: &key, exchange: 0 };

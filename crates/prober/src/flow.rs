@@ -74,10 +74,10 @@ impl FlowOpener {
         let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
         let gone = |why: io::Error| Error::Gone(why.to_string());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        line.say(&ControlMessage::flow(&self.key, self.session, number, plan.clone())).map_err(gone)?;
+        line.send(&ControlMessage::flow(&self.key, self.session, number, plan.clone())).map_err(gone)?;
         let key = self.key.flow(number);
         line.seal(&key, Role::Client);
-        match line.hear(FIRST_MOST, CONNECT).map_err(gone)? {
+        match line.receive(FIRST_MOST, CONNECT).map_err(gone)? {
             Came::Message(ControlMessage::Go) => {}
             Came::Message(ControlMessage::Refused(why)) => return Err(Error::Refused(why)),
             Came::Message(_) => {
@@ -241,13 +241,13 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_probe_wire::{DRAW, Token};
+    use tidegate_probe_wire::{NONCE_LEN, Token};
 
     #[test]
     fn samples_are_found_however_the_blocks_are_cut() {
         let samples: Vec<TcpSample> =
             (1..5).map(|at_ns| TcpSample { at_ns, cwnd: 9, ..TcpSample::default() }).collect();
-        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]).flow(3);
+        let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]).flow(3);
         let (mut octets, mut seal) = (Vec::new(), key.samples());
         for sample in &samples {
             octets.extend_from_slice(&sample.write_sealed(&mut seal));

@@ -131,7 +131,7 @@ fn try_echo(hops: &mut [Hop]) -> Result<(), Error> {
     }
     // Addresses of routers may be such that there is no way to them.
     let seen = match ask(&plans, |seen| seen.targets.iter().all(is_answered)) {
-        Err(Error::NoWay { .. } | Error::NotAllowed { .. }) => return Ok(()),
+        Err(Error::NoRoute { .. } | Error::NotAllowed { .. }) => return Ok(()),
         seen => seen?,
     };
     for (n, target) in known.into_iter().zip(&seen.targets) {

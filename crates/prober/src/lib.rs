@@ -39,5 +39,5 @@ struct Readme;
 /// # Errors
 /// The kernel's source of random numbers is not there.
 pub fn new_token() -> std::io::Result<String> {
-    Ok(tidegate_probe_wire::Token::drawn(&chance::octets()?))
+    Ok(tidegate_probe_wire::Token::drawn(&chance::random_bytes()?))
 }

@@ -50,7 +50,7 @@ impl Line {
     ///
     /// # Errors
     /// The other side is gone.
-    pub(crate) fn say(&mut self, message: &ControlMessage) -> io::Result<()> {
+    pub(crate) fn send(&mut self, message: &ControlMessage) -> io::Result<()> {
         let octets = match &mut self.seals {
             Some((ours, _)) => message.encode_sealed(ours),
             None => message.encode(),
@@ -67,7 +67,7 @@ impl Line {
     ///
     /// # Errors
     /// The connection is broken.
-    pub(crate) fn hear(&mut self, most: usize, limit: Duration) -> io::Result<Came> {
+    pub(crate) fn receive(&mut self, most: usize, limit: Duration) -> io::Result<Came> {
         if let Some(came) = self.understood(most) {
             return Ok(came);
         }

@@ -59,7 +59,7 @@ impl Sending<'_> {
             let Sending { session, exchange, .. } = *self;
             let header =
                 PacketHeader { kind: ProbePacketKind::Data, exchange, session, number: due.number, sent };
-            packet[..PacketHeader::OCTETS].copy_from_slice(&header.write(self.key));
+            packet[..PacketHeader::ENCODED_LEN].copy_from_slice(&header.write(self.key));
         }
         let outgoing: Vec<Outgoing<'_>> = batch
             .iter()

@@ -35,10 +35,10 @@ fn what_is_sent_arrives_with_its_mark_both_ways() {
         let marks =
             |phase| outcome.up.of_phase(phase).all(|(due, journey)| journey.ds == Some(due.dscp << 2));
         assert!(marks(0) && marks(1));
-        assert!(outcome.down.journeys.iter().all(|journey| journey.ds == Some(34 << 2)));
-        let ranks: Vec<u32> = outcome.up.journeys.iter().map(|journey| journey.rank).collect();
+        assert!(outcome.down.packets.iter().all(|journey| journey.ds == Some(34 << 2)));
+        let ranks: Vec<u32> = outcome.up.packets.iter().map(|journey| journey.rank).collect();
         assert_eq!(ranks, (0..200).collect::<Vec<u32>>());
-        assert!(outcome.down.journeys.iter().all(|journey| journey.copies == 0));
+        assert!(outcome.down.packets.iter().all(|journey| journey.copies == 0));
     }
     let counts = server.counts();
     assert_eq!((counts.sessions, counts.exchanges, counts.refused.len()), (1, 2, 0));
@@ -56,7 +56,7 @@ fn the_same_over_ipv6() {
         Stream::steady(PacketTrain { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
     let marked =
-        |course: &StreamTrace| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
+        |course: &StreamTrace| course.packets.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 
@@ -161,5 +161,5 @@ fn names_and_ports_that_are_not_there_are_told() {
     drop(silent);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let closed = ServerSession::connect(&ServerTarget { port, ..target });
-    assert!(matches!(closed, Err(Error::NoAnswer { .. })), "{closed:?}");
+    assert!(matches!(closed, Err(Error::NoReply { .. })), "{closed:?}");
 }

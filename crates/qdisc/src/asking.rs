@@ -24,7 +24,7 @@ pub enum Consumed {
     /// An action takes it away.
     Stolen,
     /// An action leads it to another device.
-    Led(Redirect),
+    Redirected(Redirect),
 }
 
 /// What a list of filters decides about a packet that counts `len` bytes there, `whole` with a link header
@@ -44,7 +44,7 @@ pub(crate) fn decide(
         pkt,
         meter,
         actions: cx.actions,
-        random: cx.draw.random(),
+        random: cx.random.random(),
         link_header: cx.device.link_header,
     };
     let verdict = filters.classify(at, &mut asked);
@@ -71,7 +71,7 @@ pub(crate) fn classify(
         Some(FilterVerdict::Class(class)) => ClassifyResult::Class(class),
         Some(FilterVerdict::Drop) => ClassifyResult::Consumed(Consumed::Dropped),
         Some(FilterVerdict::Stolen) => ClassifyResult::Consumed(Consumed::Stolen),
-        Some(FilterVerdict::Redirect(way)) => ClassifyResult::Consumed(Consumed::Led(way)),
+        Some(FilterVerdict::Redirect(way)) => ClassifyResult::Consumed(Consumed::Redirected(way)),
     }
 }
 
@@ -131,14 +131,14 @@ impl Consumed {
             Consumed::Dropped => {
                 // Ancestors count it; the sender is not told.
                 cx.drop(at, pkt, DropReason::Policy);
-                Enqueue::Lost
+                Enqueue::DroppedSilently
             }
             Consumed::Stolen => {
                 cx.steal(at, pkt);
                 Enqueue::Taken
             }
-            Consumed::Led(way) => {
-                cx.lead(at, pkt, way);
+            Consumed::Redirected(way) => {
+                cx.redirect(at, pkt, way);
                 Enqueue::Taken
             }
         }

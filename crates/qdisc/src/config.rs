@@ -267,7 +267,7 @@ impl Shaper {
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
         self.graft(now, pool, draws, op.parent, Some(node))?;
-        self.ways.note(handle, op.parent);
+        self.parents.note(handle, op.parent);
         Ok(())
     }
 
@@ -423,7 +423,7 @@ impl Shaper {
                     now: cx.now,
                     wheel: cx.wheel,
                 };
-                filters.apply(op, owner, cx.actions, &mut cx.draw.random())
+                filters.apply(op, owner, cx.actions, &mut cx.random.random())
             })?
         })
         .unwrap_or(Err(NO_PARENT))
@@ -446,7 +446,7 @@ impl Shaper {
         self.configure(|shaper| {
             if shaper.is_hook(op.parent) {
                 let (_, ingress, _) = shaper.enter_all(now, pool, draws);
-                return ingress.with_own_filters(op.parent, |filters| filters.apply_chain(op))?;
+                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
             }
             let parent = shaper.filter_parent(op.parent)?;
             let node = shaper.node(parent.qdisc()).ok_or(NO_PARENT)?;
@@ -492,7 +492,7 @@ impl Shaper {
             let (_, mut cx) = shaper.enter(now, pool, draws);
             let mut filters = cx.blocks.lend(op.block).ok_or(ingress::NO_BLOCK)?;
             let owner = ingress::owner(Handle::NONE, &cx);
-            let done = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
+            let done = filters.apply(op, owner, cx.actions, &mut cx.random.random());
             cx.blocks.give_back(op.block, filters);
             done
         })
@@ -538,12 +538,12 @@ impl Shaper {
     ) -> Result<Vec<FilterDump>, TcError> {
         // They are looked at while the tree is walked.
         let shared = core::mem::take(&mut self.shared);
-        let out = self.told_filters(&shared, now, dev, parent, all);
+        let out = self.dump_filter_list(&shared, now, dev, parent, all);
         self.shared = shared;
         out
     }
 
-    fn told_filters(
+    fn dump_filter_list(
         &mut self,
         shared: &Shared,
         now: Time,

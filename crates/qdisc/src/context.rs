@@ -65,7 +65,7 @@ pub struct RandomContext<'a> {
 impl RandomContext<'_> {
     /// Where filters get their random draws from.
     pub fn random(&mut self) -> FilterRandom<'_> {
-        FilterRandom { draws: &mut *self.source, flow_key_drawn: &mut *self.flow_key_drawn }
+        FilterRandom { source: &mut *self.source, flow_key_drawn: &mut *self.flow_key_drawn }
     }
 }
 
@@ -76,7 +76,7 @@ pub struct Context<'a> {
     /// Where packets live.
     pub pool: &'a mut Pool,
     /// Randomness.
-    pub draw: RandomContext<'a>,
+    pub random: RandomContext<'a>,
     /// The machine's actions.
     pub actions: &'a mut Actions,
     /// The machine's shared blocks of filters.
@@ -88,12 +88,12 @@ pub struct Context<'a> {
     pub(crate) watchdogs: &'a mut Watchdogs,
     pub(crate) events: &'a mut EventRing,
     /// A packet that a filter led away, and where it goes.
-    pub(crate) led: &'a mut Option<(Pkt, Redirect)>,
+    pub(crate) redirected: &'a mut Option<(Pkt, Redirect)>,
     /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original
     /// goes on.
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
     /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
-    pub(crate) lost: DropCount,
+    pub(crate) dropped: DropCount,
     /// Packets that vanished from a qdisc whose ancestors were not told.
     pub(crate) vanished: DropCount,
     /// What must still be added to the bytes lost before the ancestors hear of them: see
@@ -124,9 +124,9 @@ impl DropCount {
 impl Context<'_> {
     /// Loses a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: DropReason) {
-        self.lost.packets += 1;
-        self.lost.bytes = self.lost.bytes.wrapping_add(u64::from(self.pool.meta(&pkt).len));
-        self.tell(EventKind::Drop(why), at, &pkt);
+        self.dropped.packets += 1;
+        self.dropped.bytes = self.dropped.bytes.wrapping_add(u64::from(self.pool.meta(&pkt).len));
+        self.record(EventKind::Drop(why), at, &pkt);
         self.pool.release(pkt);
     }
 
@@ -143,24 +143,24 @@ impl Context<'_> {
     pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
         self.vanished.packets += 1;
         self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
-        self.tell(EventKind::Drop(DropReason::PurgedAtOnce), at, &pkt);
+        self.record(EventKind::Drop(DropReason::PurgedAtOnce), at, &pkt);
         self.pool.release(pkt);
     }
 
     /// Leads a packet away to another device: neither sent nor lost here.
-    pub(crate) fn lead(&mut self, at: Handle, pkt: Pkt, way: Redirect) {
-        debug_assert!(self.led.is_none(), "one packet is offered at a time");
-        self.tell(EventKind::Led, at, &pkt);
-        *self.led = Some((pkt, way));
+    pub(crate) fn redirect(&mut self, at: Handle, pkt: Pkt, way: Redirect) {
+        debug_assert!(self.redirected.is_none(), "one packet is offered at a time");
+        self.record(EventKind::Redirected, at, &pkt);
+        *self.redirected = Some((pkt, way));
     }
 
     /// A packet is taken away, and nobody counts it as lost.
     pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
-        self.tell(EventKind::Drop(DropReason::Policy), at, &pkt);
+        self.record(EventKind::Drop(DropReason::Policy), at, &pkt);
         self.pool.release(pkt);
     }
 
-    fn tell(&mut self, what: EventKind, at: Handle, pkt: &Pkt) {
+    fn record(&mut self, what: EventKind, at: Handle, pkt: &Pkt) {
         let meta = self.pool.meta(pkt);
         self.events.push(Event {
             time: self.now,
@@ -182,7 +182,7 @@ impl Context<'_> {
 
     /// A copy that was never offered is gone: it is told of, but nobody counts it.
     pub(crate) fn forget(&mut self, at: Handle, copy: Pkt) {
-        self.tell(EventKind::Drop(DropReason::Full), at, &copy);
+        self.record(EventKind::Drop(DropReason::Full), at, &copy);
         self.pool.release(copy);
     }
 
@@ -265,7 +265,7 @@ pub enum EventKind {
     Drop(DropReason),
     /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that
     /// was enqueued.)
-    Led,
+    Redirected,
 }
 
 /// A ring of the latest events: bounded, allocated once, counting what it had to forget.
@@ -321,7 +321,7 @@ impl EventRing {
         if let Some(since) = self.events.get_mut(mark..) {
             since.sort_by_key(|event| match event.what {
                 EventKind::Drop(DropReason::Purged(group)) => (1, Reverse(group)),
-                EventKind::Drop(_) | EventKind::Led => (0, Reverse(0)),
+                EventKind::Drop(_) | EventKind::Redirected => (0, Reverse(0)),
             });
         }
     }

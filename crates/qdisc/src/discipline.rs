@@ -19,7 +19,7 @@ pub enum Enqueue {
     /// It is gone.
     Dropped,
     /// It is gone, but the sender must not know (netem's loss): a drop to every ancestor.
-    Lost,
+    DroppedSilently,
     /// It was taken elsewhere (stolen, redirected): neither sent nor dropped.
     Taken,
     /// The shaper must first offer a copy at the root (netem's duplicate), then resume.

@@ -182,7 +182,7 @@ impl Ingress {
         }
         let owner = owner(holder, cx);
         self.with_hook(holder, |hook| {
-            hook.filters.apply(op, owner, cx.actions, &mut cx.draw.random())?;
+            hook.filters.apply(op, owner, cx.actions, &mut cx.random.random())?;
             if op.verb != Verb::Delete {
                 hook.named = op.parent;
             }
@@ -191,7 +191,7 @@ impl Ingress {
     }
 
     /// Has something changed in the filters of the hook that a parent means, which it must have for itself.
-    pub(crate) fn with_own_filters<R>(
+    pub(crate) fn with_filters<R>(
         &mut self,
         parent: Handle,
         does: impl FnOnce(&mut FilterList) -> R,
@@ -337,11 +337,11 @@ fn dump_shared(
 fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Context<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
     let verdict = match cx.blocks.lend(hook.block) {
         Some(mut shared) => {
-            let verdict = ask(&mut shared, cx, &pkt, counted);
+            let verdict = classify(&mut shared, cx, &pkt, counted);
             cx.blocks.give_back(hook.block, shared);
             verdict
         }
-        None => ask(&mut hook.filters, cx, &pkt, counted),
+        None => classify(&mut hook.filters, cx, &pkt, counted),
     };
     match verdict {
         None | Some(FilterVerdict::Class(_)) => Hooked::Passed(pkt),
@@ -358,7 +358,7 @@ fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Context<'_>, pkt: Pkt, coun
     }
 }
 
-fn ask(
+fn classify(
     filters: &mut FilterList,
     cx: &mut Context<'_>,
     pkt: &Pkt,

@@ -309,9 +309,9 @@ impl QdiscNode {
     /// Hands it a packet, which waits here or below, goes elsewhere, or is dropped and counted.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
-        if cx.pool.follows_stands() {
+        if cx.pool.tracks_queue_locations() {
             // The plain way passes several qdiscs at once; whoever follows packets wants to hear of each.
-            cx.pool.note_stand(&pkt, self.handle, self.parent);
+            cx.pool.set_queue_location(&pkt, self.handle, self.parent);
             return self.enqueue_any(cx, pkt);
         }
         let len = cx.pool.meta(&pkt).len;
@@ -347,7 +347,7 @@ impl QdiscNode {
         if self.measured {
             self.measure(cx.now);
         }
-        let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
+        let (before, len) = (cx.dropped, cx.pool.meta(&pkt).len);
         let own = self.own();
         let result = match &mut self.rare {
             Some(rare) => self.body.enqueue(cx, own, &mut rare.filters, pkt),
@@ -360,7 +360,7 @@ impl QdiscNode {
         self.settle(cx, before);
         self.check();
         if result == Enqueue::Congested {
-            cx.lost.bytes = cx.lost.bytes.wrapping_add(core::mem::take(&mut cx.misheard));
+            cx.dropped.bytes = cx.dropped.bytes.wrapping_add(core::mem::take(&mut cx.misheard));
         }
         result
     }
@@ -399,7 +399,7 @@ impl QdiscNode {
         if self.measured {
             self.measure(cx.now);
         }
-        let before = cx.lost;
+        let before = cx.dropped;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
         if let Dequeue::Packet(pkt) = &result {
@@ -538,7 +538,7 @@ impl QdiscNode {
         if let Some(pkt) = &self.held {
             return Peek::Packet(cx.pool.meta(pkt).len);
         }
-        let before = cx.lost;
+        let before = cx.dropped;
         if let Some(seen) = self.body.peek(cx) {
             self.settle(cx, before);
             return seen;
@@ -564,8 +564,8 @@ impl QdiscNode {
     /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
     #[inline]
     fn settle(&mut self, cx: &Context<'_>, before: crate::context::DropCount) {
-        if cx.lost.packets != before.packets {
-            let lost = cx.lost.since(before);
+        if cx.dropped.packets != before.packets {
+            let lost = cx.dropped.since(before);
             self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
             self.stats.qlen -= lost.packets;
             self.stats.gone(lost.bytes);
@@ -579,7 +579,7 @@ impl QdiscNode {
         cx: &mut Context<'_>,
         params: Option<&QdiscParams>,
     ) -> Result<(), TcError> {
-        let before = cx.lost;
+        let before = cx.dropped;
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
@@ -587,7 +587,7 @@ impl QdiscNode {
         self.stats.qlen -= vanished.packets;
         self.stats.gone(vanished.bytes);
         loop {
-            let (before, own, fresh) = (cx.lost, self.own(), self.held.is_none());
+            let (before, own, fresh) = (cx.dropped, self.own(), self.held.is_none());
             let trimmed = self.body.get_mut().trim(cx, own, &mut self.held);
             self.settle(cx, before);
             let (pkt, sent) = match trimmed {
@@ -614,7 +614,7 @@ impl QdiscNode {
     /// are told what it counted as waiting, which need not be what was there (`Context::drop_instead`,
     /// `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
-        let (before, own) = (cx.lost, self.own());
+        let (before, own) = (cx.dropped, self.own());
         self.body.get_mut().purge(cx, own);
         if matches!(self.body, Body::Sfq(_)) {
             // Linux empties it by taking everything out as if to send it.
@@ -625,7 +625,7 @@ impl QdiscNode {
         if let Some(pkt) = self.held.take() {
             cx.drop(self.handle, pkt, DropReason::PurgedAtOnce);
         }
-        cx.lost = before.and(self.stats.qlen, self.stats.backlog);
+        cx.dropped = before.and(self.stats.qlen, self.stats.backlog);
         self.stats.qlen = 0;
         self.stats.backlog = 0;
     }
@@ -668,12 +668,12 @@ impl QdiscNode {
         f: &mut dyn FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let Some((class, rest)) = way.split_first() else { return Some(f(self, cx)) };
-        let before = cx.lost;
+        let before = cx.dropped;
         let child = self.attached(*class)?;
         let had = child.qlen() > 0;
         let found = child.with(cx, rest, f);
         // Of packets that vanished it does not learn.
-        if found.is_some() && had && child.qlen() == 0 && cx.lost.packets != before.packets {
+        if found.is_some() && had && child.qlen() == 0 && cx.dropped.packets != before.packets {
             self.child_emptied(cx, *class);
         }
         self.settle(cx, before);
@@ -703,7 +703,7 @@ impl QdiscNode {
         class: Handle,
         new: Option<QdiscNode>,
     ) -> Result<(), TcError> {
-        let before = cx.lost;
+        let before = cx.dropped;
         let new = match new {
             Some(node) => node,
             None => match self.classful() {
@@ -742,7 +742,7 @@ impl QdiscNode {
     }
 
     fn own_class_op(&mut self, cx: &mut Context<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
-        let before = cx.lost;
+        let before = cx.dropped;
         let own = self.own();
         let filters = &mut self.rare.get_or_insert_default().filters;
         let result = match self.body.get_mut().as_classful_mut() {
@@ -824,7 +824,7 @@ impl QdiscNode {
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
     pub(crate) fn perturb(&mut self, cx: &mut Context<'_>, due: Timer) {
-        let before = cx.lost;
+        let before = cx.dropped;
         if self.own_rehash_due() == due {
             let (own, filtered) = (self.own(), !self.filters().is_empty());
             if let Some(rehash) = self.body.get_mut().as_rehash_mut() {
@@ -832,9 +832,9 @@ impl QdiscNode {
             }
             // What finds no room in its new bucket is lost to the qdiscs above, but not counted here, as in
             // Linux.
-            self.stats.drops = self.stats.drops.wrapping_sub(cx.lost.since(before).packets);
+            self.stats.drops = self.stats.drops.wrapping_sub(cx.dropped.since(before).packets);
         } else {
-            self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.random.random());
         }
         self.settle(cx, before);
     }

@@ -39,9 +39,9 @@ pub enum IngressVerdict {
     /// It goes on.
     Passed(Pkt),
     /// A filter leads it to another device.
-    Led(Pkt, Redirect),
+    Redirected(Pkt, Redirect),
     /// It was dropped.
-    Lost,
+    Dropped,
 }
 
 /// A qdisc in which something waits.
@@ -76,9 +76,9 @@ pub struct Shaper {
     /// transmit queues.
     sent_at_end: u64,
     pub(crate) ingress: Box<Ingress>,
-    led: Option<(Pkt, Redirect)>,
+    redirected: Option<(Pkt, Redirect)>,
     copied: Option<(Pkt, Handle)>,
-    pub(crate) ways: ParentIndex,
+    pub(crate) parents: ParentIndex,
     /// The machine's actions, while the device is at work; in between they are with the machine.
     pub(crate) shared: Box<Shared>,
 }
@@ -117,9 +117,9 @@ impl Shaper {
             wheel: Wheel::new(device.jiffies),
             late_timers: false,
             ingress: Box::default(),
-            led: None,
+            redirected: None,
             copied: None,
-            ways: ParentIndex::default(),
+            parents: ParentIndex::default(),
             shared: Box::default(),
         }
     }
@@ -198,15 +198,15 @@ impl Shaper {
         let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
         match ingress.arrive(&mut cx, pkt) {
             Hooked::Passed(pkt) => IngressVerdict::Passed(pkt),
-            Hooked::Lost => IngressVerdict::Lost,
-            Hooked::Led(pkt, way) => IngressVerdict::Led(pkt, way),
+            Hooked::Lost => IngressVerdict::Dropped,
+            Hooked::Led(pkt, way) => IngressVerdict::Redirected(pkt, way),
         }
     }
 
     /// The packet that the last offer led to another device, and the way.
     #[inline]
-    pub fn take_led(&mut self) -> Option<(Pkt, Redirect)> {
-        self.led.take()
+    pub fn take_redirected(&mut self) -> Option<(Pkt, Redirect)> {
+        self.redirected.take()
     }
 
     /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its
@@ -236,14 +236,14 @@ impl Shaper {
                 Hooked::Passed(pkt) => pkt,
                 Hooked::Lost => return XmitStatus::Stopped,
                 Hooked::Led(pkt, way) => {
-                    self.led = Some((pkt, way));
+                    self.redirected = Some((pkt, way));
                     return XmitStatus::Away;
                 }
             }
         } else {
             pkt
         };
-        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, draws);
         offer_to(root, &mut cx, ways, pkt)
     }
 
@@ -261,18 +261,18 @@ impl Shaper {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
                 let offer = self.offer(now, pool, draws, pkt);
-                told(offer, self.led.take());
+                told(offer, self.redirected.take());
             }
             return;
         }
-        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, draws);
         let near = cx.watchdogs.len() < FEW_QDISCS && cx.pool.live() < FEW_PACKETS;
         for n in (0..packets.len()).step_by(BATCH).filter(|_| !near) {
-            touch_ways(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
+            prefetch_paths(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
         }
         for pkt in packets.drain(..) {
             let offer = offer_to(root, &mut cx, ways, pkt);
-            told(offer, cx.led.take());
+            told(offer, cx.redirected.take());
         }
     }
 
@@ -283,7 +283,7 @@ impl Shaper {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
                 if self.device.tx_queues > 1 {
-                    self.ask_again(now, pool, draws)
+                    self.dequeue_again(now, pool, draws)
                 } else {
                     None
                 }
@@ -299,7 +299,7 @@ impl Shaper {
     /// stack.
     #[cold]
     #[inline(never)]
-    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) -> Option<Pkt> {
+    fn dequeue_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) -> Option<Pkt> {
         let sent = self.root.sent_packets();
         if core::mem::replace(&mut self.sent_at_end, sent) == sent {
             return None;
@@ -440,7 +440,7 @@ impl Shaper {
         (root, ingress, cx)
     }
 
-    fn enter_ways<'a>(
+    fn enter_paths<'a>(
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
@@ -461,19 +461,19 @@ impl Shaper {
             pool,
             actions: &mut self.shared.actions,
             blocks: &mut self.shared.blocks,
-            draw: RandomContext { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
+            random: RandomContext { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
-            led: &mut self.led,
+            redirected: &mut self.redirected,
             copied: &mut self.copied,
-            lost: DropCount::default(),
+            dropped: DropCount::default(),
             vanished: crate::context::DropCount::default(),
             misheard: 0,
             purge_group: 0,
         };
-        Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }
+        Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.parents }
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.
@@ -505,7 +505,7 @@ impl Shaper {
         if handle.is_none() {
             return None;
         }
-        let way = self.ways.to(&mut self.root, handle);
+        let way = self.parents.to(&mut self.root, handle);
         debug_assert_eq!(
             way.is_some(),
             self.find(|node| node.handle() == handle).is_some(),
@@ -523,7 +523,7 @@ impl Shaper {
         handle: Handle,
         mut f: impl FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let way = self.ways.to(&mut self.root, handle)?;
+        let way = self.parents.to(&mut self.root, handle)?;
         let (root, mut cx) = self.enter(now, pool, draws);
         root.with(&mut cx, way.classes(), &mut f)
     }
@@ -543,7 +543,7 @@ fn offer_to(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex, pkt:
     }
     cx.events.reverse_from(mark);
     match result {
-        Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => XmitStatus::Queued,
+        Enqueue::Queued | Enqueue::DroppedSilently | Enqueue::Taken | Enqueue::Parked => XmitStatus::Queued,
         Enqueue::Congested => XmitStatus::Congested,
         Enqueue::Dropped => XmitStatus::Refused,
     }
@@ -562,7 +562,7 @@ fn offer_copy(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex) {
 
 /// Goes down the tree with up to [`BATCH`] packets at once, a line of each at a time, so that all wait for
 /// their next lines together.
-fn touch_ways(root: &QdiscNode, pool: &mut Pool, packets: &[Pkt]) {
+fn prefetch_paths(root: &QdiscNode, pool: &mut Pool, packets: &[Pkt]) {
     let mut at = [Some(root); BATCH];
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;

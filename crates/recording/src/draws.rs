@@ -1,18 +1,18 @@
 //! Recorded draws, consumed in the order in which they were made.
 
 use crate::because::Parsed;
-use crate::error::{DrawsError, RecordingError};
+use crate::error::{RandomError, RecordingError};
 use std::collections::VecDeque;
 use std::str::FromStr;
 use tidegate_packet::{RandomSource, Seeded, Time};
 
 /// A list of recorded draws.
 #[derive(Clone, Debug, Default)]
-pub struct RecordedDraws {
+pub struct RecordedRandom {
     rows: VecDeque<Row>,
     taken: usize,
     /// The first request that the list could not answer.
-    trouble: Option<DrawsError>,
+    error: Option<RandomError>,
     /// There is no record: draws come from here.
     seeded: Option<Seeded>,
 }
@@ -34,12 +34,12 @@ fn number<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Parsed<T> {
 const WORD: u8 = 65;
 const BELOW: u8 = 0;
 
-impl RecordedDraws {
+impl RecordedRandom {
     /// Parses `draws.csv`: `time_ns,width,value,where`; `epoch` is the recording's zero, ns.
     ///
     /// # Errors
     /// Which line cannot be read, and why.
-    pub fn parse(text: &str, epoch: i64) -> Result<RecordedDraws, RecordingError> {
+    pub fn parse(text: &str, epoch: i64) -> Result<RecordedRandom, RecordingError> {
         let mut rows = VecDeque::new();
         for (n, line) in text.lines().enumerate().skip(1).filter(|(_, l)| !l.trim().is_empty()) {
             let row = || -> Parsed<Row> {
@@ -53,12 +53,12 @@ impl RecordedDraws {
             };
             rows.push_back(row().map_err(|why| RecordingError::line("draws.csv", n + 1, line, why))?);
         }
-        Ok(RecordedDraws { rows, ..RecordedDraws::default() })
+        Ok(RecordedRandom { rows, ..RecordedRandom::default() })
     }
 
     /// Draws made up from a seed, for a run that was never recorded.
-    pub fn from_seed(seed: u64) -> RecordedDraws {
-        RecordedDraws { seeded: Some(Seeded::new(seed)), ..RecordedDraws::default() }
+    pub fn from_seed(seed: u64) -> RecordedRandom {
+        RecordedRandom { seeded: Some(Seeded::new(seed)), ..RecordedRandom::default() }
     }
 
     /// Is there no record?
@@ -75,13 +75,13 @@ impl RecordedDraws {
     ///
     /// # Errors
     /// The first difference.
-    pub fn check(&self) -> Result<(), DrawsError> {
-        if let Some(trouble) = &self.trouble {
+    pub fn check(&self) -> Result<(), RandomError> {
+        if let Some(trouble) = &self.error {
             return Err(trouble.clone());
         }
         match self.rows.len() {
             0 => Ok(()),
-            left => Err(DrawsError::Left { left, of: left + self.taken }),
+            left => Err(RandomError::Left { left, of: left + self.taken }),
         }
     }
 
@@ -89,22 +89,22 @@ impl RecordedDraws {
         match self.rows.pop_front() {
             Some(row) => {
                 self.taken += 1;
-                if row.width != width && self.trouble.is_none() {
-                    self.trouble =
-                        Some(DrawsError::Width { number: self.taken, recorded: row.width, asked: width });
+                if row.width != width && self.error.is_none() {
+                    self.error =
+                        Some(RandomError::Width { number: self.taken, recorded: row.width, asked: width });
                 }
                 row.value
             }
             None => {
                 let taken = self.taken;
-                self.trouble.get_or_insert(DrawsError::None { asked: width, of: taken });
+                self.error.get_or_insert(RandomError::None { asked: width, of: taken });
                 0
             }
         }
     }
 }
 
-impl RandomSource for RecordedDraws {
+impl RandomSource for RecordedRandom {
     fn word(&mut self) -> u64 {
         if let Some(seeded) = &mut self.seeded {
             return seeded.word();

@@ -45,7 +45,7 @@ impl Error for RecordingError {}
 /// How the draws that the engine asked for differ from the recorded ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DrawsError {
+pub enum RandomError {
     /// A draw of another width was asked for. A width is in bits; 65 is a word of a key, 0 a draw below a
     /// bound.
     Width {
@@ -72,18 +72,18 @@ pub enum DrawsError {
     },
 }
 
-impl fmt::Display for DrawsError {
+impl fmt::Display for RandomError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DrawsError::Width { number, recorded, asked } => {
+            RandomError::Width { number, recorded, asked } => {
                 write!(f, "draw {number} has width {recorded}, {asked} was asked for")
             }
-            DrawsError::None { asked, of } => {
+            RandomError::None { asked, of } => {
                 write!(f, "a draw of width {asked} was asked for after all {of} were used")
             }
-            DrawsError::Left { left, of } => write!(f, "{left} of {of} recorded draws were not used"),
+            RandomError::Left { left, of } => write!(f, "{left} of {of} recorded draws were not used"),
         }
     }
 }
 
-impl Error for DrawsError {}
+impl Error for RandomError {}

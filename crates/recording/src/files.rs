@@ -1,7 +1,7 @@
 //! The files of a recording.
 
 use crate::because::{Because, Parsed};
-use crate::draws::RecordedDraws;
+use crate::draws::RecordedRandom;
 use crate::error::RecordingError;
 use crate::frame::RecordedArrival;
 use tidegate_packet::Time;
@@ -33,7 +33,7 @@ pub struct Recording {
     /// What happens, in the order of time.
     pub rows: Vec<ScheduleRow>,
     /// The random draws.
-    pub draws: RecordedDraws,
+    pub draws: RecordedRandom,
     /// It has the frames that left, byte by byte.
     pub has_frames: bool,
 }
@@ -102,8 +102,8 @@ impl Recording {
     pub fn parse(texts: &Texts<'_>, seed: u64) -> Result<Recording, RecordingError> {
         Ok(Recording {
             draws: match texts.draws {
-                Some(text) => RecordedDraws::parse(text, EPOCH)?,
-                None => RecordedDraws::from_seed(seed),
+                Some(text) => RecordedRandom::parse(text, EPOCH)?,
+                None => RecordedRandom::from_seed(seed),
             },
             link: RecordedLink::parse(texts.link)?,
             rows: schedule(texts.schedule)?,

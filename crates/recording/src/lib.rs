@@ -11,8 +11,8 @@ mod files;
 mod frame;
 pub mod line;
 
-pub use draws::RecordedDraws;
-pub use error::{DrawsError, RecordingError};
+pub use draws::RecordedRandom;
+pub use error::{RandomError, RecordingError};
 pub use files::{DRAIN, EPOCH, RecordedLink, Recording, RowKind, SCRIPT_AT, ScheduleRow, Texts, at, ns};
 pub use frame::RecordedArrival;
 

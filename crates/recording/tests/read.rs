@@ -2,7 +2,7 @@
 
 use tidegate_packet::{RandomSource, Time};
 use tidegate_recording::line::{Redirects, pieces, plain};
-use tidegate_recording::{DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, Texts, at, ns};
+use tidegate_recording::{RandomError, RecordedLink, RecordedRandom, Recording, RowKind, Texts, at, ns};
 
 const LINK: &str = "10000000 24 1500 1000";
 
@@ -175,24 +175,24 @@ fn what_cannot_be_read_is_told_with_its_place() {
 fn draws_are_taken_in_their_order() {
     let text =
         "time_ns,width,value,where\n0,32,7,fq\n1,16,8,x\n2,64,9,x\n3,0,10,x\n\n4,65,11,sfq_perturbation\n";
-    let mut draws = RecordedDraws::parse(text, 128).expect("it is right");
+    let mut draws = RecordedRandom::parse(text, 128).expect("it is right");
     assert_eq!((draws.u32(), draws.u16(), draws.u64()), (7, 8, 9));
     assert_eq!((draws.next_by_timer(), draws.made_up()), (None, false));
     assert_eq!((draws.below(5), draws.next_by_timer()), (10, Some(Time(132))));
-    assert_eq!(draws.check(), Err(DrawsError::Left { left: 1, of: 5 }));
+    assert_eq!(draws.check(), Err(RandomError::Left { left: 1, of: 5 }));
     assert_eq!((draws.word(), draws.check()), (11, Ok(())));
     assert_eq!((draws.u32(), draws.u16()), (0, 0));
-    assert_eq!(draws.check(), Err(DrawsError::None { asked: 32, of: 5 }), "the first trouble stays");
-    let mut draws = RecordedDraws::parse(text, 0).expect("it is right");
+    assert_eq!(draws.check(), Err(RandomError::None { asked: 32, of: 5 }), "the first trouble stays");
+    let mut draws = RecordedRandom::parse(text, 0).expect("it is right");
     assert_eq!((draws.u64(), draws.u64()), (7, 8));
-    assert_eq!(draws.check(), Err(DrawsError::Width { number: 1, recorded: 32, asked: 64 }));
-    let said = RecordedDraws::parse("head\n1,2\n", 0).expect_err("a field is missing").to_string();
+    assert_eq!(draws.check(), Err(RandomError::Width { number: 1, recorded: 32, asked: 64 }));
+    let said = RecordedRandom::parse("head\n1,2\n", 0).expect_err("a field is missing").to_string();
     assert_eq!(said, "draws.csv:2: `1,2`: a field is missing");
 }
 
 #[test]
 fn draws_that_nobody_recorded_are_those_of_the_seed() {
-    let (mut ours, mut seeded) = (RecordedDraws::from_seed(9), tidegate_packet::Seeded::new(9));
+    let (mut ours, mut seeded) = (RecordedRandom::from_seed(9), tidegate_packet::Seeded::new(9));
     let made = (ours.word(), ours.u32(), ours.u16(), ours.u64(), ours.below(1000));
     assert_eq!(made, (seeded.word(), seeded.u32(), seeded.u16(), seeded.u64(), seeded.below(1000)));
     assert_eq!((ours.check(), ours.made_up()), (Ok(()), true));

@@ -77,7 +77,7 @@ impl<R: Read> CaptureReader<R> {
         loop {
             let needs = match self.parser.next(&self.buffer[self.used..]) {
                 Ok(Next::Packet(used, packet)) => {
-                    show(packet, self.parser.octet())?;
+                    show(packet, self.parser.offset())?;
                     self.used += used;
                     continue;
                 }

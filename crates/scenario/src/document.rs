@@ -65,7 +65,7 @@ fn notes(scenario: &Scenario, prepared: &Prepared) -> Vec<String> {
 fn unreliable(of: &doc::Experiment) -> Vec<String> {
     let late = |run: &doc::RunRecord| run.lateness;
     let Some(worst) = of.runs.iter().filter_map(late).max_by_key(|late| late.p99) else { return Vec::new() };
-    let span = tidegate_measure::numbers::span;
+    let span = tidegate_measure::numbers::format_duration;
     let mut notes = vec![format!(
         "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, \
         {} at most",
@@ -128,12 +128,15 @@ fn in_words(line: &LinkDirection) -> String {
         format!("recorded, {} on average", tidegate_measure::numbers::rate(trace.mean_rate() as f64))
     }));
     words.extend(line.packet_rate.filter(|rate| *rate > 0).map(|rate| format!("{rate} packets/s at most")));
-    words
-        .extend(line.delay.filter(|delay| delay.0 > 0).map(|delay| tidegate_measure::numbers::span(delay.0)));
+    words.extend(
+        line.delay
+            .filter(|delay| delay.0 > 0)
+            .map(|delay| tidegate_measure::numbers::format_duration(delay.0)),
+    );
     words.extend(line.buffer.map(|buffer| match buffer {
         BufferSize::Bytes(bytes) => format!("buffer {}", tidegate_measure::numbers::size(bytes)),
         BufferSize::Packets(packets) => format!("buffer {packets} packets"),
-        BufferSize::Time(span) => format!("buffer {}", tidegate_measure::numbers::span(span.0)),
+        BufferSize::Time(span) => format!("buffer {}", tidegate_measure::numbers::format_duration(span.0)),
     }));
     words.extend(line.ring.map(|ring| format!("ring {ring}")));
     words.extend(line.bql.map(|bytes| format!("BQL {bytes} B")));

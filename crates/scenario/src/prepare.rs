@@ -245,7 +245,7 @@ fn bare(
         if let Some((address, prefix)) = device.address {
             let op = LinkOp::Address { name: device.name.clone(), add: true, address, prefix };
             // A device has no address yet that it could have already.
-            let world = GatewayContext { now: machine.now, pool: &mut *pool, draws: &mut *draws };
+            let world = GatewayContext { now: machine.now, pool: &mut *pool, random: &mut *draws };
             let _ = machine.gateway.apply(world, &Op::Link(op));
         }
     }

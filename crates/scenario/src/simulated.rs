@@ -154,7 +154,7 @@ fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::ProbeReco
             vec![doc::ProbeRecord { there, ..base("round trip", answers.collect()) }]
         }
         Going::Source(source) => {
-            let journeys = net.source_stats(source).journeys;
+            let journeys = net.source_stats(source).packets;
             let answers =
                 journeys.iter().map(|journey| (since(journey.sent), journey.took.map(|took| took.0)));
             let mut probe = base("one way", answers.collect());

@@ -65,7 +65,7 @@ impl Path for KeptPath {
 fn unsent(exchange: &Exchange, cut: Option<String>) -> ExchangeResult {
     let course = |stream: &Stream| StreamTrace {
         stream: stream.clone(),
-        journeys: vec![PacketRecord::default(); usize::try_from(stream.packets()).unwrap_or(0)],
+        packets: vec![PacketRecord::default(); usize::try_from(stream.packets()).unwrap_or(0)],
     };
     ExchangeResult { up: course(&exchange.up), down: course(&exchange.down), cut }
 }

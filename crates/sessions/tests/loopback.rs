@@ -68,7 +68,7 @@ fn a_server_that_is_not_there_is_an_error_of_sockets() {
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
     let error =
         measurement(target(port, None)).carry_out(&STOP, &|_, _| Box::new(())).expect_err("nobody is there");
-    assert!(matches!(error.field(), Some(tidegate_prober::Error::NoAnswer { .. })), "{error:?}");
+    assert!(matches!(error.field(), Some(tidegate_prober::Error::NoReply { .. })), "{error:?}");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn apply(shim: &mut ToolShim<'_>, command: &Command, op: NfOp) -> Result<Done, R
             grow(shim, what);
         }
     }
-    let world = GatewayContext { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
+    let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
     if let Err(error) = shim.machine.gateway.apply(world, &Op::Netfilter(op.clone())) {
         return Err(blamed(shim, command, &op, &error));
     }

@@ -19,7 +19,7 @@ impl ToolShim<'_> {
     /// # Errors
     /// As the kernel refuses.
     pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
-        let world = GatewayContext { now: self.machine.now, pool: self.pool, draws: self.draws };
+        let world = GatewayContext { now: self.machine.now, pool: self.pool, random: self.draws };
         let warning = self.machine.gateway.apply(world, &op)?;
         follow(self, &op);
         if let Op::Class(class) = &op {
@@ -104,7 +104,7 @@ fn give_addresses(shim: &mut ToolShim<'_>) {
             address: IpAddr::from(address),
             prefix: 24,
         });
-        let world = GatewayContext { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
+        let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
         // One that has an address keeps it.
         let bare = shim
             .machine
@@ -203,7 +203,7 @@ pub(super) fn set_up(shim: &mut ToolShim<'_>, dev: &str, up: bool) {
         link.up = up;
         link.was_up |= up;
         if let Some(id) = shim.machine.gateway.device(dev) {
-            let world = GatewayContext { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
+            let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
             shim.machine.gateway.set_up(world, id, up);
         }
         let kind = link.kind.clone();

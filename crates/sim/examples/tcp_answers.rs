@@ -96,7 +96,7 @@ fn answer(dir: &Path, packets: bool) -> Result<(), String> {
     let ours = dir.join("ours");
     fs::create_dir_all(&ours).map_err(|error| error.to_string())?;
     if packets {
-        fs::write(ours.join("packets.csv"), stays(net.take_stays())).map_err(|error| error.to_string())?;
+        fs::write(ours.join("packets.csv"), stays(net.take_sojourns())).map_err(|error| error.to_string())?;
     }
     for (flow, id) in flows.iter().zip(ids) {
         let mut text = String::from("time_ms,acked,cwnd,srtt_us,retrans\n");
@@ -119,7 +119,7 @@ fn stays(stays: impl Iterator<Item = SojournRecord>) -> String {
         let number = |at: usize, bytes: usize| {
             head[at..at + bytes].iter().fold(0_u32, |n, byte| n << 8 | u32::from(*byte))
         };
-        let fate = if stay.fate == SojournEnd::Sent { "sent" } else { "lost" };
+        let fate = if stay.end == SojournEnd::Sent { "sent" } else { "lost" };
         text += &format!("{},{},{},{},", stay.came.0, stay.ended.0, number(at, 2), number(at + 4, 4));
         text += &format!("{:x},{},{},{fate}\n", number(at + 13, 1), stay.len, stay.dsfield);
     }
@@ -146,7 +146,7 @@ fn machine(script: &str) -> Result<GatewayMachine, String> {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
         let parsed = tc::parse(&words, &Env::default()).map_err(|refusal| format!("{line}: {refusal:?}"))?;
         let TcCommand::Apply(op) = parsed.command else { return Err(format!("{line}: changes nothing")) };
-        let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
         gateway.apply(world, &op).map_err(|error| format!("{line}: {error:?}"))?;
     }
     Ok(GatewayMachine::new(gateway, [device], 1))

@@ -70,12 +70,12 @@ impl Forwarder for GatewayMachine {
             Origin::Port(from) | Origin::Above(from) => self.device(from),
             _ => None,
         };
-        let world = GatewayContext { now, pool, draws: &mut self.draws };
+        let world = GatewayContext { now, pool, random: &mut self.draws };
         let route = match origin {
             Origin::Local => EgressPath::Local,
             Origin::Outside | Origin::Port(_) => EgressPath::Forwarded(from),
             Origin::Above(_) => EgressPath::Direct,
-            Origin::GivenBack => {
+            Origin::Returned => {
                 let offer = self.gateway.offer_back(world, device, pkt);
                 self.end_arrived(pool);
                 return told(offer);
@@ -92,7 +92,7 @@ impl Forwarder for GatewayMachine {
     #[inline]
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
         let device = self.device(port)?;
-        self.gateway.poll(GatewayContext { now, pool, draws: &mut self.draws }, device)
+        self.gateway.poll(GatewayContext { now, pool, random: &mut self.draws }, device)
     }
 
     #[inline]
@@ -101,7 +101,7 @@ impl Forwarder for GatewayMachine {
         self.gateway.unwrap_arrival(pool, device, &pkt);
         self.gateway.wrap_arrival(pool, device, &pkt, !self.tunnels_are_met);
         let received =
-            self.gateway.receive(GatewayContext { now, pool, draws: &mut self.draws }, device, pkt);
+            self.gateway.receive(GatewayContext { now, pool, random: &mut self.draws }, device, pkt);
         self.end_arrived(pool);
         match received {
             tidegate_gateway::ReceiveOutcome::Passed(pkt, came_in) => {
@@ -114,16 +114,16 @@ impl Forwarder for GatewayMachine {
                     }
                 }
             }
-            tidegate_gateway::ReceiveOutcome::Led(_) | tidegate_gateway::ReceiveOutcome::Lost => {
+            tidegate_gateway::ReceiveOutcome::Redirected(_) | tidegate_gateway::ReceiveOutcome::Dropped => {
                 ReceiveResult::Taken
             }
         }
     }
 
     fn origin(&self, pool: &Pool, _: Port, pkt: &Pkt) -> Origin {
-        match self.gateway.given_back(pool, pkt) {
+        match self.gateway.returned_from(pool, pkt) {
             Some((device, false)) => self.port(device).map_or(Origin::Outside, Origin::Port),
-            Some((_, true)) => Origin::GivenBack,
+            Some((_, true)) => Origin::Returned,
             None => Origin::Outside,
         }
     }
@@ -137,7 +137,7 @@ impl Forwarder for GatewayMachine {
     fn handle_timeout(&mut self, pool: &mut Pool, now: Time, port: Port) -> bool {
         let Some(device) = self.device(port) else { return false };
         while self.gateway.perturb_due() <= now {
-            self.gateway.perturb(GatewayContext { now, pool, draws: &mut self.draws });
+            self.gateway.perturb(GatewayContext { now, pool, random: &mut self.draws });
         }
         self.gateway.fire(now, device)
     }

@@ -36,7 +36,7 @@ pub use home::{
     TrafficResult, TransactionTraffic,
 };
 pub use link::{
-    Cells, FarEnd, Impairment, LinkAdjustment, LinkFraming, LinkId, LinkQueue, LinkSpec, LinkStats,
+    Cells, Impairment, LinkAdjustment, LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats,
     LossModel, Reorder, Trace,
 };
 pub use machine::{

@@ -21,7 +21,7 @@ pub enum Origin {
     /// Comes from this device of the same machine, which stands on the one it is offered to.
     Above(Port),
     /// Was led away on its way out of this very port, to a device that gave it back.
-    GivenBack,
+    Returned,
 }
 
 /// What became of a packet that arrived at a port.

@@ -116,7 +116,7 @@ impl Forwarder for Machines {
     #[inline]
     fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> ReceiveResult {
         let Some((home, own)) = self.place(port) else { return ReceiveResult::Passed(pkt, port) };
-        pool.arrive_anew(&pkt);
+        pool.reset_for_next_machine(&pkt);
         match self.machines[home].receive(pool, now, own, pkt) {
             ReceiveResult::Passed(pkt, Port(came_in)) => {
                 ReceiveResult::Passed(pkt, Port(self.first[home] + came_in))

@@ -11,7 +11,7 @@ mod transactions;
 use crate::cargo::{FlowId, PathId, ProbeId, Role, SourceId, TransportMeta};
 use crate::event::{Events, Kind, MAX_INDEX};
 use crate::foreign::Foreign;
-use crate::link::{FarEnd, Link, LinkId, LinkQueue, LinkSpec, LinkStats, Sending};
+use crate::link::{Link, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats, Sending};
 use crate::machine::{Forwarder, OfferResult, Origin, Port, ReceiveResult};
 use crate::observe::{Observed, SojournEnd};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
@@ -38,7 +38,7 @@ pub struct Net<M> {
     pub machine: M,
     pub(crate) now: Time,
     pub(crate) pool: Pool,
-    pub(crate) cargo: Vec<TransportMeta>,
+    pub(crate) transport: Vec<TransportMeta>,
     pub(crate) events: Events,
     pub(crate) draws: Seeded,
     pub(crate) links: Vec<Link>,
@@ -66,7 +66,7 @@ impl<M: Forwarder> Net<M> {
             machine,
             now: start,
             pool,
-            cargo: Vec::new(),
+            transport: Vec::new(),
             events: Events::default(),
             draws: Seeded::new(seed),
             links: Vec::new(),
@@ -89,7 +89,7 @@ impl<M: Forwarder> Net<M> {
     /// With more than a million links.
     pub fn link(&mut self, spec: LinkSpec) -> LinkId {
         assert!(self.links.len() < MAX_INDEX, "a million links at most");
-        if matches!((spec.waiting, spec.far_end), (LinkQueue::Port { port, .. }, FarEnd::Port(to)) if port == to)
+        if matches!((spec.waiting, spec.peer), (LinkQueue::Port { port, .. }, LinkPeer::Port(to)) if port == to)
         {
             self.returning.push(self.links.len());
         }
@@ -164,7 +164,7 @@ impl<M: Forwarder> Net<M> {
                 continue;
             }
             let link = &mut self.links[index];
-            let far_end = link.spec.far_end;
+            let far_end = link.spec.peer;
             if link.has_own_events() {
                 self.events.pop();
                 if link.line.front().is_some_and(|&(at, _)| at <= front.at)
@@ -187,11 +187,11 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// A packet has come to the far end of a link.
-    fn arrive(&mut self, pkt: Pkt, far_end: FarEnd) {
+    fn arrive(&mut self, pkt: Pkt, far_end: LinkPeer) {
         let _ = match far_end {
-            FarEnd::Elsewhere => self.hop(pkt, Origin::Outside),
-            FarEnd::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
-            FarEnd::Port(port) => match self.receive(port, pkt) {
+            LinkPeer::Elsewhere => self.hop(pkt, Origin::Outside),
+            LinkPeer::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
+            LinkPeer::Port(port) => match self.receive(port, pkt) {
                 ReceiveResult::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
                 ReceiveResult::Taken => {
                     // It waits at a device that gives back what it is given, or it is lost.
@@ -205,10 +205,10 @@ impl<M: Forwarder> Net<M> {
     /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is
     /// given.
     fn receive(&mut self, port: Port, pkt: Pkt) -> ReceiveResult {
-        self.stay_begins(&pkt);
+        self.begin_sojourn(&pkt);
         let received = self.machine.receive(&mut self.pool, self.now, port, pkt);
         if let ReceiveResult::Passed(pkt, _) = &received {
-            self.stay_is_none(pkt);
+            self.discard_sojourn(pkt);
         }
         received
     }
@@ -246,22 +246,22 @@ impl<M: Forwarder> Net<M> {
     pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: TransportMeta, path: PathId) -> OfferResult {
         cargo.route = path.0;
         let slot = pkt.slot();
-        if slot >= self.cargo.len() {
-            self.cargo.resize(slot + 1, TransportMeta::default());
+        if slot >= self.transport.len() {
+            self.transport.resize(slot + 1, TransportMeta::default());
         }
-        self.cargo[slot] = cargo;
+        self.transport[slot] = cargo;
         self.hop(pkt, Origin::Local)
     }
 
     /// The next link of a packet's path, or its end.
     fn hop(&mut self, pkt: Pkt, origin: Origin) -> OfferResult {
-        let cargo = &mut self.cargo[pkt.slot()];
+        let cargo = &mut self.transport[pkt.slot()];
         let link = self.routes[cargo.route as usize];
         if link == END {
             if let Origin::Port(port) = origin
                 && !self.machine.input(&mut self.pool, self.now, port, &pkt)
             {
-                self.lose(pkt);
+                self.drop_packet(pkt);
                 return OfferResult::Dropped;
             }
             self.deliver(pkt);
@@ -272,27 +272,27 @@ impl<M: Forwarder> Net<M> {
         let len = self.pool.meta(&pkt).frame_len;
         match self.links[at].spec.waiting {
             LinkQueue::DropTail(_) => {
-                self.stay_begins(&pkt);
+                self.begin_sojourn(&pkt);
                 let slot = pkt.slot();
                 let link = &mut self.links[at];
                 if !link.admits(self.now, len) {
                     link.stats.dropped += 1;
-                    self.stay_ends(slot, at, self.now, SojournEnd::Lost(None));
-                    self.lose(pkt);
+                    self.end_sojourn(slot, at, self.now, SojournEnd::Dropped(None));
+                    self.drop_packet(pkt);
                     return OfferResult::Dropped;
                 }
                 let sending = link.send(self.now, pkt, len, &mut self.draws);
-                self.stay_ends(slot, at, sending.start, SojournEnd::Sent);
+                self.end_sojourn(slot, at, sending.start, SojournEnd::Sent);
                 self.under_way(at, sending);
                 OfferResult::Queued
             }
             LinkQueue::Port { port, .. } => {
-                self.stay_begins(&pkt);
+                self.begin_sojourn(&pkt);
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
                 self.serve(at);
                 // Filters may have led it to one of those.
-                if origin != Origin::GivenBack {
+                if origin != Origin::Returned {
                     self.serve_returning();
                 }
                 offer
@@ -310,15 +310,15 @@ impl<M: Forwarder> Net<M> {
             let polled = self.machine.poll(&mut self.pool, self.now, port);
             self.collect(at);
             let Some(pkt) = polled else { break };
-            self.stay_ends(pkt.slot(), at, self.now, SojournEnd::Sent);
+            self.end_sojourn(pkt.slot(), at, self.now, SojournEnd::Sent);
             self.release_share(&pkt);
             self.see_if_it_strays(&pkt, at);
-            if self.links[at].spec.far_end == FarEnd::Port(port) {
+            if self.links[at].spec.peer == LinkPeer::Port(port) {
                 // It goes on as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, port, &pkt);
-                if origin == Origin::GivenBack {
+                if origin == Origin::Returned {
                     // Its route went on when it was first offered.
-                    self.cargo[pkt.slot()].route -= 1;
+                    self.transport[pkt.slot()].route -= 1;
                 }
                 let _ = self.hop(pkt, origin);
                 continue;
@@ -342,7 +342,7 @@ impl<M: Forwarder> Net<M> {
             self.events.push(arrives, Kind::Arrival, at);
         }
         if let Some(pkt) = sending.lost {
-            self.lose(pkt);
+            self.drop_packet(pkt);
         }
     }
 
@@ -387,7 +387,7 @@ impl<M: Forwarder> Net<M> {
 
     /// A copy that leaves where its packet was not to go is for whoever listens there: nobody here.
     fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
-        let cargo = &mut self.cargo[pkt.slot()];
+        let cargo = &mut self.transport[pkt.slot()];
         if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32)
         {
             (cargo.role, cargo.route) = (Role::Stray, NOWHERE);
@@ -398,30 +398,30 @@ impl<M: Forwarder> Net<M> {
     fn follow_copies(&mut self) {
         if self.observed.is_some() {
             let copies: Vec<usize> = self.pool.copied().collect();
-            copies.into_iter().for_each(|copy| self.copy_stays(copy));
+            copies.into_iter().for_each(|copy| self.copy_sojourn(copy));
         }
         for (copy, of) in self.pool.take_copied() {
-            if copy >= self.cargo.len() {
-                self.cargo.resize(copy + 1, TransportMeta::default());
+            if copy >= self.transport.len() {
+                self.transport.resize(copy + 1, TransportMeta::default());
             }
-            self.cargo[copy] = TransportMeta { copy: true, local: false, ..self.cargo[of] };
-            self.foreign.copies.extend((self.cargo[of].role == Role::Foreign).then_some((copy, of)));
+            self.transport[copy] = TransportMeta { copy: true, local: false, ..self.transport[of] };
+            self.foreign.copies.extend((self.transport[of].role == Role::Foreign).then_some((copy, of)));
         }
     }
 
     /// Books what the machine lost while it worked on the port of link `at`.
     fn collect(&mut self, at: usize) {
-        self.stays_are_lost(at);
+        self.drop_sojourns(at);
         self.follow_copies();
         while let Some(slot) = self.pool.take_released() {
             self.links[at].stats.dropped += 1;
-            self.stay_ends(slot, at, self.now, SojournEnd::Lost(None));
-            let cargo = self.cargo[slot];
-            self.book_loss(cargo);
+            self.end_sojourn(slot, at, self.now, SojournEnd::Dropped(None));
+            let cargo = self.transport[slot];
+            self.record_loss(cargo);
         }
     }
 
-    fn book_loss(&mut self, cargo: TransportMeta) {
+    fn record_loss(&mut self, cargo: TransportMeta) {
         match cargo.role {
             _ if cargo.copy => {}
             Role::Data | Role::Syn | Role::Bare => {
@@ -438,9 +438,9 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// A packet that the network itself lost.
-    fn lose(&mut self, pkt: Pkt) {
-        let cargo = self.cargo[pkt.slot()];
-        self.book_loss(cargo);
+    fn drop_packet(&mut self, pkt: Pkt) {
+        let cargo = self.transport[pkt.slot()];
+        self.record_loss(cargo);
         self.discard(pkt);
     }
 
@@ -452,7 +452,7 @@ impl<M: Forwarder> Net<M> {
 
     /// A local packet has left the machine's queue: its sender may have waited for that.
     fn release_share(&mut self, pkt: &Pkt) {
-        let cargo = &mut self.cargo[pkt.slot()];
+        let cargo = &mut self.transport[pkt.slot()];
         if !cargo.local {
             return;
         }
@@ -464,7 +464,7 @@ impl<M: Forwarder> Net<M> {
     }
 
     fn deliver(&mut self, pkt: Pkt) {
-        let cargo = self.cargo[pkt.slot()];
+        let cargo = self.transport[pkt.slot()];
         match cargo.role {
             Role::Bare | Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
             Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),

@@ -17,9 +17,9 @@ pub struct SojournRecord {
     /// When its transmission began, or when it was lost.
     pub ended: Time,
     /// How it ended.
-    pub fate: SojournEnd,
+    pub end: SojournEnd,
     /// The qdisc and class it waited in; nothing where no policy governs.
-    pub stand: QueueLocation,
+    pub queue: QueueLocation,
     /// Its header bytes in the end, but for the DS field.
     pub head: Head,
     /// The frame's length in the end, bytes.
@@ -40,7 +40,7 @@ pub enum SojournEnd {
     /// Its transmission began.
     Sent,
     /// It was lost: in which qdisc and why; `None` where a full buffer refused it.
-    Lost(Option<(Handle, DropReason)>),
+    Dropped(Option<(Handle, DropReason)>),
 }
 
 /// What is observed.

@@ -245,7 +245,7 @@ impl Path for VirtualPath {
         self.wait_for_the_rest(&mut arrivals);
         let [up, down] = arrivals;
         let course =
-            |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), journeys: of.journeys };
+            |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), packets: of.journeys };
         Ok(ExchangeResult { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
     }
 }

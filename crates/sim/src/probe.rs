@@ -154,7 +154,7 @@ pub struct SourceStats {
     /// The sum of the times in the network, in ns, of those received after the warm-up.
     pub total_ns: u128,
     /// Each packet sent after the warm-up, if asked for.
-    pub journeys: Vec<ProbePacket>,
+    pub packets: Vec<ProbePacket>,
 }
 
 #[derive(Debug)]

@@ -249,7 +249,7 @@ impl TcpFlow {
     }
 
     /// One direction of a connection, with nothing written yet.
-    pub(crate) fn half(spec: FlowSpec, half: TcpEndpoint, draws: Seeded) -> TcpFlow {
+    pub(crate) fn endpoint(spec: FlowSpec, half: TcpEndpoint, draws: Seeded) -> TcpFlow {
         let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, draws);
         flow.writes = Writes::new(spec.mss);
         flow.half = Some(half);

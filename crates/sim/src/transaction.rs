@@ -137,7 +137,7 @@ pub(crate) enum Todo {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) spec: TransactionSpec,
-    pub(crate) goes: Vec<TransactionRun>,
+    pub(crate) runs: Vec<TransactionRun>,
     /// Connections of all goes, each with its go.
     pub(crate) connections: Vec<(u32, Connection)>,
     pub(crate) agenda: Vec<(Time, Todo)>,
@@ -147,7 +147,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(spec: TransactionSpec) -> Running {
         let agenda = alloc::vec![(spec.start, Todo::Begin)];
-        Running { goes: Vec::new(), connections: Vec::new(), agenda, ports: spec.first_port, spec }
+        Running { runs: Vec::new(), connections: Vec::new(), agenda, ports: spec.first_port, spec }
     }
 
     pub(crate) fn turns(&self, part: usize) -> &[DialogueTurn] {
@@ -171,7 +171,7 @@ impl Running {
 
     /// The first part, or everything, has ended.
     pub(crate) fn part_ends(&mut self, go: usize, part: usize, now: Time) {
-        let go = &mut self.goes[go];
+        let go = &mut self.runs[go];
         let took = now.since(go.completion.began);
         if part == 0 {
             go.completion.first = Some(took);

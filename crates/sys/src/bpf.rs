@@ -269,7 +269,7 @@ impl Jump {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn lead(&self, place: u32, program: &BpfProgram) -> io::Result<()> {
+    pub fn set(&self, place: u32, program: &BpfProgram) -> io::Result<()> {
         let (key, value) = ([place], [raw(&program.0)]);
         let attributes = Attributes::new().word(0, raw(&self.0)).reads(8, &key).reads(16, &value);
         // SAFETY: key and value are of four octets each, as the table was made, and are only read.

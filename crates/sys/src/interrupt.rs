@@ -62,7 +62,7 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
 ///
 /// # Errors
 /// No pipe can be had, or somebody has it already.
-pub fn bell() -> io::Result<OwnedFd> {
+pub fn event_fd() -> io::Result<OwnedFd> {
     let (heard, bell) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
     BELL.set(bell).map_err(|_| io::Error::other("another thread waits for the end already"))?;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_handler_rings_once_and_keeps_errno() {
-        let heard = bell().expect("the first to ask");
+        let heard = event_fd().expect("the first to ask");
         // Fill the pipe, so that the handler's write fails and would change `errno`.
         let bell = BELL.get().expect("it was set");
         while rustix::io::write(bell, &[1; 4096]).is_ok() {}

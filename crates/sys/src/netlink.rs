@@ -83,7 +83,7 @@ impl Links {
         let mut info = Vec::new();
         put(&mut info, IFLA_INFO_KIND, kind.as_bytes());
         put(&mut attributes, IFLA_LINKINFO, &info);
-        self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
+        self.link_request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
     /// Creates a link of `kind`, or of the first kind that this kernel has, to stand for one.
@@ -110,7 +110,7 @@ impl Links {
         put(&mut info, IFLA_INFO_DATA, &data);
         name_attribute(&mut attributes, name)?;
         put(&mut attributes, IFLA_LINKINFO, &info);
-        self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
+        self.link_request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
     /// Deletes the link.
@@ -119,7 +119,7 @@ impl Links {
     /// As for [`Links::create`].
     pub fn delete(&mut self, name: &str) -> io::Result<()> {
         let index = self.index(name)?;
-        self.ask(RTM_DELLINK, 0, index, None, &[])
+        self.link_request(RTM_DELLINK, 0, index, None, &[])
     }
 
     /// Changes the link.
@@ -141,7 +141,7 @@ impl Links {
         if let Some(name) = &change.name {
             name_attribute(&mut attributes, name)?;
         }
-        self.ask(RTM_NEWLINK, 0, index, change.up, &attributes)
+        self.link_request(RTM_NEWLINK, 0, index, change.up, &attributes)
     }
 
     /// The number of a link.
@@ -165,7 +165,7 @@ impl Links {
     /// # Errors
     /// The kernel's answer.
     pub fn up(&mut self, index: u32) -> io::Result<()> {
-        self.ask(RTM_NEWLINK, 0, index, Some(true), &[])
+        self.link_request(RTM_NEWLINK, 0, index, Some(true), &[])
     }
 
     /// Gives a link an address with nobody else beside it, whatever its prefix.
@@ -174,7 +174,7 @@ impl Links {
     /// The kernel's answer.
     pub fn address(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let (family, octets) = octets(address);
+        let (family, octets) = address_bytes(address);
         let flags = if family == AF_INET6 { IFA_F_NODAD } else { 0 };
         let mut body = vec![family, (octets.len() * 8) as u8, flags, 0];
         body.extend(index.to_ne_bytes());
@@ -188,9 +188,9 @@ impl Links {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn way_to_everybody(&mut self, name: &str, like: IpAddr) -> io::Result<()> {
+    pub fn add_default_route(&mut self, name: &str, like: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let mut body = vec![octets(like).0, 0, 0, 0];
+        let mut body = vec![address_bytes(like).0, 0, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
         put(&mut body, RTA_OIF, &index.to_ne_bytes());
@@ -206,9 +206,9 @@ impl Links {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn way_to(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
+    pub fn add_route(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let (family, octets) = octets(address);
+        let (family, octets) = address_bytes(address);
         let mut body = vec![family, (octets.len() * 8) as u8, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
@@ -231,7 +231,7 @@ impl Links {
         self.request(RTM_NEWLINK, 0, &body)
     }
 
-    fn ask(
+    fn link_request(
         &mut self,
         kind: u16,
         flags: u16,
@@ -274,7 +274,7 @@ impl Links {
 }
 
 /// The family of an address, and its octets.
-fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+fn address_bytes(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),
         IpAddr::V6(address) => (AF_INET6, address.octets().to_vec()),

@@ -163,7 +163,7 @@ impl Queues {
         // Nothing is taken that is not the answer: packets stay for `receive`.
         let peeked = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT | RecvFlags::PEEK);
         match peeked {
-            Ok((octets, _)) if octets >= NLMSG_HEAD + 4 && half(&answer, 4) == NLMSG_ERROR => {
+            Ok((octets, _)) if octets >= NLMSG_HEAD + 4 && u16_at(&answer, 4) == NLMSG_ERROR => {
                 rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT)?;
                 refused(&answer)
             }
@@ -269,7 +269,7 @@ impl AsFd for Queues {
 /// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where
 /// nobody can say.
 #[must_use]
-pub fn lost_before(queues: &[u16]) -> u64 {
+pub fn dropped_before(queues: &[u16]) -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     let of_line = |line: &str| -> Option<u64> {
         let mut words = line.split_whitespace();
@@ -286,7 +286,7 @@ fn each(octets: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
     if octets.len() < BOTH_HEADS {
         return;
     }
-    match half(octets, 4) {
+    match u16_at(octets, 4) {
         PACKET => {
             if let Some(waiting) = waiting(octets) {
                 tell(Some(waiting));
@@ -334,7 +334,7 @@ fn word(octets: &[u8]) -> Option<u32> {
 }
 
 /// A number of 16 bits in this machine's order.
-fn half(octets: &[u8], at: usize) -> u16 {
+fn u16_at(octets: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([octets[at], octets[at + 1]])
 }
 

@@ -19,7 +19,7 @@ type NamespaceTask = Box<dyn FnOnce() + Send>;
 /// A network namespace with a thread in it.
 pub struct NamespaceThread {
     name: String,
-    errands: Option<mpsc::Sender<NamespaceTask>>,
+    tasks: Option<mpsc::Sender<NamespaceTask>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -50,7 +50,7 @@ impl NamespaceThread {
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(live)?;
         told.recv().map_err(io::Error::other)??;
-        Ok(NamespaceThread { name: name.to_owned(), errands: Some(errands), thread: Some(thread) })
+        Ok(NamespaceThread { name: name.to_owned(), tasks: Some(errands), thread: Some(thread) })
     }
 
     /// What it is called.
@@ -69,14 +69,14 @@ impl NamespaceThread {
             let _ = tell.send(errand());
         });
         let gone = || io::Error::other(format!("the thread of `{}` is gone", self.name));
-        self.errands.as_ref().ok_or_else(gone)?.send(errand).map_err(|_| gone())?;
+        self.tasks.as_ref().ok_or_else(gone)?.send(errand).map_err(|_| gone())?;
         told.recv().map_err(|_| gone())
     }
 }
 
 impl Drop for NamespaceThread {
     fn drop(&mut self) {
-        self.errands = None;
+        self.tasks = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

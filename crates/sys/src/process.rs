@@ -93,7 +93,7 @@ pub fn kill_tree(root: u32) {
 }
 
 /// Asks the process and all below it to end (SIGTERM).
-pub fn ask_to_end(root: u32) {
+pub fn request_termination(root: u32) {
     signal_tree(root, Signal::TERM);
 }
 

@@ -159,7 +159,7 @@ impl EchoSocket {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn ask(&self, number: u16, data: u32) -> io::Result<()> {
+    pub fn send_request(&self, number: u16, data: u32) -> io::Result<()> {
         let mut message = vec![0_u8; 8 + data as usize];
         message[0] = if self.v6 { 128 } else { 8 };
         message[6..8].copy_from_slice(&number.to_be_bytes());
@@ -171,7 +171,7 @@ impl EchoSocket {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn answer(&self, limit: Duration) -> io::Result<Option<u16>> {
+    pub fn reply(&self, limit: Duration) -> io::Result<Option<u16>> {
         if crate::poll::readable(&[self.socket.as_fd()], limit)? != [true] {
             return Ok(None);
         }

@@ -93,7 +93,7 @@ impl NetlinkSocket {
     ///
     /// # Errors
     /// The socket's; within, the kernel's refusal.
-    pub fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Result<(), KernelRefusal>> {
+    pub fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Result<(), KernelRefusal>> {
         self.send(kind, flags, body)?;
         loop {
             let (length, _) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;

@@ -48,7 +48,7 @@ impl SchedulingGuard {
     ///
     /// # Errors
     /// There is no such processor for us.
-    pub fn stay_on(&mut self, processor: usize) -> io::Result<()> {
+    pub fn pin_to(&mut self, processor: usize) -> io::Result<()> {
         if processor >= CpuSet::MAX_CPU {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -89,11 +89,11 @@ mod tests {
         let mine = sched_getaffinity(None).unwrap();
         let first = (0..CpuSet::MAX_CPU).find(|cpu| mine.is_set(*cpu)).unwrap();
         let mut turn = SchedulingGuard::usual();
-        turn.stay_on(first).unwrap();
+        turn.pin_to(first).unwrap();
         assert_eq!(sched_getaffinity(None).unwrap().count(), 1);
         drop(turn);
         assert_eq!(sched_getaffinity(None).unwrap(), mine);
-        let error = SchedulingGuard::usual().stay_on(usize::MAX).unwrap_err();
+        let error = SchedulingGuard::usual().pin_to(usize::MAX).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

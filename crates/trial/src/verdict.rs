@@ -1,7 +1,7 @@
 //! What a trial comes to, in sentences.
 
 use crate::drops;
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialProbe, TrialRun};
 use tidegate_policy::Kind;
@@ -199,7 +199,7 @@ fn waits(run: &TrialRun, title: &str, bits: u64) -> Option<u64> {
 
 /// What waits half of the time while it is measured.
 fn standing(run: &TrialRun, series: &[u64]) -> Option<u64> {
-    Spans::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
+    Durations::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
 }
 
 /// The first step of the window.

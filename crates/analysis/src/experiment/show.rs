@@ -4,7 +4,7 @@
 use tidegate_measure::experiment::{
     EventRecord, Experiment, ExperimentCase, LoadRecord, ProbeRecord, RunRecord, Spread, figure, group_of,
 };
-use tidegate_measure::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
+use tidegate_measure::numbers::{USUAL, format_duration_in, percent_in, plain_in, rate_in, size_in};
 
 /// A load with its cases.
 pub struct Under<'e> {
@@ -117,8 +117,8 @@ pub fn typical<'e>(case: &ExperimentCase<'e>) -> &'e RunRecord {
 pub fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
     let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
-        "s" if number < 0.0 => format!("−{}", span_in(-number * 1e9, digits)),
-        "s" => span_in(number * 1e9, digits),
+        "s" if number < 0.0 => format!("−{}", format_duration_in(-number * 1e9, digits)),
+        "s" => format_duration_in(number * 1e9, digits),
         "bit/s" => rate_in(number, digits),
         "bytes" => size_in(number.max(0.0), digits),
         _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]

@@ -1,7 +1,7 @@
 //! The tables of a capture held against policies: the same for a terminal and for the page.
 
 use crate::data::{Data, capital};
-use tidegate_measure::numbers::{percent, rate, significant, size, span};
+use tidegate_measure::numbers::{format_duration, percent, rate, significant, size};
 use tidegate_measure::replayed::{ClassOutcome, OutcomeCounts, ReplayOutcome, Replayed};
 
 /// Characters of what a class is for.
@@ -73,7 +73,7 @@ fn waits(fates: &OutcomeCounts) -> [String; 4] {
 
 /// A wait: what is no time at all is told as none.
 pub fn wait(ns: u64) -> String {
-    if ns == 0 { "0".to_owned() } else { span(ns) }
+    if ns == 0 { "0".to_owned() } else { format_duration(ns) }
 }
 
 /// A policy's classes.

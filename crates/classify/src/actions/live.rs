@@ -13,7 +13,7 @@ use tidegate_policy::{
 };
 
 /// How often one packet may be led to another device in one go.
-pub(super) const MOST_LEADS: u32 = 4;
+pub(super) const MAX_REDIRECTS: u32 = 4;
 
 /// What actions reach beside the packet.
 pub(super) struct ActionContext<'a> {
@@ -22,7 +22,7 @@ pub(super) struct ActionContext<'a> {
     /// The place of the action itself.
     pub(super) place: u32,
     /// At so many devices filters had the packet arrive before.
-    pub(super) led_before: u32,
+    pub(super) redirects_before: u32,
     /// The machine's connections.
     pub(super) connections: &'a mut Conntrack,
     /// The machine's policers.
@@ -107,7 +107,7 @@ impl Live {
         random: &mut FilterRandom<'_>,
         doors: &mut ActionContext<'_>,
     ) -> Done {
-        if doors.led_before >= MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
+        if doors.redirects_before >= MAX_REDIRECTS && matches!(self.action.act, Act::Mirred(_)) {
             // It goes round: nothing is counted but that.
             self.overlimits += 1;
             return Done::Control(Control::Drop);

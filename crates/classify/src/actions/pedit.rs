@@ -5,7 +5,7 @@ use tidegate_packet::{Head, Pkt, Pool, transport};
 use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 
 /// Octets before a frame that may be written, and are not sent.
-const ROOM_BEFORE: i64 = 2;
+const HEADROOM: i64 = 2;
 
 /// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no
 /// listing tells.
@@ -22,17 +22,17 @@ fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
     let begin = begin(key.header, head)?;
     let mut at = begin + i64::from(key.offset);
     if let Some(step) = key.at {
-        let octet = octet(head, begin + i64::from(step.offset), len)?;
+        let octet = byte_at(head, begin + i64::from(step.offset), len)?;
         let step = i64::from((u32::from(octet) & step.mask).checked_shr(step.shift).unwrap_or(0));
         if (i64::from(key.offset) + step) % 4 != 0 {
             return None;
         }
         at += step;
     }
-    if at < -(Head::ETHERNET as i64) - ROOM_BEFORE || at + 4 > len {
+    if at < -(Head::ETHERNET as i64) - HEADROOM || at + 4 > len {
         return None;
     }
-    let place = usize::try_from(at + Head::ETHERNET as i64 + ROOM_BEFORE).ok()?;
+    let place = usize::try_from(at + Head::ETHERNET as i64 + HEADROOM).ok()?;
     write(key, head, place);
     Some(())
 }
@@ -62,7 +62,7 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
 }
 
 /// An octet of the packet; one that is not kept counts as zero.
-fn octet(head: &Head, at: i64, len: i64) -> Option<u8> {
+fn byte_at(head: &Head, at: i64, len: i64) -> Option<u8> {
     let place = usize::try_from(at + Head::ETHERNET as i64).ok()?;
     (at < len).then(|| head.frame().get(place).copied().unwrap_or(0))
 }
@@ -73,7 +73,7 @@ fn octet(head: &Head, at: i64, len: i64) -> Option<u8> {
 /// into its second.
 fn write(key: &PeditKey, head: &mut Head, place: usize) {
     let frame = head.frame_mut();
-    let index = |octet: usize| (place + octet).checked_sub(ROOM_BEFORE as usize);
+    let index = |octet: usize| (place + octet).checked_sub(HEADROOM as usize);
     let old: [u8; 4] =
         core::array::from_fn(|octet| index(octet).and_then(|at| frame.get(at)).copied().unwrap_or(0));
     let new = changed(key, old);

@@ -75,7 +75,7 @@ impl Profile {
     fn new(params: &Police) -> Profile {
         let price = |spec: RateSpec| Cost::new(spec).price();
         let (rate, mtu) = (params.rate.map(price).unwrap_or_default(), params.mtu);
-        let burst = i64::try_from(params.burst.span().0).unwrap_or(i64::MAX);
+        let burst = i64::try_from(params.burst.duration().0).unwrap_or(i64::MAX);
         if params.packets > 0 {
             let by_packets = RateSpec { rate: Rate(params.packets), ..RateSpec::default() };
             let each = Cost::new(by_packets).ns(1) as i64;

@@ -37,7 +37,7 @@ pub struct Actions {
 
 impl Actions {
     /// How often one packet may be led to another device in one go.
-    pub const MOST_LEADS: u32 = live::MOST_LEADS;
+    pub const MAX_REDIRECTS: u32 = live::MAX_REDIRECTS;
 
     /// Has a packet go through the action in a place.
     #[inline]
@@ -52,8 +52,13 @@ impl Actions {
         let Actions { slots, mirrored, led_before, connections, policers, .. } = self;
         match slots.get_mut(place as usize) {
             Some(Some(live)) => {
-                let doors =
-                    &mut ActionContext { place, mirrored, led_before: *led_before, connections, policers };
+                let doors = &mut ActionContext {
+                    place,
+                    mirrored,
+                    redirects_before: *led_before,
+                    connections,
+                    policers,
+                };
                 live.run(pool, pkt, meter, random, doors)
             }
             _ => unreachable!("a filter holds an action that is gone"),
@@ -79,7 +84,7 @@ impl Actions {
 
     /// Does any action ask for connections, so that they must be lent?
     #[inline]
-    pub fn ask_connections(&self) -> bool {
+    pub fn needs_connections(&self) -> bool {
         self.asks_connections
     }
 
@@ -299,9 +304,7 @@ impl Actions {
             Some(place) if made.contains(&place) => Err(TcError::bare(Errno::Again)),
             Some(_) if verb == Verb::Add => Err(TcError::bare(Errno::Exist)),
             // Chains belong to the qdisc of a filter.
-            _ if leads_to_a_chain(&action.act) => {
-                Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain"))
-            }
+            _ if goes_to_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
             Some(place) => {
                 let action = self.completed(action)?;
                 self.at_mut(place).map_or(Ok(()), |live| live.change(&action))?;
@@ -394,7 +397,7 @@ impl Actions {
     }
 }
 
-fn leads_to_a_chain(act: &Act) -> bool {
+fn goes_to_chain(act: &Act) -> bool {
     let leads = |control: Control| matches!(control, Control::Goto(_));
     match act {
         // What is done now and then cannot lead there at all, see the check of an action.

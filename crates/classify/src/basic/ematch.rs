@@ -69,7 +69,7 @@ fn read(asked: &ClassifyContext<'_>, layer: Layer, offset: u16, into: &mut [u8])
     let Some(from) = begin(asked, layer) else { return false };
     let octets = into.len() as i32;
     for (at, octet) in (from + i32::from(offset)..).zip(into) {
-        match octet_at(asked, at) {
+        match byte_at(asked, at) {
             Some(found) => *octet = found,
             None => return false,
         }
@@ -92,14 +92,14 @@ fn begin(asked: &ClassifyContext<'_>, layer: Layer) -> Option<i32> {
 
 /// An octet with the DS field as it is now. What lies behind the octets that are kept counts as zero, as far
 /// as the packet goes.
-fn octet_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
+fn byte_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
     let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
     if matches!(at, 0 | 1) {
         let word = with_dsfield(head.word(0)?, meta.dsfield);
         return Some(word.to_be_bytes()[at as usize]);
     }
     let within = || i64::from(at) + i64::from(asked.link_header) < i64::from(meta.frame_len);
-    head.octet(at).or_else(|| within().then_some(0))
+    head.byte_at(at).or_else(|| within().then_some(0))
 }
 
 /// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for
@@ -107,7 +107,7 @@ fn octet_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
 fn word(key: &U32Key, asked: &ClassifyContext<'_>) -> bool {
     let mut octets = [0; 4];
     for (at, octet) in (key.offset..).zip(&mut octets) {
-        match octet_at(asked, at) {
+        match byte_at(asked, at) {
             Some(found) => *octet = found,
             None => return false,
         }

@@ -32,7 +32,7 @@ struct Entry {
 impl Basic {
     pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         for entry in &mut self.entries {
-            entry.hits.asked += 1;
+            entry.hits.lookups += 1;
             if !holds_counted(&entry.params.terms, asked, &mut entry.hits.keys) {
                 continue;
             }

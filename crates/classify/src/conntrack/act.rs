@@ -109,7 +109,7 @@ impl Conntrack {
         let Some(nat) = ct.nat else { return true };
         if let (true, CtNat::New { source, addresses: (low, high), ports }) = (ct.commit, nat) {
             let end = if source { NatSide::Source } else { NatSide::Destination };
-            let addresses = (octets(low), octets(high));
+            let addresses = (address_bytes(low), address_bytes(high));
             let wanted = Translation { addresses: Some(addresses), ports, ..Translation::default() };
             if self.is_unsettled(pool.meta(pkt), end) && !self.settle(pool.meta(pkt), end, Some(&wanted)) {
                 return false;
@@ -140,7 +140,7 @@ impl Conntrack {
 }
 
 /// IPv4 in the last four octets.
-fn octets(address: core::net::IpAddr) -> [u8; 16] {
+fn address_bytes(address: core::net::IpAddr) -> [u8; 16] {
     match address {
         core::net::IpAddr::V6(address) => address.octets(),
         core::net::IpAddr::V4(address) => {

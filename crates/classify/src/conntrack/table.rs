@@ -57,7 +57,7 @@ impl Conntrack {
     }
 
     /// Looks at packets as far as this asks.
-    pub fn set_asked(&mut self, asked: ConntrackUse) {
+    pub fn set_use(&mut self, asked: ConntrackUse) {
         self.asked = asked;
     }
 

@@ -94,7 +94,7 @@ fn address(addrs: Addrs, destination: bool) -> u128 {
 
 fn mac(asked: &ClassifyContext<'_>, from: i32) -> u128 {
     let head = asked.pool.head(asked.pkt);
-    (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.octet(at).unwrap_or(0)))
+    (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
 }
 
 /// ARP of IPv4 over Ethernet (RFC 826); what else there is has no fields.
@@ -110,7 +110,7 @@ fn arp(field: FlowerField, asked: &ClassifyContext<'_>) -> u128 {
         FlowerField::ArpTha => (18, 6),
         _ => (24, 4),
     };
-    (at..at + octets).fold(0, |value, at| value << 8 | u128::from(head.octet(at).unwrap_or(0)))
+    (at..at + octets).fold(0, |value, at| value << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
 }
 
 impl Inner {

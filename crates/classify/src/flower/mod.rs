@@ -61,7 +61,7 @@ impl Flower {
                 let came_in = asked.pool.meta(asked.pkt).came_in;
                 let elsewhere = entry.params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
                 let hits = &mut entry.hits;
-                hits.asked += 1;
+                hits.lookups += 1;
                 hits.mark += u64::from(!elsewhere);
                 let holds = |(key, held): (&FlowerKey, &mut u64)| {
                     let holds = fields.compare(key, asked);

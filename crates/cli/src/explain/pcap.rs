@@ -25,7 +25,7 @@ pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Re
             return anyhow::Ok(());
         }
         let framing = framing(captured.link)?;
-        let Some(packet) = of_frame(captured.octets, captured.length as usize, framing) else {
+        let Some(packet) = of_frame(captured.bytes, captured.length as usize, framing) else {
             return Ok(());
         };
         let flow = (
@@ -87,7 +87,7 @@ mod tests {
         writer.interface(Interface { name: "eth0", description: "", link: link::ETHERNET });
         for words in [words[0], words[0], words[1]] {
             let octets = frame(words);
-            writer.packet(&Record { octets: &octets, length: octets.len() as u32, ..Record::default() });
+            writer.packet(&Record { bytes: &octets, length: octets.len() as u32, ..Record::default() });
         }
         let path = std::env::temp_dir().join(format!("tidegate-explain-{}.pcapng", std::process::id()));
         std::fs::write(&path, writer.take()).expect("a file");

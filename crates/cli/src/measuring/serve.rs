@@ -83,7 +83,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     {
         eprintln!("tidegate serve: others on this machine can read {}: `chmod 600` it", file.display());
     }
-    let bell = interrupt::bell().context("cannot wait for the end")?;
+    let bell = interrupt::event_fd().context("cannot wait for the end")?;
     let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options)? };
     let server =
         Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;

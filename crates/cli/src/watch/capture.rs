@@ -64,9 +64,9 @@ fn follow(options: &Options) -> anyhow::Result<()> {
         bail!("{}: {silence}", options.device);
     }
     let mut client = Client::open(&options.device)?;
-    let status = client.ask(&json!({"ask": "status"}))?;
+    let status = client.request(&json!({"ask": "status"}))?;
     let epoch = status["epoch_ns"].as_u64().unwrap_or(0);
-    client.say(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
+    client.send(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
     let mut sink = Sink::open(options)?;
     let stop = interrupt::notice();
     let end = options.seconds.filter(|seconds| *seconds >= 0.0).map(Duration::from_secs_f64);
@@ -184,10 +184,10 @@ impl Packet {
         writer.packet(&Record {
             interface: 0,
             time: self.left,
-            octets: kept,
+            bytes: kept,
             length: self.length.max(kept.len() as u32),
             direction: Some(CaptureDirection::Out),
-            lost_before: None,
+            dropped_before: None,
             id: None,
             queue: parse_classid(&self.class).map(|class| class.0),
             verdict: Some(if self.fate == "lost" { TcVerdict::Dropped } else { TcVerdict::Passed }),

@@ -63,7 +63,7 @@ fn capture(packets: &[(u64, Vec<u8>, u32)]) -> Vec<u8> {
     let mut writer = Writer::new("a test");
     writer.interface(Interface { name: "wan", description: "", link: link::RAW });
     for (at, octets, length) in packets {
-        writer.packet(&Record { time: BEGAN + at, octets, length: *length, ..Record::default() });
+        writer.packet(&Record { time: BEGAN + at, bytes: octets, length: *length, ..Record::default() });
     }
     writer.take()
 }

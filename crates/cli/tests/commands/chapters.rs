@@ -93,7 +93,7 @@ fn parameters(kind: Kind) -> String {
 fn parameter(option: &OptionSpec) -> String {
     let names: Vec<String> =
         [option.key].iter().chain(option.aliases).map(|name| format!("`{name}`")).collect();
-    let takes = option.takes.words().replace('|', "\\|");
+    let takes = option.value.words().replace('|', "\\|");
     let takes = if takes.is_empty() { takes } else { format!(" {takes}") };
     format!("| {}{takes} | {} | {} |\n", names.join(" or "), option.default, option.doc)
 }

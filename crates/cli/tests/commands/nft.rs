@@ -65,13 +65,13 @@ impl Rig {
         let pkt = self.pool.insert(Meta::of(&head, 200), head).expect("room");
         let eth0 = self.machine.gateway.device("eth0").expect("there from the start");
         let draws: &mut dyn RandomSource = &mut self.draws;
-        let world = GatewayContext { now: Time(now), pool: &mut self.pool, draws };
+        let world = GatewayContext { now: Time(now), pool: &mut self.pool, random: draws };
         let _ = self.machine.gateway.offer(world, eth0, EgressPath::Local, pkt);
         let draws: &mut dyn RandomSource = &mut self.draws;
         let out = self
             .machine
             .gateway
-            .poll(GatewayContext { now: Time(now), pool: &mut self.pool, draws }, eth0)?;
+            .poll(GatewayContext { now: Time(now), pool: &mut self.pool, random: draws }, eth0)?;
         let meta = self.pool.meta(&out);
         let found = (meta.mark.0, meta.priority, meta.dsfield);
         self.pool.release(out);

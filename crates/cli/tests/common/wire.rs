@@ -195,7 +195,7 @@ fn set_up(name: &str, me: usize) {
     let _ = place::set("net/ipv6/conf/all/disable_ipv6", "1");
     links.change(name, &LinkUpdate { up: Some(true), ..LinkUpdate::default() }).expect("up");
     links.address(name, ADDRESSES[me].parse().expect("an address")).expect("an address");
-    links.way_to(name, ADDRESSES[1 - me].parse().expect("an address")).expect("a way");
+    links.add_route(name, ADDRESSES[1 - me].parse().expect("an address")).expect("a way");
 }
 
 /// Waits until something holds, and says what if it never does.

@@ -94,7 +94,7 @@ fn set_up_end(name: &str, addresses: [&str; 2], me: usize) -> io::Result<()> {
     let index = links.index(name)?;
     links.up(index)?;
     links.address(name, address(addresses[me]))?;
-    links.way_to(name, address(addresses[1 - me]))
+    links.add_route(name, address(addresses[1 - me]))
 }
 
 fn set_up_middle() -> io::Result<()> {
@@ -105,7 +105,7 @@ fn set_up_middle() -> io::Result<()> {
         // It answers for whoever is behind it, at once.
         place::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
         place::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
-        links.way_to(name, address(there))?;
+        links.add_route(name, address(there))?;
     }
     place::set("net/ipv4/ip_forward", "1")
 }

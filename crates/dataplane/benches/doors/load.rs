@@ -119,14 +119,14 @@ fn pings(line: &Line, through: Through) -> io::Result<[f64; 2]> {
     let mut all = line.a.go(move || -> io::Result<Vec<f64>> {
         let echo = EchoSocket::open(through.to())?;
         // The first asks where the other is.
-        echo.ask(0, 56)?;
-        echo.answer(LIMIT)?;
+        echo.send_request(0, 56)?;
+        echo.reply(LIMIT)?;
         let mut all = Vec::new();
         for number in 1..=PINGS {
             thread::sleep(BETWEEN_PINGS);
             let began = Instant::now();
-            echo.ask(number, 56)?;
-            if echo.answer(LIMIT)? == Some(number) {
+            echo.send_request(number, 56)?;
+            if echo.reply(LIMIT)? == Some(number) {
                 all.push(began.elapsed().as_secs_f64() * 1e6);
             }
         }

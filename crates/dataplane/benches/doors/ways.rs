@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tidegate_dataplane::daemon::MonotonicClock;
 use tidegate_dataplane::door::capture::CaptureIo;
-use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_dataplane::door::tun::{TunDoor, TunEnd};
+use tidegate_dataplane::door::queue::{Options, QueueIo};
+use tidegate_dataplane::door::tun::{TunEnd, TunIo};
 use tidegate_dataplane::door::{AttachPoint, Leaving, PacketIo, TrafficDirection};
 use tidegate_dataplane::engine::Engine;
 use tidegate_gateway::DeviceSpec;
@@ -167,17 +167,17 @@ fn keep(
     tell: &mpsc::Sender<PathBuf>,
 ) -> io::Result<()> {
     let mut turn = SchedulingGuard::usual();
-    turn.stay_on(PROCESSOR)?;
+    turn.pin_to(PROCESSOR)?;
     turn::wake_on_time();
     let spots = MIDDLE.map(|dev| AttachPoint { dev: dev.into(), direction: TrafficDirection::Egress });
     let mut door: Box<dyn PacketIo> = match kind {
-        Kind::Queue => Box::new(QueueDoor::open(&spots, Options::default())?),
+        Kind::Queue => Box::new(QueueIo::open(&spots, Options::default())?),
         Kind::Capture => Box::new(CaptureIo::open(&spots)?),
         Kind::Tun => {
             let [a, b] = ends;
             let end =
                 |namespace, name: &str| TunEnd { namespace: Some(namespace), name: name.into(), mtu: 1500 };
-            Box::new(TunDoor::open(&[end(a, "tide0"), end(b, "tide1")])?)
+            Box::new(TunIo::open(&[end(a, "tide0"), end(b, "tide1")])?)
         }
     };
     let thread = PathBuf::from("/proc").join(std::fs::read_link("/proc/thread-self")?);

@@ -17,7 +17,7 @@ impl PacketIo for Closed {
         Ok(Passed::Full)
     }
 
-    fn lose(&mut self, _: u32) -> io::Result<()> {
+    fn drop_packet(&mut self, _: u32) -> io::Result<()> {
         Ok(())
     }
 

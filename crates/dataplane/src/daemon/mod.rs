@@ -30,7 +30,7 @@ use tidegate_sys::wait::Waiter;
 /// How long a door that cannot be opened is left alone, if there is no news of its device.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Errands done before packets have their turn again.
-const ERRANDS: usize = 16;
+const COMMANDS_PER_TURN: usize = 16;
 /// Turns that a door gets before it is closed: what had come to it is taken in.
 const LAST_TURNS: usize = 1000;
 /// What is waited for, beside the door.
@@ -48,8 +48,8 @@ pub struct DaemonGone;
 /// Where errands are given.
 #[derive(Clone, Debug)]
 pub struct CommandSender {
-    errands: mpsc::SyncSender<DaemonCommand>,
-    bell: Arc<UnixStream>,
+    commands: mpsc::SyncSender<DaemonCommand>,
+    wake: Arc<UnixStream>,
 }
 
 /// Errands that may wait.
@@ -65,14 +65,14 @@ impl CommandSender {
         let (bell, heard) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         heard.set_nonblocking(true)?;
-        Ok((CommandSender { errands, bell: Arc::new(bell) }, CommandReceiver { to_do, heard }))
+        Ok((CommandSender { commands: errands, wake: Arc::new(bell) }, CommandReceiver { to_do, heard }))
     }
 
     /// Has the daemon do something between two packets, and waits for what it comes to.
     ///
     /// # Errors
     /// The daemon has ended.
-    pub fn ask<R: Send + 'static>(
+    pub fn run<R: Send + 'static>(
         &self,
         errand: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
     ) -> Result<R, DaemonGone> {
@@ -80,9 +80,9 @@ impl CommandSender {
         let errand: DaemonCommand = Box::new(move |running| {
             let _ = tell.send(errand(running));
         });
-        self.errands.send(errand).map_err(|_| DaemonGone)?;
+        self.commands.send(errand).map_err(|_| DaemonGone)?;
         // A bell that has rung so often that no room is left will be heard.
-        let _ = (&*self.bell).write(&[0]);
+        let _ = (&*self.wake).write(&[0]);
         told.recv().map_err(|_| DaemonGone)
     }
 }
@@ -98,7 +98,7 @@ pub struct CommandReceiver {
 pub struct DaemonContext<'r> {
     /// The engine; what changes it goes through [`DaemonContext::visit`] and [`DaemonContext::apply`].
     pub engine: &'r mut Engine,
-    door: &'r mut dyn PacketIo,
+    packet_io: &'r mut dyn PacketIo,
     clock: &'r MonotonicClock,
     state: &'r mut DaemonState,
 }
@@ -107,7 +107,7 @@ pub struct DaemonContext<'r> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DaemonState {
     /// The door's trouble, if it cannot be opened now.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// How often the door was opened.
     pub openings: u64,
     /// Nothing more is to be done.
@@ -122,7 +122,7 @@ impl DaemonContext<'_> {
     /// # Errors
     /// The door is broken.
     pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R) -> io::Result<R> {
-        self.engine.visit(self.door, self.clock.now(), work)
+        self.engine.visit(self.packet_io, self.clock.now(), work)
     }
 
     /// Carries out operations now; see [`Engine::apply`].
@@ -130,7 +130,7 @@ impl DaemonContext<'_> {
     /// # Errors
     /// The door is broken.
     pub fn apply(&mut self, ops: &[Op]) -> io::Result<Result<(), (usize, TcError)>> {
-        self.engine.apply(self.door, self.clock.now(), ops)
+        self.engine.apply(self.packet_io, self.clock.now(), ops)
     }
 
     /// How the daemon is.
@@ -140,7 +140,7 @@ impl DaemonContext<'_> {
 
     /// What the door has done since it was opened.
     pub fn door(&self) -> crate::door::PacketIoStats {
-        self.door.counts()
+        self.packet_io.counts()
     }
 
     /// Super-packets come as the packets they stand for from now on, or whole.
@@ -148,7 +148,7 @@ impl DaemonContext<'_> {
     /// # Errors
     /// This door cannot.
     pub fn split(&mut self, split: bool) -> io::Result<()> {
-        self.door.split(split)
+        self.packet_io.split(split)
     }
 
     /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old
@@ -205,7 +205,7 @@ pub fn run(
     opened();
     loop {
         state.openings += 1;
-        state.trouble = None;
+        state.error = None;
         engine.number(news::links()?.into_iter().map(|link| (link.index, link.name)));
         let next = match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
             Ok(()) if state.ended => {
@@ -219,7 +219,7 @@ pub fn run(
                 next.ok()
             }
             Err(error) => {
-                state.trouble = Some(error.to_string());
+                state.error = Some(error.to_string());
                 None
             }
         };
@@ -233,7 +233,7 @@ pub fn run(
             None => loop {
                 match open() {
                     Ok(door) => break door,
-                    Err(error) => state.trouble = Some(error.to_string()),
+                    Err(error) => state.error = Some(error.to_string()),
                 }
                 serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
                 if state.ended {
@@ -279,8 +279,8 @@ fn serve(
     let give_up = patience.map(|patience| Instant::now() + patience);
     loop {
         let busy = engine.turn(door, clock.now())?;
-        for errand in errands.to_do.try_iter().take(ERRANDS) {
-            errand(&mut DaemonContext { engine, door, clock: &clock, state });
+        for errand in errands.to_do.try_iter().take(COMMANDS_PER_TURN) {
+            errand(&mut DaemonContext { engine, packet_io: door, clock: &clock, state });
         }
         if state.ended || state.moves.is_some() {
             return Ok(());
@@ -301,7 +301,7 @@ fn serve(
         }
         if told {
             let news = bulletin.read()?;
-            let heard = hear(engine, door, clock, &news);
+            let heard = on_link_events(engine, door, clock, &news);
             // A door that is closed already is not closed by what happened before.
             if patience.is_none() {
                 heard?;
@@ -314,7 +314,7 @@ fn serve(
 }
 
 /// The machine's devices become as the news say. One that is gone takes the door with it.
-fn hear(
+fn on_link_events(
     engine: &mut Engine,
     door: &mut dyn PacketIo,
     clock: MonotonicClock,

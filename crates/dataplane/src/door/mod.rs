@@ -91,11 +91,11 @@ pub enum Passed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketIoStats {
     /// Brought by `receive`.
-    pub taken: u64,
+    pub received: u64,
     /// Let go.
     pub passed: u64,
     /// Lost because the engine said so.
-    pub lost: u64,
+    pub dropped: u64,
     /// Lost because the device, or the kernel, had no room when they were to leave.
     pub full: u64,
     /// Lost before they came here: the kernel's queue in front of the door was full.
@@ -129,7 +129,7 @@ pub trait PacketIo {
     ///
     /// # Errors
     /// As for `pass`.
-    fn lose(&mut self, ticket: u32) -> io::Result<()>;
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()>;
 
     /// Another ticket for the same octets, for a packet that was mirrored or doubled, counted as taken;
     /// `None`: this door cannot, or has no room.
@@ -163,6 +163,6 @@ pub trait PacketIo {
 }
 
 /// What is said to whoever has a wrong ticket.
-fn nobody_holds(ticket: u32) -> io::Error {
+fn unknown_ticket(ticket: u32) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("no one holds the packet with ticket {ticket}"))
 }

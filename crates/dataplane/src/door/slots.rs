@@ -20,7 +20,7 @@ const SPARE: usize = 64;
 /// The most packets held.
 const MOST: usize = 1 << 16;
 /// The most octets of second pieces: 256 MiB.
-const MOST_OCTETS: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// What came of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) enum Read {
     /// There was nothing.
     Nothing,
     /// There was a packet, but no room: it is lost.
-    NoRoom,
+    Full,
     /// A packet, with a ticket that is not held before [`BufferPool::hold`] says so.
     Packet(u32),
 }
@@ -142,7 +142,7 @@ impl BufferPool {
     ) -> io::Result<Read> {
         let Some(ticket) = self.next_free() else {
             let nowhere = &mut [0; offload::OCTETS];
-            return Ok(read(&mut [IoSliceMut::new(nowhere)])?.map_or(Read::Nothing, |_| Read::NoRoom));
+            return Ok(read(&mut [IoSliceMut::new(nowhere)])?.map_or(Read::Nothing, |_| Read::Full));
         };
         let mut big = self.spare.pop().unwrap_or_else(|| vec![0; BIG]);
         let slot = &mut self.slots[ticket as usize];
@@ -164,7 +164,7 @@ impl BufferPool {
 
     /// The next slot to be used stands at the end of the free ones.
     fn next_free(&mut self) -> Option<u32> {
-        if self.octets + BIG > MOST_OCTETS {
+        if self.octets + BIG > MAX_BYTES {
             return None;
         }
         if self.free.is_empty() {
@@ -204,13 +204,13 @@ impl BufferPool {
     ///
     /// # Errors
     /// Nobody had it.
-    pub(super) fn give_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
+    pub(super) fn take_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
         match self.slots.get_mut(ticket as usize) {
             Some(slot) if slot.held => {
                 slot.held = false;
                 Ok(slot)
             }
-            _ => Err(super::nobody_holds(ticket)),
+            _ => Err(super::unknown_ticket(ticket)),
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
                 slots.hold(ticket);
                 Some(ticket)
             }
-            Read::NoRoom => None,
+            Read::Full => None,
             Read::Nothing => panic!("there was something"),
         }
     }
@@ -303,15 +303,15 @@ mod tests {
     fn a_ticket_is_given_back_once() {
         let mut slots = BufferPool::default();
         let ticket = put(&mut slots, 60).expect("room");
-        assert!(slots.give_back(ticket).is_ok());
+        assert!(slots.take_back(ticket).is_ok());
         assert_eq!(
-            slots.give_back(ticket).map(drop).map_err(|error| error.kind()),
+            slots.take_back(ticket).map(drop).map_err(|error| error.kind()),
             Err(io::ErrorKind::InvalidInput)
         );
         assert_eq!(slots.copy(ticket), None, "nobody holds it");
         slots.release(ticket);
         assert_eq!((put(&mut slots, 60), slots.held()), (Some(ticket), 1), "and used again");
-        assert!(slots.give_back(7).is_err());
+        assert!(slots.take_back(7).is_err());
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
         let mut slots = BufferPool::default();
         let ticket = put(&mut slots, SMALL).expect("room");
         let copy = slots.copy(ticket).expect("room");
-        slots.give_back(ticket).expect("it is held");
+        slots.take_back(ticket).expect("it is held");
         slots.release(ticket);
         assert_eq!(slots.slot(copy).front()[0], offload::OCTETS as u8);
         assert_eq!(
@@ -333,8 +333,8 @@ mod tests {
         let mut slots = BufferPool::default();
         let packet = vec![7; 65_000];
         let tickets: Vec<u32> = std::iter::from_fn(|| put_all(&mut slots, &packet)).collect();
-        assert_eq!(tickets.len(), MOST_OCTETS / BIG);
-        slots.give_back(0).expect("it is held");
+        assert_eq!(tickets.len(), MAX_BYTES / BIG);
+        slots.take_back(0).expect("it is held");
         slots.release(0);
         assert_eq!(put(&mut slots, 1500), Some(0));
     }

@@ -35,7 +35,7 @@ pub struct TunEnd {
 
 /// The door. Place 0 is what the first side sends, place 1 what the second does.
 #[derive(Debug)]
-pub struct TunDoor {
+pub struct TunIo {
     taps: [Tap; 2],
     slots: BufferPool,
     counts: PacketIoStats,
@@ -45,18 +45,18 @@ pub struct TunDoor {
     fresh: Vec<u32>,
 }
 
-impl TunDoor {
+impl TunIo {
     /// Opens the door: a device on either side, up, without addresses and routes: these are whoever opens it
     /// to give.
     ///
     /// # Errors
     /// Which device could not be made, and why.
-    pub fn open(ends: &[TunEnd; 2]) -> io::Result<TunDoor> {
+    pub fn open(ends: &[TunEnd; 2]) -> io::Result<TunIo> {
         let [first, second] = ends;
         let taps = [made(first)?, made(second)?];
         let (slots, counts, fresh) =
             (BufferPool::default(), PacketIoStats::default(), Vec::with_capacity(TURN));
-        Ok(TunDoor { taps, slots, counts, next: 0, fresh })
+        Ok(TunIo { taps, slots, counts, next: 0, fresh })
     }
 
     /// Reads what one side sent, in two passes: whoever is told of packets finds the processor's caches as he
@@ -89,7 +89,7 @@ impl TunDoor {
             let ticket = match self.slots.read(|into| tap.read(into))? {
                 Read::Packet(ticket) => ticket,
                 Read::Nothing => break,
-                Read::NoRoom => {
+                Read::Full => {
                     self.counts.overruns += 1;
                     continue;
                 }
@@ -102,7 +102,7 @@ impl TunDoor {
                 continue;
             }
             self.slots.hold(ticket);
-            self.counts.taken += 1;
+            self.counts.received += 1;
             self.fresh.push(ticket);
         }
         Ok(())
@@ -127,7 +127,7 @@ fn made(end: &TunEnd) -> io::Result<Tap> {
     })
 }
 
-impl PacketIo for TunDoor {
+impl PacketIo for TunIo {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let (mut taken, mut idle) = (0, 0);
         while taken < most && idle < 2 {
@@ -140,7 +140,7 @@ impl PacketIo for TunDoor {
     }
 
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
-        let slot = self.slots.give_back(ticket)?;
+        let slot = self.slots.take_back(ticket)?;
         if !slot.change(0, leaving) {
             self.counts.unchanged += 1;
         }
@@ -157,16 +157,16 @@ impl PacketIo for TunDoor {
         written.map(|_| if went { Passed::Gone } else { Passed::Full })
     }
 
-    fn lose(&mut self, ticket: u32) -> io::Result<()> {
-        self.slots.give_back(ticket)?;
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
+        self.slots.take_back(ticket)?;
         self.slots.release(ticket);
-        self.counts.lost += 1;
+        self.counts.dropped += 1;
         Ok(())
     }
 
     fn copy(&mut self, ticket: u32) -> Option<u32> {
         let copy = self.slots.copy(ticket)?;
-        self.counts.taken += 1;
+        self.counts.received += 1;
         Some(copy)
     }
 

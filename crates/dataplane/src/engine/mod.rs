@@ -37,13 +37,13 @@ const MOST_TIMERS: usize = 4096;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
     /// Taken in.
-    pub taken: u64,
+    pub received: u64,
     /// Let go.
     pub passed: u64,
     /// Of those, passed by the queues: what must never be starved.
-    pub express: u64,
+    pub fast_path: u64,
     /// Lost by the policy.
-    pub lost: u64,
+    pub dropped: u64,
     /// Lost because the pool was full: the limit of memory.
     pub no_room: u64,
     /// Lost because the device's own queue was full.
@@ -163,9 +163,12 @@ impl Engine {
         ops: &[Op],
     ) -> io::Result<Result<(), (usize, TcError)>> {
         self.visit(door, now, |gateway, world| {
-            let GatewayContext { now, pool, draws } = world;
+            let GatewayContext { now, pool, random: draws } = world;
             ops.iter().enumerate().try_for_each(|(at, op)| {
-                gateway.apply(GatewayContext { now, pool, draws }, op).map(drop).map_err(|error| (at, error))
+                gateway
+                    .apply(GatewayContext { now, pool, random: draws }, op)
+                    .map(drop)
+                    .map_err(|error| (at, error))
             })
         })
     }
@@ -183,7 +186,7 @@ impl Engine {
     ) -> io::Result<R> {
         self.catch_up(door, now)?;
         let Engine { gateway, pool, draws, now, .. } = self;
-        let done = work(gateway, GatewayContext { now: *now, pool, draws });
+        let done = work(gateway, GatewayContext { now: *now, pool, random: draws });
         self.devices = self.gateway.devices().collect();
         self.account(door)?;
         for at in 0..self.devices.len() {
@@ -271,7 +274,7 @@ impl Engine {
         }
         for (slot, held) in self.held.iter().enumerate().filter(|(_, held)| held.ticket.is_some()) {
             let Some((device, _)) = self.places.get(held.place) else { continue };
-            let came = oldest.entry((*device, self.pool.stand(slot).on)).or_insert(held.came);
+            let came = oldest.entry((*device, self.pool.queue_location(slot).on)).or_insert(held.came);
             *came = (*came).min(held.came);
         }
         oldest
@@ -284,7 +287,7 @@ impl Engine {
 
     /// Begins to note how long packets wait, and where; it costs a little for each from then on.
     pub fn watch(&mut self) -> &mut Watch {
-        self.pool.follow_stands();
+        self.pool.track_queue_locations();
         self.watch.get_or_insert_default()
     }
 
@@ -308,7 +311,7 @@ impl Engine {
     fn fire(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         let Engine { gateway, pool, draws, now, .. } = self;
         if gateway.perturb_due() <= *now {
-            gateway.perturb(GatewayContext { now: *now, pool, draws });
+            gateway.perturb(GatewayContext { now: *now, pool, random: draws });
         }
         for at in 0..self.devices.len() {
             let device = self.devices[at];
@@ -326,7 +329,7 @@ impl Engine {
         let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
         let mut lost = Vec::new();
         let came = door.receive(BATCH, &mut |came| {
-            counts.taken += 1;
+            counts.received += 1;
             let device = places.get(came.place).map(|(device, _)| *device);
             let link_header = device.map_or(0, |device| gateway.spec(device).link_header);
             let (head, meta) = seen(&came, link_header);
@@ -344,7 +347,7 @@ impl Engine {
         })?;
         for ticket in lost {
             self.counts.no_room += 1;
-            door.lose(ticket)?;
+            door.drop_packet(ticket)?;
         }
         Ok(came)
     }
@@ -355,22 +358,22 @@ impl Engine {
         if let Some(express) = &mut self.express
             && express.takes(self.now, self.pool.head(&pkt))
         {
-            self.counts.express += 1;
+            self.counts.fast_path += 1;
             return self.leave(door, device, arriving, pkt);
         }
         let Engine { gateway, pool, draws, now, .. } = self;
-        let world = GatewayContext { now: *now, pool, draws };
+        let world = GatewayContext { now: *now, pool, random: draws };
         if arriving {
             match gateway.receive(world, device, pkt) {
                 ReceiveOutcome::Passed(pkt, by) => self.leave(door, by, true, pkt)?,
-                ReceiveOutcome::Led(to) => self.drain(door, to)?,
-                ReceiveOutcome::Lost => {}
+                ReceiveOutcome::Redirected(to) => self.drain(door, to)?,
+                ReceiveOutcome::Dropped => {}
             }
         } else {
             let offer = gateway.offer(world, device, EgressPath::Direct, pkt);
             self.after_offer(door, device, offer)?;
         }
-        self.led_on(door)?;
+        self.forward_redirected(door)?;
         self.account(door)
     }
 
@@ -387,10 +390,10 @@ impl Engine {
     }
 
     /// Packets that filters led or copied to other devices go on there.
-    fn led_on(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
+    fn forward_redirected(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];
-            if self.gateway.take_led_to(device) {
+            if self.gateway.take_redirect_target_flag(device) {
                 self.drain(door, device)?;
             }
         }
@@ -405,12 +408,13 @@ impl Engine {
         loop {
             self.follow_copies(door);
             let Engine { gateway, pool, draws, now, .. } = self;
-            let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, draws }, device) else {
+            let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) else {
                 return Ok(());
             };
-            match gateway.given_back(pool, &pkt) {
+            match gateway.returned_from(pool, &pkt) {
                 Some((to, true)) => {
-                    let offer = gateway.offer_back(GatewayContext { now: *now, pool, draws }, to, pkt);
+                    let offer =
+                        gateway.offer_back(GatewayContext { now: *now, pool, random: draws }, to, pkt);
                     self.after_offer(door, to, offer)?;
                 }
                 Some((to, false)) => self.leave(door, to, true, pkt)?,
@@ -436,7 +440,7 @@ impl Engine {
         else {
             self.counts.nowhere += 1;
             if let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) {
-                door.lose(ticket)?;
+                door.drop_packet(ticket)?;
             }
             self.pool.release(pkt);
             return Ok(());
@@ -466,11 +470,11 @@ impl Engine {
     fn follow_copies(&mut self, door: &mut dyn PacketIo) {
         // Several times for each packet, and hardly ever are there any.
         if self.pool.has_copied() {
-            self.tell_of_copies(door);
+            self.report_copies(door);
         }
     }
 
-    fn tell_of_copies(&mut self, door: &mut dyn PacketIo) {
+    fn report_copies(&mut self, door: &mut dyn PacketIo) {
         let Engine { pool, held, counts, .. } = self;
         let copied: Vec<_> = pool.take_copied().collect();
         for (copy, of) in copied {
@@ -490,13 +494,13 @@ impl Engine {
         self.follow_copies(door);
         while let Some(slot) = self.pool.take_released() {
             let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) else { continue };
-            self.counts.lost += 1;
+            self.counts.dropped += 1;
             if let Some(watch) = &mut self.watch {
                 let (device, _) = self.places[self.held[slot].place];
                 let met = PacketSojourn { device, slot, came: self.held[slot].came, left: self.now };
-                watch.note(&self.pool, &met, PacketOutcome::Lost);
+                watch.note(&self.pool, &met, PacketOutcome::Dropped);
             }
-            door.lose(ticket)?;
+            door.drop_packet(ticket)?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub enum PacketOutcome {
         marked: bool,
     },
     /// The policy lost it.
-    Lost,
+    Dropped,
 }
 
 /// A packet that is through: where and when.
@@ -161,14 +161,14 @@ impl Watch {
 
     /// Notes a packet that is through.
     pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) {
-        let stand = pool.stand(met.slot);
+        let stand = pool.queue_location(met.slot);
         let seen = self.seen.entry((met.device, stand.on)).or_default();
         match fate {
             PacketOutcome::Left { marked } => {
                 seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
                 seen.marked += u64::from(marked);
             }
-            PacketOutcome::Lost => seen.lost += 1,
+            PacketOutcome::Dropped => seen.lost += 1,
         }
         if self.listeners.is_empty() {
             return;
@@ -196,7 +196,7 @@ impl Listener {
 }
 
 fn captured(pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) -> Captured {
-    let stand = pool.stand(met.slot);
+    let stand = pool.queue_location(met.slot);
     let mut front = pool.last_head(met.slot).cloned().unwrap_or_default();
     let meta = pool.last_known(met.slot);
     if let Some(meta) = meta

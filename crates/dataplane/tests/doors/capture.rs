@@ -82,10 +82,10 @@ fn everything_passes_both_ways() {
             assert!(super_packet, "{way:?}: super-packets stay whole at {place}");
         }
         assert_eq!(
-            (counts.lost, counts.full, counts.overruns, counts.malformed, counts.held),
+            (counts.dropped, counts.full, counts.overruns, counts.malformed, counts.held),
             (0, 0, 0, 0, 0)
         );
-        assert_eq!(counts.taken, counts.passed);
+        assert_eq!(counts.received, counts.passed);
     }
 }
 
@@ -144,7 +144,7 @@ fn what_is_lost_does_not_arrive() {
     let keeper = wire.keep(|| CaptureIo::open(&[spot(TrafficDirection::Ingress)]), lose_one);
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(2));
     let counts = keeper.end().expect("the door stands");
-    assert_eq!((counts.lost, counts.taken - counts.passed), (1, 1));
+    assert_eq!((counts.dropped, counts.received - counts.passed), (1, 1));
 }
 
 #[test]
@@ -219,11 +219,11 @@ fn marks_come_and_go() {
         let other = Tun::with_frames("other0")?;
         links.only_wire("other0", WIRE_ADDRESS)?;
         links.up(links.index("other0")?)?;
-        links.way_to("other0", address("10.8.0.9"))?;
+        links.add_route("other0", address("10.8.0.9"))?;
         Ok(other)
     });
     let _other = laid.expect("place").expect("a way out");
-    let way = wire.far.go(|| Links::open()?.way_to(WIRE, address("10.8.0.9")));
+    let way = wire.far.go(|| Links::open()?.add_route(WIRE, address("10.8.0.9")));
     way.expect("place").expect("a way there");
     let (tell, told) = mpsc::channel();
     let spots = [
@@ -309,7 +309,7 @@ fn strange_frames_pass_and_break_nothing() {
     }
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
     let counts = keeper.end().expect("the door stands");
-    assert_eq!((counts.taken, counts.held), (counts.passed + counts.full, 0));
+    assert_eq!((counts.received, counts.held), (counts.passed + counts.full, 0));
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_device_without_link_header() {
         let mut links = Links::open()?;
         links.up(links.index("tun0")?)?;
         links.address("tun0", address("10.9.0.1"))?;
-        links.way_to("tun0", address("10.9.0.2"))?;
+        links.add_route("tun0", address("10.9.0.2"))?;
         let _ = tell_tun.send(tun);
         Ok(())
     });

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tidegate_dataplane::door::PacketIo;
 use tidegate_dataplane::door::capture::{AttachMethod, CaptureIo};
-use tidegate_dataplane::door::queue::{Options, QueueDoor};
+use tidegate_dataplane::door::queue::{Options, QueueIo};
 use tidegate_sys::place::NamespaceThread;
 
 use crate::capture::both;
@@ -52,7 +52,7 @@ fn keeps_a_door() {
     let opened: io::Result<Box<dyn PacketIo>> = match door.as_str() {
         "Link" => CaptureIo::by(AttachMethod::Link, &both()).map(|door| Box::new(door) as _),
         "Filter" => CaptureIo::by(AttachMethod::Filter, &both()).map(|door| Box::new(door) as _),
-        "Queue" => QueueDoor::open(&both(), Options::default()).map(|door| Box::new(door) as _),
+        "Queue" => QueueIo::open(&both(), Options::default()).map(|door| Box::new(door) as _),
         other => panic!("no door is called {other}"),
     };
     let mut door = opened.expect("the door opens");

@@ -27,8 +27,8 @@ pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> 
     let attempt = move || -> io::Result<Option<u16>> {
         let echo = EchoSocket::open(to)?;
         for number in 1..=most {
-            echo.ask(number, data)?;
-            if echo.answer(PATIENCE)?.is_some() {
+            echo.send_request(number, data)?;
+            if echo.reply(PATIENCE)?.is_some() {
                 return Ok(Some(number));
             }
         }
@@ -41,7 +41,7 @@ pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> 
 pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
     let asked = from.go(move || -> io::Result<EchoSocket> {
         let echo = EchoSocket::open(to)?;
-        echo.ask(1, 56)?;
+        echo.send_request(1, 56)?;
         Ok(echo)
     });
     asked.expect("the place is there").expect("pings can be sent")
@@ -66,7 +66,7 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
         Ok(door.counts())
     });
     assert!(held.expect("place").expect("the door stands").held > 0);
-    assert!(echo.answer(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
+    assert!(echo.reply(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 
 /// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc;
 
 use tidegate_dataplane::door::capture::CaptureIo;
-use tidegate_dataplane::door::queue::{Options, QueueDoor};
+use tidegate_dataplane::door::queue::{Options, QueueIo};
 use tidegate_dataplane::door::{AttachPoint, Came, Leaving, PacketIo, TrafficDirection};
 use tidegate_netlink::Netfilter;
 use tidegate_netlink::encode::nft::{Batch, Expressions, NftMeta};
@@ -17,8 +17,8 @@ use crate::hosts::{self, ping, transfer};
 use crate::wire::{self, ADDRESSES, ADDRESSES_V6, FrameOutcome, LIMIT, WIRE, Wire, address};
 use crate::{child, wire::Keeper};
 
-fn open() -> io::Result<QueueDoor> {
-    QueueDoor::open(&both(), Options::default())
+fn open() -> io::Result<QueueIo> {
+    QueueIo::open(&both(), Options::default())
 }
 
 /// A wire, and whether this kernel has such queues.
@@ -72,8 +72,11 @@ fn ip_passes_both_ways() {
         assert!(super_packet, "super-packets stay whole at {place}");
     }
     assert!(seen.iter().any(|seen| (seen.2, seen.3) == (1, 98)), "a ping, its link header counted");
-    assert_eq!((counts.lost, counts.full, counts.overruns, counts.unchanged, counts.held), (0, 0, 0, 0, 0));
-    assert_eq!(counts.taken, counts.passed);
+    assert_eq!(
+        (counts.dropped, counts.full, counts.overruns, counts.unchanged, counts.held),
+        (0, 0, 0, 0, 0)
+    );
+    assert_eq!(counts.received, counts.passed);
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn what_is_lost_does_not_arrive() {
         if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     });
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
-    assert_eq!(keeper.end().expect("the door stands").lost, 1);
+    assert_eq!(keeper.end().expect("the door stands").dropped, 1);
 }
 
 #[test]
@@ -188,7 +191,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
     let mut stream = hosts::numbered(&wire.far, &wire.near, address(ADDRESSES[1]), MANY as u64);
     let held = wire.near.go(move || -> io::Result<()> {
         let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
-        let mut door = QueueDoor::open(&spots, Options::default())?;
+        let mut door = QueueIo::open(&spots, Options::default())?;
         stream.begin();
         let mut tickets = Vec::with_capacity(MANY);
         let mut others = Vec::new();
@@ -234,7 +237,7 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     let keeper = wire.keep(open, |_| FrameOutcome::Pass);
     let second = wire.near.go(|| open().map(drop)).expect("place").expect_err("somebody has it");
     assert!(second.to_string().starts_with("queue 7000 of netfilter cannot be taken"), "{second}");
-    let beside = wire.near.go(|| QueueDoor::anywhere(&both()).map(drop)).expect("place");
+    let beside = wire.near.go(|| QueueIo::anywhere(&both()).map(drop)).expect("place");
     beside.expect("there are others");
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
     keeper.end().expect("the door stands");
@@ -266,7 +269,7 @@ fn a_device_that_goes_takes_its_packets_along() {
         Ok(door.counts())
     });
     let counts = ended.expect("place").expect("a device that goes is no error");
-    assert_eq!((counts.passed, counts.held), (counts.taken - counts.full, 0));
+    assert_eq!((counts.passed, counts.held), (counts.received - counts.full, 0));
     assert!(counts.full > 0, "{counts:?}");
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::tun::{TunDoor, TunEnd};
+use tidegate_dataplane::door::tun::{TunEnd, TunIo};
 use tidegate_sys::netlink::Links;
 use tidegate_sys::place::NamespaceThread;
 
@@ -29,7 +29,7 @@ fn open(
     let there = namespace(&wire.far);
     let open = move || {
         let end = |namespace, name: &str| TunEnd { namespace, name: name.into(), mtu: 1500 };
-        TunDoor::open(&[end(Some(there), "tide0"), end(None, "tide1")])
+        TunIo::open(&[end(Some(there), "tide0"), end(None, "tide1")])
     };
     let keeper = keep(&wire.near, open, decide);
     for (me, place) in [&wire.far, &wire.near].into_iter().enumerate() {
@@ -37,7 +37,7 @@ fn open(
             let (mut links, name) = (Links::open()?, format!("tide{me}"));
             [ADDRESSES, ADDRESSES_V6].into_iter().try_for_each(|addresses| {
                 links.address(&name, address(addresses[me]))?;
-                links.way_to(&name, address(addresses[1 - me]))
+                links.add_route(&name, address(addresses[1 - me]))
             })
         };
         place.go(set_up).expect("place").expect("addresses and routes");
@@ -64,8 +64,8 @@ fn packets_pass_between_namespaces() {
         let whole = seen.iter().any(|seen| (seen.0, seen.1) == (place, version) && seen.2 > 1);
         assert!(whole, "super-packets of IPv{version} from {place}");
     }
-    assert_eq!((counts.lost, counts.full, counts.malformed, counts.held), (0, 0, 0, 0));
-    assert_eq!(counts.taken, counts.passed);
+    assert_eq!((counts.dropped, counts.full, counts.malformed, counts.held), (0, 0, 0, 0));
+    assert_eq!(counts.received, counts.passed);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_is_lost_does_not_arrive_and_the_devices_go_with_the_door() {
     });
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
     let counts = keeper.end().expect("the door stands");
-    assert_eq!((counts.lost, counts.unchanged), (1, 0));
+    assert_eq!((counts.dropped, counts.unchanged), (1, 0));
     for (name, place) in [("tide0", &wire.far), ("tide1", &wire.near)] {
         let index = place.go(move || Links::open()?.index(name)).expect("place");
         assert!(index.is_err(), "{name} is gone");

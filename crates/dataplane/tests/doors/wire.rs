@@ -73,7 +73,7 @@ fn set_up(me: usize) -> io::Result<()> {
     place::set("net/ipv4/ping_group_range", "0 0")?;
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         links.address(WIRE, address(addresses[me]))?;
-        links.way_to(WIRE, address(addresses[1 - me]))?;
+        links.add_route(WIRE, address(addresses[1 - me]))?;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ pub(crate) fn forward(
                         Leaving { place, mark, dsfield: Some(octet), front: None }
                     }
                     FrameOutcome::Lose => {
-                        door.lose(ticket)?;
+                        door.drop_packet(ticket)?;
                         continue;
                     }
                 };

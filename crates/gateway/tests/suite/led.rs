@@ -29,11 +29,11 @@ fn found(machine: &mut Machine) -> Vec<String> {
     let mut found = Vec::new();
     for name in ["eth0", "eth1", "ifb0"] {
         let id = machine.id(name);
-        if machine.gateway.take_led_to(id) {
+        if machine.gateway.take_redirect_target_flag(id) {
             found.push(format!("{name} is to be polled"));
         }
         while let Some(pkt) = machine.poll(name) {
-            let from = machine.gateway.given_back(&machine.pool, &pkt);
+            let from = machine.gateway.returned_from(&machine.pool, &pkt);
             let from = from.map(|(from, out)| format!(", led from {} out {out}", machine.gateway.name(from)));
             found.push(format!("{name} sends{}", from.unwrap_or_default()));
             machine.pool.release(pkt);
@@ -68,8 +68,8 @@ fn what_comes_in_is_led_or_copied() {
                 machine.pool.release(pkt);
                 format!("passed by {}", machine.gateway.name(by))
             }
-            ReceiveOutcome::Led(to) => format!("led to {}", machine.gateway.name(to)),
-            ReceiveOutcome::Lost => String::from("lost"),
+            ReceiveOutcome::Redirected(to) => format!("led to {}", machine.gateway.name(to)),
+            ReceiveOutcome::Dropped => String::from("lost"),
         };
         assert_eq!((said.as_str(), found(&mut machine)), (wanted, then), "{action}");
     }
@@ -124,7 +124,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
             if hook == "ingress" {
                 match comes(&mut machine, "eth0") {
                     ReceiveOutcome::Passed(pkt, _) if passes => machine.pool.release(pkt),
-                    ReceiveOutcome::Lost if !passes => {}
+                    ReceiveOutcome::Dropped if !passes => {}
                     other => panic!("{said}: {other:?}"),
                 }
                 assert!(found(&mut machine).is_empty(), "{said}");
@@ -183,12 +183,12 @@ fn what_comes_back_is_not_led_again() {
     led(&mut machine, "egress", "egress redirect dev ifb0");
     assert_eq!(goes(&mut machine, "eth0"), XmitStatus::Away);
     let pkt = machine.poll("ifb0").expect("it was led there");
-    let (from, out) = machine.gateway.given_back(&machine.pool, &pkt).expect("it was led");
+    let (from, out) = machine.gateway.returned_from(&machine.pool, &pkt).expect("it was led");
     assert_eq!((from, out), (machine.id("eth0"), true));
     let (gateway, world) = machine.world();
     assert_eq!(gateway.offer_back(world, from, pkt), XmitStatus::Queued);
     let pkt = machine.poll("eth0").expect("it goes on");
-    assert_eq!(machine.gateway.given_back(&machine.pool, &pkt), None);
+    assert_eq!(machine.gateway.returned_from(&machine.pool, &pkt), None);
     machine.pool.release(pkt);
     assert_eq!(goes(&mut machine, "eth0"), XmitStatus::Away, "the next is led away again");
     let pkt = machine.poll("ifb0").expect("it was led there");
@@ -213,7 +213,7 @@ fn a_circle_of_devices_has_an_end() {
         if hook == "ingress" {
             match comes(&mut machine, "eth0") {
                 ReceiveOutcome::Passed(pkt, _) => machine.pool.release(pkt),
-                lost => assert_eq!(lost, ReceiveOutcome::Lost, "{way}"),
+                lost => assert_eq!(lost, ReceiveOutcome::Dropped, "{way}"),
             }
         } else {
             let _ = goes(&mut machine, "eth0");
@@ -239,7 +239,7 @@ fn listings_name_devices_as_they_are_now() {
     machine.run("ip link del down0");
     assert!(shown(&mut machine).contains("(Egress Redirect to device *)"), "{}", shown(&mut machine));
     // Nobody answers there any more.
-    assert_eq!(comes(&mut machine, "eth0"), ReceiveOutcome::Lost);
+    assert_eq!(comes(&mut machine, "eth0"), ReceiveOutcome::Dropped);
     assert_eq!(machine.live(), 0);
 }
 

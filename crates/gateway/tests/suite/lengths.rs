@@ -33,7 +33,7 @@ fn a_packet_is_as_long_on_ppp_as_on_ethernet() {
     let command = NfCommand::Append("POSTROUTING".into(), rule);
     let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
     gateway
-        .apply(GatewayContext { now: Time(1), pool: &mut pool, draws: &mut draws }, &op)
+        .apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws }, &op)
         .expect("is taken");
     let mut seen = Vec::new();
     for (input, output) in
@@ -48,12 +48,12 @@ fn a_packet_is_as_long_on_ppp_as_on_ethernet() {
         let head = head(60);
         let pkt = pool.insert(Meta::of(&head, 60 + header), head).expect("has room");
         let _ = gateway.offer(
-            GatewayContext { now: Time(2), pool: &mut pool, draws: &mut draws },
+            GatewayContext { now: Time(2), pool: &mut pool, random: &mut draws },
             to,
             route,
             pkt,
         );
-        let world = GatewayContext { now: Time(3), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(3), pool: &mut pool, random: &mut draws };
         let pkt = gateway.poll(world, to).expect("leaves");
         let meta = pool.meta(&pkt);
         seen.push((output, meta.mark.0, meta.frame_len));

@@ -7,7 +7,7 @@ use tidegate_policy::{LinkDriver, LinkOp, Op, TcError};
 
 fn apply(gateway: &mut Gateway, op: LinkOp) -> Result<(), TcError> {
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let world = GatewayContext { now: Time(1), pool: &mut pool, draws: &mut draws };
+    let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
     gateway.apply(world, &Op::Link(op)).map(|_| ())
 }
 
@@ -82,7 +82,7 @@ fn the_largest_packet_has_bounds() {
     gateway.add_device("ifb0", DeviceSpec::of(&LinkDriver::Ifb));
     let mut set = |dev: &str, bytes| {
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let world = GatewayContext { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
         let answer = gateway.apply(world, &Op::Mtu { dev: dev.into(), bytes });
         answer.map_or_else(|error| error.to_string(), |_| String::new())
     };

@@ -9,7 +9,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Head, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_policy::{LinkDriver, Op};
 use tidegate_recording::line::{pieces, plain};
-use tidegate_recording::{DRAIN, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
+use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device, Env};
@@ -29,7 +29,7 @@ pub(crate) struct Done {
     pub(crate) stats: String,
     pub(crate) filters: String,
     pub(crate) snapshot: String,
-    pub(crate) draws: RecordedDraws,
+    pub(crate) draws: RecordedRandom,
 }
 
 pub(crate) struct Machine {
@@ -37,7 +37,7 @@ pub(crate) struct Machine {
     device: DeviceId,
     beside: Vec<DeviceId>,
     pool: Pool,
-    draws: RecordedDraws,
+    draws: RecordedRandom,
     link: RecordedLink,
     busy_until: Option<Time>,
     egress: String,
@@ -143,7 +143,7 @@ impl Machine {
     // --- packets and time
 
     fn with(&mut self, now: Time) -> (&mut Gateway, GatewayContext<'_>) {
-        (&mut self.gateway, GatewayContext { now, pool: &mut self.pool, draws: &mut self.draws })
+        (&mut self.gateway, GatewayContext { now, pool: &mut self.pool, random: &mut self.draws })
     }
 
     fn arrive(&mut self, now: Time, pkt: Pkt) {
@@ -172,7 +172,7 @@ impl Machine {
         self.route_arrived(now);
         match received {
             ReceiveOutcome::Passed(pkt, by) => self.route(now, by, pkt),
-            ReceiveOutcome::Led(_) | ReceiveOutcome::Lost => XmitStatus::Stopped,
+            ReceiveOutcome::Redirected(_) | ReceiveOutcome::Dropped => XmitStatus::Stopped,
         }
     }
 
@@ -205,14 +205,14 @@ impl Machine {
         let mut offered = false;
         for at in 0..self.beside.len() {
             let id = self.beside[at];
-            if !self.gateway.take_led_to(id) && woke != Some(id) {
+            if !self.gateway.take_redirect_target_flag(id) && woke != Some(id) {
                 continue;
             }
             let returns = self.gateway.spec(id).kind == DeviceKind::Ifb;
             loop {
                 let (gateway, world) = self.with(now);
                 let Some(pkt) = gateway.poll(world, id) else { break };
-                match self.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
+                match self.gateway.returned_from(&self.pool, &pkt).filter(|_| returns) {
                     Some((from, false)) => offered |= wakes(self.route(now, from, pkt)),
                     Some((from, true)) => {
                         let (gateway, world) = self.with(now);

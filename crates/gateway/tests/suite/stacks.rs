@@ -183,7 +183,7 @@ fn congestion_on_the_way_is_the_inner_packets() {
     let mut near = stacked("t", TUNNELS[0].0);
     let mut far = stacked("t", "ip tunnel add t mode ipip local 192.0.2.2 remote 192.0.2.1");
     let sent = down(&mut near, "t", false, 0).expect("sent");
-    assert_eq!((arrives(&mut far, &near, &sent, 3), far.live()), (ReceiveOutcome::Lost, 0));
+    assert_eq!((arrives(&mut far, &near, &sent, 3), far.live()), (ReceiveOutcome::Dropped, 0));
     near.pool.release(sent);
 }
 
@@ -212,7 +212,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
         far.run(&format!("iptables {rule}"));
         let received = arrives(&mut far, &open, &sent, 0);
         open.pool.release(sent);
-        assert_eq!(received != ReceiveOutcome::Lost, there[1], "{rule}");
+        assert_eq!(received != ReceiveOutcome::Dropped, there[1], "{rule}");
         if let ReceiveOutcome::Passed(pkt, _) = received {
             far.pool.release(pkt);
         }

@@ -82,13 +82,13 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     ops.extend([1, 2, 3, 4, 5].map(class));
     ops.push(Op::Filter(filter));
     for op in ops {
-        let world = GatewayContext { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
     for (tunnelled, host) in [(true, 3), (true, 4), (false, 3)] {
         let head = packet(tunnelled, host);
         let pkt = pool.insert(Meta::of(&head, 100), head).expect("room");
-        let world = GatewayContext { now: Time(2), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(2), pool: &mut pool, random: &mut draws };
         let _ = gateway.offer(world, eth0, EgressPath::Direct, pkt);
     }
     let queued = gateway
@@ -97,7 +97,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         .map(|class| class.stats.map_or(0, |stats| stats.qlen))
         .collect();
     while let Some(pkt) =
-        gateway.poll(GatewayContext { now: Time(4), pool: &mut pool, draws: &mut draws }, eth0)
+        gateway.poll(GatewayContext { now: Time(4), pool: &mut pool, random: &mut draws }, eth0)
     {
         pool.release(pkt);
     }

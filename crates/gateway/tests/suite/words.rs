@@ -43,7 +43,7 @@ impl Machine {
     }
 
     pub(crate) fn world(&mut self) -> (&mut Gateway, GatewayContext<'_>) {
-        (&mut self.gateway, GatewayContext { now: self.now, pool: &mut self.pool, draws: &mut self.draws })
+        (&mut self.gateway, GatewayContext { now: self.now, pool: &mut self.pool, random: &mut self.draws })
     }
 
     pub(crate) fn id(&self, name: &str) -> DeviceId {

@@ -66,7 +66,7 @@ impl Counted {
             let Some(FilterCounts { hits: had, over: was_over }) = before.0.get(name) else { continue };
             over.iter_mut().zip(was_over).for_each(|(now, before)| *now -= before);
             if let (Some(hits), Some(had)) = (hits, had) {
-                hits.asked -= had.asked;
+                hits.lookups -= had.lookups;
                 hits.matched -= had.matched;
                 hits.mark -= had.mark;
                 hits.keys.iter_mut().zip(&had.keys).for_each(|(now, before)| *now -= before);
@@ -287,7 +287,7 @@ fn one(
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
-            Some(hits) if hits.asked > 0 => {
+            Some(hits) if hits.lookups > 0 => {
                 (hits.matched > 0, super::conditions::told(params, hits, here.head))
             }
             _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),

@@ -92,11 +92,11 @@ fn send(head: Head, actions: &[Action]) -> Option<Head> {
     let device = gateway.add_device(DEVICE, DeviceSpec::default());
     let (mut pool, mut draws, now) = (Pool::new(4), Seeded::new(1), Time(1));
     for op in [clsact(), everything(actions)] {
-        gateway.apply(GatewayContext { now, pool: &mut pool, draws: &mut draws }, &op).ok()?;
+        gateway.apply(GatewayContext { now, pool: &mut pool, random: &mut draws }, &op).ok()?;
     }
     let pkt = pool.insert(Meta::of(&head, 100), head)?;
     let offer = gateway.offer(
-        GatewayContext { now, pool: &mut pool, draws: &mut draws },
+        GatewayContext { now, pool: &mut pool, random: &mut draws },
         device,
         EgressPath::Direct,
         pkt,
@@ -104,7 +104,7 @@ fn send(head: Head, actions: &[Action]) -> Option<Head> {
     if matches!(offer, XmitStatus::Refused | XmitStatus::Stopped) {
         return None;
     }
-    let pkt = gateway.poll(GatewayContext { now, pool: &mut pool, draws: &mut draws }, device)?;
+    let pkt = gateway.poll(GatewayContext { now, pool: &mut pool, random: &mut draws }, device)?;
     let head = pool.settle(&pkt).clone();
     pool.release(pkt);
     Some(head)

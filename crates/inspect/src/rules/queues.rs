@@ -92,8 +92,10 @@ fn burst(
 ) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
-    let (burst, cburst) =
-        (held(params.rate.rate, params.buffer.span().0), held(params.ceil.rate, params.cbuffer.span().0));
+    let (burst, cburst) = (
+        held(params.rate.rate, params.buffer.duration().0),
+        held(params.ceil.rate, params.cbuffer.duration().0),
+    );
     let (keyword, least) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
     if least >= u64::from(frame / 2) {
         return None;
@@ -128,8 +130,8 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
     let held = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
-    let burst = held(tbf.rate.rate, tbf.buffer.span());
-    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.span()));
+    let burst = held(tbf.rate.rate, tbf.buffer.duration());
+    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.duration()));
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let said = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
     let of_burst = (said(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
@@ -567,7 +569,7 @@ type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>
 fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
     let options = kind.spec().qdisc?;
     let option = options.iter().find(|option| option.key == "limit")?;
-    match option.takes {
+    match option.value {
         ValueKind::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
         _ => limit.parse().ok(),
     }

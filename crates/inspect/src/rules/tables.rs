@@ -76,7 +76,7 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
     for op in foreign.chain(reading.ops.iter().cloned()) {
         // What is refused now is so because of the rules that are there.
         let _ = gateway.apply(
-            GatewayContext { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws },
+            GatewayContext { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, random: &mut draws },
             &op,
         );
     }

@@ -213,9 +213,9 @@ fn takes(step: &Step, keyword: &str) -> Option<(Kind, ValueKind)> {
     let spec = kind.spec();
     let mut options = [spec.qdisc, spec.class].into_iter().flatten().flatten();
     let named = |option: &&OptionSpec| option.key == keyword || option.aliases.contains(&keyword);
-    let curve = |option: &&OptionSpec| option.takes == ValueKind::Curve;
+    let curve = |option: &&OptionSpec| option.value == ValueKind::Curve;
     let option = options.clone().find(named).or_else(|| options.find(curve))?;
-    Some((kind, option.takes))
+    Some((kind, option.value))
 }
 
 /// The kind of qdisc that a command names.

@@ -27,7 +27,7 @@ impl SchedulingOptions {
     pub fn begin(self) -> Result<SchedulingGuard> {
         let mut turn = SchedulingGuard::usual();
         if let Some(cpu) = self.pin {
-            turn.stay_on(cpu).context(format!("--pin {cpu}: this machine has no such processor for us"))?;
+            turn.pin_to(cpu).context(format!("--pin {cpu}: this machine has no such processor for us"))?;
         }
         if self.realtime {
             let remedy =

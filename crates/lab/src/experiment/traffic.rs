@@ -155,12 +155,17 @@ impl TrafficDriver for RealTraffic<'_> {
             }
         }
         for (on, line, program) in &run.traffic.programs {
-            let fate = program.fate();
+            let fate = program.outcome();
             if fate.failed() {
-                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", fate.told().trim_end()));
+                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", fate.output().trim_end()));
             }
             let at = fate.began.unwrap_or_default();
-            run.events.push(doc::EventRecord { at, on: on.clone(), what: line.clone(), output: fate.told() });
+            run.events.push(doc::EventRecord {
+                at,
+                on: on.clone(),
+                what: line.clone(),
+                output: fate.output(),
+            });
         }
         run.events.sort_by_key(|event| event.at);
         if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.nobody) {
@@ -405,13 +410,13 @@ fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Pro
         Going::Flow(_) => Vec::new(),
         Going::Ping(ping) => vec![base("round trip", ping.answers())],
         Going::Datagrams(datagrams) => {
-            let mut probe = base("one way", datagrams.journeys());
+            let mut probe = base("one way", datagrams.times());
             let payload = if let TrafficKind::Udp { payload, .. } = item.what { payload } else { 0 };
             (probe.received, probe.packets) = arrivals(&probe.answers, payload.into(), run);
             vec![probe]
         }
         Going::Errand(errand) => {
-            let goes = errand.goes();
+            let goes = errand.records();
             let all = |of: &dyn Fn(&TransactionRecord) -> Option<u64>| {
                 goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>()
             };

@@ -81,7 +81,7 @@ impl DatagramLoad {
     }
 
     /// When each was sent, and how long it was under way.
-    pub fn journeys(&self) -> Vec<(u64, Option<u64>)> {
+    pub fn times(&self) -> Vec<(u64, Option<u64>)> {
         lock(&self.journeys).clone()
     }
 }

@@ -25,7 +25,7 @@ impl LabHost {
     /// # Errors
     /// The port is taken.
     pub(super) fn on_call(&self, clock: &LoadClock, like: IpAddr, port: u16, who: OnCall) -> io::Result<u16> {
-        let (list, ticket, is_first) = join(&mut lock(&self.doors).calls, port, who);
+        let (list, ticket, is_first) = join(&mut lock(&self.listeners).calls, port, who);
         if is_first {
             let clock = clock.clone();
             self.go(move || {
@@ -48,7 +48,7 @@ impl LabHost {
         port: u16,
         who: OnDatagram,
     ) -> io::Result<u16> {
-        let (list, ticket, is_first) = join(&mut lock(&self.doors).datagrams, port, who);
+        let (list, ticket, is_first) = join(&mut lock(&self.listeners).datagrams, port, who);
         if is_first {
             let clock = clock.clone();
             self.go(move || {

@@ -49,7 +49,7 @@ pub struct TransactionRecord {
 /// Errands, one after the other.
 #[derive(Debug)]
 pub struct TransactionLoad {
-    goes: Arc<Mutex<Vec<TransactionRecord>>>,
+    records: Arc<Mutex<Vec<TransactionRecord>>>,
 }
 
 impl TransactionLoad {
@@ -67,12 +67,12 @@ impl TransactionLoad {
         let goes = Arc::new(Mutex::new(Vec::new()));
         let (own, clock) = (Arc::clone(&goes), clock.clone());
         client.go(move || spawn(clock, "errand", move |clock| ready.set_out(clock, &own)))??;
-        Ok(TransactionLoad { goes })
+        Ok(TransactionLoad { records: goes })
     }
 
     /// How each went so far.
-    pub fn goes(&self) -> Vec<TransactionRecord> {
-        lock(&self.goes).clone()
+    pub fn records(&self) -> Vec<TransactionRecord> {
+        lock(&self.records).clone()
     }
 }
 
@@ -95,7 +95,7 @@ fn be_server(clock: &LoadClock, stream: TcpStream, plan: &TransactionPlan) -> io
     let mut talk = DialogueConnection::new(clock, stream, clock.now().saturating_add(plan.what.patience.0))?;
     let what = &plan.what;
     // After the ticket an octet says which part of the errand this is.
-    match usize::from(talk.hear()?) {
+    match usize::from(talk.read_byte()?) {
         0 => {
             talk.converse(&what.dialogue, false, TICKET + 1)?;
             // The first of what follows goes on over the same connection.
@@ -269,15 +269,15 @@ impl<'c> DialogueConnection<'c> {
             let octets = (turn.bytes as usize).saturating_sub(std::mem::take(&mut said));
             if turn.client == as_client {
                 std::thread::sleep(duration(turn.think));
-                self.move_octets(octets, |talk, n| talk.stream.write(&talk.chunk[..n]))?;
+                self.copy_bytes(octets, |talk, n| talk.stream.write(&talk.chunk[..n]))?;
             } else {
-                self.move_octets(octets, |talk, n| talk.stream.read(&mut talk.chunk[..n]))?;
+                self.copy_bytes(octets, |talk, n| talk.stream.read(&mut talk.chunk[..n]))?;
             }
         }
         Ok(())
     }
 
-    fn move_octets(
+    fn copy_bytes(
         &mut self,
         octets: usize,
         some: impl Fn(&mut Self, usize) -> io::Result<usize>,
@@ -298,8 +298,8 @@ impl<'c> DialogueConnection<'c> {
     }
 
     /// The next octet that the other side says.
-    fn hear(&mut self) -> io::Result<u8> {
-        self.move_octets(1, |talk, _| talk.stream.read(&mut talk.chunk[..1]))?;
+    fn read_byte(&mut self) -> io::Result<u8> {
+        self.copy_bytes(1, |talk, _| talk.stream.read(&mut talk.chunk[..1]))?;
         Ok(self.chunk[0])
     }
 }

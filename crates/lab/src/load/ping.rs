@@ -82,11 +82,11 @@ fn go_on(clock: &LoadClock, echo: &EchoSocket, plan: PingPlan, seen: &Mutex<Seen
                 answers.len() - 1
             };
             // A full queue loses it, as it would another packet.
-            let _ = echo.ask(number as u16, plan.data);
+            let _ = echo.send_request(number as u16, plan.data);
         }
         let wait = if due < plan.stop { clock.until(due).min(LOOK) } else { LOOK };
         if wait > Duration::ZERO
-            && let Some(number) = echo.answer(wait)?
+            && let Some(number) = echo.reply(wait)?
         {
             note(&mut lock(seen).answers, number, clock.now());
         }

@@ -55,7 +55,7 @@ impl ProgramOutcome {
     }
 
     /// What it said, both streams as they came, and in brackets what else there is to say about it.
-    pub fn told(&self) -> String {
+    pub fn output(&self) -> String {
         let mut told = String::from_utf8_lossy(&self.said).into_owned();
         if !told.is_empty() && !told.ends_with('\n') {
             told.push('\n');
@@ -81,7 +81,7 @@ impl ProgramOutcome {
 /// A program on a host.
 #[derive(Clone, Debug)]
 pub struct ProgramLoad {
-    fate: Arc<Mutex<ProgramOutcome>>,
+    outcome: Arc<Mutex<ProgramOutcome>>,
 }
 
 impl ProgramLoad {
@@ -101,12 +101,12 @@ impl ProgramLoad {
                 }
             })
         })??;
-        Ok(ProgramLoad { fate })
+        Ok(ProgramLoad { outcome: fate })
     }
 
     /// What has become of it so far.
-    pub fn fate(&self) -> ProgramOutcome {
-        lock(&self.fate).clone()
+    pub fn outcome(&self) -> ProgramOutcome {
+        lock(&self.outcome).clone()
     }
 }
 
@@ -129,7 +129,7 @@ fn live(clock: &LoadClock, plan: &ProgramPlan, fate: &Arc<Mutex<ProgramOutcome>>
         }
         if now >= plan.stop && !stopped {
             stopped = true;
-            process::ask_to_end(child.id());
+            process::request_termination(child.id());
         }
         std::thread::sleep(LOOK);
     };

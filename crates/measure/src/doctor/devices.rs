@@ -37,7 +37,7 @@ pub(super) fn of(facts: &Facts, device: &DeviceFacts) -> Vec<DoctorFinding> {
 /// Findings about all of them.
 pub(super) fn of_all(facts: &Facts) -> Vec<DoctorFinding> {
     let flow_tables = facts.flow_tables.iter().flat_map(|table| flow_table(facts, table));
-    flow_tables.chain(wrong_device(facts)).chain(not_shaped(facts)).collect()
+    flow_tables.chain(shaper_on_wrong_device(facts)).chain(not_shaped(facts)).collect()
 }
 
 /// Senders hand over up to 64 KiB as one packet, which leaves as one.
@@ -46,7 +46,7 @@ fn sent_as_one(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let shaper = device.shaper.as_ref()?;
     let on: Vec<&str> = SENT_AS_ONE.into_iter().filter(|feature| device.has(feature)).collect();
     let ms = milliseconds_of(SEGMENTS, rate);
-    if on.is_empty() || facts.is_led_to(&device.name) || shaper.splits || ms < SHORT_BURST_MS {
+    if on.is_empty() || facts.is_redirect_target(&device.name) || shaper.splits || ms < SHORT_BURST_MS {
         return None;
     }
     let name = &device.name;
@@ -332,14 +332,16 @@ fn not_shaped(facts: &Facts) -> Option<DoctorFinding> {
 }
 
 /// The shaped device is not the one that packets leave by.
-fn wrong_device(facts: &Facts) -> Option<DoctorFinding> {
+fn shaper_on_wrong_device(facts: &Facts) -> Option<DoctorFinding> {
     let out = facts.outwards();
     let taken = out.first()?;
     if out.iter().any(|device| device.shaper.is_some()) {
         return None;
     }
-    let shaped =
-        facts.devices.iter().find(|device| device.rate_bps().is_some() && !facts.is_led_to(&device.name))?;
+    let shaped = facts
+        .devices
+        .iter()
+        .find(|device| device.rate_bps().is_some() && !facts.is_redirect_target(&device.name))?;
     if shaped.sent > taken.sent / 10 {
         return None;
     }

@@ -240,7 +240,7 @@ impl Facts {
     }
 
     /// Does some device lead what comes in through this one?
-    pub(super) fn is_led_to(&self, name: &str) -> bool {
+    pub(super) fn is_redirect_target(&self, name: &str) -> bool {
         self.devices.iter().any(|device| matches!(&device.inwards, Inwards::Led(to) if to == name))
     }
 

@@ -6,7 +6,7 @@
 
 use super::parts::{LinkSeries, ProbeRecord, RunRecord, TransferRecord};
 use crate::trial::ClassSeries;
-use crate::{Jitter, Pings, Spans, deviation, jain, share};
+use crate::{Durations, Jitter, Pings, deviation, jain, share};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -156,7 +156,8 @@ fn of_probe(run: &RunRecord, probe: &ProbeRecord, statistic: &str, window: (u64,
     for (way, prefix) in ["there-", "back-"].into_iter().enumerate() {
         if let Some(statistic) = statistic.strip_prefix(prefix) {
             let Some(directions) = probe.directions(window) else { return Some(Err(NOT_RECORDED)) };
-            return of_spans(&directions[way], statistic).or_else(|| of_count(&directions[way], statistic));
+            return of_durations(&directions[way], statistic)
+                .or_else(|| of_count(&directions[way], statistic));
         }
     }
     let recorded = |series: Option<f64>, unit| {
@@ -176,7 +177,7 @@ fn of_probe(run: &RunRecord, probe: &ProbeRecord, statistic: &str, window: (u64,
             let answered: Vec<u64> = probe.within(window).filter_map(|(_, took)| took).collect();
             Some(seconds(deviation(&answered)))
         }
-        _ => of_spans(&pings, statistic).or_else(|| of_count(&pings, statistic)),
+        _ => of_durations(&pings, statistic).or_else(|| of_count(&pings, statistic)),
     }
 }
 
@@ -189,8 +190,8 @@ fn received_jitter(probe: &ProbeRecord, window: (u64, u64)) -> Jitter {
     Jitter::of(received.into_iter().map(|(_, took)| took))
 }
 
-fn of_spans(pings: &Pings, statistic: &str) -> Statistic {
-    let spans: &Spans = &pings.rtt;
+fn of_durations(pings: &Pings, statistic: &str) -> Statistic {
+    let spans: &Durations = &pings.rtt;
     Some(seconds(match statistic {
         "mean" => spans.mean(),
         "median" => spans.percentile(50.0),
@@ -273,7 +274,7 @@ fn of_link(run: &RunRecord, link: &LinkSeries, statistic: &str, window: (u64, u6
         "peak" => plain(peak(run, &link.backlog, window), "bytes"),
         "drops" => plain(sum(run, &link.dropped, window).unwrap_or(0.0), ""),
         "delay" | "delay-max" => {
-            let delays = Spans::new(steps(run, &link.delays(run.step_ns), window).to_vec());
+            let delays = Durations::new(steps(run, &link.delays(run.step_ns), window).to_vec());
             let delay = if statistic == "delay" { delays.mean() } else { delays.max() };
             delay.map_or(Err(without_rate), |ns| plain(ns as f64 / 1e9, "s"))
         }

@@ -22,7 +22,7 @@ impl LossStats {
     pub fn of(course: &StreamTrace) -> LossStats {
         let mut losses = LossStats::default();
         let (mut lost_in_turn, mut arrived_in_turn) = (0, 0);
-        for journey in course.journeys.iter().filter(|journey| journey.sent.is_some()) {
+        for journey in course.packets.iter().filter(|journey| journey.sent.is_some()) {
             losses.sent += 1;
             if journey.arrived.is_none() {
                 losses.lost += 1;
@@ -76,7 +76,7 @@ impl Order {
     /// Of a course.
     pub fn of(course: &StreamTrace) -> Order {
         let mut arrivals: Vec<(u32, u32)> = course
-            .journeys
+            .packets
             .iter()
             .zip(0..)
             .filter(|(journey, _)| journey.arrived.is_some())
@@ -101,9 +101,9 @@ impl Order {
 }
 
 /// Does a packet bear an earlier time than one that arrived before it?
-pub(super) fn goes_back(course: &StreamTrace) -> bool {
+pub(super) fn is_reordered(course: &StreamTrace) -> bool {
     let mut arrivals: Vec<(u32, u64)> =
-        course.journeys.iter().filter_map(|journey| Some((journey.rank, journey.arrived?))).collect();
+        course.packets.iter().filter_map(|journey| Some((journey.rank, journey.arrived?))).collect();
     arrivals.sort_unstable();
     // Stamps of two packets taken by two processors may differ by microseconds.
     arrivals.windows(2).any(|pair| pair[0].1 > pair[1].1 + 1_000_000)
@@ -127,7 +127,7 @@ mod tests {
         };
         StreamTrace {
             stream: Stream::steady(phase),
-            journeys: ranks.iter().enumerate().map(journey).collect(),
+            packets: ranks.iter().enumerate().map(journey).collect(),
         }
     }
 

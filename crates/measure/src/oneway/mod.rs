@@ -17,7 +17,7 @@ pub use hull::MOST_SKEW_PPM;
 pub use steps::ClockStep;
 
 use crate::stream::{ExchangeResult, StreamTrace};
-use crate::{Jitter, Spans};
+use crate::{Durations, Jitter};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -58,14 +58,14 @@ pub struct DirectionStats {
 
 impl DirectionStats {
     /// Delays above the least.
-    pub fn above(&self) -> Spans {
-        Spans::new(self.delays.iter().map(|delay| delay.above_ns).collect())
+    pub fn above(&self) -> Durations {
+        Durations::new(self.delays.iter().map(|delay| delay.above_ns).collect())
     }
 
     /// Delays, if the least is the same both ways.
-    pub fn absolute(&self) -> Option<Spans> {
+    pub fn absolute(&self) -> Option<Durations> {
         let least = self.least_ns?;
-        Some(Spans::new(self.delays.iter().map(|delay| delay.above_ns + least).collect()))
+        Some(Durations::new(self.delays.iter().map(|delay| delay.above_ns + least).collect()))
     }
 }
 
@@ -150,7 +150,7 @@ fn anchor(reading: &mut OneWayResult, first: Bases, least: [f64; 2]) {
 
 /// Raw delays by the time here: what the receiver's clock shows more than the sender's did.
 fn raw_points(course: &StreamTrace, sent_here: bool) -> Vec<Point> {
-    let travelled = course.journeys.iter().filter_map(|journey| Some((journey.sent?, journey.arrived?)));
+    let travelled = course.packets.iter().filter_map(|journey| Some((journey.sent?, journey.arrived?)));
     let point = |(sent, arrived): (u64, u64)| Point {
         at: if sent_here { sent as f64 } else { arrived as f64 },
         raw: (arrived as i64).wrapping_sub(sent as i64) as f64,
@@ -164,8 +164,8 @@ fn base(points: &[Point]) -> f64 {
 
 /// What the packets of a direction tell, `points` being the delays of those that arrived.
 fn side(course: &StreamTrace, points: &[Point]) -> DirectionStats {
-    let began = course.journeys.iter().filter_map(|journey| journey.sent).min().unwrap_or(0);
-    let arrived = course.stream.dues().zip(&course.journeys).filter_map(|(due, journey)| {
+    let began = course.packets.iter().filter_map(|journey| journey.sent).min().unwrap_or(0);
+    let arrived = course.stream.dues().zip(&course.packets).filter_map(|(due, journey)| {
         journey.arrived?;
         Some((due, journey, journey.sent?))
     });
@@ -184,7 +184,7 @@ fn side(course: &StreamTrace, points: &[Point]) -> DirectionStats {
     by_arrival.sort_unstable_by_key(|(rank, _)| *rank);
     DirectionStats {
         losses: LossStats::of(course),
-        copies: course.journeys.iter().map(|journey| u64::from(journey.copies)).sum(),
+        copies: course.packets.iter().map(|journey| u64::from(journey.copies)).sum(),
         order: Order::of(course),
         jitter_ns: Jitter::of(by_arrival.iter().map(|(_, above)| *above)).last(),
         least_ns: None,
@@ -211,7 +211,7 @@ fn doubts(outcome: &ExchangeResult, skew: &hull::Skew, steps: &[ClockStep]) -> V
     if !steps.is_empty() {
         doubts.push(format!("a clock was set {} times during the test", steps.len()));
     }
-    if fates::goes_back(&outcome.up) || fates::goes_back(&outcome.down) {
+    if fates::is_reordered(&outcome.up) || fates::is_reordered(&outcome.down) {
         doubts.push("the receiver's clock went back during the test".into());
     }
     doubts
@@ -255,7 +255,7 @@ mod tests {
                     ..PacketRecord::default()
                 }
             };
-            StreamTrace { stream: Stream::steady(phase), journeys: (0..1000).map(journey).collect() }
+            StreamTrace { stream: Stream::steady(phase), packets: (0..1000).map(journey).collect() }
         };
         ExchangeResult { up: course(true), down: course(false), cut: None }
     }
@@ -303,7 +303,7 @@ mod tests {
     fn a_queue_that_changes_its_direction_is_no_step() {
         let mut moved = outcome(Truth { offset: -3_000_000_000_000, skew_ppm: 10.0, step: None });
         for (course, busy) in [(&mut moved.up, 100..500), (&mut moved.down, 500..900)] {
-            let queued = course.journeys.iter_mut().enumerate().filter(|(n, _)| busy.contains(n));
+            let queued = course.packets.iter_mut().enumerate().filter(|(n, _)| busy.contains(n));
             queued.for_each(|(_, journey)| journey.arrived = journey.arrived.map(|at| at + 120_000_000));
         }
         let reading = read(&moved);

@@ -121,7 +121,7 @@ pub fn sweep<P: Path>(
         told(done as f64 / rounds.len() as f64);
         let outcome = path.carry_out(exchange)?;
         for (way, sweep, _) in &mut sweeps {
-            sweep.take(way.course(&outcome));
+            sweep.take(way.trace(&outcome));
         }
         if outcome.cut.is_some() {
             cut = outcome.cut;
@@ -167,7 +167,7 @@ fn limited<P: Path>(path: &mut P, way: PathDirection, known: &Capacity) -> Resul
         return Ok(None);
     }
     let outcome = path.carry_out(&way.exchange(Stream { phases: phases.into() }))?;
-    let found = services(way.course(&outcome), known.irregularity);
+    let found = services(way.trace(&outcome), known.irregularity);
     let [_, Some(smallest), Some(small)] = found[..] else { return Ok(None) };
     let is_limited = (small.ns / smallest.ns - 1.0).abs() < 0.02;
     Ok(is_limited.then(|| (smallest.ns * rate / 8e9) as u32))

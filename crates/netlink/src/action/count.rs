@@ -7,7 +7,7 @@ use tidegate_netlink_wire::attribute::Attributes;
 use tidegate_policy::{Act, Action, SampleAction, Simple};
 
 /// What simple's text has, with the zeros that end it.
-const SIMPLE_OCTETS: usize = 32;
+const SIMPLE_LEN: usize = 32;
 
 /// `simple`.
 pub(super) const SIMPLE: Row =
@@ -22,7 +22,7 @@ fn encode_simple(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     to.payload(2, &general(action.index, act.control));
     if let Some(text) = &act.text {
         let mut bytes = text.as_bytes().to_vec();
-        bytes.resize(SIMPLE_OCTETS, 0);
+        bytes.resize(SIMPLE_LEN, 0);
         to.payload(3, &bytes);
     }
     Ok(())
@@ -37,7 +37,7 @@ fn decode_simple(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
 fn encode_sample(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
     let Act::Sample(act) = &action.act else { return Ok(()) };
     to.payload(2, &general(action.index, act.control));
-    to.maybe(3, act.rate).maybe(5, act.group).maybe(4, act.octets);
+    to.maybe(3, act.rate).maybe(5, act.group).maybe(4, act.trunc_size);
     Ok(())
 }
 
@@ -46,5 +46,5 @@ fn decode_sample(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let control = head.control;
     let options = told.options;
     let (rate, group, octets) = (options.u32(3), options.u32(5), options.u32(4));
-    Some((head, Act::Sample(SampleAction { rate, group, octets, control })))
+    Some((head, Act::Sample(SampleAction { rate, group, trunc_size: octets, control })))
 }

@@ -61,13 +61,13 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
 }
 
 fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    told_police(told.options).map(|(head, police)| (head, Act::Police(police)))
+    decode_police(told.options).map(|(head, police)| (head, Act::Police(police)))
 }
 
 /// Octets of a policer's numbers before its rates (`tc_police`).
 const POLICE_RATES: usize = 20;
 
-fn told_police(options: &Found<'_>) -> Option<(Head, Police)> {
+fn decode_police(options: &Found<'_>) -> Option<(Head, Police)> {
     let bytes = options.get(1)?;
     let words = numbers(bytes);
     let ends = numbers(bytes.get(POLICE_RATES + 2 * SPEC..)?);

@@ -26,7 +26,7 @@ fn encode(
 }
 
 fn decode(options: &Found<'_>) -> Option<FilterParams> {
-    Some(FilterParams::Flower(told(options)))
+    Some(FilterParams::Flower(decode_params(options)))
 }
 
 const TCA_FLOWER_CLASSID: u16 = 1;
@@ -159,9 +159,9 @@ fn place(params: &FlowerParams, key: &FlowerKey) -> Option<FlowerAttributes> {
 #[derive(Clone, Copy)]
 enum ByteOrder {
     Network,
-    Own,
+    Host,
 }
-use ByteOrder::{Network, Own};
+use ByteOrder::{Host, Network};
 
 /// Fields with the attributes of their values and of the bits compared (0: all of them).
 const PLACES: [(F, u16, u16, ByteOrder); 38] = [
@@ -179,10 +179,10 @@ const PLACES: [(F, u16, u16, ByteOrder); 38] = [
     (F::DstPort, 21, 38, Network),
     (F::SrcPort, 41, 39, Network),
     (F::DstPort, 42, 40, Network),
-    (F::VlanId, 23, 0, Own),
+    (F::VlanId, 23, 0, Host),
     (F::VlanPrio, 24, 0, Network),
     (F::VlanEthtype, 25, 0, Network),
-    (F::CvlanId, 77, 0, Own),
+    (F::CvlanId, 77, 0, Host),
     (F::CvlanPrio, 78, 0, Network),
     (F::CvlanEthtype, 79, 0, Network),
     (F::IpFlags, 47, 48, Network),
@@ -198,8 +198,8 @@ const PLACES: [(F, u16, u16, ByteOrder); 38] = [
     (F::TcpFlags, 71, 72, Network),
     (F::IpTos, 73, 74, Network),
     (F::IpTtl, 75, 76, Network),
-    (F::CtState, 91, 92, Own),
-    (F::CtMark, 95, 96, Own),
+    (F::CtState, 91, 92, Host),
+    (F::CtMark, 95, 96, Host),
     (F::NumVlans, 102, 0, Network),
     // Ranges of ports: the lowest and the highest.
     (F::SrcPort, 87, 88, Network),
@@ -209,7 +209,7 @@ const PLACES: [(F, u16, u16, ByteOrder); 38] = [
 const FIRST_RANGE: u16 = 87;
 const LAST_RANGE: u16 = 89;
 
-fn told(from: &Found<'_>) -> FlowerParams {
+fn decode_params(from: &Found<'_>) -> FlowerParams {
     let flags = from.u32(22).unwrap_or(0);
     let mut params = FlowerParams {
         classid: from.u32(1).map(Handle),
@@ -233,7 +233,7 @@ fn number(bytes: &[u8], order: ByteOrder) -> u128 {
     let one_more = |sum: u128, byte: &u8| sum << 8 | u128::from(*byte);
     match order {
         Network => bytes.iter().fold(0, one_more),
-        Own if cfg!(target_endian = "little") => bytes.iter().rev().fold(0, one_more),
-        Own => bytes.iter().fold(0, one_more),
+        Host if cfg!(target_endian = "little") => bytes.iter().rev().fold(0, one_more),
+        Host => bytes.iter().fold(0, one_more),
     }
 }

@@ -110,26 +110,32 @@ fn where_packets_wait_is_followed_for_who_asks() {
     let mut pool = Pool::new(4);
     let one = put(&mut pool, 1);
     let (qdisc, on) = (Handle::new(1, 0), Handle::new(2, 3));
-    pool.note_stand(&one, qdisc, on);
-    assert_eq!((pool.follows_stands(), pool.stand(one.slot())), (false, QueueLocation::default()));
-    pool.follow_stands();
-    assert!(pool.follows_stands());
+    pool.set_queue_location(&one, qdisc, on);
+    assert_eq!(
+        (pool.tracks_queue_locations(), pool.queue_location(one.slot())),
+        (false, QueueLocation::default())
+    );
+    pool.track_queue_locations();
+    assert!(pool.tracks_queue_locations());
     let two = put(&mut pool, 2);
     pool.note_queue(&two, 5);
-    pool.note_stand(&two, qdisc, on);
+    pool.set_queue_location(&two, qdisc, on);
     pool.note_queue(&two, 6);
     let stands = QueueLocation { qdisc, on, queue: Some(6) };
     assert_eq!(
-        (pool.stand(two.slot()), pool.stand(one.slot()), pool.stand(99)),
+        (pool.queue_location(two.slot()), pool.queue_location(one.slot()), pool.queue_location(99)),
         (stands, QueueLocation::default(), QueueLocation::default())
     );
     let copy = pool.copy(&two).expect("room");
-    assert_eq!(pool.stand(copy.slot()), stands);
+    assert_eq!(pool.queue_location(copy.slot()), stands);
     // Following again forgets nothing; another device does.
-    pool.follow_stands();
-    assert_eq!(pool.stand(two.slot()), stands);
-    pool.forget_stand(&two);
-    assert_eq!((pool.stand(two.slot()), pool.stand(copy.slot())), (QueueLocation::default(), stands));
+    pool.track_queue_locations();
+    assert_eq!(pool.queue_location(two.slot()), stands);
+    pool.clear_queue_location(&two);
+    assert_eq!(
+        (pool.queue_location(two.slot()), pool.queue_location(copy.slot())),
+        (QueueLocation::default(), stands)
+    );
     for pkt in [one, two, copy] {
         pool.release(pkt);
     }
@@ -226,7 +232,7 @@ fn another_machine_knows_nothing_of_the_one_before() {
         (FwMark(7), 6, 3, true, 3, 99);
     meta.set_tx_queue(Some(4));
     pool.translate(&pkt, |head| head.network_mut()[15] = 77);
-    pool.arrive_anew(&pkt);
+    pool.reset_for_next_machine(&pkt);
     let meta = pool.meta(&pkt);
     assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (FwMark(0), 0, 0, true));
     assert_eq!((meta.dsfield, meta.len, meta.ident, meta.tx_queue(), meta.ethertype), (3, 60, 1, None, IPV4));
@@ -234,7 +240,7 @@ fn another_machine_knows_nothing_of_the_one_before() {
     // Rewritten octets are read anew: what the frame says it holds counts.
     pool.rewrite(&pkt, |head| head.frame_mut()[12..14].copy_from_slice(&IPV6.to_be_bytes()));
     assert_eq!(pool.meta(&pkt).ethertype, IPV4);
-    pool.arrive_anew(&pkt);
+    pool.reset_for_next_machine(&pkt);
     assert_eq!((pool.meta(&pkt).ethertype, pool.meta(&pkt).rewritten()), (IPV6, true));
     pool.release(pkt);
     assert!(pool.take_released().is_some());

@@ -250,10 +250,10 @@ fn frames_have_a_link_header() {
     let head = Head::from_frame(&frame);
     assert_eq!((head.ethertype(), head.frame(), head.is_summed()), (IPV6, &frame[..], true));
     assert_eq!(
-        [-14, -1, 0, 6, 100].map(|at| head.octet(at)),
+        [-14, -1, 0, 6, 100].map(|at| head.byte_at(at)),
         [Some(1), Some(0xdd), Some(0x60), Some(UDP), None]
     );
-    assert_eq!((head.octet(-15), Head::from_frame(&frame[..5]).frame().len()), (None, 14));
+    assert_eq!((head.byte_at(-15), Head::from_frame(&frame[..5]).frame().len()), (None, 14));
     let mut head = Head::from_network(IPV4, &packet(false, UDP, 4));
     head.set_addresses([1; 6], [2; 6]);
     assert_eq!(head.frame()[..14], [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]);

@@ -187,7 +187,7 @@ fn arriving_anew() {
     let pkt = pool.insert(meta, head).expect("the pool has room");
     assert!(pool.meta_mut(&pkt).ecn() == 0);
     pool.meta_mut(&pkt).dsfield = 0x20;
-    pool.arrive_anew(&pkt);
+    pool.reset_for_next_machine(&pkt);
     let meta = pool.meta(&pkt);
     assert_eq!(
         (meta.mark, meta.priority, meta.ident, meta.dsfield, meta.frame_len),

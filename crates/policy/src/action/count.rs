@@ -20,7 +20,7 @@ pub struct SampleAction {
     /// The number of the psample group.
     pub group: Option<u32>,
     /// So many of a packet's first bytes are shown (`trunc`); `None`: all.
-    pub octets: Option<u32>,
+    pub trunc_size: Option<u32>,
     /// How the packet goes on after this action.
     pub control: Control,
 }

@@ -36,7 +36,7 @@ const VOICE: ErrorStyle = ErrorStyle {
 
 pub(super) const PFIFO: KindSpec = KindSpec {
     qdisc: Some(PACKETS),
-    voice: VOICE,
+    error_style: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     ..KindSpec::new(Kind::Pfifo, "pfifo", "first in, first out, limited in packets")
@@ -44,7 +44,7 @@ pub(super) const PFIFO: KindSpec = KindSpec {
 
 pub(super) const BFIFO: KindSpec = KindSpec {
     qdisc: Some(BYTES),
-    voice: VOICE,
+    error_style: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     ..KindSpec::new(Kind::Bfifo, "bfifo", "first in, first out, limited in bytes")
@@ -52,7 +52,7 @@ pub(super) const BFIFO: KindSpec = KindSpec {
 
 pub(super) const PFIFO_HEAD_DROP: KindSpec = KindSpec {
     qdisc: Some(PACKETS),
-    voice: VOICE,
+    error_style: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     ..KindSpec::new(

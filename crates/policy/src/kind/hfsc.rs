@@ -73,7 +73,7 @@ pub(super) const HFSC: KindSpec = KindSpec {
     classes: ClassLayout::Made,
     filters: Filters::OfClassesToo,
     changes: Changes::InPlace,
-    voice: VOICE,
+    error_style: VOICE,
     keeps_rate: true,
     ..KindSpec::new(
         Kind::Hfsc,

@@ -108,7 +108,7 @@ const VOICE: ErrorStyle =
 pub(super) const HTB: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     class: Some(CLASS),
-    voice: VOICE,
+    error_style: VOICE,
     classes: ClassLayout::Made,
     filters: Filters::OfClassesToo,
     keeps_rate: true,

@@ -46,7 +46,7 @@ const VOICE: ErrorStyle = ErrorStyle {
 
 pub(super) const PLUG: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    voice: VOICE,
+    error_style: VOICE,
     ..KindSpec::new(Kind::Plug, "plug", "holds packets until they are released, an epoch at a time")
 };
 

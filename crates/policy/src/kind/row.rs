@@ -47,7 +47,7 @@ pub enum Waits {
 #[derive(Clone, Copy, Debug)]
 pub enum Changes {
     /// Not at all, or not all of them: it must be made again.
-    Anew,
+    Recreate,
     /// One `change` sets all of them.
     InPlace,
     /// The same, as long as something stays as it is: see [`QdiscParams::fixed`](crate::QdiscParams::fixed).

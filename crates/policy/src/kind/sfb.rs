@@ -99,7 +99,7 @@ pub(super) const SFB: KindSpec = KindSpec {
     filters: Filters::OfQdisc,
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
-    voice: VOICE,
+    error_style: VOICE,
     ..KindSpec::new(
         Kind::Sfb,
         "sfb",

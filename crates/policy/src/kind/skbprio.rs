@@ -29,7 +29,7 @@ pub(super) const SKBPRIO: KindSpec = KindSpec {
     filters: Filters::Unsupported,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    voice: VOICE,
+    error_style: VOICE,
     ..KindSpec::new(
         Kind::Skbprio,
         "skbprio",

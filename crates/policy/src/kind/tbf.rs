@@ -74,7 +74,7 @@ const VOICE: ErrorStyle = ErrorStyle {
 
 pub(super) const TBF: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    voice: VOICE,
+    error_style: VOICE,
     classes: ClassLayout::One,
     filters: Filters::Unsupported,
     changes: Changes::InPlace,

@@ -6,7 +6,7 @@ pub struct UnsupportedKind {
     /// Its name in tc.
     pub name: &'static str,
     /// What the kernel answers on a device with one queue, where it refuses too.
-    pub answer: Option<&'static str>,
+    pub reply: Option<&'static str>,
     /// Why it is not built.
     pub why: &'static str,
     /// What to do instead.
@@ -14,7 +14,7 @@ pub struct UnsupportedKind {
 }
 
 const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> UnsupportedKind {
-    UnsupportedKind { name, answer: None, why, instead }
+    UnsupportedKind { name, reply: None, why, instead }
 }
 
 const NOT_HERE: &str = "RTNETLINK answers: Operation not supported";
@@ -28,19 +28,19 @@ const GONE: &str = "Linux has it no more since 6.3";
 pub const REFUSED: &[UnsupportedKind] = &[
     UnsupportedKind {
         name: "mq",
-        answer: Some(NOT_HERE),
+        reply: Some(NOT_HERE),
         why: ONE_QUEUE,
         instead: "put the qdisc on the device itself: each of mq's queues is a tree of its own",
     },
     UnsupportedKind {
         name: "mqprio",
-        answer: Some(NOT_HERE),
+        reply: Some(NOT_HERE),
         why: ONE_QUEUE,
         instead: "prio or ets sort by priority in one queue",
     },
     UnsupportedKind {
         name: "taprio",
-        answer: Some("Error: sch_taprio: Multi-queue device is required."),
+        reply: Some("Error: sch_taprio: Multi-queue device is required."),
         why: BY_THE_CLOCK,
         instead: "prio or ets sort by priority, without times",
     },

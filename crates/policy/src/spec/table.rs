@@ -21,7 +21,7 @@ pub struct KindSpec {
     /// Options of its classes; `None`: classes are not made by hand.
     pub class: Option<&'static [OptionSpec]>,
     /// How tc words its complaints about this kind.
-    pub voice: ErrorStyle,
+    pub error_style: ErrorStyle,
     /// What classes it has.
     pub classes: ClassLayout,
     /// Where filters may hang.
@@ -60,11 +60,11 @@ pub struct OptionSpec {
     /// Other names, always written in full.
     pub aliases: &'static [&'static str],
     /// What follows the name.
-    pub takes: ValueKind,
+    pub value: ValueKind,
     /// The name tc uses when it complains about the value; often `key`, not always.
     pub blame: &'static str,
     /// What a second appearance means.
-    pub again: Repeat,
+    pub repeat: Repeat,
     /// The numbers it takes, where not all.
     pub within: Option<Within>,
     /// What it cannot stand beside.
@@ -169,9 +169,9 @@ impl OptionSpec {
             key,
             prefix: false,
             aliases: &[],
-            takes,
+            value: takes,
             blame: key,
-            again: Repeat::Last,
+            repeat: Repeat::Last,
             within: None,
             clash: None,
             default,
@@ -197,7 +197,7 @@ impl OptionSpec {
     }
     /// Refused when it comes twice.
     pub(crate) const fn once(self, name: &'static str) -> OptionSpec {
-        OptionSpec { again: Repeat::Refused(name), ..self }
+        OptionSpec { repeat: Repeat::Refused(name), ..self }
     }
 
     /// Taken for no value outside of these bounds.
@@ -229,11 +229,11 @@ impl KindSpec {
             title,
             qdisc: None,
             class: None,
-            voice: ErrorStyle::PLAIN,
+            error_style: ErrorStyle::PLAIN,
             classes: ClassLayout::None,
             filters: Filters::None,
             waits: Waits::Otherwise,
-            changes: Changes::Anew,
+            changes: Changes::Recreate,
             reports: Reports::Never,
             keeps_rate: false,
             queues: true,
@@ -276,7 +276,7 @@ pub fn help_options(options: &[OptionSpec], out: &mut String) {
             head.push('|');
             head.push_str(alias);
         }
-        let takes = option.takes.words();
+        let takes = option.value.words();
         if !takes.is_empty() {
             head.push(' ');
             head.push_str(takes);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Stream, StreamTrace};
 use tidegate_probe_wire::{
     ControlMessage, Departures, MOST, PacketArrivals, PacketHeader, ProbePacketKind, Role,
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const QUIET_NS: u64 = 300_000_000;
 
 pub(super) fn carry_out(far: &mut ServerSession, exchange: &Exchange) -> Result<ExchangeResult, Error> {
-    say_hello(far)?;
+    send_hello(far)?;
     let quiet_ns = QUIET_NS + 2 * far.rtt_ns;
     let go = answer(&mut far.line, &ControlMessage::Plan { exchange: exchange.clone(), quiet_ns })?;
     if go != ControlMessage::Go {
@@ -60,7 +60,7 @@ pub(super) fn carry_out(far: &mut ServerSession, exchange: &Exchange) -> Result<
         };
         let sender = std::thread::Builder::new().name("sender".to_owned()).spawn_scoped(scope, sender);
         let sender = sender.map_err(Error::io("start a thread"))?;
-        taking.until_told(&sender);
+        taking.wait_for_result(&sender);
         over.store(true, Ordering::Relaxed);
         sender.join().map_err(|_| Error::Gone("our own sender panicked".to_owned()))
     })?;
@@ -68,7 +68,7 @@ pub(super) fn carry_out(far: &mut ServerSession, exchange: &Exchange) -> Result<
 }
 
 /// Shows the server by UDP where we are, so that whatever translates addresses lets its packets through.
-fn say_hello(far: &mut ServerSession) -> Result<(), Error> {
+fn send_hello(far: &mut ServerSession) -> Result<(), Error> {
     let hello = PacketHeader {
         kind: ProbePacketKind::Hello,
         exchange: 0,
@@ -136,7 +136,7 @@ impl<'f> Taking<'f> {
 
     /// Takes what comes until the server has told everything and nothing more is to be expected, or it is
     /// cut.
-    fn until_told(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
+    fn wait_for_result(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
         let mut heard = self.far.clock.now();
         let mut alive = heard;
         let mut told = 0;
@@ -150,7 +150,7 @@ impl<'f> Taking<'f> {
             }
             if self.said.is_none() && sender.is_finished() {
                 self.said = Some(now);
-                if let Err(error) = self.far.line.say(&ControlMessage::Sent) {
+                if let Err(error) = self.far.line.send(&ControlMessage::Sent) {
                     self.broken(&error.to_string());
                     return;
                 }
@@ -162,7 +162,7 @@ impl<'f> Taking<'f> {
             if now.saturating_sub(alive) > ALIVE_NS && !self.told {
                 alive = now;
                 // Where that fails, what is heard next says so.
-                let _ = self.far.line.say(&ControlMessage::Alive { arrived: self.down.arrived() });
+                let _ = self.far.line.send(&ControlMessage::Alive { arrived: self.down.arrived() });
             }
             let fds = [self.far.socket.as_fd(), self.far.line.as_fd()];
             let ready = readable(&fds, if self.far.line.has_more() { Duration::ZERO } else { LOOK });
@@ -200,7 +200,7 @@ impl<'f> Taking<'f> {
 
     /// Hears one message; false: there was none.
     fn listen(&mut self) -> bool {
-        let message = match self.far.line.hear(MOST, Duration::ZERO) {
+        let message = match self.far.line.receive(MOST, Duration::ZERO) {
             Ok(Came::Message(message)) => message,
             Ok(Came::Nothing) => return false,
             Ok(Came::End) => {
@@ -248,10 +248,10 @@ impl<'f> Taking<'f> {
     }
 
     fn outcome(self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
-        let up = course(&exchange.up, sent.all(), &self.up);
+        let up = stream_trace(&exchange.up, sent.all(), &self.up);
         // Of what came each packet says when it was sent; of what did not only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(told, stamp)| told.or(stamp));
-        let down = course(&exchange.down, departed, &self.down);
+        let down = stream_trace(&exchange.down, departed, &self.down);
         for (worst, course) in self.far.late.iter_mut().zip([&up, &down]) {
             *worst = late(course).unwrap_or(0).max(*worst);
         }
@@ -265,14 +265,18 @@ fn late(course: &StreamTrace) -> Option<u64> {
     let left = course
         .stream
         .dues()
-        .zip(&course.journeys)
+        .zip(&course.packets)
         .filter_map(|(due, journey)| Some((due.at_ns, journey.sent?)));
     let ahead: Vec<u64> = left.map(|(due, sent)| sent.wrapping_sub(due)).collect();
     let first = ahead.iter().copied().min()?;
-    Spans::new(ahead.iter().map(|ahead| ahead - first).collect()).percentile(99.0)
+    Durations::new(ahead.iter().map(|ahead| ahead - first).collect()).percentile(99.0)
 }
 
-fn course(stream: &Stream, sent: impl Iterator<Item = Option<u64>>, seen: &PacketArrivals) -> StreamTrace {
+fn stream_trace(
+    stream: &Stream,
+    sent: impl Iterator<Item = Option<u64>>,
+    seen: &PacketArrivals,
+) -> StreamTrace {
     let journey = |(sent, seen): (Option<u64>, &tidegate_probe_wire::PacketArrival)| PacketRecord {
         sent,
         arrived: seen.at(),
@@ -280,5 +284,5 @@ fn course(stream: &Stream, sent: impl Iterator<Item = Option<u64>>, seen: &Packe
         copies: seen.copies,
         ds: seen.ds,
     };
-    StreamTrace { stream: stream.clone(), journeys: sent.zip(seen.all()).map(journey).collect() }
+    StreamTrace { stream: stream.clone(), packets: sent.zip(seen.all()).map(journey).collect() }
 }

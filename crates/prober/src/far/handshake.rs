@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_probe_wire::{ControlMessage, DRAW, Role, Token};
+use tidegate_probe_wire::{ControlMessage, NONCE_LEN, Role, Token};
 use tidegate_sys::datagrams::{DatagramSocket, ReceiveBuffers};
 
 use super::session::ServerSession;
@@ -28,7 +28,7 @@ pub(super) fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
     let clock = ProbeClock::begin();
     let (stream, server) = reach(target)?;
     let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
-    let draw = chance::octets::<DRAW>().map_err(Error::io("draw at random"))?;
+    let draw = chance::random_bytes::<NONCE_LEN>().map_err(Error::io("draw at random"))?;
     let asked = clock.now();
     let challenge = answer(&mut line, &ControlMessage::Hello { draw })?;
     let rtt_ns = clock.now().saturating_sub(asked);
@@ -100,8 +100,8 @@ fn call(to: SocketAddr) -> io::Result<TcpStream> {
 
 /// Says something and waits for what is said to it.
 pub(super) fn answer(line: &mut Line, message: &ControlMessage) -> Result<ControlMessage, Error> {
-    line.say(message).map_err(gone)?;
-    match line.hear(tidegate_probe_wire::MOST, ANSWER).map_err(gone)? {
+    line.send(message).map_err(gone)?;
+    match line.receive(tidegate_probe_wire::MOST, ANSWER).map_err(gone)? {
         Came::Message(ControlMessage::Refused(why)) => Err(Error::Refused(why)),
         Came::Message(message) => Ok(message),
         Came::Garbage(why) => Err(why.into()),

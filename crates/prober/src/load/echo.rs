@@ -68,9 +68,9 @@ impl Echoes {
         let length = Duration::from_nanos(STEP);
         while !shared.is_over() {
             for _ in 0..pace.due(usize::from(DATA) + HEADS, self.ramp.offered()) {
-                self.ask()?;
+                self.send_request()?;
             }
-            self.hear(meter)?;
+            self.receive(meter)?;
             while step.elapsed() >= length {
                 step += length;
                 let bits = std::mem::take(&mut self.back) as f64 * 8e9 / STEP as f64;
@@ -82,7 +82,7 @@ impl Echoes {
         Ok(())
     }
 
-    fn ask(&mut self) -> io::Result<()> {
+    fn send_request(&mut self) -> io::Result<()> {
         let data = message::data(self.sign, self.next, DATA);
         self.sent[self.next as usize % REMEMBERED] = Instant::now();
         match icmp::send(&self.socket, &message::request(self.v6, self.sign, self.next, &data)) {
@@ -93,7 +93,7 @@ impl Echoes {
         Ok(())
     }
 
-    fn hear(&mut self, meter: &ByteMeter) -> io::Result<()> {
+    fn receive(&mut self, meter: &ByteMeter) -> io::Result<()> {
         let mut buffer = [0; 2048];
         loop {
             let came = match stamped::receive(&self.socket, &mut buffer) {

@@ -2,7 +2,7 @@
 
 use super::book;
 use super::plan::{MOST_REQUESTS, PingProgress, PingSchedule, Shared, lock};
-use super::socket::{Heard, PingEvent, Socket};
+use super::socket::{PingEvent, PingMessage, Socket};
 use crate::{Error, ProbeClock};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -82,13 +82,13 @@ impl Run {
 
     /// Asks until all is done, or nobody wants more.
     pub(super) fn go(mut self, shared: &Shared) {
-        if let Err(error) = self.ask_and_hear(shared) {
+        if let Err(error) = self.exchange(shared) {
             lock(shared).trouble = Some(format!("waiting for answers failed: {error}"));
         }
         self.end(shared);
     }
 
-    fn ask_and_hear(&mut self, shared: &Shared) -> io::Result<()> {
+    fn exchange(&mut self, shared: &Shared) -> io::Result<()> {
         let mut waiter = Waiter::new()?;
         for (n, one) in self.asked.iter().enumerate() {
             waiter.add(&one.socket, n as u64)?;
@@ -102,14 +102,14 @@ impl Run {
             let next = self.asked.iter().filter_map(|one| one.due).min();
             let until = match next {
                 Some(due) => due,
-                None => match self.give_up_at(shared, now) {
+                None => match self.timeout_at(shared, now) {
                     Some(until) => until,
                     None => return Ok(()),
                 },
             };
             let wait = Duration::from_nanos(until.saturating_sub(now).min(NOTICE));
             let ready: Vec<u64> = waiter.wait(Some(wait))?.collect();
-            ready.into_iter().for_each(|n| self.hear(shared, n as usize));
+            ready.into_iter().for_each(|n| self.receive(shared, n as usize));
         }
     }
 
@@ -125,7 +125,7 @@ impl Run {
             let octets = one.socket.prepare(target.asked.len() as u64);
             let sent_ns = self.clock.now();
             let number = book::ask(target, sent_ns);
-            if let Err(error) = one.socket.ask(number, &octets) {
+            if let Err(error) = one.socket.send(number, &octets) {
                 book::fault(target, "this computer", &error.to_string());
             }
             target.passed_over += one.went(now);
@@ -139,7 +139,7 @@ impl Run {
     }
 
     /// Until when answers are waited for; `None`: no longer.
-    fn give_up_at(&self, shared: &Shared, now: u64) -> Option<u64> {
+    fn timeout_at(&self, shared: &Shared, now: u64) -> Option<u64> {
         let seen = lock(shared);
         let last =
             seen.targets.iter().filter_map(|target| target.asked.last()).map(|asked| asked.sent_ns).max()?;
@@ -150,11 +150,11 @@ impl Run {
     }
 
     /// Listens to one of them.
-    fn hear(&mut self, shared: &Shared, n: usize) {
+    fn receive(&mut self, shared: &Shared, n: usize) {
         let Some(one) = self.asked.get_mut(n) else { return };
         let mut seen = lock(shared);
         for _ in 0..MOST_AT_ONCE {
-            match one.socket.hear() {
+            match one.socket.receive() {
                 Ok(Some(heard)) => {
                     let at_ns = self.clock.stamped(heard.stamp_ns);
                     let took = note(&mut seen, n, &mut one.socket, &heard, at_ns);
@@ -204,7 +204,13 @@ impl One {
 }
 
 /// Notes what was heard; how long the answer took, if it is one.
-fn note(seen: &mut PingProgress, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u64) -> Option<u64> {
+fn note(
+    seen: &mut PingProgress,
+    n: usize,
+    socket: &mut Socket,
+    heard: &PingMessage,
+    at_ns: u64,
+) -> Option<u64> {
     let target = seen.targets.get_mut(n)?;
     match &heard.what {
         PingEvent::Answer { which, error, by, ds_field } => {
@@ -215,7 +221,7 @@ fn note(seen: &mut PingProgress, n: usize, socket: &mut Socket, heard: &Heard, a
         }
         PingEvent::Left(number) => {
             if heard.stamp_ns.is_some() && !book::left(target, *number, at_ns) {
-                socket.doubt_departures();
+                socket.distrust_departures();
             }
             None
         }

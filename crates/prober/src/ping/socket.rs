@@ -41,7 +41,7 @@ enum Kind {
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct PingMessage {
     /// When, by the kernel's stamp, ns since 1970.
     pub(super) stamp_ns: Option<u64>,
     /// What.
@@ -101,11 +101,11 @@ impl Socket {
         if let Some(hops) = plan.hop_limit {
             stamped::hop_limit(self, self.v6, hops)?;
         }
-        self.number_anew()
+        self.rebind()
     }
 
     /// Has the kernel number departures from 0.
-    fn number_anew(&mut self) -> io::Result<()> {
+    fn rebind(&mut self) -> io::Result<()> {
         stamped::note(self, self.v6, false)?;
         self.departing = stamped::note(self, self.v6, true)?.then(|| (0, VecDeque::new()));
         Ok(())
@@ -129,14 +129,14 @@ impl Socket {
     ///
     /// # Errors
     /// What the kernel says; the request has not gone.
-    pub(super) fn ask(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
         // An error that came back for an earlier request is told once to whoever sends next, who is then not
         // served.
         if icmp::send(self, octets).is_err()
             && let Err(error) = icmp::send(self, octets)
         {
             // Nobody knows whether the kernel counted those.
-            self.number_anew()?;
+            self.rebind()?;
             return Err(error);
         }
         if let Some((first, waiting)) = &mut self.departing {
@@ -150,7 +150,7 @@ impl Socket {
     }
 
     /// The kernel's numbers are not what we thought: departures are not read any more.
-    pub(super) fn doubt_departures(&mut self) {
+    pub(super) fn distrust_departures(&mut self) {
         self.departing = None;
     }
 
@@ -158,20 +158,20 @@ impl Socket {
     ///
     /// # Errors
     /// The socket is broken.
-    pub(super) fn hear(&mut self) -> io::Result<Option<Heard>> {
+    pub(super) fn receive(&mut self) -> io::Result<Option<PingMessage>> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let heard = self.hear_into(&mut buffer);
+        let heard = self.receive_into(&mut buffer);
         self.buffer = buffer;
         heard
     }
 
-    fn hear_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
+    fn receive_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<PingMessage>> {
         // Bounded: whoever floods us does not keep us from asking.
         for _ in 0..64 {
             if let Some(told) = stamped::notice(self, buffer)? {
-                let what = self.told(&told.about, &buffer[..told.octets]);
+                let what = self.error_event(&told.about, &buffer[..told.octets]);
                 match what {
-                    Some(what) => return Ok(Some(Heard { stamp_ns: told.stamp_ns, what })),
+                    Some(what) => return Ok(Some(PingMessage { stamp_ns: told.stamp_ns, what })),
                     None => continue,
                 }
             }
@@ -184,7 +184,7 @@ impl Socket {
             if let Some(which) = self.answer(&buffer[..came.octets]) {
                 let by = came.from.map(|from| from.ip());
                 let what = PingEvent::Answer { which, error: false, by, ds_field: came.ds_field };
-                return Ok(Some(Heard { stamp_ns: came.stamp_ns, what }));
+                return Ok(Some(PingMessage { stamp_ns: came.stamp_ns, what }));
             }
         }
         Ok(None)
@@ -206,7 +206,7 @@ impl Socket {
     }
 
     /// What is told about a request whose octets are quoted.
-    fn told(&mut self, about: &About, quoted: &[u8]) -> Option<PingEvent> {
+    fn error_event(&mut self, about: &About, quoted: &[u8]) -> Option<PingEvent> {
         match *about {
             About::Left(number) => self.departed(number).map(PingEvent::Left),
             About::Here(0) => None,
@@ -290,13 +290,13 @@ fn refused(plan: &PingSchedule, why: io::Error) -> Error {
             tidegate)`; running as root. Or use UDP, which needs no permission: --udp"
                 .to_owned(),
         },
-        _ if no_way(&why) => Error::NoWay { to: plan.address.to_string(), why },
+        _ if is_unreachable(&why) => Error::NoRoute { to: plan.address.to_string(), why },
         _ => Error::Io { what: format!("open a socket to {}", plan.address), why },
     }
 }
 
 /// Does an error say that there is no way?
-pub(super) fn no_way(why: &io::Error) -> bool {
+pub(super) fn is_unreachable(why: &io::Error) -> bool {
     matches!(
         why.kind(),
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable | io::ErrorKind::AddrNotAvailable

@@ -75,18 +75,18 @@ impl ServedConnection<'_> {
             };
             // A stranger who lost his place is to be gone soon.
             let wait = if self.running.is_some() || !is_known { BUSY } else { IDLE };
-            let step = match self.line.hear(most, wait)? {
+            let step = match self.line.receive(most, wait)? {
                 Came::End => return Ok(None),
                 Came::Garbage(why) => Some(self.shared.sessions().garbled(self.call, why)),
                 Came::Message(message) => {
-                    Some(self.shared.sessions().hear(self.shared.clock.now(), self.call, message))
+                    Some(self.shared.sessions().on_message(self.shared.clock.now(), self.call, message))
                 }
                 Came::Nothing => None,
             };
             match step {
                 None | Some(SessionAction::Nothing) => {}
                 Some(SessionAction::Say(message)) => {
-                    self.line.say(&message)?;
+                    self.line.send(&message)?;
                     // Everything after the handshake is sealed.
                     if matches!(message, ControlMessage::Welcome { .. })
                         && let Some(key) = self.shared.sessions().key(self.call)
@@ -95,7 +95,7 @@ impl ServedConnection<'_> {
                     }
                 }
                 Some(SessionAction::Last(message)) => {
-                    self.line.say(&message)?;
+                    self.line.send(&message)?;
                     return Ok(None);
                 }
                 Some(SessionAction::HangUp) => return Ok(None),
@@ -107,7 +107,7 @@ impl ServedConnection<'_> {
                 }
                 Some(SessionAction::Flow(plan, key)) => {
                     self.line.seal(&key, Role::Server);
-                    self.line.say(&ControlMessage::Go)?;
+                    self.line.send(&ControlMessage::Go)?;
                     return Ok(Some((plan, key)));
                 }
             }
@@ -122,7 +122,7 @@ impl ServedConnection<'_> {
     }
 
     fn start(&mut self, start: Start) -> io::Result<()> {
-        self.line.say(&ControlMessage::Go)?;
+        self.line.send(&ControlMessage::Go)?;
         let sender = match start.to {
             None => None,
             Some(to) => {
@@ -160,7 +160,7 @@ impl ServedConnection<'_> {
         };
         if now.saturating_sub(running.alive) >= ALIVE_NS {
             running.alive = now;
-            self.line.say(&ControlMessage::Alive { arrived })?;
+            self.line.send(&ControlMessage::Alive { arrived })?;
         }
         let has_sent = running.sender.as_ref().is_none_or(JoinHandle::is_finished);
         let has_heard =
@@ -182,11 +182,11 @@ impl ServedConnection<'_> {
         };
         let seen = self.shared.sessions().end_exchange(self.shared.clock.now(), self.call);
         for (first, part) in seen.iter().flat_map(tidegate_probe_wire::PacketArrivals::parts) {
-            self.line.say(&ControlMessage::Seen { first, part })?;
+            self.line.send(&ControlMessage::Seen { first, part })?;
         }
         for (first, part) in departures.parts() {
-            self.line.say(&ControlMessage::Departed { first, part })?;
+            self.line.send(&ControlMessage::Departed { first, part })?;
         }
-        self.line.say(&ControlMessage::Told { trouble })
+        self.line.send(&ControlMessage::Told { trouble })
     }
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_probe_wire::{DRAW, Heard, PacketHeader, Quotas, ServerStats, Sessions, Token};
+use tidegate_probe_wire::{NONCE_LEN, PacketHeader, PacketResponse, Quotas, ServerStats, Sessions, Token};
 use tidegate_sys::datagrams::{DatagramSocket, Outgoing, ReceiveBuffers};
 use tidegate_sys::poll::readable;
 use tidegate_sys::socket;
@@ -149,7 +149,7 @@ fn let_in(
     from: SocketAddr,
     datagrams: &Arc<DatagramSocket>,
 ) -> io::Result<()> {
-    let (draw, number) = (chance::octets::<DRAW>()?, u32::from_be_bytes(chance::octets()?));
+    let (draw, number) = (chance::random_bytes::<NONCE_LEN>()?, u32::from_be_bytes(chance::random_bytes()?));
     let Ok(call) = shared.sessions().call(shared.clock.now(), from.ip(), draw, number) else { return Ok(()) };
     let (own, datagrams) = (Arc::clone(shared), Arc::clone(datagrams));
     if shared.threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
@@ -172,7 +172,7 @@ fn let_in(
 /// Takes what comes by UDP.
 fn take_packets(shared: &Shared, socket: &DatagramSocket) {
     let mut room = ReceiveBuffers::default();
-    let mut answers: Vec<(SocketAddr, [u8; PacketHeader::OCTETS], usize)> = Vec::new();
+    let mut answers: Vec<(SocketAddr, [u8; PacketHeader::ENCODED_LEN], usize)> = Vec::new();
     let mut clock = shared.clock.clone();
     while !shared.is_over() {
         if !matches!(readable(&[socket.as_fd()], LOOK).as_deref(), Ok([true])) {
@@ -181,7 +181,7 @@ fn take_packets(shared: &Shared, socket: &DatagramSocket) {
         let mut sessions = shared.sessions();
         let took = socket.receive(&mut room, |packet| {
             let stamp = clock.stamped(packet.stamp);
-            if let Heard::Answer(header) =
+            if let PacketResponse::Answer(header) =
                 sessions.datagram(clock.now(), packet.from, packet.octets, stamp, packet.ds)
             {
                 answers.push((packet.from, header, packet.octets.len()));

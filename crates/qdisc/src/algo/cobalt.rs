@@ -123,7 +123,7 @@ impl State {
 
     /// Judges a packet that waited for `sojourn` nanoseconds; `bulk` flows are charged for what is dropped
     /// (0: nobody is).
-    pub fn judge(
+    pub fn decide(
         &mut self,
         params: &Params,
         now: Time,

@@ -105,7 +105,7 @@ pub trait CodelQueue {
     /// Takes the head.
     fn pop(&mut self) -> Option<Self::Packet>;
     /// Loses a packet that was taken.
-    fn lose(&mut self, packet: Self::Packet);
+    fn drop_packet(&mut self, packet: Self::Packet);
     /// Marks congestion; false when the packet cannot carry the mark.
     fn mark(&mut self, packet: &Self::Packet) -> bool;
     /// When the packet came, and its length in bytes.
@@ -144,7 +144,7 @@ impl State {
                     self.drop_next = self.law(self.drop_next, params.interval);
                     break;
                 }
-                queue.lose(packet);
+                queue.drop_packet(packet);
                 let next = queue.pop();
                 above = self.above(params, counts, now, queue, next.as_ref());
                 if above {
@@ -161,7 +161,7 @@ impl State {
                     counts.ecn_mark += 1;
                     head = Some(first);
                 } else {
-                    queue.lose(first);
+                    queue.drop_packet(first);
                     head = queue.pop();
                     self.above(params, counts, now, queue, head.as_ref());
                 }
@@ -288,7 +288,7 @@ mod tests {
             (!self.0.is_empty()).then(|| self.0.remove(0))
         }
 
-        fn lose(&mut self, _: (u32, u32)) {}
+        fn drop_packet(&mut self, _: (u32, u32)) {}
 
         fn mark(&mut self, _: &(u32, u32)) -> bool {
             true

@@ -148,12 +148,17 @@ impl State {
     }
 
     /// What becomes of the packet that arrived.
-    pub fn judge(&mut self, params: &Params, draws: &mut dyn RandomSource) -> RedVerdict {
-        self.judge_beside(params, draws, 0)
+    pub fn decide(&mut self, params: &Params, draws: &mut dyn RandomSource) -> RedVerdict {
+        self.decide_beside(params, draws, 0)
     }
 
     /// The same, where averages of other queues count with this one's.
-    pub fn judge_beside(&mut self, params: &Params, draws: &mut dyn RandomSource, others: u64) -> RedVerdict {
+    pub fn decide_beside(
+        &mut self,
+        params: &Params,
+        draws: &mut dyn RandomSource,
+        others: u64,
+    ) -> RedVerdict {
         let average = self.average.wrapping_add(others);
         if average < params.min {
             self.pass();
@@ -163,7 +168,7 @@ impl State {
             self.pass();
             return RedVerdict::Hard;
         }
-        if self.takes_turn_at(params, draws, average) { RedVerdict::Mark } else { RedVerdict::Pass }
+        if self.is_selected_at(params, draws, average) { RedVerdict::Mark } else { RedVerdict::Pass }
     }
 
     /// The average, scaled.
@@ -194,11 +199,11 @@ impl State {
 
     /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is
     /// entered.
-    pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn RandomSource) -> bool {
-        self.takes_turn_at(params, draws, self.average)
+    pub fn is_selected(&mut self, params: &Params, draws: &mut dyn RandomSource) -> bool {
+        self.is_selected_at(params, draws, self.average)
     }
 
-    fn takes_turn_at(&mut self, params: &Params, draws: &mut dyn RandomSource, average: u64) -> bool {
+    fn is_selected_at(&mut self, params: &Params, draws: &mut dyn RandomSource, average: u64) -> bool {
         self.count = self.count.wrapping_add(1);
         if self.count != 0 {
             let height = average.wrapping_sub(params.min) >> params.curve.wlog;
@@ -295,7 +300,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..200_000 {
             gap += 1;
-            if state.judge(&params, &mut draws) == RedVerdict::Mark {
+            if state.decide(&params, &mut draws) == RedVerdict::Mark {
                 gaps.push(core::mem::take(&mut gap));
             }
         }
@@ -311,7 +316,7 @@ mod tests {
         let params = params(1 << 28);
         let mut draws = Seeded::new(1);
         let judged: Vec<RedVerdict> =
-            [4_900, 20_100].map(|length| settled(&params, length).judge(&params, &mut draws)).into();
+            [4_900, 20_100].map(|length| settled(&params, length).decide(&params, &mut draws)).into();
         assert_eq!(judged, vec![RedVerdict::Pass, RedVerdict::Hard]);
         assert_eq!(draws.u32(), Seeded::new(1).u32());
     }

@@ -22,7 +22,7 @@ impl Discipline for Blackhole {
         pkt: Pkt,
     ) -> Enqueue {
         cx.drop(own.handle, pkt, DropReason::Full);
-        Enqueue::Lost
+        Enqueue::DroppedSilently
     }
 
     fn dequeue(&mut self, _cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {

@@ -110,7 +110,7 @@ impl Choke {
     fn drawn(&self, cx: &mut Context<'_>) -> u32 {
         let places = self.tail.wrapping_sub(self.head) & self.mask();
         for _ in 0..TRIES {
-            let place = (self.head + cx.draw.source.below(places)) & self.mask();
+            let place = (self.head + cx.random.source.below(places)) & self.mask();
             if self.ring[place as usize].is_some() {
                 return place;
             }
@@ -160,7 +160,7 @@ impl Choke {
     }
 
     /// Judges an arrival by the average; true when it is to be dropped.
-    fn judge(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> bool {
+    fn decide(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> bool {
         if self.state.is_low(&self.params) {
             self.state.pass();
             return false;
@@ -176,7 +176,7 @@ impl Choke {
             self.state.pass();
             return self.must_drop(cx, pkt, true);
         }
-        self.state.takes_turn(&self.params, cx.draw.source) && self.must_drop(cx, pkt, false)
+        self.state.is_selected(&self.params, cx.random.source) && self.must_drop(cx, pkt, false)
     }
 
     /// All packets, oldest first.
@@ -221,7 +221,7 @@ impl Discipline for Choke {
         let scratch = &mut cx.pool.meta_mut(&pkt).scratch;
         scratch.0 &= !0xff;
         self.state.arrival(&self.params, own.qlen, cx.now);
-        if self.judge(cx, own, &pkt) {
+        if self.decide(cx, own, &pkt) {
             cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         }

@@ -84,7 +84,7 @@ impl CodelQueue for CodelFifo<'_, '_, '_> {
         self.memory += u64::from(meta.truesize);
         Some(pkt)
     }
-    fn lose(&mut self, pkt: Pkt) {
+    fn drop_packet(&mut self, pkt: Pkt) {
         self.cx.drop(self.at, pkt, DropReason::Codel);
     }
     fn mark(&mut self, pkt: &Pkt) -> bool {

@@ -229,13 +229,13 @@ impl DualPi2 {
     }
 
     /// The coupled law. `backlog`: bytes that wait without the packet.
-    fn judge(&mut self, cx: &mut Context<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> DequeueVerdict {
+    fn decide(&mut self, cx: &mut Context<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> DequeueVerdict {
         if backlog < 2 * u64::from(cx.device.max_frame) || traffic == Traffic::Unmarked {
             return DequeueVerdict::Passes;
         }
         let overload = self.law.overload();
         if traffic == Traffic::Classic {
-            let hit = self.law.hits_classic(cx.draw.source);
+            let hit = self.law.hits_classic(cx.random.source);
             return if !hit || !overload && self.mark(cx.pool, pkt) {
                 DequeueVerdict::Passes
             } else {
@@ -243,10 +243,10 @@ impl DualPi2 {
             };
         }
         if overload {
-            if self.drop_on_overload && self.law.hits_classic(cx.draw.source) {
+            if self.drop_on_overload && self.law.hits_classic(cx.random.source) {
                 return DequeueVerdict::Drops;
             }
-        } else if !self.law.hits_low(cx.draw.source) {
+        } else if !self.law.hits_low(cx.random.source) {
             return DequeueVerdict::Passes;
         }
         if self.mark(cx.pool, pkt) { DequeueVerdict::Passes } else { DequeueVerdict::Drops }
@@ -371,7 +371,7 @@ impl Discipline for DualPi2 {
             cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
-        if self.drop_at_enqueue && self.judge(cx, own.backlog, traffic, &pkt) == DequeueVerdict::Drops {
+        if self.drop_at_enqueue && self.decide(cx, own.backlog, traffic, &pkt) == DequeueVerdict::Drops {
             cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Dropped;
         }
@@ -402,7 +402,7 @@ impl Discipline for DualPi2 {
             };
             let mut judged = DequeueVerdict::Passes;
             if !self.drop_at_enqueue {
-                judged = self.judge(cx, backlog, traffic, &pkt);
+                judged = self.decide(cx, backlog, traffic, &pkt);
             }
             if judged == DequeueVerdict::Passes && traffic == Traffic::LowLatency {
                 judged = self.step(cx, &pkt);

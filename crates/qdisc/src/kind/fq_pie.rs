@@ -37,7 +37,7 @@ pub(crate) struct FqPie {
     new_flows: IndexList,
     old_flows: IndexList,
     memory: u64,
-    upkeep: PeriodicTimer,
+    timer: PeriodicTimer,
     /// The flow that is looked after next.
     cursor: usize,
     stats: FqPieStats,
@@ -72,7 +72,7 @@ impl FqPie {
             new_flows: IndexList::default(),
             old_flows: IndexList::default(),
             memory: 0,
-            upkeep: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
+            timer: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
             cursor: 0,
             stats: FqPieStats::default(),
         };
@@ -125,7 +125,7 @@ impl FqPie {
         }
         let flow = &mut self.flows[bucket as usize];
         let backlog = flow.queue.bytes() as u32;
-        if !flow.state.drops(&self.params, cx.draw.source, backlog, meta.frame_len, cx.device.max_frame) {
+        if !flow.state.drops(&self.params, cx.random.source, backlog, meta.frame_len, cx.device.max_frame) {
             return true;
         }
         let most = CERTAIN / 100 * u64::from(self.ecn_prob);
@@ -256,7 +256,7 @@ impl Discipline for FqPie {
             pie: PieParams {
                 limit: Some(self.limit),
                 target_us: Some((self.params.target << 6) as u32 / 1000),
-                tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
+                tupdate_us: Some(self.timer.jiffies().micros(self.update_ticks)),
                 alpha: Some(self.params.alpha),
                 beta: Some(self.params.beta),
                 ecn: Some(self.ecn),
@@ -286,8 +286,8 @@ impl BuiltIn for FqPie {
             let last = self.cursor + BATCH >= self.flows.len();
             // The next batch's turn comes at the next tick; without an interval there is none.
             let fired = match (self.update_ticks, last) {
-                (0, _) | (_, true) => self.upkeep.fired(now, self.update_ticks),
-                (_, false) => self.upkeep.fired_until(now, |present| present),
+                (0, _) | (_, true) => self.timer.fired(now, self.update_ticks),
+                (_, false) => self.timer.fired_until(now, |present| present),
             };
             if fired.is_none() {
                 return;

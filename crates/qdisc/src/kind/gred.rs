@@ -244,7 +244,7 @@ impl Discipline for Gred {
         if let Some(shared) = &mut self.shared {
             shared.take_average_of(&queue.state);
         }
-        let verdict = queue.state.judge_beside(&queue.params, cx.draw.source, before);
+        let verdict = queue.state.decide_beside(&queue.params, cx.random.source, before);
         if verdict != RedVerdict::Pass {
             self.overlimits = self.overlimits.wrapping_add(1);
         }

@@ -86,7 +86,7 @@ impl Hhf {
             reset_timeout: jiffies.of_micros(40_000),
             evict_timeout: jiffies.of_micros(1_000_000),
             jiffies,
-            key: cx.draw.source.key(),
+            key: cx.random.source.key(),
             counters: vec![0; ARRAYS * PLACES],
             counted: vec![0; ARRAYS * PLACES / 64],
             begun: jiffies.at(cx.now) as u32,

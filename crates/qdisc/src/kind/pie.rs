@@ -58,7 +58,7 @@ impl Pie {
             return false;
         }
         let (len, mtu) = (cx.pool.meta(pkt).frame_len, cx.device.max_frame);
-        if !self.state.drops(&self.params, cx.draw.source, own.backlog as u32, len, mtu) {
+        if !self.state.drops(&self.params, cx.random.source, own.backlog as u32, len, mtu) {
             return true;
         }
         let mark = self.ecn && self.state.probability <= CERTAIN / 10 && cx.pool.meta_mut(pkt).set_ce();

@@ -127,7 +127,7 @@ impl Discipline for Red {
     ) -> Enqueue {
         self.catch_up(cx.now, own);
         self.state.arrival(&self.params, self.child.stats.backlog as u32, cx.now);
-        let verdict = self.state.judge(&self.params, cx.draw.source);
+        let verdict = self.state.decide(&self.params, cx.random.source);
         if verdict != RedVerdict::Pass {
             self.overlimits = self.overlimits.wrapping_add(1);
             match self.must_drop(cx, &pkt, verdict == RedVerdict::Hard) {

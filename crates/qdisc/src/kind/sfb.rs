@@ -154,7 +154,7 @@ impl Sfb {
         self.tokens = self.params.penalty_burst;
         self.forget();
         for bank in self.banks.iter_mut() {
-            bank.key = cx.draw.source.key();
+            bank.key = cx.random.source.key();
         }
         old.end(cx);
     }
@@ -173,7 +173,7 @@ impl Sfb {
         }
         let (present, due) = (self.jiffies.at(cx.now), self.rehashed + self.rehash);
         if present > due {
-            self.banks[self.bank].key = cx.draw.source.key();
+            self.banks[self.bank].key = cx.random.source.key();
             self.bank ^= 1;
             (self.warming, self.rehashed) = (false, present);
         } else if !self.warming && self.warmup > 0 && present > due - self.warmup {
@@ -253,7 +253,7 @@ impl Sfb {
     /// Draws: marks, drops, or lets pass. Above a half the flow is dropped rather than marked, the more the
     /// higher.
     fn spares(&mut self, cx: &mut Context<'_>, pkt: &Pkt, probability: u32) -> bool {
-        let drawn = u32::from(cx.draw.source.u16());
+        let drawn = u32::from(cx.random.source.u16());
         if drawn >= probability {
             return true;
         }
@@ -338,7 +338,7 @@ impl Discipline for Sfb {
         self.forget();
         // Linux forgets the keys with the bins, and draws one only: the other bank has none until its turn is
         // over.
-        self.banks[0].key = cx.draw.source.key();
+        self.banks[0].key = cx.random.source.key();
         self.banks[1].key = HashKey::default();
     }
 

@@ -93,11 +93,11 @@ impl Sfq {
         };
         // Linux draws a key for every new qdisc, and another one for its parameters when they ask for
         // perturbation.
-        sfq.key = cx.draw.source.key();
+        sfq.key = cx.random.source.key();
         if let Some(params) = params {
             sfq.set(params)?;
             if sfq.perturb_secs > 0 {
-                sfq.key = cx.draw.source.key();
+                sfq.key = cx.random.source.key();
                 sfq.perturb = cx.wheel.arm(cx.now, sfq.perturb_secs as u32);
             }
         }
@@ -293,10 +293,10 @@ impl Sfq {
 
     /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be
     /// dropped. With headdrop the slot's oldest packet is marked in its place.
-    fn judge(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
+    fn decide(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
         let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
-        let hard = match slot.red.judge(&red.law, cx.draw.source) {
+        let hard = match slot.red.decide(&red.law, cx.random.source) {
             RedVerdict::Pass => return false,
             verdict => verdict == RedVerdict::Hard,
         };
@@ -391,7 +391,7 @@ impl Discipline for Sfq {
             return Enqueue::Dropped;
         };
         let waiting = self.slots[slot as usize].queue.len();
-        if waiting > 0 && self.judge(cx, slot, &pkt) || waiting >= self.depth {
+        if waiting > 0 && self.decide(cx, slot, &pkt) || waiting >= self.depth {
             return self.refuse(cx, own.handle, slot, pkt);
         }
         self.append(cx, slot, pkt);
@@ -502,7 +502,7 @@ impl Rehash for Sfq {
     }
 
     fn rehash(&mut self, cx: &mut Context<'_>, own: QdiscState, _due: Timer, filtered: bool) {
-        self.key = cx.draw.source.key();
+        self.key = cx.random.source.key();
         if !filtered && self.tail != NONE {
             self.rehash(cx, own.handle);
         }

@@ -52,7 +52,7 @@ fn buckets(params: &TbfParams) -> Result<Buckets, TcError> {
         return Err(INVALID);
     }
     let rate = Cost::new(params.rate);
-    let buffer = if params.burst > 0 { rate.ns(params.burst) } else { params.buffer.span().0 };
+    let buffer = if params.burst > 0 { rate.ns(params.burst) } else { params.buffer.duration().0 };
     let mut max_size = if params.burst > 0 { params.burst } else { bytes_in(&rate, buffer) };
     let (mut peak, mut peak_buffer) = (None, 0);
     if let Some(spec) = params.peak.filter(|p| p.rate.0 > 0) {
@@ -61,7 +61,7 @@ fn buckets(params: &TbfParams) -> Result<Buckets, TcError> {
         }
         let cost = Cost::new(spec);
         peak_buffer =
-            if params.peak_burst > 0 { cost.ns(params.peak_burst) } else { params.peak_buffer.span().0 };
+            if params.peak_burst > 0 { cost.ns(params.peak_burst) } else { params.peak_buffer.duration().0 };
         let most = if params.peak_burst > 0 { params.peak_burst } else { bytes_in(&cost, peak_buffer) };
         max_size = max_size.min(most);
         peak = Some(cost);

@@ -76,12 +76,12 @@ fn htb_never_exceeds_its_ceilings() {
         for (n, most) in (1..).zip(&ceilings) {
             let cost = Cost::new(super::world::rate(*most));
             let over = excess(&world.departures(n), &cost, false);
-            assert!(over <= bucket(*most, burst).span().0 as i64, "seed {seed}, class {n}: {over} ns");
+            assert!(over <= bucket(*most, burst).duration().0 as i64, "seed {seed}, class {n}: {over} ns");
         }
         let cost = Cost::new(super::world::rate(total));
         let over = excess(&world.departures(0), &cost, false);
         let leaves = 4 * (cost.ns(burst as u32) + cost.ns(1514)) as i64;
-        assert!(over <= bucket(total, burst).span().0 as i64 + leaves, "seed {seed}: {over} ns");
+        assert!(over <= bucket(total, burst).duration().0 as i64 + leaves, "seed {seed}: {over} ns");
     }
 }
 

@@ -7,7 +7,7 @@ use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Nanos, Pkt, Pool, 
 use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
 use tidegate_qdisc::{DeviceInfo, DropReason, Event, EventKind, EventRing, Shaper, Switches, XmitStatus};
 use tidegate_recording::line::{pieces, plain};
-use tidegate_recording::{DRAIN, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
+use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device as Named, Env};
 
@@ -26,13 +26,13 @@ pub(crate) struct Done {
     pub(crate) stats: String,
     pub(crate) filters: String,
     pub(crate) snapshot: String,
-    pub(crate) draws: RecordedDraws,
+    pub(crate) draws: RecordedRandom,
 }
 
 pub(crate) struct Machine {
     shaper: Shaper,
     pool: Pool,
-    draws: RecordedDraws,
+    draws: RecordedRandom,
     link: RecordedLink,
     mtu: u32,
     busy_until: Option<Time>,

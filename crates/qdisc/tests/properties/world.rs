@@ -266,7 +266,8 @@ impl World {
     fn settle(&mut self) {
         for event in self.shaper.events() {
             match event.what {
-                EventKind::Drop(DropReason::Netfilter | DropReason::NetfilterLeaving) | EventKind::Led => {
+                EventKind::Drop(DropReason::Netfilter | DropReason::NetfilterLeaving)
+                | EventKind::Redirected => {
                     panic!("nobody does that here")
                 }
                 EventKind::Drop(_) => {

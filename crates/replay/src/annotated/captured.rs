@@ -49,7 +49,7 @@ impl PacketObserver for CapturedPackets {
             number: u64::from(life.number),
             at: stay.ended,
             interface: interface as u32,
-            queue: queue(life.stood.map_or(stay.stand, |(_, stand)| stand)),
+            queue: queue(life.stood.map_or(stay.queue, |(_, stand)| stand)),
             stay,
             link_header: gateway.link_header(stay.link),
             direction: Some(life.way),

@@ -4,7 +4,7 @@ use crate::captured::reason;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::error::Error;
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 use tidegate_packet::{Handle, Head, QueueLocation, Time};
 use tidegate_pcap::{CaptureDirection, Interface, Record, TcVerdict, Writer, link};
 use tidegate_sim::{SojournEnd, SojournRecord};
@@ -96,7 +96,7 @@ impl PcapngWriter {
             length: network + Head::ETHERNET as u32,
             outward: direction.map(|direction| direction == CaptureDirection::Out),
             queue,
-            sent: stay.fate == SojournEnd::Sent,
+            sent: stay.end == SojournEnd::Sent,
             comment,
         }));
     }
@@ -124,12 +124,12 @@ impl PcapngWriter {
         self.writer.packet(&Record {
             interface: waiting.interface,
             time,
-            octets: &waiting.octets,
+            bytes: &waiting.octets,
             length: waiting.length,
             direction: waiting
                 .outward
                 .map(|outward| if outward { CaptureDirection::Out } else { CaptureDirection::In }),
-            lost_before,
+            dropped_before: lost_before,
             id: Some(waiting.number),
             queue: Some(waiting.queue),
             verdict: Some(if waiting.sent { TcVerdict::Passed } else { TcVerdict::Dropped }),
@@ -149,14 +149,14 @@ pub(super) fn queue(stand: QueueLocation) -> u32 {
 
 /// A wait in words: `12.4 ms`.
 pub fn wait(ns: u64) -> String {
-    if ns == 0 { "0 ms".to_owned() } else { span(ns) }
+    if ns == 0 { "0 ms".to_owned() } else { format_duration(ns) }
 }
 
 /// What a stay's end is called: `sent`, `dropped: CoDel`.
 pub(super) fn fate(stay: &SojournRecord, in_device: bool) -> String {
     let marked = if stay.dsfield & 3 == 3 && stay.came_with & 3 != 3 { "marked CE, " } else { "" };
-    match stay.fate {
+    match stay.end {
         SojournEnd::Sent => format!("{marked}sent"),
-        SojournEnd::Lost(why) => format!("dropped: {}", reason(why, in_device)),
+        SojournEnd::Dropped(why) => format!("dropped: {}", reason(why, in_device)),
     }
 }

@@ -88,7 +88,7 @@ impl UnderWay {
     /// Writes what happened until now.
     fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), ExternalError> {
         let UnderWay { diary, links, count } = self;
-        for stay in laid.world.net.take_stays() {
+        for stay in laid.world.net.take_sojourns() {
             let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else {
                 continue;
             };
@@ -97,7 +97,7 @@ impl UnderWay {
                 number: *count,
                 at: stay.ended,
                 interface: at as u32,
-                queue: queue(stay.stand),
+                queue: queue(stay.queue),
                 stay: &stay,
                 link_header: watched.link_header,
                 direction: None,
@@ -128,12 +128,12 @@ fn watched(wanted: Option<&WatchedDevice>, scenario: &Scenario, laid: &mut LaidO
 
 /// `gateway:eth1 1:20, flow 17: waited 12.4 ms, sent`.
 fn comment(name: &str, stay: &SojournRecord) -> String {
-    let place = match stay.stand {
+    let place = match stay.queue {
         QueueLocation { on: Handle::NONE, .. } => "before any queue".to_owned(),
         QueueLocation { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
         QueueLocation { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
         QueueLocation { qdisc, .. } => qdisc.to_string(),
     };
-    let flow = stay.stand.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
+    let flow = stay.queue.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
     format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay, true))
 }

@@ -5,7 +5,7 @@ use super::arrivals::{CapturedArrival, Flows};
 use super::network::{CaptureNetwork, ClassLabel};
 use super::words::reason;
 use std::collections::BTreeMap;
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::replayed::{ClassOutcome, FlowOutcome, OutcomeCounts};
 use tidegate_packet::{Handle, Head, QueueLocation, Time};
 use tidegate_pcap::CaptureDirection;
@@ -88,7 +88,7 @@ pub(crate) struct Account<'p> {
 /// How a packet ended.
 pub(crate) enum End {
     Sent,
-    Lost(String),
+    Dropped(String),
 }
 
 impl<'p> Account<'p> {
@@ -136,15 +136,15 @@ impl<'p> Account<'p> {
         life.waits.push((stay.link, stay.ended.0.saturating_sub(stay.came.0)));
         let rank = rank(gateway, stay);
         if rank >= life.rank {
-            (life.rank, life.stood) = (rank, Some((stay.link, stay.stand)));
+            (life.rank, life.stood) = (rank, Some((stay.link, stay.queue)));
         }
-        let last = gateway.ways.last[usize::from(life.way == CaptureDirection::In)];
-        match stay.fate {
-            SojournEnd::Lost(why) => self.ends(
+        let last = gateway.paths.last[usize::from(life.way == CaptureDirection::In)];
+        match stay.end {
+            SojournEnd::Dropped(why) => self.ends(
                 gateway,
                 number,
                 stay.ended,
-                End::Lost(reason(why, gateway.device(stay.link).is_some()).to_owned()),
+                End::Dropped(reason(why, gateway.device(stay.link).is_some()).to_owned()),
                 Some(stay),
             ),
             SojournEnd::Sent if stay.link == last => {
@@ -161,7 +161,13 @@ impl<'p> Account<'p> {
 
     /// There was no room for a packet.
     pub(crate) fn refused(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
-        self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
+        self.ends(
+            gateway,
+            number,
+            at,
+            End::Dropped("more packets wait than the simulator holds".into()),
+            None,
+        );
     }
 
     fn ends(
@@ -192,7 +198,7 @@ impl<'p> Account<'p> {
         let (flow, classes) = &mut self.flows[life.flow as usize];
         *classes.entry(key).or_default() += 1;
         for ledger in [ledger, flow, &mut self.both[usize::from(inward)]] {
-            ledger.book(&life, step, waited, &end);
+            ledger.record(&life, step, waited, &end);
         }
     }
 
@@ -216,7 +222,7 @@ impl<'p> Account<'p> {
     }
 
     /// What became of what went out, of what came in, class by class, and the largest flows.
-    pub(crate) fn told(
+    pub(crate) fn class_outcomes(
         mut self,
         flows: &Flows,
         top: usize,
@@ -255,10 +261,10 @@ type Rank = (u8, bool, u64);
 
 fn rank(gateway: &CaptureNetwork, stay: &SojournRecord) -> Rank {
     let is_device = gateway.device(stay.link).is_some();
-    let class = stay.stand.on != Handle::ROOT && stay.stand.on.minor() != 0;
-    let most = match stay.fate {
-        SojournEnd::Lost(_) if is_device => 4,
-        _ if is_device && (class || !stay.stand.qdisc.is_none()) => 3,
+    let class = stay.queue.on != Handle::ROOT && stay.queue.on.minor() != 0;
+    let most = match stay.end {
+        SojournEnd::Dropped(_) if is_device => 4,
+        _ if is_device && (class || !stay.queue.qdisc.is_none()) => 3,
         _ if !is_device => 2,
         _ => 1,
     };
@@ -280,7 +286,7 @@ fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
 }
 
 impl Ledger {
-    fn book(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
+    fn record(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
         let len = u64::from(life.len);
         self.fates.packets += 1;
         self.fates.bytes += len;
@@ -296,7 +302,7 @@ impl Ledger {
                 self.fates.sent_bytes += len;
                 self.waits.push((step, waited));
             }
-            End::Lost(why) => {
+            End::Dropped(why) => {
                 *dropped += 1;
                 match self.dropped.get_mut(why) {
                     Some(count) => *count += 1,
@@ -319,7 +325,7 @@ impl Ledger {
         let (mut median, mut longest) = (vec![None; self.steps.len()], vec![None; self.steps.len()]);
         for of_step in self.waits.chunk_by(|a, b| a.0 == b.0) {
             let at = of_step[0].0 as usize;
-            let spans = Spans::new(of_step.iter().map(|(_, waited)| *waited).collect());
+            let spans = Durations::new(of_step.iter().map(|(_, waited)| *waited).collect());
             (median[at], longest[at]) = (spans.percentile(50.0), spans.max());
         }
         let (packets, dropped) = std::mem::take(&mut self.steps).into_iter().unzip();

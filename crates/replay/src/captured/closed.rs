@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::fmt::Write as _;
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Nanos, Rate};
 use tidegate_pcap::CaptureDirection;
@@ -94,7 +94,7 @@ impl fmt::Display for ClosedError {
                 f,
                 "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with \
                 `editcap -A BEGIN -B END`",
-                span(*ns)
+                format_duration(*ns)
             ),
             ClosedError::NoRate => write!(f, "--closed needs --rate"),
         }
@@ -169,7 +169,7 @@ impl<'s> Conversations<'s> {
             let rtt = options.rtt.unwrap_or(USUAL_RTT);
             notes.push(format!(
                 "the handshakes of {unseen} connections are not in the capture: their round trip is taken as {}",
-                span(rtt.0)
+                format_duration(rtt.0)
             ));
         }
         let part = |(n, (key, talk)): (usize, (CapturedFlowKey, ConversationRecord))| Conversation {

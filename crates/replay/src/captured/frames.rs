@@ -67,8 +67,8 @@ impl LeftOut {
 /// # Errors
 /// Why the packet is left out.
 pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
-    let Opened { at, said } = before_ip(packet.link, packet.octets)?;
-    let octets = packet.octets.get(at..).ok_or(LeftOut::TooShort)?;
+    let Opened { at, said } = before_ip(packet.link, packet.bytes)?;
+    let octets = packet.bytes.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
     let (v6, header) = match octets.first().map(|octet| octet >> 4) {
         Some(4) => (false, 20),
@@ -219,7 +219,15 @@ mod tests {
         [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
 
     fn packet(link: u16, octets: &[u8], length: u32) -> CapturedPacket<'_> {
-        CapturedPacket { number: 1, time: Some(0), link, octets, length, direction: None, interface: 0 }
+        CapturedPacket {
+            number: 1,
+            time: Some(0),
+            link,
+            bytes: octets,
+            length,
+            direction: None,
+            interface: 0,
+        }
     }
 
     #[test]

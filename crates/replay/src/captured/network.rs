@@ -6,7 +6,7 @@ use super::settings::CaptureSettings;
 use tidegate_gateway::{DeviceId, DeviceKind};
 use tidegate_packet::{Handle, Nanos, QueueLocation};
 use tidegate_policy::{Kind, Verb};
-use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
+use tidegate_sim::{GatewayMachine, Limit, LinkId, LinkPeer, LinkSpec, Net, PathId, Port};
 use tidegate_trial::{DeviceClass, InstalledTrees, START, TrialPolicy};
 
 /// A policy to hold the capture against.
@@ -42,7 +42,7 @@ pub struct CaptureNetwork {
     /// The network in virtual time.
     pub net: Net<GatewayMachine>,
     /// The ways through it.
-    pub ways: HomePaths,
+    pub paths: HomePaths,
     /// The observed links, with what they are called.
     pub links: Vec<(LinkId, String)>,
     /// The modem's link.
@@ -61,9 +61,9 @@ pub struct HomePaths {
     /// From the line to the LAN.
     pub inward: PathId,
     /// From and to the gateway itself.
-    pub own_out: PathId,
+    pub gateway_out: PathId,
     /// To the gateway itself.
-    pub own_in: PathId,
+    pub gateway_in: PathId,
     /// The links where a packet's way ends: out, and in.
     pub last: [LinkId; 2],
 }
@@ -95,8 +95,7 @@ impl CaptureNetwork {
         let (first, lower) = match beneath {
             None => (net.link(LinkSpec::port(wan, line, Nanos(0))), None),
             Some(port) => {
-                let upper =
-                    LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(wan, None, Nanos(0)) };
+                let upper = LinkSpec { peer: LinkPeer::Beneath(port), ..LinkSpec::port(wan, None, Nanos(0)) };
                 (net.link(upper), Some(net.link(LinkSpec::port(port, line, Nanos(0)))))
             }
         };
@@ -118,11 +117,11 @@ impl CaptureNetwork {
         let ways = HomePaths {
             out: net.path(&through),
             inward: net.path(&[from_outside, to_lan]),
-            own_out: net.path(&away),
-            own_in: net.path(&[from_outside]),
+            gateway_out: net.path(&away),
+            gateway_in: net.path(&[from_outside]),
             last: [away.last().copied().unwrap_or(first), to_lan],
         };
-        CaptureNetwork { net, ways, links, modem, mtu, devices, trees }
+        CaptureNetwork { net, paths: ways, links, modem, mtu, devices, trees }
     }
 
     /// What an observed link is called.

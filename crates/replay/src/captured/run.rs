@@ -74,7 +74,8 @@ impl<'p> CaptureRun<'p> {
         let CaptureRun { candidate, options, surveyed, arrivals, mut passage } = self;
         passage.drain(Time(START.0 + surveyed.duration))?;
         let steps = (surveyed.duration / step_of(surveyed.duration) + 1) as usize;
-        let (out, inward, classes, flows) = passage.account.told(&arrivals.flows, options.top, steps);
+        let (out, inward, classes, flows) =
+            passage.account.class_outcomes(&arrivals.flows, options.top, steps);
         let outcome = ReplayOutcome {
             name: candidate.name.clone(),
             file: candidate.file.clone(),
@@ -100,12 +101,12 @@ impl Passage<'_> {
         let now = Time(START.0 + arrival.at);
         self.until(now)?;
         let number = self.account.arrives(&arrival);
-        let ways = &self.gateway.ways;
+        let ways = &self.gateway.paths;
         let path = match (arrival.way, arrival.local) {
             (CaptureDirection::Out, false) => ways.out,
-            (CaptureDirection::Out, true) => ways.own_out,
+            (CaptureDirection::Out, true) => ways.gateway_out,
             (CaptureDirection::In, false) => ways.inward,
-            (CaptureDirection::In, true) => ways.own_in,
+            (CaptureDirection::In, true) => ways.gateway_in,
         };
         if self.gateway.net.inject(arrival.head, arrival.len, path, number).is_none() {
             self.account.refused(&self.gateway, number, now);
@@ -116,7 +117,7 @@ impl Passage<'_> {
     fn until(&mut self, time: Time) -> Result<(), ExternalError> {
         let Passage { gateway, account } = self;
         gateway.net.run(time);
-        let stays: Vec<_> = gateway.net.take_stays().collect();
+        let stays: Vec<_> = gateway.net.take_sojourns().collect();
         for stay in &stays {
             account.stayed(gateway, stay);
         }

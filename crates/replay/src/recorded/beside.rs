@@ -50,7 +50,7 @@ impl Run<'_> {
         self.route_arrived(now);
         match received {
             ReceiveOutcome::Passed(pkt, by) => self.route(now, by, pkt),
-            ReceiveOutcome::Led(_) | ReceiveOutcome::Lost => XmitStatus::Stopped,
+            ReceiveOutcome::Redirected(_) | ReceiveOutcome::Dropped => XmitStatus::Stopped,
         }
     }
 
@@ -94,14 +94,14 @@ impl Run<'_> {
         let mut offered = false;
         for at in 0..self.beside.len() {
             let id = self.beside[at];
-            if !self.machine.gateway.take_led_to(id) && woke != Some(id) {
+            if !self.machine.gateway.take_redirect_target_flag(id) && woke != Some(id) {
                 continue;
             }
             let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
             loop {
                 let (gateway, world) = self.gateway(now);
                 let Some(pkt) = gateway.poll(world, id) else { break };
-                match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
+                match self.machine.gateway.returned_from(&self.pool, &pkt).filter(|_| returns) {
                     Some((from, false)) => {
                         offered |= wakes(self.route(now, from, pkt));
                     }

@@ -9,7 +9,7 @@ use tidegate_gateway::{DeviceId, DropReason, Event, EventKind, Gateway};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_recording::{
-    DRAIN, DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns,
+    DRAIN, RandomError, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns,
 };
 use tidegate_shims::Machine;
 
@@ -37,7 +37,7 @@ pub(crate) struct Run<'r> {
     pub(crate) beside: Vec<DeviceId>,
     commands: &'r mut dyn Commands,
     pub(crate) pool: Pool,
-    draws: RecordedDraws,
+    draws: RecordedRandom,
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
     egress: String,
@@ -62,7 +62,7 @@ pub struct ReplayedRun {
     pub filters: String,
     /// What became of each packet.
     pub lives: RecordedPackets,
-    draws: RecordedDraws,
+    draws: RecordedRandom,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -260,7 +260,7 @@ impl<'r> Run<'r> {
                 EventKind::Drop(DropReason::Purged(_)) => "__rtnl_unlock",
                 EventKind::Drop(DropReason::PurgedAtOnce) => "qdisc_reset",
                 EventKind::Drop(DropReason::Policy) => "__dev_queue_xmit",
-                EventKind::Drop(_) | EventKind::Led => "kfree_skb_list_reason",
+                EventKind::Drop(_) | EventKind::Redirected => "kfree_skb_list_reason",
             };
             // There it has no link header yet.
             let len = if what == EventKind::Drop(DropReason::NetfilterLeaving) {
@@ -273,7 +273,8 @@ impl<'r> Run<'r> {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
             }
             self.lives.dropped(ident, time);
-            *self.counts.entry(if what == EventKind::Led { "led" } else { "dropped" }).or_default() += 1;
+            *self.counts.entry(if what == EventKind::Redirected { "led" } else { "dropped" }).or_default() +=
+                1;
         }
     }
 
@@ -311,9 +312,9 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
 fn world<'a>(
     now: Time,
     pool: &'a mut Pool,
-    draws: &'a mut RecordedDraws,
+    draws: &'a mut RecordedRandom,
 ) -> tidegate_gateway::GatewayContext<'a> {
-    tidegate_gateway::GatewayContext { now, pool, draws }
+    tidegate_gateway::GatewayContext { now, pool, random: draws }
 }
 
 impl ReplayedRun {
@@ -327,7 +328,7 @@ impl ReplayedRun {
     ///
     /// # Errors
     /// The first difference.
-    pub fn check_draws(&self) -> Result<(), DrawsError> {
+    pub fn check_draws(&self) -> Result<(), RandomError> {
         self.draws.check()
     }
 }

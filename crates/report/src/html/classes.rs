@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use std::collections::BTreeSet;
 use tidegate_analysis::trial::{ClassFigures, Pair, node};
 use tidegate_measure::bits_per_second;
-use tidegate_measure::numbers::{rate, size, span};
+use tidegate_measure::numbers::{format_duration, rate, size};
 use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialRun};
 
 /// Values that a course of throughput is averaged to, at most.
@@ -65,7 +65,7 @@ fn one_stack(trial: &TrialDocument, run: &TrialRun, name: &str, palette: &Palett
     let axes = (Axis::time(end), Axis::rates(high, 5));
     let drawing = stack(&title, &description, axes, run.window.0 as f64, step as f64, &bands, &references);
     let caption = html! {
-        b { (title) } ", averaged over " (span(step)) "."
+        b { (title) } ", averaged over " (format_duration(step)) "."
         @if name.is_empty() { (too_much(trial)) }
         (keys(run, &leaves, palette))
     };
@@ -281,7 +281,7 @@ fn sent(
         ..Steps::default()
     };
     let axes = (Axis::time(end_of(run)), Axis::rates(high, 3));
-    let description = format!("Averaged over {}.", span(step));
+    let description = format!("Averaged over {}.", format_duration(step));
     steps(&format!("{}: sent", class.id), &description, axes, 92.0, run.window.0 as f64, step as f64, &what)
 }
 

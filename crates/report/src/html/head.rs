@@ -4,7 +4,7 @@ use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied
 use crate::chart::{Axis, Range, ranges};
 use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, goodput, hardest, main_probe, pairs};
-use tidegate_measure::numbers::{milliseconds, percent, rate, span};
+use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
 /// The head of the page.
@@ -114,7 +114,14 @@ fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
         (_, None) => format!("{name}, worse direction, {which}"),
     };
     let note = if lost > LOST { format!("{} lost", percent(lost)) } else { String::new() };
-    Some(Tile { label, without: worst(0), with: worst(1), written: |ns| span(ns as u64), less: true, note })
+    Some(Tile {
+        label,
+        without: worst(0),
+        with: worst(1),
+        written: |ns| format_duration(ns as u64),
+        less: true,
+        note,
+    })
 }
 
 fn tile(tile: &Tile) -> Markup {
@@ -183,7 +190,7 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
         let mut bars = Vec::new();
         for (word, run) in pair.each() {
             let Some((median, p95)) = figures(run, &probe.id) else { continue };
-            bars.push((word, median, p95, format!("{} {word}", span(p95))));
+            bars.push((word, median, p95, format!("{} {word}", format_duration(p95))));
             data.rows.push(vec![
                 pair.title().to_owned(),
                 word.to_owned(),

@@ -6,8 +6,8 @@ use crate::chart::{Axis, Drawing, Line, Sample, cdf, lines};
 use crate::text::unanswered;
 use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, main_probe, pairs};
-use tidegate_measure::Spans;
-use tidegate_measure::numbers::{milliseconds, percent, span};
+use tidegate_measure::Durations;
+use tidegate_measure::numbers::{format_duration, milliseconds, percent};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
 /// The probes of a load, each with its charts; the links become a choice.
@@ -49,9 +49,9 @@ fn sentence(asked: &Asked<'_>) -> Markup {
             if figures.lost > 0 { format!(", {} lost", percent(figures.loss())) } else { String::new() };
         format!(
             "median {}, 95 % within {}, longest {}{lost}",
-            span(summary.p50),
-            span(summary.p95),
-            span(summary.max)
+            format_duration(summary.p50),
+            format_duration(summary.p95),
+            format_duration(summary.max)
         )
     };
     let sides = [("without", asked.without), ("with", asked.with)];
@@ -98,7 +98,7 @@ fn time_drawing(asked: &Asked<'_>, probe: &TrialProbe, end: u64, log: bool) -> D
         })
         .collect();
     let title = format!("{} over time", capital(&probe.title));
-    let description = format!("{}, from the beginning to {} of the run.", probe.unit, span(end));
+    let description = format!("{}, from the beginning to {} of the run.", probe.unit, format_duration(end));
     let waits = if log { Axis::log_spans(shortest, longest) } else { Axis::spans(longest, 5) };
     let axes = (Axis::time(end), waits);
     lines(&title, &description, axes, 240.0, began as f64, &drawn)
@@ -176,7 +176,7 @@ fn distribution(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
 fn came_within(sample: &Sample, share: f64) -> String {
     let lost = sample.of - sample.sorted.len();
     let with_lost = sample.sorted.iter().copied().chain(std::iter::repeat_n(u64::MAX, lost));
-    match Spans::new(with_lost.collect()).percentile(share) {
+    match Durations::new(with_lost.collect()).percentile(share) {
         None | Some(u64::MAX) => "never".to_owned(),
         Some(ns) => milliseconds(ns),
     }

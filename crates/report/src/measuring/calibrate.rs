@@ -4,7 +4,7 @@ use crate::table::{Align, Table};
 use std::fmt::Write as _;
 use tidegate_measure::calibrate::{Calibration, CalibrationDocument, RateTrial};
 use tidegate_measure::capacity::PathDirection;
-use tidegate_measure::numbers::{percent, rate, span};
+use tidegate_measure::numbers::{format_duration, percent, rate};
 
 /// The terminal's view.
 pub fn text(document: &CalibrationDocument) -> String {
@@ -46,8 +46,8 @@ pub fn text(document: &CalibrationDocument) -> String {
         let _ = writeln!(
             out,
             "Both at once with this margin, the delay rises by {} up and {} down (95 %).",
-            span(up as u64),
-            span(down as u64)
+            format_duration(up as u64),
+            format_duration(down as u64)
         );
     }
     found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
@@ -82,7 +82,7 @@ fn table(steps: &[RateTrial]) -> Table {
     for step in steps {
         table.row([
             rate(step.bits_per_second),
-            span(step.delay_ns as u64),
+            format_duration(step.delay_ns as u64),
             format!("{:+.1} ms/s", step.slope * 1e3),
             percent(step.loss),
             if step.stands { "stood".to_owned() } else { "too much".to_owned() },

@@ -2,11 +2,11 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::experiment::{
     Experiment, LoadRecord, ProbeRecord, RunRecord, TransferRecord, group_of,
 };
-use tidegate_measure::numbers::{percent, rate, span};
+use tidegate_measure::numbers::{format_duration, percent, rate};
 
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
@@ -52,7 +52,7 @@ fn delays(of: &Experiment) -> Table {
         let mut first = true;
         for probe in run.probes.iter().filter(|probe| probe.unit == "round trip") {
             let figures = probe.figures(run.window);
-            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
+            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), format_duration);
             // Of the whole run, so it stands once.
             let minute =
                 run.responsiveness().filter(|_| first).map_or(String::new(), |rpm| format!("{rpm:.0}"));
@@ -73,7 +73,7 @@ fn ways(of: &Experiment) -> Table {
         let mut name = called(of, load, run);
         for probe in run.probes.iter().filter(|probe| probe.unit == "one way") {
             let figures = probe.figures(run.window);
-            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
+            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), format_duration);
             let (low, high) = figures.loss_interval();
             let arrivals = probe.arrivals.clone().unwrap_or_default();
             table.row([
@@ -98,7 +98,7 @@ fn jitter(probe: &ProbeRecord, window: (u64, u64)) -> String {
         probe.within(window).filter_map(|(sent, took)| took.map(|took| (sent + took, took))).collect();
     arrived.sort_unstable();
     let jitter = tidegate_measure::Jitter::of(arrived.into_iter().map(|(_, took)| took));
-    jitter.mean().map_or(NOTHING.to_owned(), |ns| span(ns as u64))
+    jitter.mean().map_or(NOTHING.to_owned(), |ns| format_duration(ns as u64))
 }
 
 /// What flows carried, and what TCP says of them.
@@ -115,7 +115,7 @@ fn carried(of: &Experiment) -> Table {
                 run.transfers.iter().filter(|t| group_of(&t.id) == group).collect();
             let each: Vec<f64> = own.iter().map(|transfer| transfer.rate(run.window)).collect();
             let typical = |of: &dyn Fn(&TransferRecord) -> Vec<u64>| {
-                Spans::new(
+                Durations::new(
                     own.iter().flat_map(|transfer| measured(run, &of(transfer))).filter(|n| *n > 0).collect(),
                 )
                 .percentile(50.0)
@@ -129,7 +129,7 @@ fn carried(of: &Experiment) -> Table {
                 rate(each.iter().sum()),
                 format!("{:.2}", tidegate_measure::jain(&each)),
                 own.iter().map(|transfer| transfer.retransmissions).sum::<u64>().to_string(),
-                srtt.map_or(NOTHING.to_owned(), |us| span(us * 1000)),
+                srtt.map_or(NOTHING.to_owned(), |us| format_duration(us * 1000)),
                 window.map_or(NOTHING.to_owned(), |segments| format!("{segments} segments")),
                 delivery.map_or(NOTHING.to_owned(), |bits| rate(bits as f64)),
             ]);

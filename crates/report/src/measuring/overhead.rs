@@ -7,7 +7,7 @@ use crate::table::{Align, Table};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 use tidegate_measure::capacity::PathDirection;
-use tidegate_measure::numbers::{rate, span};
+use tidegate_measure::numbers::{format_duration, rate};
 use tidegate_measure::overhead::{Coding, LineEstimate, OverheadDocument, Size, Sweep, Words};
 
 /// Sizes that are shown.
@@ -105,8 +105,8 @@ fn cells(sizes: &[Size], line: &LineEstimate, shown: usize) -> ([&'static str; 5
             format!("{} B", size.ip),
             format!("{} B", line.on_wire(size.ip)),
             format!("{:.0}", 1e9 / size.ns),
-            span(size.ns as u64),
-            span(explained(line, size.ip) as u64),
+            format_duration(size.ns as u64),
+            format_duration(explained(line, size.ip) as u64),
         ]
     };
     let picked = sorted.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last);

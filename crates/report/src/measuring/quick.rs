@@ -7,7 +7,7 @@ use crate::html::parts::{Data, Tabled as _, inline, prose, tied};
 use crate::table::{Align, Table};
 use maud::{Markup, html};
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, rate, span};
+use tidegate_measure::numbers::{format_duration, percent, rate};
 use tidegate_measure::quick::{
     CapacityEstimate, Grade, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy, Stretch,
 };
@@ -43,8 +43,8 @@ fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
         "Grade {}: the latency is {} on the idle line, and {} more under load ({turns} round trips per \
         minute).",
         grade.letter(),
-        span(idle),
-        span(growth)
+        format_duration(idle),
+        format_duration(growth)
     )
 }
 
@@ -65,8 +65,9 @@ fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
         return Some(format!("When {when}, the bottleneck queue is {}.", known_as(quick, stretch)));
     }
     let all = quick.stretches(phase).into_iter().filter(|stretch| stretch.growth >= NOTHING);
-    let told: Vec<String> =
-        all.map(|stretch| format!("{} {}", span(stretch.growth), between(quick, stretch))).collect();
+    let told: Vec<String> = all
+        .map(|stretch| format!("{} {}", format_duration(stretch.growth), between(quick, stretch)))
+        .collect();
     (!told.is_empty()).then(|| format!("When {when}, packets wait in several places: {}.", told.join(", ")))
 }
 
@@ -147,10 +148,10 @@ fn predicted(one: &PredictedRtt) -> String {
     };
     format!(
         "{when}: median {} instead of {}, 95th percentile {} instead of {}",
-        span(one.with.0),
-        span(one.without.0),
-        span(one.with.1),
-        span(one.without.1)
+        format_duration(one.with.0),
+        format_duration(one.without.0),
+        format_duration(one.with.1),
+        format_duration(one.without.1)
     )
 }
 
@@ -159,7 +160,7 @@ fn rows(quick: &Quick) -> Vec<Vec<String>> {
     let cell = |place: usize, phase: usize| {
         let pings = quick.pings(place, phase);
         match (pings.rtt.percentile(50.0), pings.rtt.percentile(95.0)) {
-            (Some(median), Some(high)) => format!("{} / {}", span(median), span(high)),
+            (Some(median), Some(high)) => format!("{} / {}", format_duration(median), format_duration(high)),
             _ => "–".to_owned(),
         }
     };

@@ -4,7 +4,7 @@ use crate::html::parts::Data;
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
 use tidegate_analysis::replayed::tables;
-use tidegate_measure::numbers::{rate, size, span};
+use tidegate_measure::numbers::{format_duration, rate, size};
 use tidegate_measure::replayed::{CaptureSummary, ReplayLine, Replayed};
 
 /// The terminal's view: plain text, no colour.
@@ -48,7 +48,7 @@ pub(super) fn sentences(capture: &CaptureSummary, line: &ReplayLine) -> Vec<Stri
     let mut all = vec![
         format!(
             "{file}: {packets} packets in {}; {rule}: {} ({}) out, {} ({}) in.",
-            span(*duration),
+            format_duration(*duration),
             out.0,
             size(out.1),
             inward.0,

@@ -98,7 +98,7 @@ fn an_overhead() {
 
 #[test]
 fn a_capture_through_policies() {
-    let waited = tidegate_measure::Spans::new((1..50).map(|n| n * MS).collect()).summary();
+    let waited = tidegate_measure::Durations::new((1..50).map(|n| n * MS).collect()).summary();
     let ladder = LADDER.iter().map(|p| (*p * MS as f64) as u64).collect();
     let fates = OutcomeCounts { packets: 50, sent: 49, waited, ladder, ..OutcomeCounts::default() };
     let waits: Vec<Option<u64>> = (0..20).map(|n| Some(n * MS)).collect();

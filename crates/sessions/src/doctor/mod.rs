@@ -50,7 +50,7 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
     if is_stopped {
         doubts.push(format!(
             "stopped after {}: counters are of that time only",
-            tidegate_measure::numbers::span(facts.seconds_ns)
+            tidegate_measure::numbers::format_duration(facts.seconds_ns)
         ));
     }
     let diagnosis = Diagnosis {

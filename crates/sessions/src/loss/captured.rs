@@ -194,9 +194,8 @@ fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Res
             );
         }
     }
-    let strangers = far.len() as u64
-        - course.arrived()
-        - course.journeys.iter().map(|j| u64::from(j.copies)).sum::<u64>();
+    let strangers =
+        far.len() as u64 - course.arrived() - course.packets.iter().map(|j| u64::from(j.copies)).sum::<u64>();
     if strangers > 0 {
         notes.push(format!(
             "{strangers} packets came that were not sent in the other capture: it began \
@@ -232,7 +231,7 @@ fn matched(near: &[Seen], far: &[Seen]) -> StreamTrace {
             }
         }
     }
-    StreamTrace { journeys, ..StreamTrace::default() }
+    StreamTrace { packets: journeys, ..StreamTrace::default() }
 }
 
 /// Our own packets, known by their numbers: those of the session that has most of them.
@@ -272,7 +271,7 @@ fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> DirectionL
             rank += 1;
         }
     }
-    DirectionLoss::of("sent to received", &StreamTrace { journeys, ..StreamTrace::default() })
+    DirectionLoss::of("sent to received", &StreamTrace { packets: journeys, ..StreamTrace::default() })
 }
 
 #[cfg(test)]

@@ -49,12 +49,12 @@ fn told(mut lost: LossDocument, outcome: &ExchangeResult, host: &str) -> LossDoc
             // Up to the last that came, those missing are known to be.
             let mut until = outcome.down.clone();
             let end = until
-                .journeys
+                .packets
                 .iter()
                 .rposition(|journey| journey.arrived.is_some())
                 .map_or(0, |last| last + 1);
-            until.journeys.truncate(end);
-            until.journeys.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
+            until.packets.truncate(end);
+            until.packets.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
             lost.ways = vec![DirectionLoss::of(&format!("{host} to here, until then"), &until)];
         }
     }

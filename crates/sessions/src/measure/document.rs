@@ -40,7 +40,7 @@ impl Ways {
         }
         let reading = oneway::read(&all);
         let took = |course: &StreamTrace, side: &oneway::DirectionStats| {
-            let mut took = vec![None; course.journeys.len()];
+            let mut took = vec![None; course.packets.len()];
             let least = side.least_ns.unwrap_or(0);
             for delay in &side.delays {
                 if let Some(took) = took.get_mut(delay.number as usize) {
@@ -64,8 +64,8 @@ fn known(outcome: &ExchangeResult) -> ExchangeResult {
 fn join(all: &mut StreamTrace, more: &StreamTrace) {
     let before = all.arrived() as u32;
     all.stream.phases.extend_from_slice(&more.stream.phases);
-    all.journeys
-        .extend(more.journeys.iter().map(|journey| PacketRecord { rank: journey.rank + before, ..*journey }));
+    all.packets
+        .extend(more.packets.iter().map(|journey| PacketRecord { rank: journey.rank + before, ..*journey }));
 }
 
 /// The runs, in the order in which they were done.
@@ -74,7 +74,7 @@ pub(crate) fn runs(done: &[Done<'_>], ways: &Ways, name: &str, server: &str) -> 
     let mut runs = Vec::new();
     for one in done {
         let outcome = known(&one.load.outcome);
-        let counts = (outcome.up.journeys.len(), outcome.down.journeys.len());
+        let counts = (outcome.up.packets.len(), outcome.down.packets.len());
         let took = (&ways.up[at.0..at.0 + counts.0], &ways.down[at.1..at.1 + counts.1]);
         at = (at.0 + counts.0, at.1 + counts.1);
         runs.push(run(one, &outcome, took, name, server));
@@ -174,9 +174,9 @@ impl Asked<'_> {
         let (course, took) = self.course(way);
         let began = self.load.began;
         let own =
-            course.journeys.iter().zip(took).zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
+            course.packets.iter().zip(took).zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
         let dues = course.stream.dues().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
-        let first = self.outcome.up.journeys.iter().find_map(|journey| journey.sent).unwrap_or(began);
+        let first = self.outcome.up.packets.iter().find_map(|journey| journey.sent).unwrap_or(began);
         let sent = own.zip(dues).filter_map(|(((journey, took), _), (due, _))| {
             let at = match (way, journey.arrived, took) {
                 (FlowDirection::Up, ..) => journey.sent?,
@@ -213,7 +213,7 @@ impl Asked<'_> {
     }
 
     fn arrivals(&self, course: &StreamTrace) -> ArrivalStats {
-        let own = course.journeys.iter().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
+        let own = course.packets.iter().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
         let own: Vec<PacketRecord> = own.map(|(journey, _)| *journey).collect();
         let mut arrivals = ArrivalStats {
             copies: own.iter().map(|one| u64::from(one.copies)).sum(),
@@ -226,7 +226,7 @@ impl Asked<'_> {
             }
         }
         // Only those of its own kind may overtake each other: marks are there to change the order.
-        let order = Order::of(&StreamTrace { stream: Stream::default(), journeys: own });
+        let order = Order::of(&StreamTrace { stream: Stream::default(), packets: own });
         ArrivalStats { reordered: order.reordered, extent: order.extent, ..arrivals }
     }
 }
@@ -322,8 +322,8 @@ fn carried_by(bytes: &[(u64, u64)], at: u64) -> u64 {
 fn flooded(load: &Load, window: (u64, u64), server: &str) -> Option<TransferRecord> {
     let Ok(outcome) = load.flood.as_ref()? else { return None };
     let payload = outcome.up.stream.phases.first().map_or(0, |phase| u64::from(phase.payload));
-    let first = outcome.up.journeys.iter().filter_map(|journey| journey.arrived).min()?;
-    let arrived = outcome.up.journeys.iter().filter_map(|journey| journey.arrived);
+    let first = outcome.up.packets.iter().filter_map(|journey| journey.arrived).min()?;
+    let arrived = outcome.up.packets.iter().filter_map(|journey| journey.arrived);
     let (series, _) = per_step(arrived.map(|at| at - first + window.0), payload);
     Some(TransferRecord {
         id: "flood-1".to_owned(),

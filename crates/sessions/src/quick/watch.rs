@@ -4,7 +4,7 @@ use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::pinged::PingRequest;
 use tidegate_measure::quick::HopResult;
 use tidegate_prober::hops::{self, Hop};
@@ -96,5 +96,5 @@ impl Watch {
 /// The median of what a place answered within a window.
 pub(super) fn median(place: &HopResult, window: (u64, u64)) -> Option<u64> {
     let within = place.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
-    Spans::new(within.filter_map(|asked| asked.took_ns).collect()).percentile(50.0)
+    Durations::new(within.filter_map(|asked| asked.took_ns).collect()).percentile(50.0)
 }

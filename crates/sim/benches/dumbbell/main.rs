@@ -120,7 +120,7 @@ fn engine(kind: &str) -> GatewayMachine {
         blocks: SharedBlocks::default(),
     });
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+    let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
     if let Err(error) = gateway.apply(world, &op) {
         eprintln!("{kind}: {error:?}");
     }

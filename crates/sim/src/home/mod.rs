@@ -9,7 +9,7 @@ mod traffic;
 pub use traffic::{Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraffic, TransactionTraffic};
 
 use crate::cargo::{FlowId, PathId, ProbeId, SourceId, TransactionId};
-use crate::link::{FarEnd, LinkFraming, LinkId, LinkQueue, LinkSpec, LinkStats};
+use crate::link::{LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats};
 use crate::machine::{Forwarder, Limit, Port};
 use crate::net::Net;
 use crate::probe::{EchoSample, ProbePacket, ProbeSpec, SourceSpec};
@@ -242,7 +242,7 @@ impl<M: Forwarder> Home<M> {
         let modem = net.link(shaped(spec.up, spec.up_buffer));
         let outside = spec.beneath.unwrap_or(spec.wan_port);
         let provider =
-            net.link(LinkSpec { far_end: FarEnd::Port(outside), ..shaped(spec.down, spec.down_buffer) });
+            net.link(LinkSpec { peer: LinkPeer::Port(outside), ..shaped(spec.down, spec.down_buffer) });
 
         let away: Vec<LinkId> = [Some(wan), lower, Some(modem)].into_iter().flatten().collect();
         let from_lan: Vec<LinkId> = core::iter::once(from_host).chain(away.iter().copied()).collect();
@@ -319,7 +319,7 @@ impl<M: Forwarder> Home<M> {
                 samples: self.net.flow_samples(flow).to_vec(),
             }),
             Running::Ping(ping) => TrafficResult::Ping(self.net.echoes(ping).to_vec()),
-            Running::Datagrams(source) => TrafficResult::Datagrams(self.net.source_stats(source).journeys),
+            Running::Datagrams(source) => TrafficResult::Datagrams(self.net.source_stats(source).packets),
             Running::Transaction(transaction) => {
                 TrafficResult::Transaction(self.net.completions(transaction))
             }

@@ -70,7 +70,7 @@ impl Link {
             _ => self.frames[0].left,
         };
         let in_line = self.frames.range(begun..).filter(|frame| !frame.lost).count();
-        let in_order = self.hazard.as_ref().is_none_or(|hazard| !hazard.what.scrambles());
+        let in_order = self.impairment.as_ref().is_none_or(|hazard| !hazard.what.scrambles());
         let mut place = self.line.len().saturating_sub(in_line);
         for at in begun..self.frames.len() {
             let frame = self.frames[at];

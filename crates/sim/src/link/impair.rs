@@ -71,7 +71,7 @@ impl ImpairmentState {
     }
 
     /// Is the next packet lost?
-    pub(crate) fn loses(&mut self) -> bool {
+    pub(crate) fn should_drop(&mut self) -> bool {
         self.count += 1;
         match &self.what.loss {
             LossModel::None => false,
@@ -108,7 +108,7 @@ mod tests {
 
     fn share(loss: LossModel) -> f64 {
         let mut hazard = ImpairmentState::new(Impairment { loss, ..Impairment::default() }, Seeded::new(7));
-        (0..1_000_000).filter(|_| hazard.loses()).count() as f64 / 1e6
+        (0..1_000_000).filter(|_| hazard.should_drop()).count() as f64 / 1e6
     }
 
     /// Row V-E4's burst figures: in the long run the line is bad for p / (p + r) of the packets.

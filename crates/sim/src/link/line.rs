@@ -45,12 +45,12 @@ pub struct LinkSpec {
     /// What the link adds to each frame, in bytes or cells.
     pub framing: LinkFraming,
     /// What its packets come to.
-    pub far_end: FarEnd,
+    pub peer: LinkPeer,
 }
 
 /// What is at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FarEnd {
+pub enum LinkPeer {
     /// Another link, or a host.
     Elsewhere,
     /// A port of the machine. If that is the very port the link begins at, the device gives back what it is
@@ -70,7 +70,7 @@ impl LinkSpec {
             jitter: Nanos(0),
             waiting: LinkQueue::DropTail(Limit::None),
             framing: LinkFraming::default(),
-            far_end: FarEnd::Elsewhere,
+            peer: LinkPeer::Elsewhere,
         }
     }
     /// A drop-tail queue before a rate.
@@ -99,11 +99,11 @@ impl LinkSpec {
     }
     /// A device that stands on another of the same machine.
     pub fn above(port: Port) -> LinkSpec {
-        LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(port, None, Nanos(0)) }
+        LinkSpec { peer: LinkPeer::Beneath(port), ..LinkSpec::port(port, None, Nanos(0)) }
     }
     /// The same link, ending at a port of the machine.
     pub fn into_port(self, port: Port) -> LinkSpec {
-        LinkSpec { far_end: FarEnd::Port(port), ..self }
+        LinkSpec { peer: LinkPeer::Port(port), ..self }
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) struct Link {
     pub(super) frames_bytes: u64,
     /// The last length asked for, with its time on the wire.
     pub(super) known: (u32, u64),
-    pub(crate) hazard: Option<ImpairmentState>,
+    pub(crate) impairment: Option<ImpairmentState>,
     pub(crate) opportunities: Option<Opportunities>,
     /// The delay was changed: a packet may not overtake those before it.
     pub(super) uneven: bool,
@@ -193,7 +193,7 @@ impl Link {
             frames: VecDeque::new(),
             frames_bytes: 0,
             known: (u32::MAX, 0),
-            hazard: None,
+            impairment: None,
             opportunities: None,
             uneven: false,
             wake_at: None,
@@ -209,7 +209,7 @@ impl Link {
     /// Has each packet an arrival event of its own?
     #[inline]
     pub(crate) fn has_own_events(&self) -> bool {
-        self.hazard.is_some()
+        self.impairment.is_some()
     }
 
     /// Nanoseconds of sending that lie behind.
@@ -265,7 +265,7 @@ impl Link {
     #[inline]
     pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, draws: &mut Seeded) -> Sending {
         let (start, left) = self.transmit(now, len);
-        let lost = self.hazard.as_mut().is_some_and(ImpairmentState::loses);
+        let lost = self.impairment.as_mut().is_some_and(ImpairmentState::should_drop);
         let frame = Frame { start, left, len, lost };
         match self.spec.waiting {
             LinkQueue::DropTail(_) if start > now => self.wait(now, frame),
@@ -318,7 +318,7 @@ impl Link {
     /// Puts a packet in line; returns an arrival to schedule.
     #[inline]
     pub(super) fn put_in_line(&mut self, arrives: Time, pkt: Pkt) -> Option<Time> {
-        let Some(hazard) = &mut self.hazard else {
+        let Some(hazard) = &mut self.impairment else {
             let first = self.line.is_empty();
             self.line.push_back((arrives, pkt));
             return first.then_some(arrives);

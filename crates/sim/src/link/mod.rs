@@ -10,6 +10,6 @@ pub(crate) mod trace;
 pub use change::LinkAdjustment;
 pub use framing::{Cells, LinkFraming};
 pub use impair::{Impairment, LossModel, Reorder};
-pub use line::{FarEnd, LinkId, LinkQueue, LinkSpec, LinkStats};
 pub(crate) use line::{Link, Sending};
+pub use line::{LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats};
 pub use trace::Trace;

@@ -26,7 +26,7 @@ impl<M: Forwarder> Net<M> {
         let had = self.links[at].has_own_events();
         // A stream of its own, so that what else is drawn stays as it was.
         let draws = self.draws.fork(u64::from(link.0) | 1 << 40);
-        self.links[at].hazard = Some(ImpairmentState::new(what, draws));
+        self.links[at].impairment = Some(ImpairmentState::new(what, draws));
         if !had {
             self.schedule_all(at, 1);
         }

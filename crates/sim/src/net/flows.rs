@@ -281,7 +281,7 @@ impl<M: Forwarder> Net<M> {
                 }
             }
             Role::Syn => {
-                self.flow_answers(index, seen);
+                self.reply_on_flow(index, seen);
                 let flow = &mut self.flows[index];
                 flow.answered_at = self.now;
                 let flags = SYN | ACK | if flow.spec.ecn != EcnCodepoint::Off { ECE } else { 0 };
@@ -374,7 +374,7 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// The side that was called answers under the addresses it was called by.
-    fn flow_answers(&mut self, index: usize, seen: Option<Ends>) {
+    fn reply_on_flow(&mut self, index: usize, seen: Option<Ends>) {
         let flow = &mut self.flows[index];
         let first = !core::mem::replace(&mut flow.accepted, true);
         let Some(seen) = seen.filter(|_| first) else { return };

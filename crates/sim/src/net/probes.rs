@@ -91,9 +91,9 @@ impl<M: Forwarder> Net<M> {
         };
         let counted = source.stats.sent >= source.spec.warm_up;
         source.stats.sent += 1;
-        let seq = source.stats.journeys.len() as u32;
+        let seq = source.stats.packets.len() as u32;
         if counted && source.spec.record {
-            source.stats.journeys.push(ProbePacket { sent: self.now, took: None });
+            source.stats.packets.push(ProbePacket { sent: self.now, took: None });
         }
         let fields = Fields { frame: size.max(1), dsfield: source.spec.dsfield, ..Fields::default() };
         let cargo = TransportMeta {
@@ -120,14 +120,14 @@ impl<M: Forwarder> Net<M> {
             return;
         }
         let source = &mut self.sources[cargo.owner as usize];
-        if source.stats.journeys.get(cargo.seq as usize).is_some_and(|journey| journey.took.is_some()) {
+        if source.stats.packets.get(cargo.seq as usize).is_some_and(|journey| journey.took.is_some()) {
             // Its copy was quicker.
             return;
         }
         let time = self.now.since(cargo.sent);
         source.stats.received += 1;
         source.stats.total_ns += u128::from(time.0);
-        if let Some(journey) = source.stats.journeys.get_mut(cargo.seq as usize) {
+        if let Some(journey) = source.stats.packets.get_mut(cargo.seq as usize) {
             journey.took = Some(time);
         }
     }

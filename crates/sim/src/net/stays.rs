@@ -10,7 +10,7 @@ use tidegate_packet::{Pkt, Time};
 impl<M: Forwarder> Net<M> {
     /// From now on stays before this link are told by [`Net::take_stays`], which must be asked now and then.
     pub fn observe(&mut self, link: LinkId) {
-        self.pool.follow_stands();
+        self.pool.track_queue_locations();
         let at = link.0 as usize;
         let waiting = self.links[at].spec.waiting;
         let observed = self.observed.get_or_insert_default();
@@ -30,14 +30,14 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// The stays that have ended since this was last asked, at each link in their order.
-    pub fn take_stays(&mut self) -> impl Iterator<Item = SojournRecord> {
+    pub fn take_sojourns(&mut self) -> impl Iterator<Item = SojournRecord> {
         self.observed.iter_mut().flat_map(|observed| observed.done.drain(..))
     }
 
     /// A packet comes to wait.
-    pub(crate) fn stay_begins(&mut self, pkt: &Pkt) {
+    pub(crate) fn begin_sojourn(&mut self, pkt: &Pkt) {
         let Some(observed) = &mut self.observed else { return };
-        self.pool.forget_stand(pkt);
+        self.pool.clear_queue_location(pkt);
         let slot = pkt.slot();
         if observed.open.len() <= slot {
             observed.open.resize(slot + 1, None);
@@ -46,7 +46,7 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// A copy waits where its original does.
-    pub(crate) fn copy_stays(&mut self, copy: usize) {
+    pub(crate) fn copy_sojourn(&mut self, copy: usize) {
         let (now, pool) = (self.now, &self.pool);
         let Some(observed) = &mut self.observed else { return };
         if observed.open.len() <= copy {
@@ -57,27 +57,27 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// It goes on without having waited.
-    pub(crate) fn stay_is_none(&mut self, pkt: &Pkt) {
+    pub(crate) fn discard_sojourn(&mut self, pkt: &Pkt) {
         if let Some(open) = self.observed.as_mut().and_then(|observed| observed.open.get_mut(pkt.slot())) {
             *open = None;
         }
     }
 
     /// The stay of the packet in a slot ends at a link.
-    pub(crate) fn stay_ends(&mut self, slot: usize, at: usize, ended: Time, fate: SojournEnd) {
+    pub(crate) fn end_sojourn(&mut self, slot: usize, at: usize, ended: Time, fate: SojournEnd) {
         let Some(observed) = &mut self.observed else { return };
         let Some(Open { came, came_with }) = observed.open.get_mut(slot).and_then(Option::take) else {
             return;
         };
         let known = self.pool.last_known(slot).zip(self.pool.last_head(slot));
         let Some((meta, head)) = known.filter(|_| observed.links.get(at) == Some(&true)) else { return };
-        let cargo = self.cargo.get(slot).copied().unwrap_or_default();
+        let cargo = self.transport.get(slot).copied().unwrap_or_default();
         observed.done.push(SojournRecord {
             link: LinkId(at as u32),
             came,
             ended,
-            fate,
-            stand: self.pool.stand(slot),
+            end: fate,
+            queue: self.pool.queue_location(slot),
             head: head.clone(),
             len: meta.frame_len,
             came_with,
@@ -88,14 +88,14 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// Those that the machine has just lost stay no longer.
-    pub(crate) fn stays_are_lost(&mut self, at: usize) {
+    pub(crate) fn drop_sojourns(&mut self, at: usize) {
         let Some(observed) = &mut self.observed else { return };
         let mut losses = core::mem::take(&mut observed.losses);
         for port in &observed.ports {
             self.machine.losses(*port, &mut |loss| losses.push(loss));
         }
         for DropRecord { slot, at: qdisc, why } in losses.drain(..) {
-            self.stay_ends(slot, at, self.now, SojournEnd::Lost(Some((qdisc, why))));
+            self.end_sojourn(slot, at, self.now, SojournEnd::Dropped(Some((qdisc, why))));
         }
         if let Some(observed) = &mut self.observed {
             observed.losses = losses;

@@ -25,7 +25,7 @@ impl<M: Forwarder> Net<M> {
 
     /// How each of them went, in the order they began.
     pub fn completions(&self, transaction: TransactionId) -> Vec<Completion> {
-        self.transactions[transaction.0 as usize].goes.iter().map(|go| go.completion).collect()
+        self.transactions[transaction.0 as usize].runs.iter().map(|go| go.completion).collect()
     }
 
     /// The time of something on its agenda has come.
@@ -33,7 +33,7 @@ impl<M: Forwarder> Net<M> {
         while let Some(todo) = self.transactions[index].due(self.now) {
             match todo {
                 Todo::Begin => self.begin(index),
-                Todo::Ask(go) => self.ask(index, go),
+                Todo::Ask(go) => self.send_question(index, go),
                 Todo::Reply(go) => self.reply(index, go),
                 Todo::Speak(connection) => self.speak(index, connection),
                 Todo::GiveUp(go) => self.give_up(index, go),
@@ -52,8 +52,8 @@ impl<M: Forwarder> Net<M> {
         if self.now >= running.spec.stop {
             return;
         }
-        let go = running.goes.len() as u32;
-        running.goes.push(TransactionRun {
+        let go = running.runs.len() as u32;
+        running.runs.push(TransactionRun {
             completion: Completion { began: self.now, first: None, paint: None, all: None },
             asked: 0,
             asker: None,
@@ -66,13 +66,13 @@ impl<M: Forwarder> Net<M> {
         let looks_up = running.spec.what.lookup.is_some();
         self.plan(index, self.now + every, Todo::Begin);
         self.plan(index, self.now + patience, Todo::GiveUp(go));
-        if looks_up { self.ask(index, go) } else { self.connect(index, go, 0) }
+        if looks_up { self.send_question(index, go) } else { self.connect(index, go, 0) }
     }
 
-    fn ask(&mut self, index: usize, go: u32) {
+    fn send_question(&mut self, index: usize, go: u32) {
         let running = &mut self.transactions[index];
         let Some(lookup) = running.spec.what.lookup else { return };
-        let state = &mut running.goes[go as usize];
+        let state = &mut running.runs[go as usize];
         if state.answered || state.given_up || state.asked >= lookup.tries {
             return;
         }
@@ -106,11 +106,11 @@ impl<M: Forwarder> Net<M> {
         let running = &mut self.transactions[index];
         if cargo.role == Role::Question {
             let think = running.spec.what.lookup.map_or(Nanos(0), |lookup| lookup.think);
-            running.goes[go as usize].asker = seen;
+            running.runs[go as usize].asker = seen;
             self.plan(index, self.now + think, Todo::Reply(go));
             return;
         }
-        let state = &mut running.goes[go as usize];
+        let state = &mut running.runs[go as usize];
         if core::mem::replace(&mut state.answered, true) || state.given_up {
             return;
         }
@@ -124,7 +124,7 @@ impl<M: Forwarder> Net<M> {
     fn reply(&mut self, index: usize, go: u32) {
         let running = &mut self.transactions[index];
         let Some(lookup) = running.spec.what.lookup else { return };
-        let Some(asker) = running.goes[go as usize].asker else { return };
+        let Some(asker) = running.runs[go as usize].asker else { return };
         let (dsfield, path) = (running.spec.dsfield, running.spec.back);
         let cargo =
             TransportMeta { role: Role::Answer, owner: index as u32, seq: go, ..TransportMeta::default() };
@@ -147,16 +147,16 @@ impl<M: Forwarder> Net<M> {
         };
         let connection = running.connections.len() as u32;
         running.connections.push((go, Connection { flow, part, done: 0 }));
-        running.goes[go as usize].connections.push(connection);
+        running.runs[go as usize].connections.push(connection);
         let (forward, back) = (running.spec.forward, running.spec.back);
         let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
         let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
         let half = TcpEndpoint { peer, owner: index as u32, connection, opens: true };
         let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::half(spec, half, draws));
+        self.flows.push(TcpFlow::endpoint(spec, half, draws));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };
         let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::half(spec, TcpEndpoint { peer: flow, opens: false, ..half }, draws));
+        self.flows.push(TcpFlow::endpoint(spec, TcpEndpoint { peer: flow, opens: false, ..half }, draws));
         self.flow_start(flow as usize);
     }
 
@@ -177,7 +177,7 @@ impl<M: Forwarder> Net<M> {
             return;
         }
         running.part_ends(go as usize, part, self.now);
-        if part == 0 && !running.spec.what.followers.is_empty() && !running.goes[go as usize].given_up {
+        if part == 0 && !running.spec.what.followers.is_empty() && !running.runs[go as usize].given_up {
             running.connections[half.connection as usize].1.part = 1;
             running.connections[half.connection as usize].1.done = 0;
             let followers = running.spec.what.followers.len();
@@ -199,7 +199,7 @@ impl<M: Forwarder> Net<M> {
     fn speak(&mut self, index: usize, connection: u32) {
         let running = &self.transactions[index];
         let (go, of) = &running.connections[connection as usize];
-        if running.goes[*go as usize].given_up {
+        if running.runs[*go as usize].given_up {
             return;
         }
         let Some(turn) = running.turns(of.part).get(of.done).copied() else { return };
@@ -211,7 +211,7 @@ impl<M: Forwarder> Net<M> {
 
     fn give_up(&mut self, index: usize, go: u32) {
         let running = &mut self.transactions[index];
-        let state = &mut running.goes[go as usize];
+        let state = &mut running.runs[go as usize];
         if state.completion.all.is_some() {
             return;
         }

@@ -193,7 +193,7 @@ impl Bbr {
     }
 
     /// The sender enters recovery, or meets a timeout, with this window.
-    pub(crate) fn on_trouble(&mut self, window: u32, timeout: bool) {
+    pub(crate) fn on_loss_event(&mut self, window: u32, timeout: bool) {
         self.save_window(window);
         if timeout {
             self.full_bandwidth = 0.0;

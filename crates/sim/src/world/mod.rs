@@ -149,7 +149,7 @@ impl World {
                     self.net.link(LinkSpec::returning(port));
                 } else if let Some(on) = beneath {
                     let link = self.net.link(LinkSpec::above(port));
-                    let only_to = self.far_end_of(machine, *id);
+                    let only_to = self.peer_of(machine, *id);
                     let named = !matches!(self.encap(machine, *id), Some(Encap::Pppoe | Encap::Tunnel(_)));
                     self.uppers[machine].insert(at, Upper { link, on, only_to, named });
                     if only_to.is_some()
@@ -164,7 +164,7 @@ impl World {
 
     /// The machine where a tunnel of this one ends: it has a tunnel device with the same addresses, seen from
     /// the other side.
-    fn far_end_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
+    fn peer_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
         let Encap::Tunnel(ours) = self.encap(machine, device)? else { return None };
         (0..self.net.machine.len()).filter(|other| *other != machine).find(|other| {
             let Some(of) = self.net.machine.get(*other) else { return false };

@@ -62,7 +62,7 @@ pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     let device = gateway.add_device("wan0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, [device], 1)

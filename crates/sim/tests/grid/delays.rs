@@ -149,12 +149,12 @@ impl Case {
     /// What is lost: known where it is a pattern, else what did not arrive, counted apart from the estimator.
     fn losses(&self, way: usize, course: &StreamTrace) -> u64 {
         let of_pattern =
-            |marks: &[bool]| (0..course.journeys.len()).filter(|n| marks[n % marks.len()]).count() as u64;
+            |marks: &[bool]| (0..course.packets.len()).filter(|n| marks[n % marks.len()]).count() as u64;
         match &self.loss[way] {
             LossModel::None => 0,
-            LossModel::Every(n) => course.journeys.len() as u64 / u64::from(*n),
+            LossModel::Every(n) => course.packets.len() as u64 / u64::from(*n),
             LossModel::Pattern(marks) => of_pattern(marks),
-            _ => course.journeys.iter().filter(|journey| journey.arrived.is_none()).count() as u64,
+            _ => course.packets.iter().filter(|journey| journey.arrived.is_none()).count() as u64,
         }
     }
 
@@ -166,7 +166,7 @@ impl Case {
             shown / (1.0 + self.skew_ppm / 1e6)
         };
         let truth = |number: u32| {
-            let journey = course.journeys[number as usize];
+            let journey = course.packets[number as usize];
             let (sent, arrived) = (journey.sent.unwrap_or(0), journey.arrived.unwrap_or(0));
             if is_up { here(arrived) - sent as f64 } else { arrived as f64 - here(sent) }
         };

@@ -33,7 +33,7 @@ pub(crate) fn machine(commands: &[&str]) -> Option<(Gateway, [tidegate_gateway::
         let parsed =
             tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
-        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     }
     Some((gateway, devices))

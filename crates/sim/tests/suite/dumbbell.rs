@@ -12,7 +12,7 @@ use crate::common;
 
 use common::Row;
 use std::fs;
-use tidegate_measure::{Spans, jain};
+use tidegate_measure::{Durations, jain};
 use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{FifoParams, QdiscParams};
 use tidegate_sim::{
@@ -73,7 +73,7 @@ fn run(known: &Known) -> [f64; 5] {
     let shares: Vec<f64> =
         d.flows.iter().map(|&flow| net.flow_stats(flow).acked as f64 * 8e-6 / 30.0).collect();
     let late = net.echoes(d.ping).iter().filter(|echo| echo.sent > Time(0) + Nanos::secs(5));
-    let trips = Spans::new(late.filter_map(|echo| echo.rtt).map(|rtt| rtt.0).collect());
+    let trips = Durations::new(late.filter_map(|echo| echo.rtt).map(|rtt| rtt.0).collect());
     let ms = |ns: Option<u64>| ns.map_or(f64::NAN, |ns| ns as f64 / 1e6);
     let drops = net.link_stats(d.bottleneck).dropped as f64;
     [shares.iter().sum(), jain(&shares), ms(trips.mean()), ms(trips.percentile(95.0)), drops]

@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::Row;
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_packet::{Handle, Nanos, Time};
 use tidegate_policy::{CodelParams, DualPi2Params, QdiscParams};
 use tidegate_sim::{
@@ -26,7 +26,7 @@ struct Minute {
     /// Payload of each flow in the second half, bytes.
     bytes: Vec<f64>,
     /// How long packets of each ECN field (not capable, ECT(1)) waited in the second half.
-    waits: [Spans; 2],
+    waits: [Durations; 2],
     /// Packets of the flows that were lost.
     lost: u64,
 }
@@ -76,7 +76,7 @@ fn minute(
     let waited = |echo: &EchoSample| echo.there.map(|there| there.0.saturating_sub(own));
     Minute {
         bytes: before.iter().zip(after).map(|(before, after)| (after - before) as f64).collect(),
-        waits: probes.map(|probe| Spans::new(net.echoes(probe).iter().filter_map(waited).collect())),
+        waits: probes.map(|probe| Durations::new(net.echoes(probe).iter().filter_map(waited).collect())),
         lost: ids.iter().map(|&id| net.flow_stats(id).lost).sum(),
     }
 }
@@ -101,13 +101,13 @@ fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) ->
         median(runs.iter().map(|run| run.bytes.iter().sum::<f64>() * 8.0 / 30.0 / link as f64).collect());
     assert!(used > 0.9, "{control:?}: the flows carry {used:.3} of the link");
     assert!(runs.iter().all(|run| run.lost == 0), "{control:?}: marks replace losses");
-    let wait = |queue: usize, figure: fn(&Spans) -> Option<u64>| {
+    let wait = |queue: usize, figure: fn(&Durations) -> Option<u64>| {
         median(runs.iter().map(|run| ms(figure(&run.waits[queue]))).collect())
     };
     [
         median(runs.iter().map(|run| run.bytes[0] / run.bytes[1]).collect()),
         wait(1, |waits| waits.percentile(50.0)),
-        wait(0, Spans::mean),
+        wait(0, Durations::mean),
     ]
 }
 

@@ -26,7 +26,7 @@ fn arrivals<M: Forwarder>(net: &Net<M>, source: SourceId) -> Vec<i64> {
         Some(took) => ((journey.sent + took).0 / 1_000_000) as i64,
         None => -1,
     };
-    net.source_stats(source).journeys.iter().map(ms).collect()
+    net.source_stats(source).packets.iter().map(ms).collect()
 }
 
 fn run_to_end<M: Forwarder>(net: &mut Net<M>) {
@@ -119,7 +119,7 @@ fn a_share_of_packets_is_overtaken() {
     net.impair(link, Impairment { reorder, ..Impairment::default() });
     let source = burst(&mut net, link, 10_000, 1);
     run_to_end(&mut net);
-    let late = net.source_stats(source).journeys.iter().filter(|j| j.took == Some(Nanos::millis(15))).count();
+    let late = net.source_stats(source).packets.iter().filter(|j| j.took == Some(Nanos::millis(15))).count();
     assert!((900..1100).contains(&late), "{late} of 10,000 were held up");
     assert!(!arrivals(&net, source).is_sorted());
 }

@@ -15,7 +15,7 @@ use crate::common;
 use common::Row;
 use std::fs;
 use std::path::PathBuf;
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{CodelParams, FifoParams, FqCodelParams, QdiscParams};
 use tidegate_sim::{
@@ -173,7 +173,7 @@ fn figures(rows: &[[u64; 5]]) -> [(&'static str, f64); 9] {
     // A window that lost more than a seventh within 100 ms was reduced.
     let reductions = windows.windows(2).filter(|pair| pair[1] < pair[0] * 6.0 / 7.0).count();
     let quantile = |at: usize, p: f64| {
-        Spans::new(rows.iter().map(|row| row[at]).collect())
+        Durations::new(rows.iter().map(|row| row[at]).collect())
             .percentile(p)
             .map_or(f64::NAN, |value| value as f64)
     };

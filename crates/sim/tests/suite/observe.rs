@@ -32,7 +32,7 @@ fn told(stays: impl Iterator<Item = SojournRecord>, links: &[LinkId]) -> Vec<(us
                 place(stay.link),
                 us(stay.came),
                 us(stay.ended),
-                stay.fate == SojournEnd::Sent,
+                stay.end == SojournEnd::Sent,
                 stay.owner.expect("foreign"),
             )
         })
@@ -50,7 +50,7 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
     net.run(START + Nanos::secs(1));
-    let stays = told(net.take_stays(), &[link]);
+    let stays = told(net.take_sojourns(), &[link]);
     assert_eq!(
         stays,
         [
@@ -61,7 +61,7 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
             (0, 0, 0, false, 4)
         ]
     );
-    assert_eq!(net.take_stays().count(), 0, "each is told once");
+    assert_eq!(net.take_sojourns().count(), 0, "each is told once");
 }
 
 /// eth0, whose arrivals a filter leads to an ifb with a prio; lan0 behind them.
@@ -105,7 +105,7 @@ fn led() -> GatewayMachine {
     ];
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for op in &ops {
-        let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)
@@ -125,8 +125,8 @@ fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
     net.run(START + Nanos::secs(1));
-    let stays: Vec<SojournRecord> = net.take_stays().collect();
-    let stood: Vec<_> = stays.iter().filter(|stay| stay.link == ifb).map(|stay| stay.stand).collect();
+    let stays: Vec<SojournRecord> = net.take_sojourns().collect();
+    let stood: Vec<_> = stays.iter().filter(|stay| stay.link == ifb).map(|stay| stay.queue).collect();
     assert_eq!(stood.len(), 3);
     assert!(stood.iter().all(|stand| stand.on == Handle::new(1, 2)), "the middle band: {stood:?}");
     let lan_only = told(stays.into_iter().filter(|stay| stay.link == lan), &[lan]);

@@ -44,5 +44,5 @@ fn exchanges_follow_each_other() {
     assert_eq!(above(&first), above(&second));
     // Each waits for those before it: a millisecond of sending, less a tenth between arrivals.
     assert_eq!(above(&first).max(), Some(49 * 900_000));
-    assert!(second.up.journeys[0].sent > first.up.journeys[49].arrived);
+    assert!(second.up.packets[0].sent > first.up.packets[49].arrived);
 }

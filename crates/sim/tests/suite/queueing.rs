@@ -138,7 +138,7 @@ fn v_q3_mm1k_loss() {
 #[test]
 fn v_q4_mm1_tail() {
     let p95 = |stats: &SourceStats| {
-        let mut times: Vec<u64> = stats.journeys.iter().filter_map(|j| j.took.map(|took| took.0)).collect();
+        let mut times: Vec<u64> = stats.packets.iter().filter_map(|j| j.took.map(|took| took.0)).collect();
         times.sort_unstable();
         times[times.len() * 95 / 100] as f64 / SERVICE_NS
     };
@@ -227,7 +227,7 @@ fn v_q7_little() {
     )[0];
     // The number in the system changes by one at each arrival and departure of those that are counted.
     let mut changes: Vec<(u64, i64)> = Vec::new();
-    for journey in &stats.journeys {
+    for journey in &stats.packets {
         let took = journey.took.expect("nothing is lost");
         changes.extend([(journey.sent.0, 1), ((journey.sent + took).0, -1)]);
     }

@@ -24,7 +24,7 @@ fn gateway(devices: &[(&str, DeviceSpec)], ops: &[Op]) -> GatewayMachine {
     let ids: Vec<_> = devices.iter().map(|(name, spec)| gateway.add_device(name, *spec)).collect();
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = GatewayContext { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)

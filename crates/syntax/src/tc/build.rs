@@ -51,7 +51,7 @@ pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
 /// The refusal of a kind that is not built: in the kernel's words where it would refuse too.
 fn not_built(refused: &UnsupportedKind, place: usize) -> Refusal {
     let UnsupportedKind { name, why, instead, .. } = refused;
-    let refusal = match refused.answer {
+    let refusal = match refused.reply {
         Some(answer) => Refusal::new(2, answer),
         None => Refusal::new(1, format!("tidegate: qdisc \"{name}\" is not supported")),
     };

@@ -221,7 +221,7 @@ impl Reader<'_> {
     }
 
     fn is_help(&self, word: &str) -> bool {
-        match self.spec.voice.help {
+        match self.spec.error_style.help {
             Help::Known => word == "help",
             Help::Begun => begins(word, "help"),
             Help::InClasses => self.class && word == "help",
@@ -237,11 +237,11 @@ impl Reader<'_> {
         words: &mut Words<'_>,
         values: &mut Values,
     ) -> Result<(), Refusal> {
-        if self.spec.voice.value_first && option.takes != ValueKind::Flag && words.peek().is_none() {
+        if self.spec.error_style.value_first && option.value != ValueKind::Flag && words.peek().is_none() {
             words.need()?;
         }
         self.refuse_again(option, values).map_err(|refusal| refusal.at(words.last()))?;
-        let value = match option.takes {
+        let value = match option.value {
             ValueKind::Flag => Value::Flag,
             ValueKind::Priomap if values.has("priomap") => {
                 return Err(Refusal::new(1, "Error: duplicate priomap")
@@ -284,7 +284,7 @@ impl Reader<'_> {
         {
             return Err(Refusal::new(1, line).remedy(remedy));
         }
-        let Repeat::Refused(name) = option.again else { return Ok(()) };
+        let Repeat::Refused(name) = option.repeat else { return Ok(()) };
         let given = match values.last(option.key) {
             None => false,
             Some(Value::Number(number) | Value::Cell(number)) => *number > 0,
@@ -294,7 +294,7 @@ impl Reader<'_> {
         if !given {
             return Ok(());
         }
-        let line = self.said(self.spec.voice.twice, name, "", "");
+        let line = self.said(self.spec.error_style.twice, name, "", "");
         Err(Refusal::new(1, line).remedy(format!("Give {} once.", option.key)))
     }
 
@@ -358,21 +358,21 @@ impl Reader<'_> {
     }
 
     fn illegal(&self, option: &OptionSpec, word: &str, text: &str, more: &str) -> Refusal {
-        let voice = &self.spec.voice;
+        let voice = &self.spec.error_style;
         // Where an option has several names, some kinds name what was typed.
         let name = if voice.as_typed && !option.aliases.is_empty() { word } else { option.blame };
-        let refusal = match option.takes {
+        let refusal = match option.value {
             ValueKind::Selector if !more.is_empty() => Refusal::new(1, more),
             _ => Refusal::new(1, self.said(voice.illegal, name, text, more)),
         };
         let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
-        let remedy = if matches!(option.takes, ValueKind::Rate | ValueKind::Rate32) && text.contains('%') {
+        let remedy = if matches!(option.value, ValueKind::Rate | ValueKind::Rate32) && text.contains('%') {
             format!(
                 "\"{text}\" is a share of the device's speed, and {} does not report its speed: give a rate.",
                 self.dev
             )
         } else {
-            format!("{} takes {}; \"{text}\" is not one.", option.key, option.takes.example())
+            format!("{} takes {}; \"{text}\" is not one.", option.key, option.value.example())
         };
         refusal.remedy(remedy)
     }
@@ -393,7 +393,9 @@ impl Reader<'_> {
             None if names.len() > NAMED => format!("{kind} has no \"{word}\"; see the list."),
             None => format!("{kind} knows {}.", names.join(", ")),
         };
-        Refusal::new(1, self.said(self.spec.voice.unknown, "", word, "")).then(&self.usage()).remedy(remedy)
+        Refusal::new(1, self.said(self.spec.error_style.unknown, "", word, ""))
+            .then(&self.usage())
+            .remedy(remedy)
     }
 
     /// The kind's help, our own words.

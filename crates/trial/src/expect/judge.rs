@@ -8,7 +8,7 @@ use crate::trial::measure;
 use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
-use tidegate_measure::{Pings, Spans, bits_per_second, share};
+use tidegate_measure::{Durations, Pings, bits_per_second, share};
 
 /// What came of an expectation.
 pub struct Verdict {
@@ -175,7 +175,7 @@ fn together(probes: &[&TrialProbe], run: &TrialRun) -> Pings {
         let count = pings.rtt.count();
         (1..=count).filter_map(move |n| pings.rtt.percentile(100.0 * n as f64 / count as f64))
     });
-    Pings { rtt: Spans::new(values.collect()), lost: all.iter().map(|pings| pings.lost).sum() }
+    Pings { rtt: Durations::new(values.collect()), lost: all.iter().map(|pings| pings.lost).sum() }
 }
 
 /// Is a class this one, or one below it: of the qdisc on it that has its number?

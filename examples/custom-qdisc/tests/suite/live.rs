@@ -45,7 +45,7 @@ impl PacketIo for Memory {
         self.left.push(ticket);
         Ok(Passed::Gone)
     }
-    fn lose(&mut self, ticket: u32) -> io::Result<()> {
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
         self.dropped.push(ticket);
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::side::Side;
 use crate::experiment::show::distinct;
 use std::collections::BTreeSet;
 use tidegate_measure::experiment::{Experiment, ExperimentCase};
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 
 /// In sentences, the most important first.
 pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
@@ -138,7 +138,7 @@ fn windows(sides: &[Side]) -> Vec<String> {
     if lengths.windows(2).all(|pair| pair[0].1 == pair[1].1) {
         return Vec::new();
     }
-    let each = lengths.iter().map(|(label, ns)| format!("{} in {label}", span(*ns)));
+    let each = lengths.iter().map(|(label, ns)| format!("{} in {label}", format_duration(*ns)));
     vec![format!("They were measured for different times: {}.", list(each))]
 }
 

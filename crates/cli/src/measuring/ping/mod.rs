@@ -70,7 +70,7 @@ fn measure(options: &Options) -> anyhow::Result<Pinged> {
 }
 
 fn document(seen: PingProgress, is_stopped: bool) -> Pinged {
-    let stopped = || format!("stopped after {}", tidegate_report::span(seen.now_ns));
+    let stopped = || format!("stopped after {}", tidegate_report::format_duration(seen.now_ns));
     let mut notes = Vec::new();
     if seen.clock_steps > 0 {
         notes.push(format!(

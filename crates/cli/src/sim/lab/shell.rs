@@ -130,9 +130,9 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let status = network.run(&mut child, observer, (STEP, &mut |laid, now| Ok(meter.tell(laid, now)?)))?;
     meter.end(&network);
     for (line, program) in &far {
-        let fate = program.fate();
+        let fate = program.outcome();
         if fate.failed() {
-            eprintln!("tidegate shell: --far `{line}` failed:\n{}", fate.told().trim_end());
+            eprintln!("tidegate shell: --far `{line}` failed:\n{}", fate.output().trim_end());
         }
     }
     network.end();
@@ -265,7 +265,7 @@ impl Meter {
             eprintln!(
                 "tidegate shell: this machine was late: one packet in a hundred came {} later than the link \
                 says; --realtime or --busy may help",
-                tidegate_report::span(late.0)
+                tidegate_report::format_duration(late.0)
             );
         }
     }

@@ -98,8 +98,8 @@ impl TailCallTable {
     /// Runs the program for what a device sends (`egress`) or receives.
     pub(super) fn attach(&mut self, device: u32, egress: bool, program: &BpfProgram) -> io::Result<Hook> {
         let jumping = jump(&self.table, self.next)?;
-        self.table.lead(2 * self.next, program)?;
-        self.table.lead(2 * self.next + 1, program)?;
+        self.table.set(2 * self.next, program)?;
+        self.table.set(2 * self.next + 1, program)?;
         self.next += 1;
         match self.way {
             AttachMethod::Link => {
@@ -181,7 +181,7 @@ fn jump(table: &Jump, to: u32) -> io::Result<BpfProgram> {
 }
 
 fn ask(talk: &mut NetlinkSocket, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-    talk.ask(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body)?.map_err(|refused| {
+    talk.request(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body)?.map_err(|refused| {
         io::Error::new(io::Error::from_raw_os_error(refused.errno).kind(), refused.to_string())
     })
 }
@@ -202,7 +202,7 @@ fn bpf(device: u32, parent: Handle, program: &BpfProgram) -> Vec<u8> {
 }
 
 /// Packets that a device of ours had no room for; 0 where nobody can say.
-pub(super) fn lost_before(talk: &mut NetlinkSocket, device: u32) -> u64 {
+pub(super) fn dropped_before(talk: &mut NetlinkSocket, device: u32) -> u64 {
     let told = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
     let octets = told.and_then(|told| {
         let found = attribute::read(told.body.get(STATS_HEAD..)?);

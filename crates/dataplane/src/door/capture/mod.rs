@@ -48,7 +48,7 @@ const fn no_header(ethertype: u16) -> [u8; 14] {
 pub struct CaptureIo {
     /// Held, not read: as long as it stands, packets are led here.
     _gate: TailCallTable,
-    places: Vec<CapturePoint>,
+    points: Vec<CapturePoint>,
     slots: BufferPool,
     counts: PacketIoStats,
     /// Who is asked first: everybody has his turn.
@@ -117,7 +117,7 @@ impl CaptureIo {
         let places =
             spots.iter().map(|spot| CapturePoint::open(&mut gate, spot).map_err(|error| told(spot, error)));
         Ok(CaptureIo {
-            places: places.collect::<io::Result<_>>()?,
+            points: places.collect::<io::Result<_>>()?,
             _gate: gate,
             slots: BufferPool::default(),
             counts: PacketIoStats::default(),
@@ -142,7 +142,7 @@ impl CaptureIo {
     /// the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
-        let link_header = self.places[at].link_header;
+        let link_header = self.points[at].link_header;
         for ticket in &self.fresh {
             take(came(*ticket, link_header, self.slots.slot(*ticket)));
         }
@@ -153,11 +153,11 @@ impl CaptureIo {
     fn read_in(&mut self, at: usize, most: usize) -> io::Result<()> {
         self.fresh.clear();
         for _ in 0..most {
-            let place = &self.places[at];
+            let place = &self.points[at];
             let ticket = match self.slots.read(|into| place.tap.read(into))? {
                 Read::Packet(ticket) => ticket,
                 Read::Nothing => break,
-                Read::NoRoom => {
+                Read::Full => {
                     self.counts.overruns += 1;
                     continue;
                 }
@@ -166,7 +166,7 @@ impl CaptureIo {
             slot.place = at;
             if unwrap(slot).is_some() {
                 self.slots.hold(ticket);
-                self.counts.taken += 1;
+                self.counts.received += 1;
                 self.fresh.push(ticket);
             } else {
                 self.counts.malformed += 1;
@@ -229,7 +229,7 @@ impl CapturePoint {
             None => Sender::open(device, true)?,
             Some(back) => Sender::open(links.index(back.tap.name())?, false)?,
         };
-        let tap = device_of_ours(&mut links)?;
+        let tap = own_tap(&mut links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
         let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
@@ -276,7 +276,7 @@ fn frame(slot: &Slot, link_header: u32, arrives: bool) -> OutgoingFrame<'_> {
 
 impl Back {
     fn open(gate: &mut TailCallTable, links: &mut Links, device: u32) -> io::Result<Back> {
-        let tap = device_of_ours(links)?;
+        let tap = own_tap(links)?;
         let number = links.index(tap.name())?;
         gate.close_before(&tap)?;
         let hook = gate.attach(number, true, &programs::put_back(device)?)?;
@@ -285,7 +285,7 @@ impl Back {
 }
 
 /// A TAP device of ours, up, with nothing of its own to say.
-fn device_of_ours(links: &mut Links) -> io::Result<Tap> {
+fn own_tap(links: &mut Links) -> io::Result<Tap> {
     let tap = Tap::create(NAME, Carries::Frames)?;
     // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
     // packet (see `unwrap`).
@@ -299,9 +299,9 @@ impl PacketIo for CaptureIo {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let mut taken = 0;
         let mut idle = 0;
-        while taken < most && idle < self.places.len() {
+        while taken < most && idle < self.points.len() {
             let came = self.read(self.next, TURN.min(most - taken), take)?;
-            self.next = (self.next + 1) % self.places.len();
+            self.next = (self.next + 1) % self.points.len();
             taken += came;
             idle = if came == 0 { idle + 1 } else { 0 };
         }
@@ -309,9 +309,9 @@ impl PacketIo for CaptureIo {
     }
 
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
-        let slot = self.slots.give_back(ticket)?;
-        let link_header = self.places[slot.place].link_header;
-        let Some(place) = self.places.get_mut(leaving.place).filter(|place| place.link_header == link_header)
+        let slot = self.slots.take_back(ticket)?;
+        let link_header = self.points[slot.place].link_header;
+        let Some(place) = self.points.get_mut(leaving.place).filter(|place| place.link_header == link_header)
         else {
             self.slots.release(ticket);
             self.counts.full += 1;
@@ -328,21 +328,21 @@ impl PacketIo for CaptureIo {
         Ok(Passed::Gone)
     }
 
-    fn lose(&mut self, ticket: u32) -> io::Result<()> {
-        self.slots.give_back(ticket)?;
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
+        self.slots.take_back(ticket)?;
         self.slots.release(ticket);
-        self.counts.lost += 1;
+        self.counts.dropped += 1;
         Ok(())
     }
 
     fn copy(&mut self, ticket: u32) -> Option<u32> {
         let copy = self.slots.copy(ticket)?;
-        self.counts.taken += 1;
+        self.counts.received += 1;
         Some(copy)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let CaptureIo { places, slots, counts, collected, .. } = self;
+        let CaptureIo { points: places, slots, counts, collected, .. } = self;
         *collected = 0;
         let mut outcome = Ok(());
         for place in places {
@@ -357,17 +357,17 @@ impl PacketIo for CaptureIo {
     }
 
     fn handles(&self) -> Vec<BorrowedFd<'_>> {
-        self.places.iter().map(|place| place.tap.as_fd()).collect()
+        self.points.iter().map(|place| place.tap.as_fd()).collect()
     }
 
     fn counts(&self) -> PacketIoStats {
         let mut talk = self.talk.borrow_mut();
-        let before: u64 = self.places.iter().map(|place| hook::lost_before(&mut talk, place.number)).sum();
+        let before: u64 = self.points.iter().map(|place| hook::dropped_before(&mut talk, place.number)).sum();
         PacketIoStats { overruns: self.counts.overruns + before, held: self.slots.held(), ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {
-        self.places.iter().try_for_each(|place| place.tap.split(split))
+        self.points.iter().try_for_each(|place| place.tap.split(split))
     }
 
     fn cannot(&self) -> &'static [&'static str] {
@@ -383,7 +383,7 @@ impl PacketIo for CaptureIo {
 impl Drop for CaptureIo {
     /// What is held leaves, and what waits before the door.
     fn drop(&mut self) {
-        self.places.iter_mut().for_each(|place| place.hook = None);
+        self.points.iter_mut().for_each(|place| place.hook = None);
         while self.receive(COLLECTED, &mut |_| {}).is_ok_and(|taken| taken > 0) && self.leave().is_ok() {}
         let _ = self.leave();
     }

@@ -12,7 +12,7 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_sys::nfqueue::{self, COPIED, Keeping, QueuedPacket, Queues};
 
 use super::facts::Facts;
-use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, nobody_holds, octets};
+use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, octets, unknown_ticket};
 use rules::Rules;
 
 /// Octets of a front: a link header that nobody wrote, and what the kernel copies.
@@ -47,7 +47,7 @@ impl Default for Options {
 
 /// The door. What is first here is dropped first.
 #[derive(Debug)]
-pub struct QueueDoor {
+pub struct QueueIo {
     /// They lead packets here.
     rules: Rules,
     queues: Queues,
@@ -69,18 +69,18 @@ struct Slot {
     held: bool,
 }
 
-impl QueueDoor {
+impl QueueIo {
     /// Opens the door by the first queues that nobody has.
     ///
     /// # Errors
     /// As for [`QueueDoor::open`].
-    pub fn anywhere(spots: &[AttachPoint]) -> io::Result<QueueDoor> {
+    pub fn anywhere(spots: &[AttachPoint]) -> io::Result<QueueIo> {
         let options = Options::default();
         let step = u16::try_from(spots.len().max(1)).map_err(io::Error::other)?;
         let firsts = (options.first..u16::MAX - step).step_by(step.into()).take(NEIGHBOURS);
         let mut trouble = None;
         for first in firsts {
-            match QueueDoor::open(spots, Options { first, ..options }) {
+            match QueueIo::open(spots, Options { first, ..options }) {
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -100,7 +100,7 @@ impl QueueDoor {
     /// # Errors
     /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no
     /// rules that lead there; or we may not.
-    pub fn open(spots: &[AttachPoint], options: Options) -> io::Result<QueueDoor> {
+    pub fn open(spots: &[AttachPoint], options: Options) -> io::Result<QueueIo> {
         let facts = |spot: &AttachPoint| {
             Facts::of(&spot.dev)
                 .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", spot.dev)))
@@ -114,7 +114,7 @@ impl QueueDoor {
         }
         let rules = Rules::make(spots, options.first, options.congested)?;
         let (slots, free, counts) = (Vec::new(), Vec::new(), PacketIoStats::default());
-        Ok(QueueDoor { rules, queues, options, places, slots, free, counts })
+        Ok(QueueIo { rules, queues, options, places, slots, free, counts })
     }
 
     /// The queue of a place.
@@ -122,14 +122,14 @@ impl QueueDoor {
         self.options.first + place as u16
     }
 
-    fn give_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
+    fn take_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
         match self.slots.get_mut(ticket as usize) {
             Some(slot) if slot.held => {
                 slot.held = false;
                 self.free.push(ticket);
                 Ok(slot)
             }
-            _ => Err(nobody_holds(ticket)),
+            _ => Err(unknown_ticket(ticket)),
         }
     }
 
@@ -201,9 +201,9 @@ fn headers(front: &[u8]) -> u32 {
     at as u32 + of_transport
 }
 
-impl PacketIo for QueueDoor {
+impl PacketIo for QueueIo {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
-        let QueueDoor { queues, options, places, slots, free, counts, .. } = self;
+        let QueueIo { queues, options, places, slots, free, counts, .. } = self;
         let mut taken = 0;
         queues.receive(most, &mut |waiting| {
             let Some(waiting) = waiting else {
@@ -216,7 +216,7 @@ impl PacketIo for QueueDoor {
             let Some(facts) = places.get(place) else { return };
             let link_header = facts.link_header as usize;
             let ticket = keep(slots, free, &waiting, place, link_header);
-            counts.taken += 1;
+            counts.received += 1;
             taken += 1;
             let slot = &slots[ticket as usize];
             take(Came {
@@ -234,7 +234,7 @@ impl PacketIo for QueueDoor {
     }
 
     fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
-        let slot = self.give_back(ticket)?.clone();
+        let slot = self.take_back(ticket)?.clone();
         let queue = self.queue(slot.place);
         if leaving.place != slot.place {
             self.counts.full += 1;
@@ -248,10 +248,10 @@ impl PacketIo for QueueDoor {
         Ok(Passed::Gone)
     }
 
-    fn lose(&mut self, ticket: u32) -> io::Result<()> {
-        let slot = self.give_back(ticket)?;
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
+        let slot = self.take_back(ticket)?;
         let (id, place) = (slot.id, slot.place);
-        self.counts.lost += 1;
+        self.counts.dropped += 1;
         self.queues.decide(self.queue(place), id, false, None)
     }
 
@@ -266,7 +266,7 @@ impl PacketIo for QueueDoor {
     fn counts(&self) -> PacketIoStats {
         let queues: Vec<u16> = (0..self.places.len()).map(|place| self.queue(place)).collect();
         let held = (self.slots.len() - self.free.len()) as u64;
-        PacketIoStats { overruns: nfqueue::lost_before(&queues), held, ..self.counts }
+        PacketIoStats { overruns: nfqueue::dropped_before(&queues), held, ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {
@@ -287,10 +287,10 @@ impl PacketIo for QueueDoor {
     }
 }
 
-impl Drop for QueueDoor {
+impl Drop for QueueIo {
     /// What is held passes, and what waits before the door; the kernel would lose it.
     fn drop(&mut self) {
-        let _ = self.rules.lead_nowhere();
+        let _ = self.rules.clear();
         while self.receive(LONGEST as usize, &mut |_| {}).is_ok_and(|taken| taken > 0) {}
         for ticket in 0..self.slots.len() {
             if self.slots[ticket].held {

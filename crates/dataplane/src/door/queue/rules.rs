@@ -53,7 +53,7 @@ impl Rules {
 
     /// Nothing is led to the queues any more. The chains stay: with a chain the kernel loses whatever waits
     /// in any queue.
-    pub(super) fn lead_nowhere(&mut self) -> io::Result<()> {
+    pub(super) fn clear(&mut self) -> io::Result<()> {
         self.carry_out(|batch| batch.delete_rules())
     }
 
@@ -77,7 +77,7 @@ impl Drop for Rules {
 fn rules_of(batch: &mut Batch, spots: &[AttachPoint], first: u16, congested: u32, owned: bool, own: bool) {
     let comment = Some("packets on their way through tidegate");
     if owned {
-        batch.make_table_of_ours(comment)
+        batch.make_own_table(comment)
     } else {
         batch.make_table(comment)
     }

@@ -76,7 +76,7 @@ impl Batch {
 
     /// The same, but nobody else may change the table, and it goes when the socket is closed that the batch
     /// is sent by.
-    pub fn make_table_of_ours(&mut self, comment: Option<&str>) {
+    pub fn make_own_table(&mut self, comment: Option<&str>) {
         self.make_table_with(Some(TABLE_OWNER), comment);
     }
 

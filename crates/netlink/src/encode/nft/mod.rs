@@ -12,5 +12,5 @@ mod words;
 
 pub use batch::{Batch, TABLE_NAME, TABLE_USERDATA, comment, rules_question, tables_question};
 pub use expression::{Expressions, NftCmp, NftCt, NftHeader, NftMeta, NftQueue, NftVerdict, Payload};
-pub use ruleset::{UnsupportedRule, ruleset, ruleset_of_ours};
+pub use ruleset::{UnsupportedRule, own_ruleset, ruleset};
 pub use sets::Member;

@@ -67,7 +67,7 @@ pub fn ruleset(
 ///
 /// # Errors
 /// As for [`ruleset`].
-pub fn ruleset_of_ours(
+pub fn own_ruleset(
     name: &str,
     comment: &str,
     replaces: bool,
@@ -77,7 +77,7 @@ pub fn ruleset_of_ours(
     if replaces {
         batch.delete_table();
     }
-    batch.make_table_of_ours(Some(comment));
+    batch.make_own_table(Some(comment));
     filled(batch, tables)
 }
 

@@ -413,7 +413,7 @@ impl Cake {
             let tin = &mut self.tins[at];
             let flow = tin.turn(core::mem::take(fresh))?;
             if tin.flow(flow).deficit <= 0 {
-                tin.put_off(mode, flow, cx.draw.source);
+                tin.put_off(mode, flow, cx.random.source);
                 continue;
             }
             loop {
@@ -421,13 +421,13 @@ impl Cake {
                     self.tins[at].run_empty(mode, flow, cx.now);
                     return None;
                 };
-                let verdict = self.judge(cx, at, flow, &pkt);
+                let verdict = self.decide(cx, at, flow, &pkt);
                 // The last packet of a queue may be marked; it is not dropped.
                 if !verdict.drop || self.tins[at].flow(flow).queue.is_empty() {
                     self.tins[at].counts.marks += u32::from(verdict.marked);
                     return Some(self.send(cx, at, flow, pkt));
                 }
-                if self.lose(cx, own, at, flow, pkt) {
+                if self.drop_packet(cx, own, at, flow, pkt) {
                     break;
                 }
             }
@@ -446,25 +446,25 @@ impl Cake {
         Some(pkt)
     }
 
-    fn judge(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> CobaltVerdict {
+    fn decide(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> CobaltVerdict {
         struct Here<'a, 'b>(&'a mut Context<'b>, &'a Pkt);
         impl AqmQueue for Here<'_, '_> {
             fn mark(&mut self) -> bool {
                 self.0.pool.meta_mut(self.1).set_ce()
             }
             fn draw(&mut self) -> u32 {
-                self.0.draw.source.u32()
+                self.0.random.source.u32()
             }
         }
         let bulk = if self.charges_drops() { self.tins[at].bulk } else { 0 };
         let law = self.tins[at].terms.law;
         let (now, waited) = (cx.now, cx.now.0.wrapping_sub(cx.pool.meta(pkt).scratch.0));
-        self.tins[at].flow(flow).state.judge(&law, now, waited, bulk, &mut Here(cx, pkt))
+        self.tins[at].flow(flow).state.decide(&law, now, waited, bulk, &mut Here(cx, pkt))
     }
 
     /// Loses a packet that its flow's law dropped; tells whether the flow was charged for it, so that its
     /// turn may be over.
-    fn lose(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
+    fn drop_packet(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
         let charged = self.charges_drops();
         if charged {
             let cost = self.charge(cx.now.0, at, cx.pool.meta(&pkt).cost, true) as i32;
@@ -547,7 +547,7 @@ impl Discipline for Cake {
         };
         let tin = self.choose_tin(cx.pool, own, &pkt);
         let flow = self.choose_flow(cx.pool, &pkt, tin, named);
-        if cx.pool.follows_stands() {
+        if cx.pool.tracks_queue_locations() {
             self.note_queue(cx.pool, &pkt, tin, flow);
         }
         self.wind(cx, own, tin);
@@ -569,16 +569,16 @@ impl Discipline for Cake {
         }
         self.learn_arrival(cx.now);
         let mode = self.mode();
-        self.tins[tin].join(mode, flow, cx.draw.source);
+        self.tins[tin].join(mode, flow, cx.random.source);
         self.memory_most = self.memory_most.max(self.memory);
         if self.make_room(cx, own.handle, (tin, flow)) { Enqueue::Congested } else { Enqueue::Queued }
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
-        let lost = cx.lost.packets;
+        let lost = cx.dropped.packets;
         let mut fresh = true;
         loop {
-            let waiting = own.qlen - (cx.lost.packets - lost);
+            let waiting = own.qlen - (cx.dropped.packets - lost);
             if waiting == 0 {
                 return Dequeue::Empty;
             }
@@ -587,7 +587,7 @@ impl Discipline for Cake {
             }
             let Some(tin) = self.choose_next(cx.now.0) else { return Dequeue::Empty };
             if let Some(pkt) = self.serve(cx, own, tin, &mut fresh) {
-                let waiting = own.qlen - (cx.lost.packets - lost) - 1;
+                let waiting = own.qlen - (cx.dropped.packets - lost) - 1;
                 self.arm(cx, own, waiting);
                 self.overflow.sent();
                 return Dequeue::Packet(pkt);

@@ -150,7 +150,7 @@ impl Tin {
             self.places = vec![0; QUEUES];
         }
         let direct = called.hash as usize % QUEUES;
-        if self.tags[direct] == called.hash && self.standing(direct) != FlowSet::None {
+        if self.tags[direct] == called.hash && self.flow_set(direct) != FlowSet::None {
             return u32::from(self.places[direct]) - 1;
         }
         self.find_in_set(mode, direct, called)
@@ -169,10 +169,10 @@ impl Tin {
         let ways = |set: usize| (0..WAYS).map(move |way| set + (direct + way) % WAYS);
         let set = direct - direct % WAYS;
         let reserved = ways(set).find(|queue| self.tags[*queue] == called.hash);
-        let free = || ways(set).find(|queue| self.standing(*queue) == FlowSet::None);
+        let free = || ways(set).find(|queue| self.flow_set(*queue) == FlowSet::None);
         let (queue, begins) = if let Some(queue) = reserved {
             self.counts.hits += u32::from(queue != direct);
-            (queue, self.standing(queue) == FlowSet::None)
+            (queue, self.flow_set(queue) == FlowSet::None)
         } else if let Some(queue) = free() {
             self.counts.misses += 1;
             (queue, true)
@@ -180,7 +180,7 @@ impl Tin {
             self.counts.collisions += 1;
             (direct, true)
         };
-        let collides = reserved.is_none() && self.standing(queue) == FlowSet::Bulk;
+        let collides = reserved.is_none() && self.flow_set(queue) == FlowSet::Bulk;
         let at = self.begun(queue);
         if collides {
             self.count_bulk(mode, at, false);
@@ -193,7 +193,7 @@ impl Tin {
         at
     }
 
-    fn standing(&self, queue: usize) -> FlowSet {
+    fn flow_set(&self, queue: usize) -> FlowSet {
         match self.places[queue] {
             0 => FlowSet::None,
             place => self.flows[usize::from(place) - 1].standing,

@@ -316,7 +316,7 @@ impl Discipline for Hfsc {
         }
         match result {
             Enqueue::Queued => {}
-            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => {
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::DroppedSilently => {
                 let class = self.tree.class_mut(at);
                 class.drops = class.drops.wrapping_add(1);
                 return result;
@@ -544,7 +544,7 @@ impl Rehash for Hfsc {
 
     fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
         if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.random.random());
         }
     }
 }

@@ -121,8 +121,8 @@ impl Class {
         self.rate = Cost::new(params.rate).price();
         self.ceil = Cost::new(params.ceil).price();
         *self.specs = [params.rate, params.ceil];
-        self.buffer = params.buffer.span().0 as i64;
-        self.cbuffer = params.cbuffer.span().0 as i64;
+        self.buffer = params.buffer.duration().0 as i64;
+        self.cbuffer = params.cbuffer.duration().0 as i64;
     }
 }
 
@@ -277,7 +277,7 @@ impl Htb {
             self.tree.leaf_to_inner(cx, p);
         }
         let (quantum, warning) = self.quantum(op.classid, params);
-        let (buffer, cbuffer) = (params.buffer.span().0 as i64, params.cbuffer.span().0 as i64);
+        let (buffer, cbuffer) = (params.buffer.duration().0 as i64, params.cbuffer.duration().0 as i64);
         let class = Class {
             id: op.classid,
             parent: parent.unwrap_or(NO_CLASS),
@@ -383,7 +383,7 @@ impl Discipline for Htb {
         match result {
             Enqueue::Queued if class.activity != 0 => {}
             Enqueue::Queued => self.tree.activate(at),
-            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => {
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::DroppedSilently => {
                 class.drops = class.drops.wrapping_add(1)
             }
             Enqueue::Taken | Enqueue::Parked => {}
@@ -586,7 +586,7 @@ impl Rehash for Htb {
 
     fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
         if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.random.random());
         }
     }
 }

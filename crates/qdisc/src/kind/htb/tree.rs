@@ -219,12 +219,12 @@ impl Tree {
     #[inline]
     fn rank(&mut self) {
         if !self.ranked {
-            self.rank_anew();
+            self.rerank();
         }
     }
 
     #[cold]
-    fn rank_anew(&mut self) {
+    fn rerank(&mut self) {
         self.ranked = true;
         let live = |c: &Class| !c.id.is_none();
         self.sorted = (0..self.classes.len() as u32).filter(|at| live(self.class(*at))).collect();
@@ -714,7 +714,7 @@ impl Tree {
     #[inline]
     fn serve(&mut self, cx: &mut Context<'_>, level: usize, prio: usize) -> Option<Pkt> {
         let first = self.leaf(level, prio)?;
-        match self.ask(cx, first, level, prio) {
+        match self.dequeue_leaf(cx, first, level, prio) {
             LeafOutcome::Packet(pkt) => Some(pkt),
             failed => self.serve_others(cx, level, prio, first, failed),
         }
@@ -748,7 +748,7 @@ impl Tree {
                     return None;
                 }
             }
-            match self.ask(cx, at, level, prio) {
+            match self.dequeue_leaf(cx, at, level, prio) {
                 LeafOutcome::Packet(pkt) => return Some(pkt),
                 again => failed = again,
             }
@@ -758,15 +758,15 @@ impl Tree {
 
     /// Asks a leaf for a packet.
     #[inline]
-    fn ask(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> LeafOutcome {
+    fn dequeue_leaf(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> LeafOutcome {
         let child = &mut self.classes[at as usize].child;
         if child.qlen() == 0 {
             return LeafOutcome::Idle;
         }
-        let lost = cx.lost.packets;
+        let lost = cx.dropped.packets;
         let result = child.dequeue_fresh(cx);
         let emptied = child.qlen() == 0;
-        if emptied && cx.lost.packets != lost {
+        if emptied && cx.dropped.packets != lost {
             // It lost what it had: it falls silent before its turn is counted.
             self.deactivate(at);
         }

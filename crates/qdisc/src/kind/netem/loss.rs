@@ -34,7 +34,7 @@ impl LossGenerator {
     }
 
     /// Is this packet lost?
-    pub(super) fn loses(&mut self, draws: &mut dyn RandomSource) -> bool {
+    pub(super) fn should_drop(&mut self, draws: &mut dyn RandomSource) -> bool {
         match self.model {
             NetemLoss::Random(probability) => self.random.happens(draws, probability),
             NetemLoss::States { .. } => {

@@ -158,7 +158,7 @@ impl Netem {
 
     fn set(&mut self, cx: &mut Context<'_>, params: &NetemParams) {
         let before = core::mem::replace(&mut self.params, params.clone());
-        let draws = &mut *cx.draw.source;
+        let draws = &mut *cx.random.source;
         self.counter = 0;
         if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {
             self.delay = Correlated::begin(draws, delay);
@@ -193,7 +193,7 @@ impl Netem {
         let NetemParams { latency_ns, jitter_ns, .. } = self.params;
         let mut delay = latency_ns;
         if jitter_ns != 0 {
-            let draw = self.delay.draw(cx.draw.source);
+            let draw = self.delay.draw(cx.random.source);
             delay = around(latency_ns, jitter_ns, draw, self.params.distribution.as_ref());
         }
         let mut from = cx.now.0;
@@ -211,7 +211,8 @@ impl Netem {
     fn take_in(&mut self, cx: &mut Context<'_>, pkt: Pkt) {
         let gap = self.params.gap;
         let probability = self.reorder_probability();
-        let in_order = gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(cx.draw.source);
+        let in_order =
+            gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(cx.random.source);
         if in_order {
             let at = self.time_to_send(cx, cx.pool.meta(&pkt).len);
             self.counter = self.counter.wrapping_add(1);
@@ -236,16 +237,16 @@ impl Netem {
     /// A wrong bit.
     fn corrupt(&mut self, cx: &mut Context<'_>, pkt: &Pkt) {
         let Some((probability, _)) = self.params.corrupt else { return };
-        if self.errors.happens(cx.draw.source, probability) {
-            let octet = cx.draw.source.below(cx.pool.meta(pkt).frame_len);
-            let bit = cx.draw.source.below(8);
+        if self.errors.happens(cx.random.source, probability) {
+            let octet = cx.random.source.below(cx.pool.meta(pkt).frame_len);
+            let bit = cx.random.source.below(8);
             cx.pool.corrupt(pkt, octet, bit);
         }
     }
 
     fn next_slot(&mut self, cx: &mut Context<'_>) {
         let Some(slot) = &self.params.slot else { return };
-        let draw = cx.draw.source.u32();
+        let draw = cx.random.source.u32();
         let wait = match &slot.distribution {
             None => {
                 let width = slot.max_delay_ns.wrapping_sub(slot.min_delay_ns);
@@ -271,7 +272,7 @@ impl Netem {
         }
     }
 
-    fn child_gives(&mut self, cx: &mut Context<'_>) -> Option<Pkt> {
+    fn dequeue_child(&mut self, cx: &mut Context<'_>) -> Option<Pkt> {
         match self.child.there_mut()?.dequeue_fresh(cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
@@ -305,8 +306,8 @@ impl Discipline for Netem {
         pkt: Pkt,
     ) -> Enqueue {
         // A copy is not copied again.
-        let copies = self.aside.is_none() && self.copies.happens(cx.draw.source, self.params.duplicate);
-        if self.loss.loses(cx.draw.source) {
+        let copies = self.aside.is_none() && self.copies.happens(cx.random.source, self.params.duplicate);
+        if self.loss.should_drop(cx.random.source) {
             if self.params.ecn && cx.pool.meta_mut(&pkt).set_ce() {
                 self.marked += 1;
                 // Both copies' bytes are the same ones in Linux.
@@ -318,7 +319,7 @@ impl Discipline for Netem {
                 return self.admit(cx, own, pkt, None);
             } else {
                 cx.drop(own.handle, pkt, DropReason::Early);
-                return Enqueue::Lost;
+                return Enqueue::DroppedSilently;
             }
         }
         let copy = if copies { cx.pool.duplicate(&pkt) } else { None };
@@ -331,18 +332,18 @@ impl Discipline for Netem {
                 return Dequeue::Packet(pkt);
             }
             let Some(at) = self.waiting.next() else {
-                return self.child_gives(cx).map_or(Dequeue::Empty, Dequeue::Packet);
+                return self.dequeue_child(cx).map_or(Dequeue::Empty, Dequeue::Packet);
             };
             if self.slot.next != 0 && self.slot.next < at {
                 self.next_slot(cx);
             }
             if at > cx.now.0 || self.slot.next > cx.now.0 {
-                if let Some(pkt) = self.child_gives(cx) {
+                if let Some(pkt) = self.dequeue_child(cx) {
                     return Dequeue::Packet(pkt);
                 }
                 cx.wake(own, Time(at.max(self.slot.next)));
                 // Linux asks the child a second time.
-                return self.child_gives(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
+                return self.dequeue_child(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
             }
             let Some(pkt) = self.waiting.take() else { return Dequeue::Empty };
             self.use_slot(cx, cx.pool.meta(&pkt).len);

@@ -7,7 +7,7 @@ use crate::chart::{Axis, Drawing, LOOKS, Look, Sample, cdf};
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Reading, Tabled as _, ending, figure, inline, prose};
 use maud::{Markup, html};
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// Shares whose times stand in the table behind the distribution.
@@ -52,7 +52,7 @@ fn distribution(pinged: &Pinged) -> Markup {
     }
     let head = std::iter::once("share").chain(pinged.targets.iter().map(|target| target.id.as_str()));
     let row = |p: f64| {
-        let of = |target: &PingTarget| percentile(target, p).map_or_else(|| "–".to_owned(), span);
+        let of = |target: &PingTarget| percentile(target, p).map_or_else(|| "–".to_owned(), format_duration);
         std::iter::once(format!("{p} %")).chain(pinged.targets.iter().map(of)).collect()
     };
     let data = Data {
@@ -94,6 +94,6 @@ fn sample(look: Look, target: &PingTarget) -> Sample {
 }
 
 fn percentile(target: &PingTarget, p: f64) -> Option<u64> {
-    tidegate_measure::Spans::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect())
+    tidegate_measure::Durations::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect())
         .percentile(p)
 }

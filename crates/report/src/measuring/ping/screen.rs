@@ -1,9 +1,9 @@
 //! While it goes on: a row for each target, a mark for each request.
 
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, span};
+use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::pinged::{PingRequest, PingTarget};
-use tidegate_measure::{Pings, Spans};
+use tidegate_measure::{Durations, Pings};
 
 /// Heights of a mark, from the lowest.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -28,7 +28,7 @@ pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     let taken =
         targets.iter().flat_map(|target| &target.asked[shown(target)..]).filter_map(|asked| asked.took_ns);
     let highest = taken.max().unwrap_or(0);
-    let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, span(highest));
+    let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, format_duration(highest));
     let [last, mean, p95, loss] = ["last", "mean", "p95", "loss"];
     let mut out = format!(
         "{:<name$} {:<marks$} {last:>11} {mean:>11} {p95:>11} {loss:>9}\n",
@@ -62,8 +62,8 @@ fn figures(target: &PingTarget, now_ns: u64) -> String {
     let settled = target.asked.iter().filter(|asked| !is_open(asked, now_ns)).map(|asked| asked.took_ns);
     let pings = Pings::new(settled);
     let last = target.asked.iter().rev().find_map(|asked| asked.took_ns);
-    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), span);
-    let of = |rtt: &Spans| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
+    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_duration);
+    let of = |rtt: &Durations| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
     let [last, mean, p95] = of(&pings.rtt);
     format!("{last:>11} {mean:>11} {p95:>11} {:>9}", percent(pings.loss()))
 }

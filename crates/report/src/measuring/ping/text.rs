@@ -4,7 +4,7 @@ use super::words::{remarks, sentence};
 use crate::html::parts::Data;
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, span};
+use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// The terminal's view: plain text, no colour.
@@ -48,7 +48,7 @@ pub(super) fn table(pinged: &Pinged) -> Data {
 
 fn row(target: &PingTarget, is_here: bool) -> Vec<String> {
     let figures = target.figures();
-    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), span);
+    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_duration);
     let (low, high) = figures.loss_interval;
     let mut row = vec![
         target.id.clone(),

@@ -1,6 +1,6 @@
 //! Who was asked, and what was said besides answers.
 
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 use tidegate_measure::pinged::{PingMethod, PingTarget, Pinged};
 
 /// Who was asked, in a few words.
@@ -21,7 +21,7 @@ pub(super) fn sentence(target: &PingTarget) -> String {
         (PingMethod::Udp(port), Some(hops)) => format!("the hop at distance {hops}, by UDP to port {port}"),
     };
     let marked = if *ds_field == 0 { String::new() } else { format!(", DS field {ds_field:#04x}") };
-    format!("{id}: {place}, {how} of {size} B every {}{marked}", span(*interval_ns))
+    format!("{id}: {place}, {how} of {size} B every {}{marked}", format_duration(*interval_ns))
 }
 
 /// What was said besides answers, and what must not be believed: a target's name before each.

@@ -397,7 +397,7 @@ impl Sender {
             self.backoff = 0;
             self.probing = false;
         }
-        self.judge_probe(ack);
+        self.check_tail_loss_probe(ack);
         let news = AckInfo { advanced, fresh: trips.fresh, sacked: sacked > 0 };
         self.react(&acked, ack, news);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);

@@ -57,7 +57,7 @@ impl Sender {
     }
 
     /// A recovery ends: it may have been needless.
-    pub(super) fn judge_recovery(&mut self, ack: &AckSegment) -> bool {
+    pub(super) fn check_recovery_undo(&mut self, ack: &AckSegment) -> bool {
         let needless = self.undo.is_late(ack) || self.undo.all_twice();
         if needless {
             self.take_back(false);
@@ -66,7 +66,7 @@ impl Sender {
     }
 
     /// In a recovery, or when one is over: every retransmission was reported to have come twice.
-    pub(super) fn judge_reports(&mut self) {
+    pub(super) fn check_duplicate_sacks(&mut self) {
         if matches!(self.state, State::Open | State::Recovery) && self.undo.all_twice() {
             self.take_back(false);
             self.state = State::Open;
@@ -77,7 +77,7 @@ impl Sender {
     /// that was late, and so, it may be, is the rest. While a retransmission is out nothing else is held for
     /// lost or sent again, and when none is, the reduction is taken back. Tells whether losses are left alone
     /// until then.
-    pub(super) fn judge_part(&mut self, ack: &AckSegment) -> bool {
+    pub(super) fn check_partial_ack(&mut self, ack: &AckSegment) -> bool {
         if !self.undo.is_late(ack) {
             return false;
         }
@@ -93,7 +93,7 @@ impl Sender {
 
     /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the
     /// timeout and never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
-    pub(super) fn judge_timeout(
+    pub(super) fn check_timeout_undo(
         &mut self,
         ack: &AckSegment,
         advanced: bool,

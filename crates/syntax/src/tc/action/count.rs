@@ -78,7 +78,7 @@ fn sample(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
         let (slot, name) = match ["rate", "group", "trunc"].into_iter().find(|name| begins(word, name)) {
             Some("rate") => (&mut sample.rate, "rate"),
             Some("group") => (&mut sample.group, "group num"),
-            Some("trunc") => (&mut sample.octets, "truncation size"),
+            Some("trunc") => (&mut sample.trunc_size, "truncation size"),
             _ => break,
         };
         words.skip();
@@ -108,7 +108,7 @@ fn show_sample(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let (rate, group) = (sample.rate.unwrap_or_default(), sample.group.unwrap_or_default());
     entry.number("rate", rate, &format!("sample rate 1/{rate}"));
     entry.number("group", group, &format!(" group {group}"));
-    if let Some(octets) = sample.octets {
+    if let Some(octets) = sample.trunc_size {
         entry.number("trunc_size", octets, &format!(" trunc_size {octets}"));
     }
     entry.say(&format!(" {}", control_name(sample.control)));

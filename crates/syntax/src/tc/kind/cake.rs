@@ -93,7 +93,7 @@ impl Take for Gathered {
         _word: &str,
         words: &mut Words<'_>,
     ) -> Result<(), Refusal> {
-        if option.takes == ValueKind::Flag {
+        if option.value == ValueKind::Flag {
             return self.flag(option.key).map_err(|refusal| refusal.at(words.last()));
         }
         let text = words.need()?;

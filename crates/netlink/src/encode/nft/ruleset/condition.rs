@@ -95,12 +95,12 @@ fn address_at(v6: Option<bool>, destination: bool) -> Result<Payload, Unknown> {
 }
 
 /// An address as it stands there: IPv4's is the end of what the model keeps.
-fn as_it_stands(address: &[u8; 16], at: Payload) -> &[u8] {
+fn address_bytes(address: &[u8; 16], at: Payload) -> &[u8] {
     &address[16 - at.length as usize..]
 }
 
 fn within(steps: &mut Expressions, at: Payload, address: &[u8; 16], prefix: u8, not: bool) {
-    let member = Member::network(as_it_stands(address, at), prefix);
+    let member = Member::network(address_bytes(address, at), prefix);
     steps.load(at);
     if u32::from(prefix) < at.length * 8 {
         steps.bits(&sets::mask(at.length as usize, prefix), &vec![0; at.length as usize]);
