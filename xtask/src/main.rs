@@ -10,7 +10,7 @@ mod mutants;
 mod oracle_fuzz;
 mod packages;
 mod tcp_fuzz;
-mod told;
+mod test_results;
 mod validation;
 mod virtual_lab;
 mod walls;

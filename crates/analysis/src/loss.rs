@@ -1,7 +1,7 @@
 //! Losses ([`tidegate_measure::lost::Lost`]) as a document.
 
 use serde_json::{Value, json};
-use tidegate_measure::lost::{DirectionLoss, LossDocument};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
 
 /// As JSON, ended by a newline: docs/measure.md tells the members.
 pub fn to_json(of: &LossDocument) -> String {

@@ -15,8 +15,8 @@ use tidegate_plan::{self as plan, ChangePlan};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::place::NamespaceThread;
 
 /// What the kernel says of a kind that it does not know.
 const ENOENT: i32 = 2;

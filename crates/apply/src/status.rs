@@ -12,7 +12,7 @@ use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::apply_command;
 use tidegate_daemon::{Result, ensure};
-use tidegate_sys::news;
+use tidegate_sys::link_monitor;
 
 /// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
 pub const LATE_NS: u64 = tidegate_dataplane::engine::CREDIT.0;
@@ -295,7 +295,7 @@ impl Health {
             let mut names: Vec<String> =
                 places.filter_map(|place| place["device"].as_str()).map(str::to_owned).collect();
             names.dedup();
-            let links = news::links().unwrap_or_default();
+            let links = link_monitor::links().unwrap_or_default();
             names.retain(|name| links.iter().all(|link| link.name != *name));
             if names.is_empty() {
                 self.worse(PolicyHealth::Trouble);

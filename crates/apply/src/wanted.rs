@@ -12,8 +12,8 @@ use tidegate_plan::rebind::{on_device, real_devices};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks};
+use tidegate_sys::link_monitor::{self, LinkInfo};
 use tidegate_sys::netlink::LinkUpdate;
-use tidegate_sys::news::{self, LinkInfo};
 
 use crate::notice::{Notice, NoticeHandler};
 use crate::options::ApplyOptions;
@@ -253,5 +253,5 @@ fn machine(log: &[Op], links: &[LinkInfo], made: &[(String, LinkDriver)]) -> Res
 
 /// All links there are.
 pub(crate) fn links() -> Result<Vec<LinkInfo>> {
-    news::links().context("the kernel does not list its links")
+    link_monitor::links().context("the kernel does not list its links")
 }

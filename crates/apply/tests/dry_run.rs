@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use tidegate_apply::{ApplyOptions, BackendChoice, ErrorKind, Notice, Wanted};
 use tidegate_netlink::Kernel;
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::NamespaceThread;
 
 /// A batch for `wan0`, as a file that goes with this.
 struct Batch(PathBuf);

@@ -1,6 +1,6 @@
 //! What lists ask of filters of any kind.
 
-use crate::asked::DumpContext;
+use crate::context::DumpContext;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 

@@ -1,8 +1,8 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
-use crate::asked::{Bound, ClassifyContext, DumpContext};
 use crate::basic::holds;
 use crate::conntrack;
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
 use crate::query::{FilterRandom, FilterResult};
 use alloc::vec::Vec;

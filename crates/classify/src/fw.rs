@@ -1,6 +1,6 @@
 //! fw: by firewall mark (tc-fw(8)).
 
-use crate::asked::{Bound, ClassifyContext, DumpContext};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
 use crate::query::{FilterResult, FilterVerdict};
 use alloc::vec;

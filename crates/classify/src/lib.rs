@@ -10,10 +10,10 @@
 extern crate alloc;
 
 mod actions;
-mod asked;
 mod basic;
 mod blocks;
 pub mod conntrack;
+mod context;
 mod cost;
 mod filters;
 mod flow;
@@ -29,8 +29,8 @@ mod shared;
 mod u32;
 
 pub use actions::{Actions, Policers};
-pub use asked::{ClassifyContext, DumpContext};
 pub use blocks::Blocks;
+pub use context::{ClassifyContext, DumpContext};
 pub use cost::{Cost, Price};
 pub use list::FilterList;
 pub use query::{ActionInput, FilterRandom, FilterVerdict, Mirrored, Owner, Redirect};

@@ -1,7 +1,7 @@
 //! The filters that hang on one qdisc or class.
 
 use crate::actions::Actions;
-use crate::asked::{ClassifyContext, DumpContext};
+use crate::context::{ClassifyContext, DumpContext};
 use crate::pref::{Body, Making, Pref};
 use crate::query::{FilterRandom, FilterResult, FilterVerdict, Owner};
 use crate::u32::{Root, Tables};

@@ -1,6 +1,6 @@
 //! matchall: every packet (tc-matchall(8)).
 
-use crate::asked::{Bound, ClassifyContext, DumpContext};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
 use crate::query::FilterResult;
 use tidegate_packet::Handle;

@@ -1,8 +1,8 @@
 //! The filters of one preference: all of one kind.
 
 use crate::actions::Actions;
-use crate::asked::Bound;
 use crate::basic::Basic;
+use crate::context::Bound;
 use crate::filters::Filters;
 use crate::flow::Flow;
 use crate::flower::Flower;

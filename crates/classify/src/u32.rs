@@ -5,7 +5,7 @@
 //! the filters there are about. Where none of them matches, the search goes on behind the filter that
 //! referred to them.
 
-use crate::asked::{Bound, ClassifyContext, DumpContext};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::query::FilterResult;
 use alloc::vec;
 use alloc::vec::Vec;

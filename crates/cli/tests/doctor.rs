@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
@@ -221,7 +221,7 @@ fn row() -> std::io::Result<Vec<NamespaceThread>> {
     }
     for (place, (_, devices)) in places.iter().zip(ROW) {
         place.go(move || -> std::io::Result<()> {
-            place::set("net/ipv4/ip_forward", "1")?;
+            namespace_thread::set("net/ipv4/ip_forward", "1")?;
             let mut links = Links::open()?;
             for (name, own, others) in devices {
                 let own = IpAddr::from(*own);
@@ -229,8 +229,8 @@ fn row() -> std::io::Result<Vec<NamespaceThread>> {
                 links.address(name, own)?;
                 links.up(index)?;
                 // Whoever is asked for somebody behind him says that it is he, at once.
-                place::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
-                place::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
+                namespace_thread::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
+                namespace_thread::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
                 if others.is_empty() {
                     links.add_default_route(name, own)?;
                 }

@@ -12,8 +12,8 @@ use tidegate_netlink::encode::nft::{Batch, Expressions, NftVerdict};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_policy::Op;
 use tidegate_sys::namespace::NetworkNamespace;
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::place::NamespaceThread;
 
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);

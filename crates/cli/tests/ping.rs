@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::process::{self, die_with_parent};
 use tidegate_sys::stamped;
 
@@ -314,12 +314,12 @@ fn way() -> Option<Way> {
             })??;
         }
         router.go(|| {
-            place::set("net/ipv4/ip_forward", "1")?;
+            namespace_thread::set("net/ipv4/ip_forward", "1")?;
             // Who is not beside the router on a link asks for an address there, too, and hears at once that
             // it is the router's.
             ["r0", "r1"].iter().try_for_each(|dev| {
-                place::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
-                place::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
+                namespace_thread::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
+                namespace_thread::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
             })
         })??;
         Ok(Way { here, router, _far: far })
@@ -343,7 +343,7 @@ fn those_on_the_way_are_found_and_asked() {
     assert_eq!(rows, [(&"hop 1".into(), &router, &0.into()), (&far, &far, &0.into())]);
     // A router that answers no echo requests is asked through the hop limit, once a second.
     way.router
-        .go(|| place::set("net/ipv4/icmp_echo_ignore_all", "1"))
+        .go(|| namespace_thread::set("net/ipv4/icmp_echo_ignore_all", "1"))
         .expect("it is there")
         .expect("it can be set");
     let told = document(&in_place(&way.here, &words, None));
@@ -359,7 +359,7 @@ fn whoever_may_not_ping_is_told_how_to() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let range = |range: &'static str| {
         way.here
-            .go(move || place::set("net/ipv4/ping_group_range", range))
+            .go(move || namespace_thread::set("net/ipv4/ping_group_range", range))
             .expect("it is there")
             .expect("it can be set");
     };

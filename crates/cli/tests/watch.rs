@@ -19,8 +19,8 @@ use tidegate_netlink::Kernel;
 use tidegate_pcap::{Next, Parser};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::NamespaceThread;
 use tidegate_sys::process::{self, die_with_parent};
 
 /// How long a test waits for what must happen.

@@ -5,7 +5,7 @@ use crate::marks::Marks;
 use crate::options::DaemonOptions;
 use std::sync::{Arc, Mutex};
 use tidegate_dataplane::daemon::CommandSender;
-use tidegate_dataplane::door::AttachPoint;
+use tidegate_dataplane::packet_io::AttachPoint;
 
 /// The desk, for whoever calls at the control socket.
 pub(crate) struct Counter {

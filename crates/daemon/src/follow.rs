@@ -15,9 +15,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
-use tidegate_sys::news::{self, LinkInfo, LinkMonitor};
+use tidegate_sys::link_monitor::{self, LinkInfo, LinkMonitor};
 use tidegate_sys::service::Alone;
-use tidegate_sys::{interrupt, place, poll, process, service};
+use tidegate_sys::{interrupt, namespace_thread, poll, process, service};
 
 /// How often it is looked whether a daemon has ended by itself, if nothing is heard of links.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ impl FollowPattern {
 
     /// The names of those that are here now.
     fn here(&self) -> Result<Vec<String>> {
-        let links = news::links().context("the kernel does not list its links")?;
+        let links = link_monitor::links().context("the kernel does not list its links")?;
         let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
         Ok(match self {
             FollowPattern::Named(pattern) => {
@@ -61,8 +61,8 @@ impl FollowPattern {
 fn ends(pid: u32) -> Result<Vec<u32>> {
     let path = format!("/proc/{pid}/ns/net");
     let Ok(namespace) = File::open(&path) else { return Ok(Vec::new()) };
-    let inside =
-        place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
+    let inside = namespace_thread::inside(namespace, link_monitor::links)
+        .with_context(|| format!("{path} cannot be entered"))??;
     let ends = |link: &LinkInfo| link.on.filter(|_| link.kind == "veth");
     Ok(inside.iter().filter_map(ends).collect())
 }

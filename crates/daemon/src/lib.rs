@@ -17,30 +17,30 @@
 #[macro_use]
 pub mod error;
 
-mod answers;
 mod client;
 mod counter;
-mod doors;
 mod follow;
 mod machine;
 mod marks;
 mod options;
+mod packet_io;
 mod policy;
 mod presence;
 mod reload;
+mod requests;
 mod run;
 mod runtime;
 pub mod ssh;
 mod start;
 mod words;
 
-pub use answers::device_snapshot;
 pub use client::{ANSWER, Client};
 pub use error::{Error, ErrorContext, ErrorKind, Result};
 pub use machine::device_spec;
 pub use options::{DaemonOptions, PacketIoBackend};
 pub use policy::MessageHandler;
 pub use presence::{Daemon, MOST_AT_ONCE, Silence, each};
+pub use requests::device_snapshot;
 pub use run::{SPLIT_BELOW, run};
 pub use runtime::RuntimeDir;
 pub use start::{reload, start};

@@ -2,14 +2,14 @@
 //! door must stand.
 
 use crate::error::{ErrorContext, Result};
-use tidegate_dataplane::door::{AttachPoint, TrafficDirection};
+use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::RuleTable;
 use tidegate_policy::{Act, Kind, LinkDriver, LinkOp, Op, RawLink};
-use tidegate_sys::news::{self, LinkInfo};
+use tidegate_sys::link_monitor::{self, LinkInfo};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
 pub(crate) const START: Time = Time(1_000_000_000);
@@ -33,7 +33,7 @@ impl Wanted {
     /// # Errors
     /// A device is not there, or an operation asks for what no door can do.
     pub(crate) fn new(log: &[Op]) -> Result<Wanted> {
-        let links = news::links().context("the kernel does not list its links")?;
+        let links = link_monitor::links().context("the kernel does not list its links")?;
         Wanted::on(log, &links)
     }
 

@@ -1,12 +1,12 @@
 //! A daemon: a policy, its devices, the engine, and who may ask.
 
 use crate::counter::Counter;
-use crate::doors::Opener;
 use crate::error::{ErrorContext, Result};
 use crate::follow::{FollowPattern, follow};
 use crate::machine::{START, Wanted};
 use crate::marks::Marks;
 use crate::options::DaemonOptions;
+use crate::packet_io::Opener;
 use crate::policy::{MessageHandler, captured, wanted};
 use crate::runtime::RuntimeDir;
 use crate::ssh::{self, Ssh};
@@ -18,12 +18,12 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_dataplane::daemon::{self, CommandSender, MonotonicClock, control};
-use tidegate_dataplane::door::AttachPoint;
 use tidegate_dataplane::engine::{Engine, Session, link_rate};
+use tidegate_dataplane::packet_io::AttachPoint;
 use tidegate_packet::{Rate, Seeded};
 use tidegate_shims::Machine;
+use tidegate_sys::scheduling::SchedulingGuard;
 use tidegate_sys::service::{self, Alone};
-use tidegate_sys::turn::SchedulingGuard;
 use tidegate_sys::{interrupt, output_file, poll};
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.

@@ -4,8 +4,8 @@
 //! ask and change.
 
 pub mod daemon;
-pub mod door;
 pub mod engine;
+pub mod packet_io;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
-use tidegate_dataplane::door::{
+use tidegate_dataplane::engine::{CREDIT, Engine, PacketOutcome, link_rate};
+use tidegate_dataplane::packet_io::{
     AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection,
 };
-use tidegate_dataplane::engine::{CREDIT, Engine, PacketOutcome, link_rate};
 use tidegate_gateway::{DeviceSpec, GatewayContext};
 use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::{LinkDriver, Op};

@@ -10,14 +10,14 @@ extern crate alloc;
 mod blocks;
 mod device;
 mod firewall;
-mod led;
 mod links;
 mod nat;
+mod redirect;
 mod stack;
 
 pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::{Checkpoint, tos_priority};
-pub use led::ReceiveOutcome;
+pub use redirect::ReceiveOutcome;
 pub use stack::Encap;
 pub use tidegate_qdisc::{
     BacklogLocation, CakeReason, CakeTin, DropReason, Event, EventKind, Switches, XmitStatus,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_packet::Time;
 use tidegate_sys::tun::Tun;
-use tidegate_sys::{poll, turn};
+use tidegate_sys::{poll, scheduling};
 
 use crate::driver::Environment;
 
@@ -27,7 +27,7 @@ pub struct Edges {
 impl Edges {
     /// These devices; the network's clock stands at `start` now.
     pub fn new(tuns: Vec<Tun>, start: Time, busy: bool) -> Edges {
-        turn::wake_on_time();
+        scheduling::wake_on_time();
         let ready = vec![true; tuns.len()];
         Edges { tuns, ready, next: 0, began: Instant::now(), start, busy }
     }

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::process::{Child, Command};
 use std::sync::Mutex;
 
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::tun::Tun;
 
-use crate::load::doors::Listeners;
+use crate::load::listeners::Listeners;
 
 /// The device of every host.
 const DEVICE: &str = "eth0";
@@ -119,10 +119,10 @@ fn set_up(spec: &HostSpec) -> Result<Tun, HostError> {
     let mut links = Links::open().map_err(trouble("open netlink".to_owned(), KERNEL))?;
     // Without IPv6 on it, the kernel looks for no routers and neighbours there.
     if spec.addresses.iter().all(IpAddr::is_ipv4) {
-        let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/disable_ipv6"), "1");
+        let _ = namespace_thread::set(&format!("net/ipv6/conf/{DEVICE}/disable_ipv6"), "1");
     } else {
         for value in ["accept_ra", "router_solicitations"] {
-            let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
+            let _ = namespace_thread::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
         }
     }
     let change = LinkUpdate {
@@ -140,12 +140,13 @@ fn set_up(spec: &HostSpec) -> Result<Tun, HostError> {
         links.add_default_route(DEVICE, like).map_err(trouble("set its default route".to_owned(), KERNEL))?;
     }
     // Everybody in the namespace may ping.
-    let _ = place::set("net/ipv4/ping_group_range", "0 0");
+    let _ = namespace_thread::set("net/ipv4/ping_group_range", "0 0");
     let ecn = if spec.ecn { "1" } else { "2" };
-    place::set("net/ipv4/tcp_ecn", ecn).map_err(trouble("set its TCP's ECN".to_owned(), KERNEL))?;
+    namespace_thread::set("net/ipv4/tcp_ecn", ecn)
+        .map_err(trouble("set its TCP's ECN".to_owned(), KERNEL))?;
     if let Some(control) = &spec.control {
         let step = format!("give its TCP the congestion control {control}");
-        place::set("net/ipv4/tcp_congestion_control", control).map_err(trouble(
+        namespace_thread::set("net/ipv4/tcp_congestion_control", control).map_err(trouble(
             step,
             "see /proc/sys/net/ipv4/tcp_available_congestion_control; modprobe may add it",
         ))?;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::tun::{Tun, WIRE_ADDRESS};
 
 use crate::host::{DEVICES, HostError, KERNEL, NAMESPACES, trouble};
@@ -81,7 +81,7 @@ fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, HostError> {
         ("net/ipv4/conf/default/send_redirects", "0"),
     ] {
         // A kernel without IPv6 has no such value; without the first nothing is forwarded.
-        let done = place::set(value, to);
+        let done = namespace_thread::set(value, to);
         if value == "net/ipv4/ip_forward" {
             done.map_err(trouble("let it forward packets".to_owned(), KERNEL))?;
         }
@@ -97,7 +97,7 @@ fn plug(wire: &RouterDevice, links: &mut Links) -> Result<Tun, HostError> {
     let v6 = wire.address.is_some_and(|address| address.is_ipv6()) || wire.behind.iter().any(IpAddr::is_ipv6);
     if !v6 {
         // Without IPv6 on it, the kernel looks for no routers and neighbours there.
-        let _ = place::set(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
+        let _ = namespace_thread::set(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
     }
     links.only_wire(name, WIRE_ADDRESS).map_err(trouble(step("make a wire of"), KERNEL))?;
     let change =

@@ -11,7 +11,7 @@ pub mod capacity;
 pub mod doctor;
 mod document;
 pub mod experiment;
-pub mod lost;
+pub mod loss;
 pub mod numbers;
 pub mod oneway;
 pub mod overhead;

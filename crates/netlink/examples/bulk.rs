@@ -14,8 +14,8 @@ use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::NamespaceThread;
 
 const CLASSES: u32 = 1666;
 const NOW: Time = Time(1_000_000_000);

@@ -16,7 +16,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
 use tidegate_policy::{Filters, Kind, LinkDriver, LinkOp, Op};
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::talk::{KernelRefusal, NetlinkSocket};
+use tidegate_sys::netlink_socket::{KernelRefusal, NetlinkSocket};
 
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;

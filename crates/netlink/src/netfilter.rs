@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::io;
 use tidegate_netlink_wire::attribute::read;
-use tidegate_sys::talk::{KernelRefusal, NetlinkSocket};
+use tidegate_sys::netlink_socket::{KernelRefusal, NetlinkSocket};
 
 /// NFT_MSG_GETFLOWTABLE, of nftables' subsystem.
 const GET_FLOW_TABLES: u16 = 10 << 8 | 23;

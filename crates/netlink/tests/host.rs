@@ -10,8 +10,8 @@ use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, NamespaceThread};
 
 const DEVICES: [&str; 3] = ["link0", "link1", "ifb0"];
 const QUEUE: u32 = 1000;
@@ -52,7 +52,8 @@ fn places(qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Vec<Handle> {
 /// The kernel's view.
 fn of_kernel(commands: Vec<String>) -> Seen {
     // Otherwise the kernel sends packets of its own as soon as a device is up.
-    place::set("net/ipv6/conf/default/disable_ipv6", "1").expect("IPv6 can be switched off in a namespace");
+    namespace_thread::set("net/ipv6/conf/default/disable_ipv6", "1")
+        .expect("IPv6 can be switched off in a namespace");
     let mut links = Links::open().expect("netlink");
     DEVICES.iter().for_each(|name| links.create(name, "ifb", QUEUE).expect("an ifb"));
     let mut kernel = Kernel::open().expect("netlink");

@@ -12,7 +12,7 @@ use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Base, ChainType, Hook, NfOp, RuleTable};
 use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::nft::{self, Ask};
-use tidegate_sys::place::NamespaceThread;
+use tidegate_sys::namespace_thread::NamespaceThread;
 
 /// A namespace, or the reason why there is none.
 fn place() -> Option<NamespaceThread> {

@@ -9,21 +9,21 @@ extern crate alloc;
 
 pub mod checksum;
 mod dissect;
-mod draws;
 pub mod encap;
 mod flow;
 pub mod header;
 mod numbers;
 mod pool;
+mod random;
 mod sums;
 mod units;
 mod wheel;
 
 pub use dissect::{Dissector, dissect, dissect_inner, innermost, transport};
-pub use draws::{RandomSource, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::Head;
 pub use pool::{Fifo, IntrusiveList, Meta, Pkt, Pool, QueueLocation, RedirectedTo, Scratch, truesize};
+pub use random::{RandomSource, Seeded};
 pub use sums::Transport;
 pub use units::{FwMark, Handle, Jiffies, Nanos, Rate, Time};
 pub use wheel::{PeriodicTimer, Timer, Wheel};

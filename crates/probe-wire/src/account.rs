@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::octets::{Malformed, Reader, Writer};
+use crate::bytes::{Malformed, Reader, Writer};
 
 /// Octets of a part, about.
 const PART: usize = 32 << 10;

@@ -27,17 +27,17 @@ extern crate alloc;
 
 mod account;
 mod auth;
+mod bytes;
 mod guess;
 mod message;
-mod octets;
 mod packet;
 mod quotas;
 mod sessions;
 
 pub use account::{Departures, PacketArrival, PacketArrivals};
 pub use auth::{NONCE_LEN, PROOF, Proof, Role, Seal, SessionKey, TAG, Token};
+pub use bytes::Malformed;
 pub use message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST, TcpSample};
-pub use octets::Malformed;
 pub use packet::{PacketHeader, ProbePacketKind};
 pub use quotas::{Quotas, Reason};
 pub use sessions::{ConnectionId, PacketResponse, ServerStats, SessionAction, Sessions, Start};

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 
 use crate::auth::{NONCE_LEN, Proof, Seal, SessionKey, TAG};
-use crate::octets::{Malformed, Reader, Writer};
+use crate::bytes::{Malformed, Reader, Writer};
 
 /// Octets of the longest message before a proof was seen.
 pub const FIRST_MOST: usize = 512;

@@ -15,8 +15,8 @@ use tidegate_measure::stream::{Exchange, Stream};
 
 use crate::account::PacketArrivals;
 use crate::auth::{NONCE_LEN, Proof, Role, SessionKey, TAG, Token};
+use crate::bytes::Malformed;
 use crate::message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST};
-use crate::octets::Malformed;
 use crate::packet::{PacketHeader, ProbePacketKind};
 use crate::quotas::{Quotas, Reason};
 

@@ -9,7 +9,6 @@ mod blind;
 mod chance;
 mod clock;
 mod error;
-mod far;
 mod flow;
 pub mod hops;
 mod line;
@@ -19,14 +18,15 @@ pub mod ping;
 pub mod quoted;
 mod sending;
 pub mod serve;
+mod server;
 mod target;
 
 pub use blind::send_blind;
 pub use clock::ProbeClock;
 pub use error::Error;
-pub use far::ServerSession;
 pub use flow::{FlowOpener, MeasuredFlow};
 pub use names::{AddressFamily, addresses};
+pub use server::ServerSession;
 pub use target::ServerTarget;
 
 /// The examples of the README are run, too.

@@ -27,7 +27,7 @@ pub(crate) struct Sending<'a> {
 impl Sending<'_> {
     /// Sends it, the first packet now, until its end or until `is_over`. When each packet was sent.
     pub(crate) fn send(&self, is_over: impl Fn() -> bool) -> Departures {
-        tidegate_sys::turn::wake_on_time();
+        tidegate_sys::scheduling::wake_on_time();
         let mut departures = Departures::new(self.stream.packets() as usize);
         let mut packets = vec![filling(); BATCH];
         let begin = self.clock.now();

@@ -1,7 +1,7 @@
 //! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue
 //! nothing.
 
-use crate::asking;
+use crate::classify;
 use crate::context::{Context, DropReason};
 use alloc::vec::Vec;
 use tidegate_classify::{Blocks, DumpContext, FilterList, FilterVerdict, Owner, Redirect, Shared};
@@ -367,5 +367,5 @@ fn classify(
     if filters.is_empty() {
         return None;
     }
-    asking::decide(filters, cx, HANDLE, pkt, counted)
+    classify::decide(filters, cx, HANDLE, pkt, counted)
 }

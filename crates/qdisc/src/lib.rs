@@ -10,9 +10,9 @@
 extern crate alloc;
 
 pub mod algo;
-mod asking;
 mod batch;
 mod classful;
+mod classify;
 mod config;
 mod context;
 mod custom;
@@ -20,11 +20,11 @@ mod discipline;
 mod ingress;
 mod kind;
 mod node;
+mod paths;
 mod shaper;
-mod ways;
 
-pub use asking::{ClassifyResult, Consumed};
 pub use classful::{Classful, InnerClasses};
+pub use classify::{ClassifyResult, Consumed};
 pub use context::{Context, DeviceInfo, DropReason, Event, EventKind, EventRing, RandomContext, Switches};
 pub use custom::{CustomKind, custom, custom_params};
 pub use discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Trimmed, Visit};

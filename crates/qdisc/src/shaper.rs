@@ -9,7 +9,7 @@ use crate::context::{
 use crate::discipline::{Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
 use crate::node::QdiscNode;
-use crate::ways::{self, ParentIndex};
+use crate::paths::{self, ParentIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::{Redirect, Shared};
@@ -511,7 +511,7 @@ impl Shaper {
             self.find(|node| node.handle() == handle).is_some(),
             "every qdisc has its way"
         );
-        ways::follow(&mut self.root, way?.classes())
+        paths::follow(&mut self.root, way?.classes())
     }
 
     /// Runs `f` on the qdisc with this handle.

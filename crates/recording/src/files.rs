@@ -1,9 +1,9 @@
 //! The files of a recording.
 
 use crate::because::{Because, Parsed};
-use crate::draws::RecordedRandom;
 use crate::error::RecordingError;
 use crate::frame::RecordedArrival;
+use crate::random::RecordedRandom;
 use tidegate_packet::Time;
 
 /// Where recordings have their zero: 128 s after the machine started.

@@ -2,7 +2,6 @@
 //!
 //! s_i - 1 Gbit/s, 1 ms - router = bottleneck, 18 ms = router - 1 Gbit/s, 1 ms - d_i.
 
-use crate::cargo::{FlowId, ProbeId};
 use crate::link::{LinkId, LinkSpec};
 use crate::machine::{Forwarder, Limit, Port};
 use crate::net::Net;
@@ -10,6 +9,7 @@ use crate::probe::ProbeSpec;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp_flow::EcnCodepoint;
 use crate::tcp_flow::FlowSpec;
+use crate::transport_meta::{FlowId, ProbeId};
 use crate::wire::Ends;
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Time};

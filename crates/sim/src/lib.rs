@@ -8,7 +8,6 @@
 
 extern crate alloc;
 
-mod cargo;
 mod dumbbell;
 mod event;
 mod foreign;
@@ -24,10 +23,10 @@ mod probe;
 mod tcp;
 mod tcp_flow;
 mod transaction;
+mod transport_meta;
 mod wire;
 pub mod world;
 
-pub use cargo::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 pub use dumbbell::{Dumbbell, DumbbellSpec, dumbbell};
 pub use foreign::Arrived;
 pub use gateway_machine::GatewayMachine;
@@ -50,6 +49,7 @@ pub use probe::{ArrivalProcess, EchoSample, ProbePacket, ProbeSpec, Sizes, Sourc
 pub use tcp::cc::CongestionControl;
 pub use tcp_flow::{EcnCodepoint, FlowSample, FlowSpec, FlowStats};
 pub use transaction::{Completion, DialogueTurn, Lookup, Transaction, TransactionSpec};
+pub use transport_meta::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 pub use wire::Ends;
 
 /// The examples of the README are run, too.

@@ -5,10 +5,9 @@ mod changes;
 mod flows;
 mod foreign;
 mod probes;
-mod stays;
+mod sojourns;
 mod transactions;
 
-use crate::cargo::{FlowId, PathId, ProbeId, Role, SourceId, TransportMeta};
 use crate::event::{Events, Kind, MAX_INDEX};
 use crate::foreign::Foreign;
 use crate::link::{Link, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats, Sending};
@@ -17,6 +16,7 @@ use crate::observe::{Observed, SojournEnd};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp_flow::{FlowSpec, TcpFlow};
 use crate::transaction::Running;
+use crate::transport_meta::{FlowId, PathId, ProbeId, Role, SourceId, TransportMeta};
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Pkt, Pool, Seeded, Time};
 

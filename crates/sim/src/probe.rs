@@ -1,6 +1,6 @@
 //! Pings, and open-loop sources for measuring queues.
 
-use crate::cargo::PathId;
+use crate::transport_meta::PathId;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
 use tidegate_packet::header::proto;

@@ -1,10 +1,10 @@
 //! A TCP connection in the network: its two halves, its packets, its record.
 
-use crate::cargo::PathId;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Config, Sender};
 use crate::tcp::writes::Writes;
+use crate::transport_meta::PathId;
 use crate::wire::{Ends, Template};
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Seeded, Time, truesize};

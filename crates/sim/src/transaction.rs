@@ -5,8 +5,8 @@
 //! and what the document names, over several connections at once. Each begins at a fixed interval whether or
 //! not the one before has ended, and is given up after a patience.
 
-use crate::cargo::PathId;
 use crate::tcp::cc::CongestionControl;
+use crate::transport_meta::PathId;
 use crate::wire::Ends;
 use alloc::vec::Vec;
 use core::net::IpAddr;

@@ -7,8 +7,8 @@ const CONTROL: usize = 512;
 
 /// What comes over a netlink socket: acknowledgements, links, packets of a queue.
 pub fn netlink(bytes: &[u8]) {
-    crate::talk::fuzz(bytes);
-    crate::news::fuzz(bytes);
+    crate::netlink_socket::fuzz(bytes);
+    crate::link_monitor::fuzz(bytes);
     crate::nfqueue::fuzz(bytes);
 }
 

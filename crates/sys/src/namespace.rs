@@ -69,7 +69,7 @@ fn cookie() -> io::Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::NamespaceThread;
+    use crate::namespace_thread::NamespaceThread;
 
     /// Namespaces that are made in a test until one has a number that another had.
     const MOST: usize = 200;

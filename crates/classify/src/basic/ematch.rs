@@ -1,6 +1,6 @@
 //! Conditions on a packet, and expressions of them.
 
-use crate::asked::ClassifyContext;
+use crate::context::ClassifyContext;
 use crate::u32::with_dsfield;
 use tidegate_packet::transport;
 use tidegate_policy::{Ematch, Layer, MetaId, MetaValue, Term, U32Key};

@@ -5,7 +5,7 @@ mod ematch;
 pub(crate) use ematch::holds;
 use ematch::holds_counted;
 
-use crate::asked::{Bound, ClassifyContext, DumpContext};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
 use crate::query::FilterResult;
 use alloc::vec::Vec;

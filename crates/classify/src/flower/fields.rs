@@ -1,8 +1,8 @@
 //! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to
 //! them.
 
-use crate::asked::ClassifyContext;
 use crate::conntrack::flower_state;
+use crate::context::ClassifyContext;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Addrs, innermost, transport};
 use tidegate_policy::{FlowerField, FlowerKey};

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tidegate_analysis::loss::to_json;
-use tidegate_measure::lost::LossDocument;
+use tidegate_measure::loss::LossDocument;
 use tidegate_measure::stream::{PacketTrain, Stream};
 use tidegate_report::measuring::loss::text;
 use tidegate_sessions::loss::{self, Captures};

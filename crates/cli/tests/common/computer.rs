@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_policy::Op;
 use tidegate_policy::dump::Installed;
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::NamespaceThread;
 
 /// A computer of its own: a namespace with a device, files, and a place for what runs.
 pub(crate) struct Computer {

@@ -9,8 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::place::{self, NamespaceThread};
 
 /// Nothing that is waited for here takes longer on any machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -119,7 +119,7 @@ impl Wire {
 
     /// The links of the near machine.
     pub(crate) fn links(&self) -> Vec<String> {
-        let links = self.near.go(tidegate_sys::news::links).expect("place").expect("links");
+        let links = self.near.go(tidegate_sys::link_monitor::links).expect("place").expect("links");
         links.into_iter().map(|link| link.name).collect()
     }
 
@@ -192,7 +192,7 @@ impl Drop for Wire {
 fn set_up(name: &str, me: usize) {
     let mut links = Links::open().expect("netlink");
     // Otherwise the kernel sends packets of its own.
-    let _ = place::set("net/ipv6/conf/all/disable_ipv6", "1");
+    let _ = namespace_thread::set("net/ipv6/conf/all/disable_ipv6", "1");
     links.change(name, &LinkUpdate { up: Some(true), ..LinkUpdate::default() }).expect("up");
     links.address(name, ADDRESSES[me].parse().expect("an address")).expect("an address");
     links.add_route(name, ADDRESSES[1 - me].parse().expect("an address")).expect("a way");

@@ -5,8 +5,8 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, NamespaceThread};
 
 /// Devices of the machine in the middle: towards A, and towards B.
 pub(crate) const MIDDLE: [&str; 2] = ["m0", "m1"];
@@ -89,7 +89,7 @@ pub(crate) fn namespace(place: &NamespaceThread) -> io::Result<PathBuf> {
 }
 
 fn set_up_end(name: &str, addresses: [&str; 2], me: usize) -> io::Result<()> {
-    place::set("net/ipv4/ping_group_range", "0 0")?;
+    namespace_thread::set("net/ipv4/ping_group_range", "0 0")?;
     let mut links = Links::open()?;
     let index = links.index(name)?;
     links.up(index)?;
@@ -103,9 +103,9 @@ fn set_up_middle() -> io::Result<()> {
         let index = links.index(name)?;
         links.up(index)?;
         // It answers for whoever is behind it, at once.
-        place::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
-        place::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
+        namespace_thread::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
+        namespace_thread::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
         links.add_route(name, address(there))?;
     }
-    place::set("net/ipv4/ip_forward", "1")
+    namespace_thread::set("net/ipv4/ip_forward", "1")
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_sys::place::NamespaceThread;
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::socket::{EchoSocket, congestion_control};
 
 use crate::line::{Line, Through};

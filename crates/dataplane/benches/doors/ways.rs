@@ -10,17 +10,17 @@ use std::thread;
 use std::time::Duration;
 
 use tidegate_dataplane::daemon::MonotonicClock;
-use tidegate_dataplane::door::capture::CaptureIo;
-use tidegate_dataplane::door::queue::{Options, QueueIo};
-use tidegate_dataplane::door::tun::{TunEnd, TunIo};
-use tidegate_dataplane::door::{AttachPoint, Leaving, PacketIo, TrafficDirection};
 use tidegate_dataplane::engine::Engine;
+use tidegate_dataplane::packet_io::capture::CaptureIo;
+use tidegate_dataplane::packet_io::queue::{Options, QueueIo};
+use tidegate_dataplane::packet_io::tun::{TunEnd, TunIo};
+use tidegate_dataplane::packet_io::{AttachPoint, Leaving, PacketIo, TrafficDirection};
 use tidegate_gateway::DeviceSpec;
 use tidegate_packet::Time;
 use tidegate_policy::Op;
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
-use tidegate_sys::turn::{self, SchedulingGuard};
+use tidegate_sys::scheduling::{self, SchedulingGuard};
 use tidegate_sys::wait::Waiter;
 
 use crate::line::{Line, MIDDLE, Through, namespace};
@@ -168,7 +168,7 @@ fn keep(
 ) -> io::Result<()> {
     let mut turn = SchedulingGuard::usual();
     turn.pin_to(PROCESSOR)?;
-    turn::wake_on_time();
+    scheduling::wake_on_time();
     let spots = MIDDLE.map(|dev| AttachPoint { dev: dev.into(), direction: TrafficDirection::Egress });
     let mut door: Box<dyn PacketIo> = match kind {
         Kind::Queue => Box::new(QueueIo::open(&spots, Options::default())?),

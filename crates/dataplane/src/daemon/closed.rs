@@ -1,6 +1,6 @@
 //! No door at all: while the device is gone.
 
-use crate::door::{Came, Leaving, PacketIo, PacketIoStats, Passed};
+use crate::packet_io::{Came, Leaving, PacketIo, PacketIoStats, Passed};
 use std::io;
 use std::os::fd::BorrowedFd;
 

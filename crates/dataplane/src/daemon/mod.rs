@@ -12,8 +12,8 @@
 mod closed;
 pub mod control;
 
-use crate::door::{AttachPoint, PacketIo};
 use crate::engine::Engine;
+use crate::packet_io::{AttachPoint, PacketIo};
 pub use closed::Closed;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::Time;
 use tidegate_policy::{LinkOp, Op, TcError};
-use tidegate_sys::news::{self, LinkEvent, LinkMonitor};
-use tidegate_sys::turn;
+use tidegate_sys::link_monitor::{self, LinkEvent, LinkMonitor};
+use tidegate_sys::scheduling;
 use tidegate_sys::wait::Waiter;
 
 /// How long a door that cannot be opened is left alone, if there is no news of its device.
@@ -139,7 +139,7 @@ impl DaemonContext<'_> {
     }
 
     /// What the door has done since it was opened.
-    pub fn door(&self) -> crate::door::PacketIoStats {
+    pub fn door(&self) -> crate::packet_io::PacketIoStats {
         self.packet_io.counts()
     }
 
@@ -198,7 +198,7 @@ pub fn run(
     errands: &CommandReceiver,
     opened: &mut dyn FnMut(),
 ) -> io::Result<()> {
-    turn::wake_on_time();
+    scheduling::wake_on_time();
     let mut bulletin = LinkMonitor::open()?;
     let mut state = DaemonState::default();
     let mut door = open()?;
@@ -206,7 +206,7 @@ pub fn run(
     loop {
         state.openings += 1;
         state.error = None;
-        engine.number(news::links()?.into_iter().map(|link| (link.index, link.name)));
+        engine.number(link_monitor::links()?.into_iter().map(|link| (link.index, link.name)));
         let next = match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
             Ok(()) if state.ended => {
                 engine.empty(&mut *door)?;

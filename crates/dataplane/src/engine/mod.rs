@@ -7,16 +7,16 @@
 //! anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate stays
 //! the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
 
-mod express;
+mod fast_path;
 mod size;
 mod watch;
 
-pub use express::Session;
+pub use fast_path::Session;
 pub use size::link_rate;
 pub use watch::{Captured, ClassSeen, PacketOutcome, PacketSojourn, SojournHistogram, Watch};
 
-use crate::door::{AttachPoint, Came, Leaving, PacketIo, Passed, TrafficDirection};
-use express::FastPath;
+use crate::packet_io::{AttachPoint, Came, Leaving, PacketIo, Passed, TrafficDirection};
+use fast_path::FastPath;
 use std::collections::BTreeMap;
 use std::io;
 use tidegate_gateway::{

@@ -1,6 +1,6 @@
 //! How long packets and rates are, as tc counts them.
 
-use crate::door::Came;
+use crate::packet_io::Came;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};

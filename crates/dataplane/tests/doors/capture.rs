@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::capture::{AttachMethod, CaptureIo};
-use tidegate_dataplane::door::{AttachPoint, TrafficDirection};
+use tidegate_dataplane::packet_io::capture::{AttachMethod, CaptureIo};
+use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
 use tidegate_sys::offload::Offload;
 use tidegate_sys::packet_socket::{OutgoingFrame, Sender};
-use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::tap::{Carries, Tap};
 use tidegate_sys::tun::{Tun, WIRE_ADDRESS};
 
@@ -137,7 +137,7 @@ fn what_is_lost_does_not_arrive() {
     let Some(wire) = Wire::lay() else { return };
     // The first echo request from anywhere.
     let mut first = true;
-    let lose_one = move |came: &tidegate_dataplane::door::Came<'_>| {
+    let lose_one = move |came: &tidegate_dataplane::packet_io::Came<'_>| {
         let is_request = came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
         if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     };
@@ -152,7 +152,7 @@ fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = Wire::lay() else { return };
     let (tell, told) = mpsc::channel();
     let open = || {
-        use tidegate_dataplane::door::PacketIo;
+        use tidegate_dataplane::packet_io::PacketIo;
         let mut door = CaptureIo::open(&both())?;
         door.split(true).map(|()| door)
     };
@@ -212,9 +212,9 @@ fn marks_come_and_go() {
     let Some(wire) = Wire::lay() else { return };
     // What comes in by the wire for 10.8.0.9 goes out by another device, past another of the door's places.
     let laid = wire.near.go(|| -> io::Result<Tun> {
-        place::set("net/ipv4/ip_forward", "1")?;
-        place::set(&format!("net/ipv4/conf/{WIRE}/proxy_arp"), "1")?;
-        place::set(&format!("net/ipv4/neigh/{WIRE}/proxy_delay"), "0")?;
+        namespace_thread::set("net/ipv4/ip_forward", "1")?;
+        namespace_thread::set(&format!("net/ipv4/conf/{WIRE}/proxy_arp"), "1")?;
+        namespace_thread::set(&format!("net/ipv4/neigh/{WIRE}/proxy_delay"), "0")?;
         let mut links = Links::open()?;
         let other = Tun::with_frames("other0")?;
         links.only_wire("other0", WIRE_ADDRESS)?;

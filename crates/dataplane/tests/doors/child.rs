@@ -4,10 +4,10 @@ use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use tidegate_dataplane::door::PacketIo;
-use tidegate_dataplane::door::capture::{AttachMethod, CaptureIo};
-use tidegate_dataplane::door::queue::{Options, QueueIo};
-use tidegate_sys::place::NamespaceThread;
+use tidegate_dataplane::packet_io::PacketIo;
+use tidegate_dataplane::packet_io::capture::{AttachMethod, CaptureIo};
+use tidegate_dataplane::packet_io::queue::{Options, QueueIo};
+use tidegate_sys::namespace_thread::NamespaceThread;
 
 use crate::capture::both;
 use crate::wire::{FrameOutcome, forward};

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tidegate_dataplane::door::{Came, PacketIo, PacketIoStats};
+use tidegate_dataplane::packet_io::{Came, PacketIo, PacketIoStats};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::offload::OCTETS;
-use tidegate_sys::place::NamespaceThread;
 use tidegate_sys::poll;
 use tidegate_sys::socket::EchoSocket;
 use tidegate_sys::tap::Tap;

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::capture::CaptureIo;
-use tidegate_dataplane::door::queue::{Options, QueueIo};
-use tidegate_dataplane::door::{AttachPoint, Came, Leaving, PacketIo, TrafficDirection};
+use tidegate_dataplane::packet_io::capture::CaptureIo;
+use tidegate_dataplane::packet_io::queue::{Options, QueueIo};
+use tidegate_dataplane::packet_io::{AttachPoint, Came, Leaving, PacketIo, TrafficDirection};
 use tidegate_netlink::Netfilter;
 use tidegate_netlink::encode::nft::{Batch, Expressions, NftMeta};
 use tidegate_policy::netfilter::{Base, ChainType, Hook};

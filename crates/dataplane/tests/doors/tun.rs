@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::tun::{TunEnd, TunIo};
+use tidegate_dataplane::packet_io::tun::{TunEnd, TunIo};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::NamespaceThread;
 
 use crate::hosts::{ping, transfer};
 use crate::wire::{FrameOutcome, Keeper, Wire, address, keep};
@@ -24,7 +24,7 @@ fn namespace(place: &NamespaceThread) -> PathBuf {
 /// Opens the door between both machines of a wire, from the near one.
 fn open(
     wire: &Wire,
-    decide: impl FnMut(&tidegate_dataplane::door::Came<'_>) -> FrameOutcome + Send + 'static,
+    decide: impl FnMut(&tidegate_dataplane::packet_io::Came<'_>) -> FrameOutcome + Send + 'static,
 ) -> Keeper {
     let there = namespace(&wire.far);
     let open = move || {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidegate_dataplane::door::{Came, Leaving, PacketIo, PacketIoStats};
+use tidegate_dataplane::packet_io::{Came, Leaving, PacketIo, PacketIoStats};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, NamespaceThread};
 use tidegate_sys::poll;
 
 /// The device of either machine.
@@ -70,7 +70,7 @@ fn set_up(me: usize) -> io::Result<()> {
     let mut links = Links::open()?;
     let index = links.index(WIRE)?;
     links.up(index)?;
-    place::set("net/ipv4/ping_group_range", "0 0")?;
+    namespace_thread::set("net/ipv4/ping_group_range", "0 0")?;
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         links.address(WIRE, address(addresses[me]))?;
         links.add_route(WIRE, address(addresses[1 - me]))?;

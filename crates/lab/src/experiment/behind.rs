@@ -1,8 +1,8 @@
 //! A laid-out network with real hosts, for programs that run behind it as long as they like.
 
-use super::effort::SchedulingOptions;
 use super::error::{Context as _, Error, Result, missing};
 use super::hosts::{Hosts, machines};
+use super::scheduling::SchedulingOptions;
 use crate::load::{LoadClock, ProgramLoad, ProgramPlan};
 use crate::{Driver, Edges, LabHost, LatenessHistogram};
 use std::net::IpAddr;
@@ -12,8 +12,8 @@ use tidegate_packet::{Nanos, Time};
 use tidegate_scenario::lay::{LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::run::RunObserver;
+use tidegate_sys::scheduling::SchedulingGuard;
 use tidegate_sys::tun::Tun;
-use tidegate_sys::turn::SchedulingGuard;
 
 /// How long a program that has ended may go unnoticed.
 const NOTICE: Nanos = Nanos::millis(20);

@@ -8,17 +8,17 @@
 //! own.
 
 mod behind;
-mod effort;
 mod error;
 mod hosts;
 mod kernel;
 mod names;
+mod scheduling;
 mod traffic;
 
 pub use behind::{ReadStep, RealNetwork};
-pub use effort::SchedulingOptions;
 pub use error::{Error, Result};
 pub use hosts::possible;
+pub use scheduling::SchedulingOptions;
 
 use std::sync::atomic::Ordering;
 use tidegate_measure::experiment::RunRecord;

@@ -1,9 +1,9 @@
 //! Real traffic: real hosts at the edges of the run's network, driven by the machine's clock.
 
-use super::effort::SchedulingOptions;
 use super::error::{Context, Result, impossible, missing};
 use super::hosts::{Hosts, linux_name, machines};
 use super::kernel;
+use super::scheduling::SchedulingOptions;
 use crate::load::{
     self, DatagramLoad, DatagramsPlan, LoadClock, PingLoad, PingPlan, ProgramLoad, ProgramPlan,
     TransactionLoad, TransactionPlan, TransactionRecord, TransferLoad, TransferPlan,
@@ -19,7 +19,7 @@ use tidegate_scenario::model::{self as scenario, DatagramPacing, Scenario, Traff
 use tidegate_scenario::run::{Outside, ScenarioRun, TrafficDriver};
 use tidegate_scenario::transactions;
 use tidegate_sim::Transaction;
-use tidegate_sys::turn::SchedulingGuard;
+use tidegate_sys::scheduling::SchedulingGuard;
 
 /// The traffic of one run.
 pub(super) struct RealTraffic<'s> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_sys::turn::{self, SchedulingGuard};
+use tidegate_sys::scheduling::{self, SchedulingGuard};
 
 /// The priority of who goes before usual programs: behind the network itself.
 pub(super) const URGENT: i32 = 40;
@@ -84,7 +84,7 @@ pub(super) fn spawn(
     work: impl FnOnce(&LoadClock) + Send + 'static,
 ) -> io::Result<()> {
     let work = move || {
-        turn::wake_on_time();
+        scheduling::wake_on_time();
         let mut turn = SchedulingGuard::usual();
         if clock.urgent {
             // Whether we may, whoever asked for it has found out.

@@ -8,7 +8,7 @@ use tidegate_packet::Seeded;
 use tidegate_sys::socket;
 
 use super::clock::{LoadClock, any_like, lock, spawn};
-use super::door::TICKET;
+use super::listener::TICKET;
 use crate::host::LabHost;
 
 /// Octets that the number of a datagram takes.

@@ -3,16 +3,16 @@
 
 mod clock;
 mod datagrams;
-mod door;
-pub(crate) mod doors;
-mod errand;
+mod listener;
+pub(crate) mod listeners;
 mod ping;
 mod program;
+mod transaction;
 mod transfer;
 
 pub use clock::LoadClock;
 pub use datagrams::{DatagramLoad, DatagramsPlan, Pace};
-pub use errand::{TransactionLoad, TransactionPlan, TransactionRecord};
 pub use ping::{PingLoad, PingPlan};
 pub use program::{ProgramLoad, ProgramOutcome, ProgramPlan};
+pub use transaction::{TransactionLoad, TransactionPlan, TransactionRecord};
 pub use transfer::{TransferFlow, TransferLoad, TransferPlan};

@@ -9,7 +9,7 @@ use tidegate_sim::Transaction;
 use tidegate_sys::socket::{self, TcpInfo};
 
 use super::clock::{LOOK, LoadClock, is_patience, lock, spawn};
-use super::errand::{Ready, TransactionPlan};
+use super::transaction::{Ready, TransactionPlan};
 use crate::host::LabHost;
 
 /// Octets written and read at once.

@@ -8,12 +8,12 @@
 //! offset cannot be known from within: it is taken so that the least delays are the same both ways, and
 //! whoever prints absolute delays says so.
 
-mod fates;
 mod hull;
+mod losses;
 mod steps;
 
-pub use fates::{LossStats, Order};
 pub use hull::MOST_SKEW_PPM;
+pub use losses::{LossStats, Order};
 pub use steps::ClockStep;
 
 use crate::stream::{ExchangeResult, StreamTrace};
@@ -211,7 +211,7 @@ fn doubts(outcome: &ExchangeResult, skew: &hull::Skew, steps: &[ClockStep]) -> V
     if !steps.is_empty() {
         doubts.push(format!("a clock was set {} times during the test", steps.len()));
     }
-    if fates::is_reordered(&outcome.up) || fates::is_reordered(&outcome.down) {
+    if losses::is_reordered(&outcome.up) || losses::is_reordered(&outcome.down) {
         doubts.push("the receiver's clock went back during the test".into());
     }
     doubts

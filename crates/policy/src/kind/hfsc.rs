@@ -2,8 +2,8 @@
 
 use super::name::Kind;
 use super::row::{Changes, ClassLayout, Filters};
+use crate::spec::error_style::{ErrorStyle, Help};
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
-use crate::spec::voice::{ErrorStyle, Help};
 
 /// The options of hfsc, the hierarchical fair service curve (Stoica, Zhang, Ng 1997; tc-hfsc(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

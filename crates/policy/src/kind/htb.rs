@@ -3,8 +3,8 @@
 use super::name::Kind;
 use super::row::{Ahead, ClassLayout, Filters};
 use crate::rate::{RateSpec, Ticks};
+use crate::spec::error_style::{ErrorStyle, Help};
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
-use crate::spec::voice::{ErrorStyle, Help};
 use alloc::vec;
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! plug: packets wait until a command lets them go.
 
 use super::name::Kind;
+use crate::spec::error_style::ErrorStyle;
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
-use crate::spec::voice::ErrorStyle;
 
 /// plug: the last command of a line holds. In a dump the kernel tells nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::name::Kind;
 use super::row::{Changes, ClassLayout, Filters, Waits};
+use crate::spec::error_style::{ErrorStyle, Help};
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
-use crate::spec::voice::{ErrorStyle, Help};
 
 /// The options of sfb, stochastic fair blue (Feng, Kandlur, Saha, Shin 2001; tc-sfb(8)), as tc sends them.
 /// Probabilities are 16 bit, 65535 = 1.

@@ -2,8 +2,8 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, ClassLayout, Filters, Waits};
+use crate::spec::error_style::ErrorStyle;
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
-use crate::spec::voice::ErrorStyle;
 use alloc::vec;
 use alloc::vec::Vec;
 

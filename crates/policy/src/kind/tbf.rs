@@ -3,8 +3,8 @@
 use super::name::Kind;
 use super::row::{Ahead, Changes, ClassLayout, Filters};
 use crate::rate::{RateSpec, Ticks};
+use crate::spec::error_style::ErrorStyle;
 use crate::spec::table::{Clash, KindSpec, OptionSpec, ValueKind};
-use crate::spec::voice::ErrorStyle;
 use alloc::vec;
 use alloc::vec::Vec;
 

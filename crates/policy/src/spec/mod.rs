@@ -4,13 +4,14 @@
 //! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `syntax` reads words by these
 //! tables, `tc … help` prints them, and the documentation pages are made from them.
 
+pub(crate) mod error_style;
 mod filters;
 mod parts;
 mod refused;
 mod stab;
 pub(crate) mod table;
-pub(crate) mod voice;
 
+pub use error_style::{ErrorStyle, Help};
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use parts::{
     ACTIONS, DocumentedName, EMATCHES, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS,
@@ -19,7 +20,6 @@ pub use parts::{
 pub use refused::{REFUSED, UnsupportedKind};
 pub use stab::STAB;
 pub use table::{Clash, FilterSpec, KindSpec, OptionSpec, Repeat, ValueKind, Within, help_options};
-pub use voice::{ErrorStyle, Help};
 
 #[cfg(test)]
 mod tests {

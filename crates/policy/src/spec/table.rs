@@ -1,6 +1,6 @@
 //! What tables of options are made of.
 
-use super::voice::ErrorStyle;
+use super::error_style::ErrorStyle;
 use crate::kind::name::Kind;
 use crate::kind::row::{Changes, ClassLayout, Filters, Reports, Waits};
 use alloc::format;

@@ -6,9 +6,9 @@
 //! ```
 //! Requests of several targets are spread over the interval, so that they do not wait for each other.
 
-mod book;
 pub(crate) mod message;
 mod plan;
+mod requests;
 mod run;
 pub(crate) mod socket;
 

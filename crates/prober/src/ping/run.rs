@@ -1,7 +1,7 @@
 //! The thread that asks.
 
-use super::book;
 use super::plan::{MOST_REQUESTS, PingProgress, PingSchedule, Shared, lock};
+use super::requests;
 use super::socket::{PingEvent, PingMessage, Socket};
 use crate::{Error, ProbeClock};
 use std::io;
@@ -124,9 +124,9 @@ impl Run {
             let Some(target) = seen.targets.get_mut(n) else { continue };
             let octets = one.socket.prepare(target.asked.len() as u64);
             let sent_ns = self.clock.now();
-            let number = book::ask(target, sent_ns);
+            let number = requests::ask(target, sent_ns);
             if let Err(error) = one.socket.send(number, &octets) {
-                book::fault(target, "this computer", &error.to_string());
+                requests::fault(target, "this computer", &error.to_string());
             }
             target.passed_over += one.went(now);
             self.sent += 1;
@@ -145,7 +145,7 @@ impl Run {
             seen.targets.iter().filter_map(|target| target.asked.last()).map(|asked| asked.sent_ns).max()?;
         let patience = self.patience();
         let until = last + patience;
-        let waits = seen.targets.iter().any(|target| book::waits(target, now.saturating_sub(patience)));
+        let waits = seen.targets.iter().any(|target| requests::waits(target, now.saturating_sub(patience)));
         (waits && now < until).then_some(until)
     }
 
@@ -183,7 +183,7 @@ impl Run {
         // Whoever ends early does not know of the last requests whether they are lost.
         if self.asked.iter().any(|one| one.due.is_some()) {
             let since = seen.now_ns.saturating_sub(self.patience());
-            seen.targets.iter_mut().for_each(|target| book::forget_since(target, since));
+            seen.targets.iter_mut().for_each(|target| requests::forget_since(target, since));
         }
     }
 }
@@ -214,19 +214,19 @@ fn note(
     let target = seen.targets.get_mut(n)?;
     match &heard.what {
         PingEvent::Answer { which, error, by, ds_field } => {
-            let took = book::answered(target, *which, at_ns)?;
+            let took = requests::answered(target, *which, at_ns)?;
             target.errors_for_answers += u64::from(*error);
             (seen.answered_by[n], seen.answered_ds_field[n]) = (*by, *ds_field);
             Some(took)
         }
         PingEvent::Left(number) => {
-            if heard.stamp_ns.is_some() && !book::left(target, *number, at_ns) {
+            if heard.stamp_ns.is_some() && !requests::left(target, *number, at_ns) {
                 socket.distrust_departures();
             }
             None
         }
         PingEvent::Fault { by, what } => {
-            book::fault(target, by, what);
+            requests::fault(target, by, what);
             None
         }
     }

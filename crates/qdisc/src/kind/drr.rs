@@ -5,9 +5,9 @@
 //! class: a packet that nothing classifies is dropped.
 
 use crate::algo::{ClassHash, IndexList, Linked, ListLink, Sent};
-use crate::asking::{Consumed, choose_class};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::Classful;
+use crate::classify::{Consumed, choose_class};
 use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::NO_CHANGE;

@@ -10,8 +10,8 @@
 //! real kernel was at hand.
 
 use super::purge_queue;
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;

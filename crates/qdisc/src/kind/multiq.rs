@@ -4,9 +4,9 @@
 //! (`skbedit queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing.
 //! Devices with one queue refuse it.
 
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::Context;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;

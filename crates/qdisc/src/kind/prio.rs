@@ -3,9 +3,9 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one;
 //! otherwise the priority map's.
 
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::Context;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;

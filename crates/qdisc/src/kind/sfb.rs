@@ -6,9 +6,9 @@
 //! probability 1 in all bins is held to a rate. The hash key changes after `rehash`; shortly before, the next
 //! key's bins learn about those flows too. The queue itself is a child.
 
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;

@@ -8,9 +8,9 @@
 
 use super::NO_CHANGE;
 use crate::algo::red::{Params, RedVerdict, State};
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash};
 use crate::kind::{classful, rehashes};

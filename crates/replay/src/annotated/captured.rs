@@ -1,6 +1,6 @@
 //! The packets of one policy's run, for Wireshark.
 
-use super::diary::{Entry, ExternalError, PcapSink, PcapngWriter, fate, queue, wait};
+use super::pcapng_writer::{Entry, ExternalError, PcapSink, PcapngWriter, fate, queue, wait};
 use crate::captured::{CaptureNetwork, ClassLabel, PacketLife, PacketObserver};
 use tidegate_packet::Time;
 use tidegate_sim::SojournRecord;

@@ -4,9 +4,9 @@
 //! scenario's machines. Neither opens a file: whoever has one gives a [`PcapSink`].
 
 mod captured;
-mod diary;
+mod pcapng_writer;
 mod simulated;
 
 pub use captured::CapturedPackets;
-pub use diary::{ExternalError, PcapSink, wait};
+pub use pcapng_writer::{ExternalError, PcapSink, wait};
 pub use simulated::{SimulatedPackets, WatchedDevice};

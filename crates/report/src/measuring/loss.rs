@@ -2,7 +2,7 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
-use tidegate_measure::lost::{DirectionLoss, LossDocument};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::numbers::percent;
 
 /// What stands where there is no figure.

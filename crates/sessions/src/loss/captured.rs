@@ -6,7 +6,7 @@ use crate::error::{Context, Error, Result, invalid};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::path::Path;
-use tidegate_measure::lost::{DirectionLoss, LossDocument};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::stream::{PacketRecord, StreamTrace};
 use tidegate_probe_wire::{PacketHeader, ProbePacketKind};
 use tidegate_replay::captured::frames::{self, Ip};

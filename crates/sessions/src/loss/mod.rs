@@ -11,7 +11,7 @@ pub use captured::{Captures, USUAL_COUNT, captured};
 
 use crate::error::Result;
 use std::sync::atomic::AtomicBool;
-use tidegate_measure::lost::{DirectionLoss, LossDocument};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::stream::{Exchange, ExchangeResult, Path as _, Stream};
 use tidegate_prober::{ServerSession, ServerTarget};
 

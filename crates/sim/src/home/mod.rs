@@ -8,13 +8,13 @@ mod traffic;
 
 pub use traffic::{Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraffic, TransactionTraffic};
 
-use crate::cargo::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 use crate::link::{LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats};
 use crate::machine::{Forwarder, Limit, Port};
 use crate::net::Net;
 use crate::probe::{EchoSample, ProbePacket, ProbeSpec, SourceSpec};
 use crate::tcp_flow::{FlowSample, FlowSpec, FlowStats};
 use crate::transaction::{Completion, TransactionSpec};
+use crate::transport_meta::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Time};
 

@@ -1,13 +1,13 @@
 //! TCP flows in a network.
 
 use super::Net;
-use crate::cargo::{FlowId, PathId, Role, TransportMeta};
 use crate::event::Kind;
 use crate::machine::{Forwarder, OfferResult};
 use crate::tcp::clock::{stamp, timer};
 use crate::tcp::receiver::{AckSegment, Marks};
 use crate::tcp::sender::Segment;
 use crate::tcp_flow::{EcnCodepoint, FlowSample, FlowStats, SYN_TIMEOUT, SYN_TRIES};
+use crate::transport_meta::{FlowId, PathId, Role, TransportMeta};
 use crate::wire::{Ends, Fields, Template};
 use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, FIN, PSH, SYN};
 use tidegate_packet::{Nanos, Pkt};

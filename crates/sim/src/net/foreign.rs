@@ -1,9 +1,9 @@
 //! Packets of somebody outside cross a network.
 
 use super::Net;
-use crate::cargo::{PathId, Role, TransportMeta};
 use crate::foreign::{Arrived, Landed};
 use crate::machine::{Forwarder, OfferResult};
+use crate::transport_meta::{PathId, Role, TransportMeta};
 use tidegate_packet::{Head, Meta, Pkt, Time};
 
 impl<M: Forwarder> Net<M> {

@@ -1,10 +1,10 @@
 //! Pings and open-loop sources in a network.
 
 use super::Net;
-use crate::cargo::{ProbeId, Role, SourceId, TransportMeta};
 use crate::event::Kind;
 use crate::machine::Forwarder;
 use crate::probe::{ArrivalProcess, EchoSample, ProbePacket, Sizes, SourceStats};
+use crate::transport_meta::{ProbeId, Role, SourceId, TransportMeta};
 use crate::wire::{Ends, Fields, Template};
 use tidegate_packet::{Nanos, Pkt};
 

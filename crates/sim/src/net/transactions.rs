@@ -1,11 +1,11 @@
 //! Transactions in a network.
 
 use super::Net;
-use crate::cargo::{PathId, Role, TransactionId, TransportMeta};
 use crate::event::{Kind, MAX_INDEX};
 use crate::machine::Forwarder;
 use crate::tcp_flow::{FlowSpec, TcpEndpoint, TcpFlow};
 use crate::transaction::{Completion, Connection, Running, Todo, TransactionRun, TransactionSpec};
+use crate::transport_meta::{PathId, Role, TransactionId, TransportMeta};
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Pkt, Time};

@@ -1,8 +1,8 @@
 //! What a world is laid out of: ends, cables, and the ways over them.
 
-use crate::cargo::PathId;
 use crate::link::{LinkFraming, LinkId};
 use crate::machine::Limit;
+use crate::transport_meta::PathId;
 use alloc::vec::Vec;
 use tidegate_gateway::{DeviceId, Gateway};
 use tidegate_packet::Nanos;

@@ -12,12 +12,12 @@ mod routes;
 
 pub use layout::{Cable, CableDirection, CableEnd, Laid, Layout, NodePath, RouterNode};
 
-use crate::cargo::PathId;
 use crate::gateway_machine::GatewayMachine;
 use crate::link::{LinkId, LinkQueue, LinkSpec};
 use crate::machine::Port;
 use crate::machines::Machines;
 use crate::net::Net;
+use crate::transport_meta::PathId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use layout::Step;

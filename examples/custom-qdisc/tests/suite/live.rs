@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use tidegate_custom_qdisc::Deadline;
-use tidegate_dataplane::door::{
+use tidegate_dataplane::engine::Engine;
+use tidegate_dataplane::packet_io::{
     AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection,
 };
-use tidegate_dataplane::engine::Engine;
 use tidegate_gateway::{DeviceSpec, GatewayContext};
 use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{LinkLayer, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, TbfParams, Ticks, Verb};

@@ -13,9 +13,9 @@ mod tin;
 mod tins;
 
 use crate::algo::cobalt::{AqmQueue, CobaltVerdict};
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
 use crate::kind::classful;

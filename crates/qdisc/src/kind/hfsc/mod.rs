@@ -11,9 +11,9 @@
 mod tree;
 
 use crate::algo::{ClassHash, Sent, Shape};
-use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::batch::BuiltIn;
 use crate::classful::{Classful, InnerClasses};
+use crate::classify::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Visit};
 use crate::kind::{classful, inner_classes, rehashes};

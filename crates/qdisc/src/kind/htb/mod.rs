@@ -12,9 +12,9 @@ mod tree;
 
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price, Sent};
-use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
+use crate::classify::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash, Visit};
 use crate::kind::{classful, inner_classes, rehashes};

@@ -10,9 +10,9 @@ mod aggregates;
 mod groups;
 
 use crate::algo::{ClassHash, Linked, ListLink, Sent};
-use crate::asking::{Consumed, choose_class};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{Consumed, choose_class};
 use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::NO_CHANGE;

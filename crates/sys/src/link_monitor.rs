@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 
-use crate::talk::{NetlinkSocket, messages};
+use crate::netlink_socket::{NetlinkSocket, messages};
 
 /// The group of those who want to hear of links.
 const RTMGRP_LINK: u32 = 1;
@@ -151,8 +151,8 @@ pub(crate) fn fuzz(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::namespace_thread::NamespaceThread;
     use crate::netlink::Links;
-    use crate::place::NamespaceThread;
 
     #[test]
     fn loopback_is_there_everywhere() {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::clock::{LOOK, LoadClock, any_like, is_patience, lock, spawn};
-use super::doors::{OnCall, OnDatagram, join};
+use super::listeners::{OnCall, OnDatagram, join};
 use crate::host::LabHost;
 
 /// Octets of a ticket.

@@ -6,11 +6,11 @@
 //! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::lose`]: taken = passed +
 //! full + lost + held, always.
 
+mod buffer_pool;
+mod bytes;
 pub mod capture;
 mod facts;
-mod octets;
 pub mod queue;
-mod slots;
 pub mod tun;
 
 use std::io;

@@ -10,11 +10,11 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
+use tidegate_sys::namespace_thread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
-use tidegate_sys::place;
 use tidegate_sys::tap::{Carries, Tap};
 
-use super::slots::{BufferPool, Read};
+use super::buffer_pool::{BufferPool, Read};
 use super::{Came, Leaving, PacketIo, PacketIoStats, Passed};
 
 /// Packets that may wait before the door.
@@ -120,7 +120,9 @@ fn made(end: &TunEnd) -> io::Result<Tap> {
     };
     let tap = match namespace {
         None => make(),
-        Some(namespace) => File::open(&namespace).and_then(|namespace| place::inside(namespace, make)?),
+        Some(namespace) => {
+            File::open(&namespace).and_then(|namespace| namespace_thread::inside(namespace, make)?)
+        }
     };
     tap.map_err(|error| {
         io::Error::new(error.kind(), format!("the TUN device `{}` cannot be made: {error}", end.name))

@@ -7,14 +7,14 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidegate_dataplane::door::capture::CaptureIo;
-use tidegate_dataplane::door::queue::QueueIo;
-use tidegate_dataplane::door::tun::{TunEnd, TunIo};
-use tidegate_dataplane::door::{AttachPoint, PacketIo, TrafficDirection};
+use tidegate_dataplane::packet_io::capture::CaptureIo;
+use tidegate_dataplane::packet_io::queue::QueueIo;
+use tidegate_dataplane::packet_io::tun::{TunEnd, TunIo};
+use tidegate_dataplane::packet_io::{AttachPoint, PacketIo, TrafficDirection};
 use tidegate_plan::rebind::real_devices;
 use tidegate_policy::Op;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::{news, place};
+use tidegate_sys::{link_monitor, namespace_thread};
 
 /// What the device inside is called, what it is called where there is one of that name, and the octets of its
 /// largest packet.
@@ -103,7 +103,7 @@ impl Between {
             .or_else(|| real_devices(log).into_iter().next())
             .context("the policy names no device")?;
         ensure!(
-            news::links()?.iter().all(|link| link.name != name),
+            link_monitor::links()?.iter().all(|link| link.name != name),
             Device,
             "there is a device `{name}` already; --door tun makes its own: name another with --dev"
         );
@@ -112,8 +112,8 @@ impl Between {
             Err(_) => PathBuf::from(inside),
         };
         let namespace = File::open(&inside).with_context(|| inside.display().to_string())?;
-        let known =
-            place::inside(namespace, news::links).context("the namespace inside cannot be entered")??;
+        let known = namespace_thread::inside(namespace, link_monitor::links)
+            .context("the namespace inside cannot be entered")??;
         let name_inside = if known.iter().any(|link| link.name == INSIDE) { BESIDE } else { INSIDE };
         let end = |namespace, name: &str| TunEnd { namespace, name: name.to_owned(), mtu: MTU };
         let ends = [end(None, &name), end(Some(inside), name_inside)];
@@ -133,7 +133,7 @@ impl Between {
         links.add_route(&outer.name, there)?;
         let name = inner.name.clone();
         let namespace = File::open(inner.namespace.as_ref().ok_or(io::ErrorKind::InvalidInput)?)?;
-        place::inside(namespace, move || {
+        namespace_thread::inside(namespace, move || {
             let mut links = Links::open()?;
             links.address(&name, there)?;
             links.add_default_route(&name, here)

@@ -4,7 +4,7 @@ use std::io;
 use tidegate_sys::numbers::{IFLA_MTU, LINK_HEAD, RTM_GETLINK};
 
 use tidegate_sys::netlink::Links;
-use tidegate_sys::talk::NetlinkSocket;
+use tidegate_sys::netlink_socket::NetlinkSocket;
 
 use tidegate_sys::attribute;
 

@@ -1,10 +1,10 @@
 //! Stays on links are observed in a network.
 
 use super::Net;
-use crate::cargo::Role;
 use crate::link::{LinkId, LinkQueue};
 use crate::machine::{DropRecord, Forwarder, Port};
 use crate::observe::{Open, SojournEnd, SojournRecord};
+use crate::transport_meta::Role;
 use tidegate_packet::{Pkt, Time};
 
 impl<M: Forwarder> Net<M> {

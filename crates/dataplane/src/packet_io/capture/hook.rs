@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 
 use tidegate_sys::bpf::{BpfLink, BpfProgram, Instruction, Jump, Reg};
-use tidegate_sys::talk::NetlinkSocket;
+use tidegate_sys::netlink_socket::NetlinkSocket;
 use tidegate_sys::tap::Tap;
 
 use tidegate_netlink::encode::tc_head as head;

@@ -12,7 +12,7 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_sys::nfqueue::{self, COPIED, Keeping, QueuedPacket, Queues};
 
 use super::facts::Facts;
-use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, octets, unknown_ticket};
+use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, bytes, unknown_ticket};
 use rules::Rules;
 
 /// Octets of a front: a link header that nobody wrote, and what the kernel copies.
@@ -137,7 +137,7 @@ impl QueueIo {
     fn marked(&self, slot: &Slot, leaving: &Leaving<'_>) -> (Option<u32>, bool) {
         let bit = self.options.congested;
         let link_header = self.places[slot.place].link_header as usize;
-        let old = octets::dsfield(&slot.front[..slot.octets], link_header);
+        let old = bytes::dsfield(&slot.front[..slot.octets], link_header);
         let to_congested = leaving.dsfield.is_some() && leaving.dsfield == old.map(|old| old | 3);
         let asked =
             leaving.front.is_none() && (leaving.dsfield.is_none() || leaving.dsfield == old || to_congested);
@@ -190,7 +190,7 @@ fn segments(waiting: &QueuedPacket<'_>, mtu: u32) -> u32 {
 
 /// Octets of the headers that each segment has.
 fn headers(front: &[u8]) -> u32 {
-    let (at, transport) = match octets::network(front, 0) {
+    let (at, transport) = match bytes::network(front, 0) {
         Some((ethertype::IPV4, _)) => (usize::from(front[0] & 15) * 4, front.get(9).copied()),
         _ => (40, front.get(6).copied()),
     };

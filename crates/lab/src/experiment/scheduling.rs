@@ -1,7 +1,7 @@
 //! What the network gets of the machine.
 
 use super::error::{Context, Result};
-use tidegate_sys::turn::SchedulingGuard;
+use tidegate_sys::scheduling::SchedulingGuard;
 
 /// Of the real-time priorities the middle, as the kernel's own threads have.
 const PRIORITY: i32 = 50;

@@ -344,10 +344,10 @@ fn changes(words: &[String]) -> bool {
     !tc::parse(words, &Env::default()).is_ok_and(|parsed| shows(&parsed.command))
 }
 
-fn direction(direction: tidegate_dataplane::door::TrafficDirection) -> &'static str {
+fn direction(direction: tidegate_dataplane::packet_io::TrafficDirection) -> &'static str {
     match direction {
-        tidegate_dataplane::door::TrafficDirection::Egress => "egress",
-        tidegate_dataplane::door::TrafficDirection::Ingress => "ingress",
+        tidegate_dataplane::packet_io::TrafficDirection::Egress => "egress",
+        tidegate_dataplane::packet_io::TrafficDirection::Ingress => "ingress",
     }
 }
 

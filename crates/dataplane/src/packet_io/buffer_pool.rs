@@ -7,7 +7,7 @@ use std::io::{self, IoSliceMut};
 
 use tidegate_sys::offload::{self, Offload};
 
-use super::octets;
+use super::bytes;
 
 /// Octets of a slot: every packet of an Ethernet, and what stands before it.
 const SMALL: usize = 2048;
@@ -114,7 +114,7 @@ impl Slot {
             done = fits == octets.len();
         }
         if let Some(dsfield) = leaving.dsfield {
-            done &= octets::set_dsfield(self.front_mut(), link_header as usize, dsfield);
+            done &= bytes::set_dsfield(self.front_mut(), link_header as usize, dsfield);
         }
         done
     }
@@ -258,7 +258,7 @@ impl BufferPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::Leaving;
+    use crate::packet_io::Leaving;
 
     fn put(slots: &mut BufferPool, octets: usize) -> Option<u32> {
         let packet: Vec<u8> = (0..offload::OCTETS + octets).map(|n| n as u8).collect();

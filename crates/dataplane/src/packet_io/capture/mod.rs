@@ -14,15 +14,15 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use tidegate_sys::namespace_thread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::netlink_socket::NetlinkSocket;
 use tidegate_sys::packet_socket::{OutgoingFrame, Sender};
-use tidegate_sys::place;
-use tidegate_sys::talk::NetlinkSocket;
 use tidegate_sys::tap::{Carries, Tap};
 
+use super::buffer_pool::{BufferPool, Read, Slot};
 use super::facts::Facts;
-use super::slots::{BufferPool, Read, Slot};
-use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection, octets};
+use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection, bytes};
 pub use hook::AttachMethod;
 use hook::{Hook, TailCallTable};
 
@@ -264,7 +264,7 @@ fn frame(slot: &Slot, link_header: u32, arrives: bool) -> OutgoingFrame<'_> {
         OutgoingFrame { offload: slot.offload, pieces: [front, rest, &[]], mark: slot.mark, protocol: 0 };
     if link_header == 0 {
         let is_v6 = front.first().is_some_and(|octet| octet >> 4 == 6);
-        frame.protocol = octets::network(front, 0).map_or(0, |(kind, _)| kind);
+        frame.protocol = bytes::network(front, 0).map_or(0, |(kind, _)| kind);
         if arrives {
             // It goes through a device of Ethernet to one that has no link header, which takes it off again.
             frame.pieces = [&NO_HEADERS[usize::from(is_v6)], front, rest];
@@ -289,7 +289,7 @@ fn own_tap(links: &mut Links) -> io::Result<Tap> {
     let tap = Tap::create(NAME, Carries::Frames)?;
     // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
     // packet (see `unwrap`).
-    let _ = place::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
+    let _ = namespace_thread::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
     links
         .change(tap.name(), &LinkUpdate { up: Some(true), txqlen: Some(WAITING), ..LinkUpdate::default() })?;
     Ok(tap)

@@ -12,7 +12,7 @@ use tidegate_sim::{DialogueTurn, Lookup, Transaction};
 use tidegate_sys::socket;
 
 use super::clock::{LOOK, LoadClock, any_like, is_patience, lock, spawn};
-use super::door::TICKET;
+use super::listener::TICKET;
 use crate::host::LabHost;
 
 /// Octets read or written at once.
