@@ -230,10 +230,10 @@ fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
 
 fn page(rows: &[Row]) -> String {
     let mut page = String::from(
-        "# Fidelity\n\nWhat tidegate does as Linux does it, and the test that says so. This page is made \
-        from the output of the tests (`.ci/run`) and from nothing \
-         else; a behaviour without a test that passes stops the build. The kernel is Linux 6.1 in virtual \
-         time, tc is iproute2 6.1.\n\n",
+        "# Fidelity\n\n\
+        What tidegate does as Linux does it, and the test that says so. This page is made from the output of the\n\
+        tests (`.ci/run`) and from nothing else; a behaviour without a test that passes stops the build. The kernel is\n\
+        Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();

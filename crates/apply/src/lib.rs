@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! files ─▶ loader ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon (tidegate-daemon)
-//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
-//!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
+//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job
+//!                            ─▶ go ─▶ look ─▶ State └─▶ undoes what did not end, reverts what is not
+//!                            confirmed
 //! ```
 //!
 //! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
-//! take it back, [`status::healths`] says how it is, [`SnapshotSource`] counts what it does. What people are told
-//! meanwhile comes as [`Notice`]s; nothing is printed here.
+//! take it back, [`status::healths`] says how it is, [`SnapshotSource`] counts what it does. What people are
+//! told meanwhile comes as [`Notice`]s; nothing is printed here.
 //!
 //! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the
 //! running executable as `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to

@@ -47,8 +47,8 @@ pub enum Notice {
 /// ```
 /// use tidegate_apply::{Notice, Report};
 ///
-/// let report: Report<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else { eprintln!("{notice}") };
-/// report(Notice::Warning("the policy queues nothing".into()));
+/// let report: Report<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else {
+/// eprintln!("{notice}") }; report(Notice::Warning("the policy queues nothing".into()));
 /// assert_eq!(
 ///     Notice::Backend { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
 ///     "eth0: as asked\n"

@@ -444,7 +444,10 @@ impl NetfilterTable {
             return Err(TcError { errno: Errno::NoEnt, message });
         };
         // What leads there already does no harm a second time.
-        let leads = |counted: &CountedRule| matches!(&counted.rule.target, Some(NetfilterTarget::Jump(n) | NetfilterTarget::Goto(n)) if n == name);
+        let leads = |counted: &CountedRule| {
+            matches!(&counted.rule.target, Some(NetfilterTarget::Jump(n)
+            | NetfilterTarget::Goto(n)) if n == name)
+        };
         if self.chains.len() > MOST_COMPARED || self.chains[from].rules.iter().rev().any(leads) {
             return Ok(());
         }
@@ -482,7 +485,10 @@ impl NetfilterTable {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        let calls = |r: &CountedRule| matches!(&r.rule.target, Some(NetfilterTarget::Jump(n) | NetfilterTarget::Goto(n)) if n == name);
+        let calls = |r: &CountedRule| {
+            matches!(&r.rule.target, Some(NetfilterTarget::Jump(n)
+            | NetfilterTarget::Goto(n)) if n == name)
+        };
         self.chains.iter().any(|c| c.rules.iter().any(calls))
     }
 }

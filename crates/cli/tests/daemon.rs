@@ -742,15 +742,21 @@ fn attacker() {
         stream.set_nonblocking(true).expect("ours");
         // One that has no place has been told so, and closed.
         std::thread::sleep(Duration::from_millis(1));
-        open += usize::from(
-            matches!((&*stream).read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock),
-        );
+        open += usize::from(matches!((&*stream).read(&mut [0; 1]), Err(error)
+                if error.kind() == std::io::ErrorKind::WouldBlock));
     }
     println!("attack: {} connected, {open} of them open", held.len());
     // Four lines of 16 MiB on those that are open.
     let line = vec![b'x'; 16 << 20];
     let mut taken = 0;
-    for stream in held.iter().filter(|stream| matches!((&**stream).read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)).take(4) {
+    for stream in held
+        .iter()
+        .filter(|stream| {
+            matches!((&**stream).read(&mut [0; 1]), Err(error)
+        if error.kind() == std::io::ErrorKind::WouldBlock)
+        })
+        .take(4)
+    {
         stream.set_nonblocking(false).expect("ours");
         let mut left = line.as_slice();
         while let Ok(written @ 1..) = (&*stream).write(left) {

@@ -161,21 +161,24 @@ impl<T> ErrorContext<T> for Option<T> {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! error {
-    ($kind:ident, $($words:tt)*) => { $crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*)) };
+    ($kind:ident, $($words:tt)*) => { $crate::error::Error::new($crate::error::ErrorKind::$kind,
+        format!($($words)*)) };
 }
 
 /// Returns an error of a kind.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! bail {
-    ($kind:ident, $($words:tt)*) => { return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*))) };
+    ($kind:ident, $($words:tt)*) => { return Err($crate::error::Error::new($crate::error::ErrorKind::$kind,
+        format!($($words)*))) };
 }
 
 /// Returns an error of a kind unless something holds.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! ensure {
-    ($holds:expr, $kind:ident, $($words:tt)*) => { if !$holds { return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*))) } };
+    ($holds:expr, $kind:ident, $($words:tt)*) => { if !$holds {
+        return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*))) } };
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub enum ReceiveOutcome {
     /// It goes on to routing, as having come in by this device: another one where that stands on the first.
     Passed(Pkt, DeviceId),
     /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see
-    /// [`Gateway::given_back`]).
+    /// [`Gateway::returned_from`]).
     Redirected(DeviceId),
     /// It was dropped, by a filter or because the device it was led to had no room.
     Dropped,

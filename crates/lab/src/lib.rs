@@ -2,9 +2,9 @@
 //! Real hosts at the edges of a simulated network, by the real clock.
 //!
 //! ```text
-//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers, machines with disciplines)
-//!      ▲                                                   │  ▲                         │
-//!      └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
+//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers,
+//! machines with disciplines) ▲                                                   │  ▲                       
+//!  │ └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
 //! ```
 //! The network is the simulator's own, driven by another clock: [`Driver`] is told the time and the packets
 //! by an [`Outside`], which is the machine's clock and TUN devices ([`Edges`]), or a list (its test).

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
-//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ inspect::Reading
+//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶
+//!                 inspect::Reading
 //! ```
 //!
 //! ```

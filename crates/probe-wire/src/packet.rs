@@ -4,7 +4,8 @@
 //! |---|---|
 //! | 0-1 | `tG` |
 //! | 2 | kind |
-//! | 3 | which exchange of the session, modulo 256: what comes late from the one before is not taken for the next one's |
+//! | 3 | which exchange of the session, modulo 256: what comes late from the one before is not taken for the
+//! next one's |
 //! | 4-7 | the session's number, which it was told |
 //! | 8-11 | the front of a keyed hash of the rest, by the session's key for who sends |
 //! | 12-15 | the packet's number |

@@ -59,7 +59,8 @@ pub(crate) trait Batch: Discipline {
         pkt: &Pkt,
     ) -> Option<&QdiscNode>;
 
-    /// Loads what the next packets to leave will need, `depth` steps down from here: see [`QdiscNode::prefetch`].
+    /// Loads what the next packets to leave will need, `depth` steps down from here: see
+    /// [`QdiscNode::prefetch`].
     fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
         let _ = (pool, depth, room);
     }

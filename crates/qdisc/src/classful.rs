@@ -14,9 +14,9 @@ use tidegate_policy::{ClassOp, Errno, Kind, TcError};
 /// A qdisc with classes: those that commands make, bands, one below a shaper, or flows that only show in a
 /// listing.
 ///
-/// A class may carry a child, a [`QdiscNode`] that the qdisc owns ([`QdiscNode::hidden`] makes one). All packets of a
-/// child come and go through its qdisc, which hands them on by [`QdiscNode::enqueue`] and [`QdiscNode::dequeue`]; the
-/// counts of both stay right by themselves.
+/// A class may carry a child, a [`QdiscNode`] that the qdisc owns ([`QdiscNode::hidden`] makes one). All
+/// packets of a child come and go through its qdisc, which hands them on by [`QdiscNode::enqueue`] and
+/// [`QdiscNode::dequeue`]; the counts of both stay right by themselves.
 pub trait Classful {
     /// Whether this class exists.
     fn has_class(&self, class: Handle) -> bool {

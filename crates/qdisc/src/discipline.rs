@@ -127,8 +127,8 @@ pub trait Discipline: Send {
         Trimmed::Nothing
     }
 
-    /// Drops every packet, children's included ([`Context::purge`], [`QdiscNode::purge`]), and begins again as if
-    /// new.
+    /// Drops every packet, children's included ([`Context::purge`], [`QdiscNode::purge`]), and begins again
+    /// as if new.
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState);
 
     /// The parameters in force, as a dump brings them.

@@ -153,7 +153,10 @@ fn listed(table: &NetfilterTable) -> Vec<ListedChain> {
     let calls = |name: &str| {
         let rules = table.chains().iter().flat_map(|c| &c.rules);
         rules
-            .filter(|r| matches!(&r.rule.target, Some(NetfilterTarget::Jump(to) | NetfilterTarget::Goto(to)) if to == name))
+            .filter(|r| {
+                matches!(&r.rule.target, Some(NetfilterTarget::Jump(to)
+                | NetfilterTarget::Goto(to)) if to == name)
+            })
             .count()
     };
     let chain = |c: &NetfilterChain| ListedChain {

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 //! Links, hosts and their TCP in virtual time.
 //!
-//! A [`Net`] holds one [`Forwarder`], the thing under test, and around it links, TCP flows, pings and open-loop
-//! sources. It has no clock, no IO and no randomness but its seed: the same calls give the same run, to the
-//! byte.
+//! A [`Net`] holds one [`Forwarder`], the thing under test, and around it links, TCP flows, pings and
+//! open-loop sources. It has no clock, no IO and no randomness but its seed: the same calls give the same
+//! run, to the byte.
 
 extern crate alloc;
 

@@ -89,7 +89,8 @@ impl<M: Forwarder> Net<M> {
     /// With more than a million links.
     pub fn link(&mut self, spec: LinkSpec) -> LinkId {
         assert!(self.links.len() < MAX_INDEX, "a million links at most");
-        if matches!((spec.waiting, spec.peer), (LinkQueue::Port { port, .. }, LinkPeer::Port(to)) if port == to)
+        if matches!((spec.waiting, spec.peer), (LinkQueue::Port { port, .. }, LinkPeer::Port(to))
+            if port == to)
         {
             self.returning.push(self.links.len());
         }

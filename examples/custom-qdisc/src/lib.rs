@@ -1,11 +1,12 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! deadline: two strict bands in which no packet waits longer than a deadline. A qdisc that is not part of tidegate.
+//! deadline: two strict bands in which no packet waits longer than a deadline. A qdisc that is not part of
+//! tidegate.
 //!
-//! Packets of priority 6 and 7 (interactive traffic, `TC_PRIO_INTERACTIVE` and above) go first, all others after them.
-//! A packet that has waited longer than the deadline when its turn comes is dropped, and the next one is tried: it
-//! would arrive too late to be of use, and its sender learns of the congestion from the loss. The last packet of a band
-//! is sent however long it waited, so that a slow link does not starve.
+//! Packets of priority 6 and 7 (interactive traffic, `TC_PRIO_INTERACTIVE` and above) go first, all others
+//! after them. A packet that has waited longer than the deadline when its turn comes is dropped, and the next
+//! one is tried: it would arrive too late to be of use, and its sender learns of the congestion from the
+//! loss. The last packet of a band is sent however long it waited, so that a slow link does not starve.
 //!
 //! ```
 //! use tidegate_custom_qdisc::Deadline;
@@ -161,7 +162,8 @@ impl Discipline for Bands {
         custom(self.params)
     }
 
-    /// Those that waited too long also count as `overlimits`, to tell them from those that found the queue full.
+    /// Those that waited too long also count as `overlimits`, to tell them from those that found the queue
+    /// full.
     fn amend_stats(&self, stats: &mut QueueStats) {
         stats.overlimits = self.expired;
     }

@@ -2,8 +2,8 @@
 //! else gives it errands.
 //!
 //! ```text
-//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who asks
-//! news ─┼─▶ run: turn, errands, wait
+//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who
+//! asks news ─┼─▶ run: turn, errands, wait
 //! clock ┘
 //! ```
 //! A door that breaks because its device is gone is opened again when the device is back; meanwhile errands

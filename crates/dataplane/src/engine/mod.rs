@@ -1,7 +1,8 @@
 //! The engine: the model machine between a door and the clock.
 //!
 //! ```text
-//! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶ door
+//! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶
+//! door
 //! ```
 //! Whoever drives it says what time it is and lends it the door; nothing here sleeps, reads a clock or opens
 //! anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate stays

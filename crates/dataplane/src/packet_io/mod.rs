@@ -3,8 +3,8 @@
 //! A door takes packets out of the kernel's hands, says what they are, keeps their octets and lets each of
 //! them go, or loses it, in whatever order it is told. It decides nothing: what leaves when is the engine's.
 //!
-//! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::lose`]: taken = passed +
-//! full + lost + held, always.
+//! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::drop_packet`]: taken =
+//! passed + full + lost + held, always.
 
 mod buffer_pool;
 mod bytes;
@@ -37,7 +37,7 @@ pub struct AttachPoint {
 /// A packet as a door brings it.
 #[derive(Clone, Copy, Debug)]
 pub struct Came<'a> {
-    /// The door's name for it until `pass` or `lose`: small numbers, used again.
+    /// The door's name for it until `pass` or `drop_packet`: small numbers, used again.
     pub ticket: u32,
     /// Which of the door's places it came to: an index into what the door was opened with.
     pub place: usize,

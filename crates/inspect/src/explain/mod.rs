@@ -308,7 +308,10 @@ impl<'r> Explainer<'r> {
         }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
         // What filters on its arrival drop comes to no tree of that device.
-        let came = |device: &DeviceId| matches!(course, Course::Arrives(from) | Course::Through(from, _) if !way.routed && from == *device);
+        let came = |device: &DeviceId| {
+            matches!(course, Course::Arrives(from) | Course::Through(from, _)
+            if !way.routed && from == *device)
+        };
         let refused = |device: &DeviceId| !came(device) && moments.iter().all(|m| m.stop.device != *device);
         if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));

@@ -164,7 +164,10 @@ impl<'a> Walk<'a> {
             let Some(hits) = self.counted.hits(dump).filter(|hits| hits.lookups > 0) else {
                 return Went::Ended;
             };
-            let same = |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
+            let same = |own: &&FilterDump| {
+                matches!(&own.entry, FilterEntry::Filter { handle: of, .. }
+                if *of == handle)
+            };
             self.asked += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
             let (met, mut why) = compared(u32, hits, dump, (self.here, from), self.rewrites());

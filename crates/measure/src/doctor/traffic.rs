@@ -90,7 +90,8 @@ fn elsewhere(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
 fn never_waited(device: &DeviceFacts) -> Option<DoctorFinding> {
     let shaper = device.shaper.as_ref()?;
     let rate = device.rate_bps()?;
-    (shaper.packets_ever >= 100 * MANY && shaper.overlimits_ever == 0 && shaper.backend == "kernel").then(|| DoctorFinding {
+    (shaper.packets_ever >= 100 * MANY && shaper.overlimits_ever == 0
+        && shaper.backend == "kernel").then(|| DoctorFinding {
         id: "never-waited",
         severity: Severity::Warning,
         device: device.name.clone(),

@@ -1,6 +1,7 @@
 //! The packets of one policy's run, for Wireshark.
 
-use super::pcapng_writer::{Entry, ExternalError, PcapSink, PcapngWriter, fate, queue, wait};
+use super::pcapng_writer::{Entry, PcapSink, PcapngWriter, fate, queue, wait};
+use crate::captured::ExternalError;
 use crate::captured::{CaptureNetwork, ClassLabel, PacketLife, PacketObserver};
 use tidegate_packet::Time;
 use tidegate_sim::SojournRecord;

@@ -7,6 +7,7 @@ mod captured;
 mod pcapng_writer;
 mod simulated;
 
+pub use crate::captured::ExternalError;
 pub use captured::CapturedPackets;
-pub use pcapng_writer::{ExternalError, PcapSink, wait};
+pub use pcapng_writer::{PcapSink, wait};
 pub use simulated::{SimulatedPackets, WatchedDevice};

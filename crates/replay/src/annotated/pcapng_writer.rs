@@ -1,16 +1,12 @@
 //! Packets in the order of time, as blocks of pcapng.
 
-use crate::captured::reason;
+use crate::captured::{ExternalError, reason};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::error::Error;
 use tidegate_measure::numbers::format_duration;
 use tidegate_packet::{Handle, Head, QueueLocation, Time};
 use tidegate_pcap::{CaptureDirection, Interface, Record, TcVerdict, Writer, link};
 use tidegate_sim::{SojournEnd, SojournRecord};
-
-/// What failed outside of this crate: a file.
-pub type ExternalError = Box<dyn Error + Send + Sync>;
 
 /// Where the bytes of a pcapng file go.
 pub trait PcapSink {

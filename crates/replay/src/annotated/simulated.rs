@@ -1,7 +1,8 @@
 //! The packets that leave a machine's devices, while a run of a scenario goes on: in virtual time or by the
 //! real clock.
 
-use super::pcapng_writer::{Entry, ExternalError, PcapSink, PcapngWriter, fate, queue, wait};
+use super::pcapng_writer::{Entry, PcapSink, PcapngWriter, fate, queue, wait};
+use crate::captured::ExternalError;
 use tidegate_packet::{Handle, Head, QueueLocation, Time};
 use tidegate_scenario::lay::{LaidOut, START};
 use tidegate_scenario::model::{NodeRole, Scenario};

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! with our server   field::Far: the same packets both ways                     ──▶ Course ─┐
-//! with captures     packets of one side found among those of the other         ──▶ Course ─┴─▶ measure::lost::Lost
+//! with captures     packets of one side found among those of the other         ──▶ Course ─┴─▶
+//! measure::lost::Lost
 //! ```
 
 mod captured;

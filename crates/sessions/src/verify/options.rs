@@ -8,8 +8,9 @@ use tidegate_apply::BackendChoice;
 ///
 /// ```
 /// // The order of the turns is that of `tidegate_measure::paired`: drifts of the line cancel out.
-/// let turns = tidegate_measure::paired::turns(2).map(|with| tidegate_sessions::verify::NAMES[usize::from(with)]);
-/// assert_eq!(turns.collect::<Vec<_>>(), ["without", "with", "with", "without"]);
+/// let turns = tidegate_measure::paired::turns(2).map(|with|
+/// tidegate_sessions::verify::NAMES[usize::from(with)]); assert_eq!(turns.collect::<Vec<_>>(), ["without",
+/// "with", "with", "without"]);
 /// ```
 pub const NAMES: [&str; 2] = ["without", "with"];
 

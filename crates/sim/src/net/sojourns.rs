@@ -8,7 +8,8 @@ use crate::transport_meta::Role;
 use tidegate_packet::{Pkt, Time};
 
 impl<M: Forwarder> Net<M> {
-    /// From now on stays before this link are told by [`Net::take_stays`], which must be asked now and then.
+    /// From now on stays before this link are told by [`Net::take_sojourns`], which must be asked now and
+    /// then.
     pub fn observe(&mut self, link: LinkId) {
         self.pool.track_queue_locations();
         let at = link.0 as usize;

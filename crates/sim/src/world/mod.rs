@@ -1,8 +1,8 @@
 //! A network laid out from its parts: nodes, the cables between them, machines with their devices.
 //!
 //! ```text
-//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its links
-//!                                     └─ ways by the fewest cables, through the devices that stand on each other
+//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its
+//! links └─ ways by the fewest cables, through the devices that stand on each other
 //! ```
 //! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's
 //! order, and of several shortest ways the first is taken.
@@ -170,7 +170,8 @@ impl World {
             let Some(of) = self.net.machine.get(*other) else { return false };
             let mut theirs = of.gateway.devices().filter_map(|id| of.gateway.encap(id));
             theirs.any(|encap| {
-                matches!(encap, Encap::Tunnel(t) if t.mode == ours.mode && t.local == ours.remote && t.remote == ours.local)
+                matches!(encap, Encap::Tunnel(t) if t.mode == ours.mode && t.local == ours.remote
+                    && t.remote == ours.local)
             })
         })
     }
@@ -202,15 +203,18 @@ impl World {
         direction: &CableDirection,
         host_jitter: Nanos,
     ) -> LinkId {
-        let CableDirection { bits_per_second, packet_rate, delay, jitter, framing, limit, ring, queue_limit } =
-            *direction;
         let waiting = match self.port_at(from) {
-            Some(port) => LinkQueue::Port { port, ring, bytes: queue_limit },
-            None => LinkQueue::DropTail(limit),
+            Some(port) => LinkQueue::Port { port, ring: direction.ring, bytes: direction.queue_limit },
+            None => LinkQueue::DropTail(direction.limit),
         };
-        let jitter = if jitter.0 > 0 { jitter } else { host_jitter };
-        let spec =
-            LinkSpec { bits_per_second, packet_rate, jitter, waiting, framing, ..LinkSpec::wire(delay) };
+        let spec = LinkSpec {
+            bits_per_second: direction.bits_per_second,
+            packet_rate: direction.packet_rate,
+            jitter: if direction.jitter.0 > 0 { direction.jitter } else { host_jitter },
+            waiting,
+            framing: direction.framing,
+            ..LinkSpec::wire(direction.delay)
+        };
         self.net.link(match to.and_then(|to| self.port_at(to)) {
             Some(port) => spec.into_port(port),
             None => spec,

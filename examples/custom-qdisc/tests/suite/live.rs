@@ -119,9 +119,9 @@ fn frames_that_waited_too_long_are_dropped_at_the_head() {
         engine.turn(&mut memory, due).expect("memory does not break");
     }
 
-    // Two leave at once from a full bucket, and eight find no place among forty. The shaper takes a frame when it has sent
-    // the one before: one each millisecond until 10 ms have passed, which it sends at 11 ms. All others are late then,
-    // and only the last of them goes.
+    // Two leave at once from a full bucket, and eight find no place among forty. The shaper takes a frame
+    // when it has sent the one before: one each millisecond until 10 ms have passed, which it sends at 11 ms.
+    // All others are late then, and only the last of them goes.
     let (left, dropped) = (memory.left.len(), memory.dropped.len());
     assert_eq!(left + dropped, 50, "each frame comes back once");
     assert_eq!(memory.left.last(), memory.left.iter().max(), "in order");

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! options ─▶ plans ─▶ field::ping::Pinger (its own thread) ── look ──▶ the terminal's chart
-//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels, page
+//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels,
+//!                                          page
 //! ```
 
 mod live;

@@ -1,8 +1,8 @@
 //! Our programs in tc's hooks, gone with whoever hung them there.
 //!
-//! What hangs in a hook only jumps through a table, the [`TailCallTable`]. When its owner dies, the kernel closes the
-//! table before the devices that it leads to, and empties it for all hooks at once: from then on everything
-//! passes as if nobody had been there.
+//! What hangs in a hook only jumps through a table, the [`TailCallTable`]. When its owner dies, the kernel
+//! closes the table before the devices that it leads to, and empties it for all hooks at once: from then on
+//! everything passes as if nobody had been there.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

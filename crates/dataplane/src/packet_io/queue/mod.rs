@@ -73,7 +73,7 @@ impl QueueIo {
     /// Opens the door by the first queues that nobody has.
     ///
     /// # Errors
-    /// As for [`QueueDoor::open`].
+    /// As for [`QueueIo::open`].
     pub fn anywhere(spots: &[AttachPoint]) -> io::Result<QueueIo> {
         let options = Options::default();
         let step = u16::try_from(spots.len().max(1)).map_err(io::Error::other)?;
