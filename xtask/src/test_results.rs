@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// What a test run told.
 #[derive(Default)]
 pub(crate) struct TestResults {
-    /// Rows that tests printed, `PREFIX: A | B | …`, each with the test whose output it stands in.
+    /// Rows that tests printed, `PREFIX: A | B | …`, each with the test whose output it is in.
     pub(crate) rows: Vec<(Vec<String>, String)>,
     /// Tests that passed, without their modules.
     pub(crate) passed: BTreeSet<String>,

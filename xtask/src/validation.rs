@@ -4,7 +4,7 @@
 //! The page is made from the output of a test run, as the fidelity page is. Tests print rows themselves,
 //! `validation: GROUP | ID | WHAT | EXPECTED | FOUND | VERDICT | SOURCE`; what a test proves to the last
 //! digit is listed in [`EXACT`]. Each id of [`IDS`] must have a row, or its reason in [`WAITING`]; a row that
-//! a test calls outside stops nothing by itself (the test does, where it must hold).
+//! a test calls outside stops nothing on its own (the test does, where it must hold).
 
 use crate::test_results::{self, TestResults};
 use std::collections::BTreeMap;

@@ -28,8 +28,8 @@ const OVER_SSH: u64 = 60;
 /// started, which goes back if this process dies, or if the policy is not confirmed in time.
 ///
 /// # Errors
-/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to.
-/// Or nothing was changed: the devices are somebody else's, or the policy is
+/// The kernel or the daemon refuses something; then all of it was undone, or the guardian continues trying
+/// to. Or nothing was changed: the devices are somebody else's, or the policy is
 /// [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
 pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;
@@ -86,7 +86,7 @@ pub fn put_in_order(dry_run: bool, report: NoticeHandler<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whose disciplines it is to be, and why.
+/// Whose qdiscs it is to be, and why.
 fn backend(
     options: &ApplyOptions,
     wanted: &Wanted,
@@ -94,7 +94,7 @@ fn backend(
 ) -> Result<(BackendChoice, String)> {
     let chosen = match options.backend {
         BackendChoice::Auto => match kernel::lacks(wanted) {
-            // Whoever may not try may not apply either, but may ask what would be done.
+            // Anyone who may not try may not apply either, but may ask what would be done.
             Err(error) if options.dry_run => (
                 BackendChoice::Kernel,
                 format!("the kernel's qdiscs, if it has them: that cannot be tested ({error:#})"),
@@ -235,7 +235,7 @@ impl<'o> Begun<'o> {
         Ok(())
     }
 
-    /// Undoes all of it: the error, with what came of that.
+    /// Undoes all of it: the error, with the result of that.
     fn undone(&self, error: &Error) -> Error {
         match job::resume(self.room, &self.name, self.report) {
             Ok(_) => Error::new(error.kind(), format!("{error:#}\n  the previous configuration is in place")),
@@ -252,7 +252,7 @@ impl<'o> Begun<'o> {
     }
 }
 
-/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them.
+/// Says what the kernel has on the devices that packets do not meet while a daemon of tidegate's has them.
 /// `packet_io`: how packets come to it, if that is known.
 fn report_installed(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
     for (dev, qdisc) in standing {
@@ -346,11 +346,11 @@ fn noted(
     why: &str,
 ) -> Result<Value> {
     let kept = before.kept();
-    // What stood there before anything of ours.
+    // What was there before anything of tidegate's.
     let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
     let previous = prior.map(|prior| {
         let mut previous = prior.0.clone();
-        // What waits to be confirmed goes on waiting when it is gone back to: from it the way leads further
+        // What waits to be confirmed continues waiting when it is gone back to: from it the way leads further
         // back.
         if prior.left_to_confirm().is_none() {
             previous["previous"] = Value::Null;
@@ -398,7 +398,7 @@ fn names(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|one| one["dev"].as_str()).map(str::to_owned).collect()
 }
 
-/// A device may be part of one policy of ours, and no one else's daemon may have it.
+/// A device may be part of one policy of tidegate's, and no one else's daemon may have it.
 fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
     for dev in &wanted.devices {
         if let Some((known, _)) = State::of_device(room, dev)?.filter(|(known, _)| known != name) {

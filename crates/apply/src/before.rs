@@ -1,11 +1,11 @@
-//! What stood on devices before a policy was applied, as it is kept in a state file.
+//! What was installed on devices before a policy was applied, as it is kept in a state file.
 
 use crate::record::{self, Raw};
 use serde_json::{Value, json};
 use tidegate_daemon::{ErrorContext, Result, ensure};
 use tidegate_netlink::RawDump;
 
-/// What stood on the devices, and what else would be changed.
+/// What was installed on the devices, and what else would be changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     /// What each device's kernel told; `None`: it was not there.

@@ -36,7 +36,7 @@ pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
 }
 
 /// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended.
-/// Whoever calls this is [`alone`].
+/// Anyone who calls this is [`alone`].
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
@@ -98,7 +98,7 @@ fn went_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler
     }
 }
 
-/// Ends what an earlier process began and did not end: what that was. Whoever calls this is [`alone`].
+/// Ends what an earlier process began and did not end: what that was. Anyone who calls this is [`alone`].
 ///
 /// # Errors
 /// As for [`go_back`].

@@ -1,5 +1,5 @@
-//! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is
-//! looked at, and whatever goes wrong is undone as a whole.
+//! The kernel's qdiscs on the devices: what is installed is noted, what differs is changed, the result of it
+//! is looked at, and whatever goes wrong is undone as a whole.
 
 use crate::before::Before;
 use crate::record::{self, Raw};
@@ -18,14 +18,14 @@ use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::{LinkUpdate, Links};
 
-/// What the kernel says of a kind that it does not know.
+/// What the kernel reports of a kind that it does not know.
 const ENOENT: i32 = 2;
 
 /// What is to be on a device.
 struct Target {
     dev: String,
     stand: Installed,
-    /// What hangs on its ingress hook is somebody else's, and not looked at.
+    /// What is attached to its ingress hook is somebody else's, and not looked at.
     leaves_ingress: bool,
 }
 
@@ -50,11 +50,11 @@ fn split_ingress(stand: Installed) -> (Installed, Installed) {
 /// What is to be done.
 pub(crate) struct KernelPlan {
     targets: Vec<Target>,
-    /// What stood there before.
+    /// What was there before.
     pub(crate) before: Before,
     /// For each device.
     pub(crate) plans: Vec<(String, ChangePlan)>,
-    /// Rules: what makes our table, if it must be made or made anew; a batch that takes it away, if it must
+    /// Rules: what makes our table, if it must be made or recreated; a batch that takes it away, if it must
     /// go.
     rules: Rules,
     /// What could not be brought back.
@@ -96,7 +96,7 @@ pub(crate) fn table_of(name: &str) -> String {
     format!("tidegate-{name}")
 }
 
-/// A door to all that is changed.
+/// A backend to all that is changed.
 pub(crate) struct Arm {
     kernel: Kernel,
     netfilter: Option<Netfilter>,
@@ -118,18 +118,18 @@ impl Arm {
         })
     }
 
-    /// What stands on a device.
+    /// What is installed on a device.
     fn stand(&mut self, dev: &str) -> Result<Installed> {
         let (stand, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
         Ok(stand)
     }
 
-    /// Looks at what stands, and finds the way from there. `known`: messages that make our present table;
-    /// `name`: of the policy.
+    /// Looks at what is installed, and finds the way from there. `known`: messages that make our present
+    /// table; `name`: of the policy.
     ///
     /// # Errors
-    /// The kernel does not tell, or the policy has rules that are not set by us.
+    /// The kernel does not report, or the policy has rules that are not set by us.
     pub(crate) fn plan(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<KernelPlan> {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
@@ -165,8 +165,8 @@ impl Arm {
     }
 
     /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the
-    /// device's ingress hook alone; what an earlier policy of ours put there goes, and what was there before
-    /// that one comes back.
+    /// device's ingress hook alone; what an earlier policy of tidegate's put there goes, and what was there
+    /// before that one comes back.
     fn target(
         &mut self,
         wanted: &Wanted,
@@ -193,7 +193,7 @@ impl Arm {
         Ok(target)
     }
 
-    /// What stands on a device, with doubts about what could not be brought back.
+    /// What is installed on a device, with doubts about what could not be brought back.
     fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
         let (live, unread) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
@@ -262,7 +262,7 @@ impl Arm {
     /// What is there once a policy is applied, to be compared with later.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report.
     pub(crate) fn installed(&mut self, wanted: &Wanted, name: &str) -> Result<Value> {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
@@ -284,7 +284,7 @@ impl Arm {
     /// Looks whether what was applied is still there.
     ///
     /// # Errors
-    /// The kernel does not tell, or the state is none of an applied policy.
+    /// The kernel does not report, or the state is none of an applied policy.
     pub(crate) fn drift(&mut self, name: &str, state: &State) -> Result<Drift> {
         let mut drift = Drift::default();
         let ours = record::strings(&state.0["ingress"]);
@@ -350,7 +350,7 @@ impl Arm {
         })
     }
 
-    /// Is there what was asked for? Some kernels take what they cannot do without a word.
+    /// Is there what was requested? Some kernels take what they cannot do without a word.
     fn look(&mut self, wanted: &Wanted, targets: &[Target]) -> Result<()> {
         for target in targets {
             let dev = target.dev.as_str();
@@ -375,7 +375,7 @@ impl Arm {
         Ok(())
     }
 
-    /// Brings back what stood there.
+    /// Brings back what was there.
     ///
     /// # Errors
     /// What could not be brought back.
@@ -548,7 +548,7 @@ struct Tried {
     tables: Vec<RuleTable>,
 }
 
-/// Can this kernel do what the policy asks? Tried in a namespace of its own, which nobody else sees; in the
+/// Can this kernel do what the policy asks? Tried in a namespace of its own, which no one else sees; in the
 /// words of what it lacks.
 ///
 /// # Errors
@@ -625,7 +625,7 @@ pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     for dev in devices {
         let Ok(standing) = kernel.qdiscs(dev) else { continue };
         let on_device = |parent: Handle| parent == Handle::ROOT || parent == Handle::INGRESS;
-        // One without a handle came by itself.
+        // One without a handle came on its own.
         let told = standing.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
         all.extend(told.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
         all.extend(standing.unread.into_iter().map(|kind| (dev.clone(), kind)));

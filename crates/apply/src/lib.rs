@@ -53,7 +53,7 @@ pub use wanted::Wanted;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The policies of this network namespace that were undone though no one asked for it at that moment, by
+/// The policies of this network namespace that were undone though no one requested it at that moment, by
 /// name, each as its document (`at`, `why`, `policy`, `devices`).
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! How things are written down: files that are whole after a crash, what the kernel told, and messages of
+//! How things are written down: files that are whole after a crash, what the kernel reported, and messages of
 //! netlink, as JSON.
 
 use serde_json::{Value, json};

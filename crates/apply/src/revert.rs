@@ -8,7 +8,7 @@ use crate::{status, user};
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{ErrorContext, Result, bail};
 
-/// Goes back, watched by a guardian, which goes on if this process dies on the way or does not succeed.
+/// Goes back, watched by a guardian, which continues if this process dies on the way or does not succeed.
 fn go(room: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -> Result<()> {
     let guardian = Guardian::start(name)?;
     let _alone = job::alone(room)?;
@@ -32,7 +32,7 @@ fn go(room: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -> R
 ///
 /// # Errors
 /// tidegate applied nothing there, or several policies and no device is named; or not everything could be
-/// brought back, then its guardian goes on trying.
+/// brought back, then its guardian continues trying.
 pub fn revert(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<String> {
     let room = RuntimeDir::here()?;
     let chosen = status::chosen(&room, dev)?;
@@ -55,7 +55,7 @@ pub struct Down {
     pub gone: Vec<String>,
     /// The processes of those that followed devices, which ended.
     pub followers: Vec<u32>,
-    /// Devices that a process which goes on following others leaves alone, with that process.
+    /// Devices that a process which continues following others leaves alone, with that process.
     pub left_alone: Vec<(String, u32)>,
     /// What could not be taken away, in words.
     pub failed: Vec<String>,

@@ -25,7 +25,7 @@ impl SnapshotSource {
     /// What is now, as `docs/live.md` describes it.
     ///
     /// # Errors
-    /// Whoever is asked is gone, or does not answer.
+    /// Anyone who is asked is gone, or does not answer.
     pub fn snapshot(&mut self) -> Result<Value> {
         match self {
             SnapshotSource::Daemon(dev, client) => {
@@ -80,13 +80,13 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<SnapshotSou
         }
         let mut client = match Client::within(&dev, ANSWER) {
             Ok(client) => client,
-            // A socket that nobody listens at was left by one who is gone.
+            // A socket that no one listens at was left by one who is gone.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
         let status = match client.request(&json!({"ask": "status"})) {
             Ok(status) => status,
-            // One that hangs from now on keeps nobody from seeing the others.
+            // One that is attached from now on keeps no one from seeing the others.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
@@ -150,7 +150,7 @@ fn links() -> Vec<String> {
     told.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// Did anybody configure something there? What the kernel puts there by itself has no handle.
+/// Did anybody configure something there? What the kernel puts there on its own has no handle.
 fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
     kernel.qdiscs(dev).is_ok_and(|standing| {
         !standing.unread.is_empty() || standing.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none())

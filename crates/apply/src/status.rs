@@ -117,7 +117,7 @@ pub struct Health {
     pub silent_pid: Option<u32>,
     /// The process that goes back unless the policy is confirmed.
     guardian: Option<u32>,
-    /// An earlier policy that was undone though no one asked for it then.
+    /// An earlier policy that was undone though no one requested it then.
     undone: Option<Value>,
     state: Value,
 }
@@ -125,7 +125,7 @@ pub struct Health {
 /// What was applied to a device, or to all.
 ///
 /// # Errors
-/// Nothing of ours stands there.
+/// Nothing of tidegate's is there.
 pub(crate) fn chosen(room: &RuntimeDir, dev: Option<&str>) -> Result<Vec<(String, State)>> {
     let all = State::all(room)?;
     let chosen: Vec<(String, State)> = all

@@ -1,4 +1,4 @@
-//! Our own disciplines on the device: a daemon in the background.
+//! Our own qdiscs on the device: a daemon in the background.
 
 use crate::notice::{Notice, NoticeHandler};
 use crate::options::ApplyOptions;
@@ -87,7 +87,7 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
     if asked.is_ok() && within(END, || gone(pid)) {
         return clear(room, dev);
     }
-    // Only a process that has the lock, and is a daemon of ours, gets a signal.
+    // Only a process that has the lock, and is a daemon of tidegate's, gets a signal.
     let ours = || {
         RuntimeDir::holder(&lock) == Some(pid)
             && pid > 1
@@ -140,7 +140,7 @@ fn clear(room: &RuntimeDir, dev: &str) -> Result<()> {
     Ok(())
 }
 
-/// Is a process running? One that ended and that nobody asked about is not.
+/// Is a process running? One that ended and that no one asked about is not.
 pub(crate) fn is_alive(pid: u32) -> bool {
     process::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
@@ -181,7 +181,7 @@ pub(crate) fn go_back(
             }
         }
         Daemon::Dead => restart(room, dev, before, report)?,
-        // One that is stuck runs nothing, and cannot be told anything.
+        // One that is stuck runs nothing, and can be told nothing.
         Daemon::Silent(..) => {
             end(room, dev)?;
             restart(room, dev, before, report)?;
@@ -227,7 +227,7 @@ pub(crate) fn script_of(commands: &Value) -> String {
     "#!/bin/sh\nset -e\n".chars().chain(lines.collect::<String>().chars()).collect()
 }
 
-/// Files as whoever stands elsewhere finds them.
+/// Files as anyone who stands elsewhere finds them.
 pub(crate) fn absolute(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| std::path::absolute(file).unwrap_or(file.clone()).display().to_string()).collect()
 }

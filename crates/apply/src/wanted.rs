@@ -1,4 +1,4 @@
-//! What a policy wants of this computer's kernel: devices, what stands on each, and netfilter's rules.
+//! What a policy wants of this computer's kernel: devices, what is installed on each, and netfilter's rules.
 
 use std::collections::BTreeSet;
 use tidegate_daemon::device_spec;
@@ -50,7 +50,7 @@ impl Wanted {
     /// nothing is changed.
     ///
     /// # Errors
-    /// It cannot be read, or asks for what is not there or not set by us.
+    /// It cannot be read, or requests what is not there or not set by us.
     pub fn read(options: &ApplyOptions, report: NoticeHandler<'_>) -> Result<Wanted> {
         let links = links()?;
         let how =
@@ -113,7 +113,7 @@ impl Wanted {
         })
     }
 
-    /// Does the policy say what becomes of packets that arrive by a device?
+    /// Does the policy say what happens to packets that arrive by a device?
     pub(crate) fn says_ingress(&self, dev: &str) -> bool {
         let on_hooks = |parent: Handle| parent.major() == Handle::INGRESS.major() && parent != Handle::ROOT;
         self.log.iter().filter(|op| op.device() == Some(dev)).any(|op| match op {

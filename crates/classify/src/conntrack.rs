@@ -3,7 +3,7 @@
 //!
 //! A packet is looked up by its addresses, protocol and ports, or made the first of a new connection; that is
 //! kept when the packet has passed all hooks ([`Conntrack::confirm`]). Time is an argument: what has not been
-//! seen for its timeout is forgotten when it is asked for. What is modelled of TCP is the order of flags, not
+//! seen for its timeout is forgotten when it is requested. What is modelled of TCP is the order of flags, not
 //! windows: segments are taken to be in window.
 
 mod act;

@@ -82,7 +82,7 @@ impl Bound {
             match asked.run(*place) {
                 Done::Control(Control::Pipe) => {}
                 Done::Control(Control::Jump(to)) => {
-                    // Counted from the first action; whoever jumps too far or too often goes on his way.
+                    // Counted from the first action; anyone who jumps too far or too often continues his way.
                     jumps += 1;
                     at = to as usize;
                     if at == 0 || at > self.places.len() || jumps >= MOST_JUMPS {
@@ -97,7 +97,7 @@ impl Bound {
                 Done::Control(Control::Number(Control::QUEUED)) => {
                     return FilterResult::Decided(FilterVerdict::Stolen);
                 }
-                // Whatever is below zero has the search go on (6.1).
+                // Whatever is below zero has the search continue (6.1).
                 Done::Control(Control::Continue | Control::Number(_)) => return FilterResult::No,
                 Done::Control(Control::Reclassify) => return FilterResult::Restart,
                 Done::Control(Control::Goto(chain)) => return FilterResult::Goto(chain),

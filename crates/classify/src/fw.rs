@@ -16,7 +16,7 @@ pub(crate) struct Fw {
     mask: u32,
     /// Oldest first.
     entries: Vec<Entry>,
-    /// Entries by mark: open addressing, at most half full; 0 = free, else the entry's place plus one.
+    /// Entries by mark: open addressing, at most half full; 0 = free, otherwise the entry's place plus one.
     index: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Fw {
         }
     }
 
-    /// Enters what is missing from `from` on, or everything where there is no room for it.
+    /// Enters what is missing from `from` on, or everything where there is no space for it.
     fn index_from(&mut self, from: usize) {
         let mut from = from;
         if self.index.len() < 2 * self.entries.len() || from == 0 {

@@ -1,4 +1,4 @@
-//! The filters that hang on one qdisc or class.
+//! The filters that are attached to one qdisc or class.
 
 use crate::actions::Actions;
 use crate::context::{ClassifyContext, DumpContext};
@@ -18,7 +18,7 @@ const AUTO_FLOOR: u16 = 0x8000;
 
 const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
-/// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel
+/// How often one packet may have all filters asked again (`reclassify`); then it is dropped, as the kernel
 /// does (6.1).
 const MOST_RESTARTS: u32 = 16;
 
@@ -39,7 +39,7 @@ pub struct FilterList {
     prefs: Vec<Pref>,
     /// The chains that are there, oldest first: a filter makes its own, and those that its actions go to.
     chains: Vec<u32>,
-    /// Those of them that were made by themselves (`tc chain add`): they stay without filters.
+    /// Those of them that were made on their own (`tc chain add`): they stay without filters.
     made: Vec<u32>,
     tables: Tables,
 }
@@ -173,7 +173,7 @@ impl FilterList {
         Ok(())
     }
 
-    /// The chains that a listing shows, oldest first: those with filters, and those made by themselves.
+    /// The chains that a listing shows, oldest first: those with filters, and those made on their own.
     pub fn chains(&self) -> Vec<u32> {
         self.chains.iter().copied().filter(|chain| self.has_chain(*chain)).collect()
     }
@@ -299,7 +299,7 @@ impl FilterList {
         Ok(())
     }
 
-    /// Notes the chains that a filter makes. Those without filters and that nobody goes to are gone, and are
+    /// Notes the chains that a filter makes. Those without filters and that no one goes to are gone, and are
     /// the latest if they come again; one that an action goes to is taken to be there as long as any filter
     /// is.
     fn note_chains(&mut self, op: &FilterOp) {

@@ -34,7 +34,7 @@ const MAX_STEPS: u32 = 10_000;
 pub struct NetfilterTable {
     family: Family,
     name: String,
-    /// Made by nft: its chains stand where they say, and rules may stand in any of them.
+    /// Made by nft: its chains stand where they say, and rules may are in any of them.
     free: bool,
     touched: bool,
     /// The last handle that was given out.
@@ -49,7 +49,7 @@ pub struct NetfilterChain {
     pub name: String,
     /// nft's number for it.
     pub handle: u64,
-    /// Where it stands, if packets come to it by themselves.
+    /// Where it stands, if packets come to it on their own.
     pub base: Option<Base>,
     /// Base chains have a policy: `true` = accept.
     pub policy: Option<bool>,
@@ -74,14 +74,14 @@ pub struct CountedRule {
     pub bytes: u64,
 }
 
-/// What became of the packet.
+/// The outcome of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetfilterVerdict {
-    /// It goes on.
+    /// It continues.
     Accept,
     /// It is dropped.
     Drop,
-    /// Its connection is translated so; it goes on.
+    /// Its connection is translated so; it continues.
     Translate(Translate),
 }
 
@@ -156,7 +156,7 @@ impl NetfilterTable {
         &self.chains
     }
 
-    /// The chains that stand at a hook, with their priorities.
+    /// The chains that are at a hook, with their priorities.
     pub fn at_hook(&self, hook: Hook) -> impl Iterator<Item = (i32, usize)> + '_ {
         let place = move |(at, chain): (usize, &NetfilterChain)| {
             chain.base.filter(|base| base.hook == hook).map(|base| (base.priority, at))
@@ -164,7 +164,7 @@ impl NetfilterTable {
         self.chains.iter().enumerate().filter_map(place)
     }
 
-    /// Sends a packet through a base chain, by its number. Whoever watches is told of each rule it meets.
+    /// Sends a packet through a base chain, by its number. Anyone who watches is told of each rule it meets.
     pub fn run(
         &mut self,
         start: usize,

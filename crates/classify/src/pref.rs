@@ -176,7 +176,7 @@ impl Pref {
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
                 flow.change(op.handle, params, owner.qdisc, |secs| owner.wheel.arm(owner.now, secs), actions)
             }
-            // It cannot be changed: the kernel says that it is there.
+            // It cannot be changed: the kernel reports that it is there.
             (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),
             (Body::Basic(basic), Some(FilterParams::Basic(params))) => {
                 basic.change(op.handle, params, bound, actions)

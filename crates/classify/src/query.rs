@@ -10,18 +10,18 @@ pub enum FilterVerdict {
     Class(Handle),
     /// It is dropped.
     Drop,
-    /// It is taken away, and nobody counts it as lost.
+    /// It is taken away, and no one counts it as lost.
     Stolen,
     /// It is another device's.
     Redirect(Redirect),
 }
 
-/// Where a packet is led.
+/// Where a packet is redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redirect {
     /// The device's number ([`tidegate_policy::Act::NOWHERE`]: one that is gone).
     pub to: u32,
-    /// It arrives there; else it leaves there.
+    /// It arrives there; otherwise it leaves there.
     pub arrives: bool,
     /// The place in the table of the action that redirects it: see [`crate::Actions::note_refused`].
     pub by: u32,
@@ -44,7 +44,7 @@ pub struct ActionInput {
 /// A copy of a packet that an action leads to another device.
 #[derive(Debug)]
 pub struct Mirrored {
-    /// The copy, which whoever takes it must offer or release.
+    /// The copy, which anyone who takes it must offer or release.
     pub pkt: Pkt,
     /// The device that it goes to, and in which direction.
     pub way: Redirect,
@@ -66,7 +66,7 @@ pub(crate) enum FilterResult {
 /// What an action makes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// Things go on so.
+    /// Things continue so.
     Control(Control),
     /// The packet is another device's.
     Away(FilterVerdict),
@@ -103,7 +103,7 @@ impl FilterRandom<'_> {
     }
 }
 
-/// What a filter list must know of whom it hangs on.
+/// What a filter list must know of whom it is attached to.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     /// The qdisc's handle.

@@ -2,7 +2,7 @@
 //!
 //! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter
 //! that matches may refer to a table: its hash picks the bucket, its offset says where the header begins that
-//! the filters there are about. Where none of them matches, the search goes on behind the filter that
+//! the filters there are about. Where none of them matches, the search continues behind the filter that
 //! referred to them.
 
 use crate::context::{Bound, ClassifyContext, DumpContext};
@@ -435,7 +435,7 @@ impl Node {
     }
 }
 
-/// The lowest free number from [`FIRST_NODE`] on, else below it. Nodes stand in ascending order of number.
+/// The lowest free number from [`FIRST_NODE`] on, else below it. Nodes are in ascending order of number.
 fn free_number(nodes: &[Node]) -> Option<u32> {
     let (below, above) = nodes.split_at(nodes.partition_point(|node| node.number < FIRST_NODE));
     let upper = first_gap(above, FIRST_NODE);
@@ -453,7 +453,7 @@ fn first_gap(nodes: &[Node], first: u32) -> u32 {
     first + gapless as u32
 }
 
-/// A word of the packet. The header's octets are as the packet came; its DS field may have been rewritten
+/// A word of the packet. The header's bytes are as the packet came; its DS field may have been rewritten
 /// since.
 fn word(asked: &ClassifyContext<'_>, offset: i32) -> Option<u32> {
     let word = asked.pool.head(asked.pkt).word(offset)?;

@@ -1,4 +1,4 @@
-//! Whoever asks a running daemon something.
+//! Anyone who asks a running daemon something.
 
 use crate::error::{ErrorContext, Result};
 use crate::runtime::RuntimeDir;

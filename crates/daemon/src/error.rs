@@ -9,7 +9,7 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The policy cannot be read, is not carried out to its end, or asks for what tidegate does not do.
+    /// The policy cannot be read, is not carried out to its end, or requests what tidegate does not do.
     Policy,
     /// A device is not there, is another one than the policy's, or cannot be taken.
     Device,
@@ -96,7 +96,7 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let source = self.source.as_deref()?;
-        // What says what the source says is not told twice.
+        // What says what the source says is not reported twice.
         if self.message.is_some() { Some(source) } else { source.source() }
     }
 }

@@ -19,9 +19,9 @@ use tidegate_sys::link_monitor::{self, LinkInfo, LinkMonitor};
 use tidegate_sys::service::Alone;
 use tidegate_sys::{interrupt, namespace_thread, poll, process, service};
 
-/// How often it is looked whether a daemon has ended by itself, if nothing is heard of links.
+/// How often it is looked whether a daemon has ended on its own, if nothing is heard of links.
 const LOOK: Duration = Duration::from_secs(1);
-/// What our own devices are called: nobody's policy is for them.
+/// What our own devices are called: no one's policy is for them.
 const OURS: &str = "tidegate";
 
 /// Which devices are followed.
@@ -80,7 +80,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Octets of the first letter.
+/// Bytes of the first letter.
 fn first(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
@@ -107,7 +107,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
     let mut bulletin = LinkMonitor::open()?;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
-    // A service manager that cannot be told is no reason to stop.
+    // A service manager that cannot be notified is no reason to stop.
     let _ = service::notify("READY=1");
     loop {
         // A device that is gone and comes again is another one.
@@ -166,8 +166,8 @@ fn comes_back(room: &RuntimeDir, name: &str) {
     let _ = std::fs::remove_file(room.kept_down(name));
 }
 
-/// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told
-/// of.
+/// Does the daemon of a device continue? One whose device is gone is ended, one that has ended on its own is
+/// told of.
 fn goes_on(
     room: &RuntimeDir,
     (name, child): (&str, &mut Child),

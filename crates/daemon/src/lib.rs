@@ -10,8 +10,8 @@
 //!
 //! [`run()`] is the process itself. [`start()`] runs `tidegate daemon` (this executable, with
 //! [`DaemonOptions::words`]) in the background and waits until packets pass through it; [`Client`] asks it in
-//! JSON, a line each way; [`reload()`] has it run another policy without losing a packet. [`Daemon`] tells
-//! how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
+//! JSON, a line in each direction; [`reload()`] has it run another policy without losing a packet. [`Daemon`]
+//! tells how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
 
 // First: its macros are for all that follows.
 #[macro_use]

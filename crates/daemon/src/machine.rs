@@ -1,5 +1,5 @@
 //! What a policy is to an engine: the devices that are there, what the model machine is told, and where a
-//! door must stand.
+//! backend must stand.
 
 use crate::error::{ErrorContext, Result};
 use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
@@ -31,7 +31,7 @@ impl Wanted {
     /// What these operations come to on this computer.
     ///
     /// # Errors
-    /// A device is not there, or an operation asks for what no door can do.
+    /// A device is not there, or an operation requests what no backend can do.
     pub(crate) fn new(log: &[Op]) -> Result<Wanted> {
         let links = link_monitor::links().context("the kernel does not list its links")?;
         Wanted::on(log, &links)
@@ -135,7 +135,7 @@ fn names(links: &[LinkInfo]) -> String {
     if names.is_empty() { "none but lo".into() } else { names.join(", ") }
 }
 
-/// Where a door must stand for what was told to a machine.
+/// Where a backend must stand for what was told to a machine.
 fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Vec<AttachPoint>> {
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {
@@ -157,7 +157,7 @@ fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Ve
     Ok(egress.into_iter().chain(ingress).collect())
 }
 
-/// A door gives frames back as long as they came: tags are the kernel's business.
+/// A backend gives frames back as long as they came: tags are the kernel's business.
 fn refuse_tags(stand: &Installed, name: &str) -> Result<()> {
     let tags = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => {

@@ -1,4 +1,4 @@
-//! Which door packets come by.
+//! Which backend packets come by.
 
 use crate::error::{ErrorContext, Result};
 use crate::options::{DaemonOptions, PacketIoBackend};
@@ -16,18 +16,18 @@ use tidegate_policy::Op;
 use tidegate_sys::netlink::Links;
 use tidegate_sys::{link_monitor, namespace_thread};
 
-/// What the device inside is called, what it is called where there is one of that name, and the octets of its
+/// What the device inside is called, what it is called where there is one of that name, and the bytes of its
 /// largest packet.
 const INSIDE: &str = "eth0";
 const BESIDE: &str = "tidegate0";
 const MTU: u32 = 1500;
 
-/// Opens the door of a daemon.
+/// Opens the backend of a daemon.
 pub(crate) struct Opener {
     kind: PacketIoBackend,
-    /// The door between two namespaces, which is there before anything else is known.
+    /// The backend between two namespaces, which is there before anything else is known.
     between: Option<Between>,
-    /// The name of the door that was opened.
+    /// The name of the backend that was opened.
     pub(crate) opened: Arc<Mutex<&'static str>>,
 }
 
@@ -36,7 +36,7 @@ impl Opener {
     /// finds it.
     ///
     /// # Errors
-    /// The TUN door cannot be opened.
+    /// The TUN backend cannot be opened.
     pub(crate) fn new(options: &DaemonOptions, log: &[Op]) -> Result<Opener> {
         let between = match options.packet_io {
             PacketIoBackend::Tun => Some(Between::new(options, log)?),
@@ -45,10 +45,10 @@ impl Opener {
         Ok(Opener { kind: options.packet_io, between, opened: Arc::default() })
     }
 
-    /// The places of the door: for those that the policy needs.
+    /// The places of the backend: for those that the policy needs.
     pub(crate) fn spots(&self, needed: Vec<AttachPoint>) -> Vec<AttachPoint> {
         match &self.between {
-            // What passes it passes it both ways.
+            // What passes it passes it in both directions.
             Some(between) => [TrafficDirection::Egress, TrafficDirection::Ingress]
                 .map(|direction| AttachPoint { dev: between.ends[0].name.clone(), direction })
                 .to_vec(),
@@ -59,7 +59,7 @@ impl Opener {
     /// Opens it.
     ///
     /// # Errors
-    /// The door's.
+    /// The backend's.
     pub(crate) fn open(&mut self, spots: &[AttachPoint]) -> io::Result<Box<dyn PacketIo>> {
         let (name, door): (_, Box<dyn PacketIo>) = match self.kind {
             PacketIoBackend::Capture => ("capture", Box::new(CaptureIo::open(spots)?)),
@@ -84,7 +84,7 @@ impl Opener {
     }
 }
 
-/// A TUN door and who is at its ends.
+/// A TUN backend and who is at its ends.
 struct Between {
     ends: [TunEnd; 2],
     addresses: [IpAddr; 2],

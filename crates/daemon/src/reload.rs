@@ -1,5 +1,5 @@
-//! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is lost by
-//! it.
+//! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is dropped
+//! by it.
 
 use crate::counter::Counter;
 use crate::error::{Error, ErrorContext, Result};
@@ -58,7 +58,7 @@ fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
         .collect()
 }
 
-/// A device: its name, whether the machine has it, and what stands there.
+/// A device: its name, whether the machine has it, and what is there.
 type Found = (String, bool, Installed);
 
 /// Has the daemon run this from now on, or leaves all as it was.
@@ -108,7 +108,7 @@ fn carry_out(
             };
         }
         if let Some(spots) = moved {
-            // The door is opened there, once this errand is done.
+            // The backend is opened there, once this command is done.
             places.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&spots);
             running.settle_in(spots);
         }
@@ -135,7 +135,7 @@ fn gone(_: DaemonGone) -> Error {
 /// How what runs differs from the policy that was given, a text for each device: `tidegate tc` can change it.
 ///
 /// # Errors
-/// The daemon is ending, or its door is broken.
+/// The daemon is ending, or its backend is broken.
 pub(crate) fn drift(counter: &Counter) -> Result<Vec<String>> {
     let current = counter.wanted.lock().map_err(|_| error!(Policy, "an earlier change failed"))?.clone();
     let mut machine = current.machine()?;
@@ -154,7 +154,7 @@ pub(crate) fn drift(counter: &Counter) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// What stands on the devices that run and on those of another policy.
+/// What is installed on the devices that run and on those of another policy.
 fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Found>> {
     let machine = wanted.machine()?;
     let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();

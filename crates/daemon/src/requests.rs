@@ -75,7 +75,7 @@ fn not_you(who: Peer) -> Value {
 
 impl Counter {
     fn options(&self) -> DaemonOptions {
-        // Whoever panicked with it in his hands did not change it.
+        // Anyone who panicked with it in his hands did not change it.
         self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -87,7 +87,8 @@ impl Counter {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Why packets cannot come by the door that is asked for; `None`: they do already, or it is all the same.
+    /// Why packets cannot come by the backend that is requested; `None`: they do already, or it is all the
+    /// same.
     fn other_backend(&self, wanted: &str) -> Option<String> {
         let open = self.door();
         let same = wanted == open || wanted == PacketIoBackend::Auto.name();
@@ -250,7 +251,7 @@ impl Counter {
             .and_then(|log| crate::policy::wanted(&options, &log))
             .and_then(|mut wanted| {
                 if options.packet_io == PacketIoBackend::Tun {
-                    // What passes it passes it both ways, whatever the policy.
+                    // What passes it passes it in both directions, whatever the policy.
                     wanted.spots = self.wanted().spots;
                 }
                 crate::reload::reload(self, &wanted)
@@ -290,7 +291,7 @@ impl Counter {
         }
     }
 
-    /// What runs, for whoever wants to have it run again later.
+    /// What runs, for anyone who wants to have it run again later.
     fn policy(&self, who: Peer) -> Value {
         if !may_change(who) {
             return not_you(who);
@@ -429,7 +430,7 @@ impl Seen {
     }
 }
 
-/// A device of a snapshot: what its disciplines let through, and tc's listings.
+/// A device of a snapshot: what its qdiscs let through, and tc's listings.
 pub fn device_snapshot(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Value {
     let flags = ShowFlags { json: true, stats: true, ..ShowFlags::FULL };
     let on = |object| ShowWhat::on(object, name);

@@ -56,8 +56,8 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     room.make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
-    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way
-    // round, so one of the two notices the other.
+    // Anyone who undoes an apply changes its state first and then looks who has the lock; this is the other
+    // way round, so one of the two notices the other.
     if let Some(job) = &options.started_for {
         ensure!(
             room.job(wanted.name()).as_ref() == Some(job),
@@ -88,21 +88,21 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     if options.realtime {
         SchedulingGuard::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
-    // What the door is opened by may be needed again; nothing else is.
+    // What the backend is opened by may be needed again; nothing else is.
     service::keep_only_network(options.realtime).context("privileges cannot be dropped")?;
     control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
     let clock = MonotonicClock::new(START);
     told(&mut engine, &wanted)?;
     let mut opened = || {
-        // A service manager that cannot be told is no reason to stop.
+        // A service manager that cannot be notified is no reason to stop.
         let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
     };
     let mut open = || {
         let spots = places.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut door = opener.open(&spots)?;
         if split {
-            // A door that cannot takes them whole.
+            // A backend that cannot takes them whole.
             let _ = door.split(true);
         }
         Ok(door)
@@ -149,7 +149,7 @@ fn count_start(room: &RuntimeDir, name: &str) -> u64 {
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
     let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
     let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
-    // From the first packet on: whoever asks later wants to know of the longest waits, which began before.
+    // From the first packet on: anyone who asks later wants to know of the longest waits, which began before.
     engine.watch();
     engine
 }
@@ -201,7 +201,7 @@ struct Sockets {
 impl Sockets {
     fn open(room: &RuntimeDir, wanted: &Wanted) -> Result<Sockets> {
         let path = room.socket(wanted.name());
-        // Whoever left it behind is gone: we have the lock.
+        // Anyone who left it behind is gone: we have the lock.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
         // Everybody may look; who may change is decided by who he is.

@@ -72,7 +72,7 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
 /// # Errors
 /// There is none, or it cannot: then what ran before still runs.
 pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
-    // The daemon has given up the privileges that a script's sandbox may need: it is told what the script
+    // The daemon has abandoned the privileges that a script's sandbox may need: it is told what the script
     // came to.
     let commands: Vec<Vec<String>> =
         captured(options, say)?.carried.into_iter().map(|carried| carried.words).collect();

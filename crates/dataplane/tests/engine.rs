@@ -1,4 +1,4 @@
-//! The engine between a door that is none and a clock that is none: what leaves when, and that each ticket
+//! The engine between a backend that is none and a clock that is none: what leaves when, and that each ticket
 //! comes back once.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
-/// A door on nothing: frames are put in by hand, and what leaves is written down.
+/// A backend on nothing: frames are put in by hand, and what leaves is written down.
 #[derive(Default)]
 struct Harness {
     waiting: VecDeque<(usize, Vec<u8>, u32)>,
@@ -98,7 +98,7 @@ fn spot(dev: &str, direction: TrafficDirection) -> AttachPoint {
     AttachPoint { dev: dev.into(), direction }
 }
 
-/// A machine of `eth0` and `ifb0` that was told this, with a door on both ways of `eth0`.
+/// A machine of `eth0` and `ifb0` that was told this, with a backend on both directions of `eth0`.
 fn machine(script: &str, most: usize) -> (Engine, Harness) {
     let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkDriver::Ifb))];
     let places = [spot("eth0", TrafficDirection::Egress), spot("eth0", TrafficDirection::Ingress)];
@@ -107,7 +107,7 @@ fn machine(script: &str, most: usize) -> (Engine, Harness) {
     (engine, bench)
 }
 
-/// A UDP datagram of so many octets of frame, from a port, ECN capable if `ecn` says so.
+/// A UDP datagram of this many bytes of frame, from a port, ECN capable if `ecn` says so.
 fn frame(octets: usize, port: u16, ecn: u8) -> Vec<u8> {
     let mut frame = vec![0; octets];
     frame[12..14].copy_from_slice(&[8, 0]);
@@ -120,7 +120,7 @@ fn frame(octets: usize, port: u16, ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// Goes on to a time, waking up so many nanoseconds after something was due.
+/// Continues to a time, waking up so many nanoseconds after something was due.
 fn go(engine: &mut Engine, bench: &mut Harness, until: u64, late: u64) {
     while engine.turn(bench, engine.now()).expect("no door") {}
     while let Some(due) = engine.due().filter(|due| due.0 <= until) {
@@ -142,7 +142,7 @@ fn a_rate_is_the_rate_however_late_somebody_wakes_up() {
         );
         (0..1500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
         go(&mut engine, &mut bench, SECOND, late);
-        // 8 Mbit/s are 1000 frames of 1000 octets; the bucket holds a few more.
+        // 8 Mbit/s are 1000 frames of 1000 bytes; the bucket holds a few more.
         assert!((1000..=1003).contains(&bench.left.len()), "{} left, {late} ns late", bench.left.len());
         assert_eq!(engine.holds() + bench.left.len() + bench.lost.len(), 1500);
     }
@@ -320,7 +320,7 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
     }
 }
 
-/// Octets from a generator that is the same everywhere.
+/// Bytes from a generator that is the same everywhere.
 fn strange(seed: &mut tidegate_packet::Seeded, most: usize) -> Vec<u8> {
     let octets = (seed.next() as usize) % most;
     (0..octets).map(|_| seed.next() as u8).collect()
@@ -376,7 +376,7 @@ fn a_hundred_thousand_flows_share_a_bounded_table() {
     go(&mut engine, &mut bench, 100 * SECOND, 0);
     let (counts, all) = (engine.counts(), bench.left.len() + bench.lost.len());
     assert_eq!((all, engine.holds()), (100_000, 0), "{counts:?}");
-    // fq_codel holds 10,240 packets, so at 10 times the rate most are lost, and those that leave come from
+    // fq_codel holds 10,240 packets, so at 10 times the rate most are dropped, and those that leave come from
     // all flows.
     assert!(counts.dropped > 50_000 && counts.passed > 10_000 && counts.no_room == 0, "{counts:?}");
 }

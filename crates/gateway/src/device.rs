@@ -14,7 +14,7 @@ const EVENTS: usize = 65_536;
 /// What a device is, by its driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// A card with a link header of 14 octets; also one end of a veth.
+    /// A card with a link header of 14 bytes; also one end of a veth.
     #[default]
     Ethernet,
     /// Gives back what is redirected to it.
@@ -60,9 +60,9 @@ pub struct DeviceSpec {
     pub link_header: u32,
     /// Timer ticks per second of the machine (`CONFIG_HZ`): 100, 250, 300 or 1000.
     pub hz: u32,
-    /// Made in software only: without a discipline of its own, packets leave at once (`noqueue`).
+    /// Made in software only: without a qdisc of its own, packets leave at once (`noqueue`).
     pub queueless: bool,
-    /// How its disciplines differ from a stock kernel's: a matter of the machine, the same for all its
+    /// How its qdiscs differ from a stock kernel's: a matter of the machine, the same for all its
     /// devices.
     pub switches: Switches,
     /// Megabits per second, as `/sys/class/net/DEV/speed` tells; `None` if unknown.
@@ -150,7 +150,7 @@ pub(crate) struct Port {
     pub(crate) spec: DeviceSpec,
     pub(crate) shaper: Shaper,
     pub(crate) stacked: Option<Stacked>,
-    /// Packets were led here since that was last asked.
+    /// Packets were redirected here since that was last asked.
     pub(crate) is_redirect_target: bool,
     /// It is down: filters can lead nothing to it.
     pub(crate) down: bool,

@@ -1,4 +1,4 @@
-//! Netfilter before the devices: the hooks a packet passes on each way through the machine, and the
+//! Netfilter before the devices: the hooks a packet passes on each path through the machine, and the
 //! connections it belongs to.
 
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use tidegate_policy::{Errno, TcError};
 /// iptables' tables in the order of `iptables-save`.
 const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
 
-/// What became of a packet at the hooks.
+/// What happened to a packet at the hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Passed,
     Dropped,
-    /// Lost at the last hook, where it is the outgoing device's already.
+    /// Dropped at the last hook, where it is the outgoing device's already.
     DroppedLeaving,
 }
 
@@ -91,7 +91,7 @@ impl Firewall {
             (NfCommand::NewTable, None) => self.tables.push(NetfilterTable::free(op.family, &op.table)),
             (NfCommand::DeleteTable, Some(at)) => drop(self.tables.remove(at)),
             (_, Some(at)) => self.tables[at].apply(op)?,
-            // iptables' tables are there when they are asked for; nft's are not.
+            // iptables' tables are there when they are requested; nft's are not.
             (NfCommand::DeleteTable | NfCommand::NewBase(..), None) => {
                 return Err(TcError::bare(Errno::NoEnt));
             }
@@ -128,7 +128,7 @@ impl Firewall {
         SAVED.iter().filter_map(|name| named(name)).collect()
     }
 
-    /// One of iptables' tables as it stands, made if it is not there.
+    /// One of iptables' tables as it is, made if it is not there.
     pub(crate) fn table(&mut self, ipv6: bool, name: &str) -> &NetfilterTable {
         self.table_mut(Family::of(ipv6), name)
     }
@@ -208,7 +208,7 @@ impl Firewall {
         }
     }
 
-    /// A packet for the machine itself; false if it is lost.
+    /// A packet for the machine itself; false if it is dropped.
     pub(crate) fn receive(
         &mut self,
         now: Time,

@@ -76,7 +76,7 @@ pub struct Gateway {
     shared: Box<Shared>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     arrived: VecDeque<(Pkt, DeviceId)>,
-    /// Actions of deleted filters stay until time goes on ([`Gateway::defer_releases`]).
+    /// Actions of deleted filters stay until time continues ([`Gateway::defer_releases`]).
     defers_releases: bool,
 }
 
@@ -176,7 +176,7 @@ impl Gateway {
         self.firewall.connections.without_zones();
     }
 
-    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace
+    /// Whether actions of deleted filters stay until time continues. In Linux 6.1 they do, for an RCU grace
     /// period of some milliseconds: two lines of one batch see them, two commands of a script do not. Returns
     /// what was set before.
     pub fn defer_releases(&mut self, defers: bool) -> bool {
@@ -250,7 +250,7 @@ impl Gateway {
         self.firewall.apply_all(ops)
     }
 
-    /// Netfilter as it stands, to come back to.
+    /// Netfilter as it is, to come back to.
     pub fn checkpoint(&self) -> Checkpoint {
         self.firewall.checkpoint()
     }
@@ -265,7 +265,7 @@ impl Gateway {
         self.firewall.tables(ipv6)
     }
 
-    /// All tables of netfilter, whoever made them.
+    /// All tables of netfilter, anyone who made them.
     pub fn all_tables(&self) -> &[NetfilterTable] {
         &self.firewall.tables
     }
@@ -276,7 +276,7 @@ impl Gateway {
         self.firewall.chains_at(ipv6, hook)
     }
 
-    /// One of iptables' tables as it stands, made if it is not there.
+    /// One of iptables' tables as it is, made if it is not there.
     pub fn table(&mut self, ipv6: bool, name: &str) -> &NetfilterTable {
         self.firewall.table(ipv6, name)
     }
@@ -363,7 +363,7 @@ impl Gateway {
         self.firewall.watch = Some(Vec::new());
     }
 
-    /// What was noted since this was last asked; it goes on.
+    /// What was noted since this was last asked; it continues.
     pub fn take_seen(&mut self) -> Vec<RuleTrace> {
         self.firewall.watch.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -433,8 +433,8 @@ impl Gateway {
         }
     }
 
-    /// Routed packets have a hop less from then on, and are lost with their last. Unless somebody asks for
-    /// that nobody counts: it costs a look at the header of each.
+    /// Routed packets have a hop less from then on, and are dropped with their last. Unless somebody requests
+    /// that no one counts: it costs a look at the header of each.
     pub fn count_hops(&mut self) {
         self.firewall.counts_hops = true;
     }
@@ -553,7 +553,7 @@ fn tag_frame(pool: &mut Pool, pkt: &Pkt) {
     }
 }
 
-/// Does the machine take in a packet whose octets were rewritten on the way to it? Not without a right
+/// Does the machine take in a packet whose bytes were rewritten on the way to it? Not without a right
 /// header. What is behind the length that the header tells goes, and the link header is read no more.
 fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
     let meta = pool.meta(pkt);

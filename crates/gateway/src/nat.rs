@@ -14,7 +14,7 @@ const UNKNOWN_6: [u8; 16] = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 const LOCALHOST_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 0, 0, 1];
 const LOCALHOST_6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-/// The first of `addresses` in a family; IPv4 in the last four octets.
+/// The first of `addresses` in a family; IPv4 in the last four bytes.
 pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
     addresses.iter().find_map(|(address, _)| match address {
         IpAddr::V4(address) if !v6 => {
@@ -28,7 +28,7 @@ pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
 }
 
 impl Firewall {
-    /// What the table nat does at a hook to a packet; false if it is lost.
+    /// What the table nat does at a hook to a packet; false if it is dropped.
     pub(crate) fn nat(
         &mut self,
         hook: Hook,
@@ -43,7 +43,7 @@ impl Firewall {
             NatSide::Source
         };
         let family = Family::of(pool.meta(pkt).ethertype == ethertype::IPV6);
-        // Without the table nobody translates here, not even what the action ct settled.
+        // Without the table no one translates here, not even what the action ct settled.
         if !self.tables.iter().any(|t| t.family() == family && t.name() == "nat" && !t.is_free()) {
             return true;
         }

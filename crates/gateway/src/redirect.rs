@@ -9,20 +9,20 @@ use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, ActionId, ActionsOp, Errno, FilterOp, FilterParams, TcError};
 use tidegate_qdisc::{IngressVerdict, Redirect, Shaper};
 
-/// Devices that one packet may be led through in one call; beyond that it is lost, as in the kernel a loop
-/// would be.
+/// Devices that one packet may be redirected through in one call; beyond that it is dropped, as in the kernel
+/// a loop would be.
 const MAX_REDIRECTS: u32 = Actions::MAX_REDIRECTS;
 
-/// What became of a packet that arrived at a device.
+/// What happened to a packet that arrived at a device.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReceiveOutcome {
-    /// It goes on to routing, as having come in by this device: another one where that stands on the first.
+    /// It continues to routing, as having come in by this device: another one where that stands on the first.
     Passed(Pkt, DeviceId),
     /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see
     /// [`Gateway::returned_from`]).
     Redirected(DeviceId),
-    /// It was dropped, by a filter or because the device it was led to had no room.
+    /// It was dropped, by a filter or because the device it was redirected to had no space.
     Dropped,
 }
 
@@ -90,7 +90,7 @@ impl Gateway {
             return ReceiveOutcome::Dropped;
         };
         reframe(pool, &pkt, self.ports[from.0 as usize].spec.link_header, header);
-        // What is led away is nobody's connection any more.
+        // What is redirected is no one's connection any more.
         pool.meta_mut(&pkt).connection = 0;
         self.receive_redirected(GatewayContext { now, pool, random: draws }, DeviceId(to), pkt, before)
     }
@@ -102,8 +102,8 @@ impl Gateway {
         }
     }
 
-    /// Says whether a device is up, as each is at first. One that goes down loses what waits in it; then it
-    /// takes nothing, and filters lead nothing to it.
+    /// Returns whether a device is up, as each is at first. One that goes down drops what waits in it; then
+    /// it takes nothing, and filters lead nothing to it.
     pub fn set_up(&mut self, world: GatewayContext<'_>, device: DeviceId, up: bool) {
         let GatewayContext { now, pool, random: draws } = world;
         let port = self.port(device);
@@ -127,21 +127,21 @@ impl Gateway {
     }
 
     /// The next packet that a filter had arrive at a device, with that device, beside what was received or
-    /// offered: whoever drives the machine routes it. Copies of what is received come before it, all others
-    /// after what was offered has gone on.
+    /// offered: anyone who drives the machine routes it. Copies of what is received come before it, all
+    /// others after what was offered has gone on.
     pub fn take_arrived(&mut self) -> Option<(Pkt, DeviceId)> {
         self.arrived.pop_front()
     }
 
-    /// Where a packet that an ifb's egress gave belongs: the device it was led from, and whether it was on
-    /// its way out there. `None`: it was never led anywhere.
+    /// Where a packet that an ifb's egress gave belongs: the device it was redirected from, and whether it
+    /// was on its way out there. `None`: it was never led anywhere.
     pub fn returned_from(&self, pool: &Pool, pkt: &Pkt) -> Option<(DeviceId, bool)> {
         let (device, out) = pool.meta(pkt).redirected_to.place()?;
         Some((DeviceId(u32::from(device)), out))
     }
 
-    /// Gives a packet that was led away on its way out of `device`, and came back, to that device again. The
-    /// actions that led it away are passed over.
+    /// Gives a packet that was redirected on its way out of `device`, and came back, to that device again.
+    /// The actions that led it away are passed over.
     pub fn offer_back(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> XmitStatus {
         let GatewayContext { now, pool, random: draws } = world;
         let meta = pool.meta_mut(&pkt);
@@ -239,7 +239,7 @@ impl Gateway {
         done
     }
 
-    /// Leads a packet to the egress of another device. The action that does it counts those that were not
+    /// Redirects a packet to the egress of another device. The action that does it counts those that were not
     /// simply taken.
     fn redirect(
         &mut self,
@@ -266,7 +266,7 @@ impl Gateway {
         let GatewayContext { now, pool, random: draws } = world;
         let (mut pkt, mut last, mut to) = (pkt, from, to);
         self.firewall.connections.see_inside(now, pool, &pkt);
-        // What is led away is nobody's connection any more.
+        // What is redirected is no one's connection any more.
         pool.meta_mut(&pkt).connection = 0;
         for _ in 0..MAX_REDIRECTS {
             let Some(port) = self.ports.get_mut(to as usize).filter(|port| !port.is_gone()) else { break };
@@ -286,8 +286,9 @@ impl Gateway {
                     return (XmitStatus::Queued, DeviceId(to));
                 }
                 Some((again, further)) => {
-                    // Whoever gives it back gives it to the device that led it there last (asked of Linux
-                    // 6.1: an ifb whose filter leads packets to another gets them back, and drops them then).
+                    // Anyone who gives it back gives it to the device that led it there last (asked of Linux
+                    // 6.1: an ifb whose filter redirects packets to another gets them back, and drops them
+                    // then).
                     pool.meta_mut(&again).redirected_to = RedirectedTo::at(to as u16, true);
                     (pkt, last, to) = (again, DeviceId(to), further.to);
                 }
@@ -298,7 +299,7 @@ impl Gateway {
         (XmitStatus::Refused, from)
     }
 
-    /// Fills in what the kernel would have been told by number: the devices packets are led to.
+    /// Fills in what the kernel would have been told by number: the devices packets are redirected to.
     pub(crate) fn complete<'a>(&self, op: &'a FilterOp) -> Result<Cow<'a, FilterOp>, TcError> {
         let mut op = Cow::Borrowed(op);
         if let Some(FilterParams::Fw(_) | FilterParams::U32(_) | FilterParams::Flower(_)) = &op.params {
@@ -321,7 +322,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The same for actions that are made by themselves.
+    /// The same for actions that are made on their own.
     pub(crate) fn complete_actions(&self, op: &ActionsOp) -> Result<ActionsOp, TcError> {
         let mut op = op.clone();
         if let ActionsOp::Set(_, actions) = &mut op {

@@ -16,7 +16,7 @@ const MOST_STOREYS: usize = 8;
 pub enum Encap {
     /// Not at all.
     Bare,
-    /// PPPoE: 8 octets, EtherType 0x8864.
+    /// PPPoE: 8 bytes, EtherType 0x8864.
     Pppoe,
     /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType
     /// 0x8100.
@@ -100,7 +100,7 @@ impl Gateway {
         self.follow(GatewayContext { now, pool, random: draws }, lower, offer)
     }
 
-    /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it
+    /// Wraps a packet that arrives at `device` as the remote end of the device that is there does before it
     /// sends: for drivers that know of no headers. What is wrapped already stays as it is; `tunnels`: those
     /// end beyond the driver too.
     pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt, tunnels: bool) {
@@ -165,7 +165,7 @@ impl Gateway {
         }
     }
 
-    /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as
+    /// A packet that passed a device's ingress belongs to the device that is there, if it is wrapped as
     /// that one's are; it arrives there next.
     pub(crate) fn ascend(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
         let GatewayContext { now, pool, random: draws } = world;
@@ -203,7 +203,7 @@ impl Gateway {
         self.receive(GatewayContext { now, pool, random: draws }, upper, pkt)
     }
 
-    /// The device that a wrapped packet is for, what is in it, and the octets taken off.
+    /// The device that a wrapped packet is for, what is in it, and the bytes taken off.
     fn opened(&self, pool: &Pool, device: DeviceId, pkt: &Pkt) -> Option<(DeviceId, Head, usize)> {
         let head = pool.head(pkt);
         let tagged = pool.meta(pkt).ethertype == ethertype::VLAN;

@@ -14,7 +14,7 @@ use crate::frames::Frames;
 use crate::icmp;
 use crate::lateness::LatenessHistogram;
 
-/// Octets of the largest packet that is taken in.
+/// Bytes of the largest packet that is taken in.
 const LARGEST: usize = 65_536;
 /// Packets taken in before those that arrived meanwhile are given out.
 const BATCH: usize = 64;
@@ -23,7 +23,7 @@ const BATCH: usize = 64;
 pub trait Environment {
     /// What time it is in the network; never less than before.
     fn now(&mut self) -> Time;
-    /// The next packet that somebody sent: who, and its octets.
+    /// The next packet that somebody sent: who, and its bytes.
     ///
     /// # Errors
     /// The outside is gone.
@@ -56,9 +56,9 @@ pub struct DriverStats {
     pub received: u64,
     /// Packets given to them.
     pub sent: u64,
-    /// Packets to an address that nobody here has.
+    /// Packets to an address that no one here has.
     pub nowhere: u64,
-    /// Packets that a host's own queue had no room for.
+    /// Packets that a host's own queue had no space for.
     pub refused: u64,
 }
 
@@ -68,7 +68,7 @@ pub struct Driver {
     pub counts: DriverStats,
     /// How much later than the network said packets were given out.
     pub lateness: LatenessHistogram,
-    /// An address that was asked for and that nobody has.
+    /// An address that was requested and that no one has.
     pub nobody: Option<IpAddr>,
     parties: Vec<Party>,
     /// Of each address the node that has it: parties and machines.
@@ -123,7 +123,7 @@ impl Driver {
         Driver { ports, ..self }
     }
 
-    /// Goes on until a time.
+    /// Continues until a time.
     ///
     /// # Errors
     /// The outside is gone.
@@ -183,7 +183,7 @@ impl Driver {
         });
         let Some((to, way)) = way else {
             self.counts.nowhere += 1;
-            // What is for everybody is for nobody here: neighbours are asked for, routers looked for.
+            // What is for everybody is for no one here: neighbours are requested, routers looked for.
             if !is_for_many(ends.dst) {
                 self.nobody.get_or_insert(ends.dst);
             }
@@ -201,7 +201,7 @@ impl Driver {
     /// Where a packet's way to a node ends: there, or at the router beyond which it may not go.
     fn end_of(&self, world: &World, packet: &[u8], from: usize, to: usize) -> usize {
         let left = icmp::hops_left(packet).map_or(usize::MAX, usize::from);
-        // Hosts send with room for many: those are not asked about each packet.
+        // Hosts send with space for many: those are not asked about each packet.
         if left > self.routers.len() {
             return to;
         }

@@ -20,12 +20,12 @@ pub struct Edges {
     next: usize,
     began: Instant,
     start: Time,
-    /// Ask again and again instead of sleeping: exact, and a whole processor is busy.
+    /// Ask repeatedly instead of sleeping: exact, and a whole processor is busy.
     busy: bool,
 }
 
 impl Edges {
-    /// These devices; the network's clock stands at `start` now.
+    /// These devices; the network's clock is at `start` now.
     pub fn new(tuns: Vec<Tun>, start: Time, busy: bool) -> Edges {
         scheduling::wake_on_time();
         let ready = vec![true; tuns.len()];

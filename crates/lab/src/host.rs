@@ -24,11 +24,11 @@ pub struct HostSpec {
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Octets of its largest packet.
+    /// Bytes of its largest packet.
     pub mtu: u32,
     /// Its TCP's congestion control, as Linux calls it; `None`: the kernel's usual one.
     pub control: Option<String>,
-    /// Its TCP asks for ECN.
+    /// Its TCP requests ECN.
     pub ecn: bool,
     /// Segments of one size that it may hand over as one (GSO); `None`: as many as the kernel likes.
     pub segments: Option<u32>,

@@ -1,5 +1,5 @@
 //! A router that this computer's kernel is: a namespace whose devices are wires of the network, between which
-//! the kernel forwards by its own disciplines.
+//! the kernel forwards by its own qdiscs.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ pub struct RouterDevice {
     pub name: String,
     /// Its address.
     pub address: Option<IpAddr>,
-    /// Octets of its largest packet.
+    /// Bytes of its largest packet.
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub queue: u32,
@@ -70,7 +70,7 @@ impl Router {
     }
 }
 
-/// In the router's namespace: it forwards, asks nobody for addresses, and tells nobody of better ways.
+/// In the router's namespace: it forwards, asks no one for addresses, and tells no one of better ways.
 fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, HostError> {
     for (value, to) in [
         ("net/ipv4/ip_forward", "1"),

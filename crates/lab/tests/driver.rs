@@ -1,5 +1,5 @@
 //! The network by a real clock is the simulator's network: the same arrivals leave it at the same times, with
-//! the same octets.
+//! the same bytes.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ const START: Time = Time(1_000_000_000);
 const HOSTS: [[u8; 4]; 2] = [[192, 168, 1, 2], [198, 51, 100, 7]];
 const ROUTER: [u8; 4] = [192, 168, 1, 1];
 
-/// Somebody's packet: when, whose (or to whom), its octets.
+/// Somebody's packet: when, whose (or to whom), its bytes.
 type Sent = (Time, usize, Vec<u8>);
 
 /// An outside where time passes as it is told, and packets come from a list.
@@ -88,7 +88,7 @@ fn parties() -> Vec<Party> {
     [0, 2].into_iter().zip(HOSTS).map(party).collect()
 }
 
-/// A datagram of so many octets, its header's checksum right.
+/// A datagram of this many bytes, its header's checksum right.
 fn datagram(from: usize, sport: u16, octets: usize, dsfield: u8) -> Vec<u8> {
     let mut packet = vec![0; octets];
     packet[0] = 0x45;
@@ -175,7 +175,7 @@ fn one_list_of_arrivals_leaves_both_at_the_same_times() {
     }
 }
 
-/// What is behind the octets that the network knows comes out as it went in; a mark is written, and the
+/// What is behind the bytes that the network knows comes out as it went in; a mark is written, and the
 /// checksum stays right.
 #[test]
 fn octets_come_out_as_they_went_in_but_for_marks() {
@@ -192,8 +192,8 @@ fn octets_come_out_as_they_went_in_but_for_marks() {
     }
 }
 
-/// A packet with room for no more routers ends at the one that says so to its sender; with room for it, it
-/// goes on.
+/// A packet with space for no more routers ends at the one that says so to its sender; with space for it, it
+/// continues.
 #[test]
 fn a_router_says_where_a_packet_ended() {
     let mut sent = Vec::new();
@@ -208,7 +208,7 @@ fn a_router_says_where_a_packet_ended() {
     assert_eq!((&said[28..], passed), (&sent[0].2[..548], &sent[1].2));
 }
 
-/// A machine answers echo requests, and what is for nobody is counted and told.
+/// A machine answers echo requests, and what is for no one is counted and told.
 #[test]
 fn machines_answer_pings_and_nobody_is_told() {
     let mut request = datagram(0, 0, 84, 0);

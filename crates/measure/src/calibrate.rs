@@ -95,7 +95,7 @@ impl Calibration {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibrated {
-    /// Upwards, if asked for and anything arrived.
+    /// Upwards, if requested and anything arrived.
     pub up: Option<Calibration>,
     /// Downwards.
     pub down: Option<Calibration>,
@@ -153,7 +153,7 @@ pub struct CalibrationDocument {
     pub again: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
-    /// The far end.
+    /// The remote end.
     pub host: String,
     /// What was found.
     pub found: Calibrated,
@@ -353,7 +353,7 @@ fn slope(delays: &[(f64, f64)]) -> f64 {
 /// How much the delay rose up and down, and what is doubtful about that.
 type Rises = ((f64, f64), Option<String>);
 
-/// Both ways at once: the delay that is left, and a doubt if it is more than each way alone had.
+/// Both directions at once: the delay that is left, and a doubt if it is more than each direction alone had.
 fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
     let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let stream = |at: usize| {

@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 /// A direction of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathDirection {
-    /// From here to the far end.
+    /// From here to the remote end.
     Up,
-    /// From the far end to here.
+    /// From the remote end to here.
     Down,
 }
 
@@ -46,7 +46,7 @@ impl PathDirection {
     }
 }
 
-/// Octets of IP and UDP headers; IPv6 has 20 more.
+/// Bytes of IP and UDP headers; IPv6 has 20 more.
 pub const HEADERS: u32 = 28;
 /// Payload of a full packet: what every path takes in one piece.
 pub const FULL: u16 = 1400;

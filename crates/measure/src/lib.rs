@@ -108,7 +108,7 @@ pub struct Summary {
     pub max: u64,
 }
 
-/// What became of probes: round trips of those answered, and how many were not.
+/// The outcome of probes: round trips of those answered, and how many were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pings {
     /// Round trips in ns.

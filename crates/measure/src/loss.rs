@@ -1,4 +1,4 @@
-//! What was lost on the way, each way, as one document.
+//! What was lost on the way, in each direction, as one document.
 
 use crate::oneway::{LossStats, Order};
 use crate::spread::gathered_by_chance;
@@ -19,7 +19,7 @@ pub struct LossDocument {
     pub again: String,
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
-    /// Each way that was looked at.
+    /// Each direction that was looked at.
     pub ways: Vec<DirectionLoss>,
     /// What the reader should know.
     pub notes: Vec<String>,
@@ -49,7 +49,7 @@ impl DirectionLoss {
         }
     }
 
-    /// Of packets that were counted on both sides; more at the far end than were sent are copies.
+    /// Of packets that were counted on both sides; more at the remote end than were sent are copies.
     pub fn counted(name: &str, sent: u64, arrived: u64) -> DirectionLoss {
         let losses = LossStats { sent, lost: sent.saturating_sub(arrived), ..LossStats::default() };
         DirectionLoss { name: name.into(), losses, order: None, copies: arrived.saturating_sub(sent) }

@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Significant digits that figures have where nothing asks for more.
+/// Significant digits that figures have where nothing requests more.
 pub const USUAL: usize = 3;
 
 /// So many significant digits of a number; more digits before the point are kept.
@@ -98,7 +98,7 @@ pub fn percent(share: f64) -> String {
     percent_in(share, USUAL)
 }
 
-/// The same; with more than three digits as many of them as are asked for.
+/// The same; with more than three digits as many of them as are requested.
 pub fn percent_in(share: f64, digits: usize) -> String {
     let percent = share * 100.0;
     match digits {

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Hosts that were asked again and again, and what they answered.
+/// Hosts that were asked repeatedly, and what they answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pinged {
     /// The version that asked.
@@ -39,7 +39,7 @@ pub struct PingTarget {
     pub ds_field: u8,
     /// Bytes of data in a request.
     pub size: u16,
-    /// After how many hops requests were thrown away, if not as usual: it is whoever stands there that is
+    /// After how many hops requests were thrown away, if not as usual: it is anyone who is there that is
     /// measured.
     pub hop_limit: Option<u8>,
     /// From one request to the next, ns.

@@ -1,5 +1,5 @@
-//! What half a minute showed of a line: how long answers take from whoever stands on the way, idle and under
-//! load, and what follows.
+//! What half a minute showed of a line: how long answers take from anyone who stands on the way, idle and
+//! under load, and what follows.
 //!
 //! Times are nanoseconds from the beginning, rates bits per second, unless a field says otherwise.
 
@@ -19,11 +19,11 @@ pub struct Quick {
     pub began_ns: u64,
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
-    /// Who was asked, the nearest first; the last is the far end.
+    /// Who was asked, the nearest first; the last is the remote end.
     pub places: Vec<HopResult>,
     /// What went on meanwhile, in order; the first is idle.
     pub phases: Vec<LoadPhase>,
-    /// What would mend it, if anything needs to be.
+    /// What would fix it, if anything needs to be.
     pub remedy: Option<Remedy>,
     /// What the reader should know.
     pub notes: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Quick {
 /// Somebody on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HopResult {
-    /// What he is called: an address, with what is known of it.
+    /// What he is called: an address, with what is known about it.
     pub name: String,
     /// How many hops away, if that is known.
     pub distance: Option<u8>,
@@ -43,7 +43,7 @@ pub struct HopResult {
 /// What loads the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadDirection {
-    /// Nothing of ours.
+    /// Nothing of tidegate's.
     #[default]
     Idle,
     /// What goes away from here.
@@ -55,7 +55,7 @@ pub enum LoadDirection {
 }
 
 impl LoadDirection {
-    /// In a word, as it stands in results.
+    /// In a word, as it is in results.
     pub fn word(self) -> &'static str {
         match self {
             LoadDirection::Idle => "idle",
@@ -109,7 +109,7 @@ impl CapacityEstimate {
     }
 }
 
-/// What would mend it.
+/// What would fix it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remedy {
     /// A short policy.
@@ -178,7 +178,7 @@ impl Grade {
 pub const NOTHING: u64 = 5_000_000;
 /// Fewer answers than this say nothing.
 const FEW: usize = 5;
-/// A way that carries so many times what echoes carried both ways is not what held the echoes.
+/// A way that carries so many times what echoes carried in both directions is not what held the echoes.
 const CLEARLY_MORE: f64 = 1.2;
 
 /// A part of the path between two places that answered, and what waits there.
@@ -211,12 +211,12 @@ impl Quick {
         Some(median(phase)?.saturating_sub(median(0)?))
     }
 
-    /// The place that tells the most: the far end, or the farthest that answered.
+    /// The place that tells the most: the remote end, or the farthest that answered.
     pub fn farthest(&self) -> Option<usize> {
         (0..self.places.len()).rev().find(|place| self.pings(*place, 0).rtt.count() >= FEW)
     }
 
-    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or nobody answered.
+    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or no one answered.
     pub fn grade(&self) -> Option<Grade> {
         let far = self.farthest()?;
         (1..self.phases.len()).filter_map(|phase| self.growth(far, phase)).max().map(Grade::of)
@@ -270,7 +270,7 @@ impl Quick {
         all.into_iter().max_by_key(|stretch| stretch.growth).filter(|most| most.growth * 2 >= whole)
     }
 
-    /// The nearest place that most of what waits during a phase stands before.
+    /// The nearest place that most of what waits during a phase precedes.
     pub fn behind_most(&self, phase: usize) -> Option<usize> {
         let all = self.stretches(phase);
         let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
@@ -283,9 +283,9 @@ impl Quick {
 
     /// What the line carries away from here, and towards here.
     ///
-    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing
-    /// tells which that is, unless one way was loaded alone as well: if that carried clearly more, the other
-    /// way is the slower one.
+    /// Echoes fill both directions with the same packets, so the slower way holds them to its rate and
+    /// nothing tells which that is, unless one way was loaded alone as well: if that carried clearly more,
+    /// the other way is the slower one.
     pub fn rates(&self) -> (Option<CapacityEstimate>, Option<CapacityEstimate>) {
         let most = |rates: &mut dyn Iterator<Item = CapacityEstimate>| {
             rates.max_by(|a, b| a.bits().total_cmp(&b.bits()))
@@ -307,7 +307,7 @@ impl Quick {
         (up.or(Some(other(down))), down.or(Some(other(up))))
     }
 
-    /// What stands in a line's buffer when it is full, in bytes, from how much answers took longer at the
+    /// What is in a line's buffer when it is full, in bytes, from how much answers took longer at the
     /// 95th percentile: `None` if that load was not tried.
     pub fn buffer(&self, load: LoadDirection) -> Option<u64> {
         let far = self.farthest()?;

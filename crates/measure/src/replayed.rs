@@ -72,9 +72,9 @@ pub struct ReplayOutcome {
     pub file: String,
     /// The device that leads out.
     pub device: String,
-    /// What became of what went out.
+    /// The outcome of what went out.
     pub out: OutcomeCounts,
-    /// What became of what came in.
+    /// The outcome of what came in.
     pub inward: OutcomeCounts,
     /// Class by class.
     pub classes: Vec<ClassOutcome>,
@@ -96,7 +96,7 @@ pub struct ClassOutcome {
     pub queue: String,
     /// Is what it holds on its way in?
     pub inward: bool,
-    /// What became of its packets.
+    /// The outcome of its packets.
     pub fates: OutcomeCounts,
     /// Of each step the packets that arrived in it.
     pub packets: Vec<u32>,
@@ -115,11 +115,11 @@ pub struct FlowOutcome {
     pub name: String,
     /// The class that most of its packets were in.
     pub class: String,
-    /// What became of them.
+    /// The outcome of them.
     pub fates: OutcomeCounts,
 }
 
-/// What became of packets.
+/// The outcome of packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutcomeCounts {
     /// Packets that arrived.

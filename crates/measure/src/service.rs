@@ -16,7 +16,7 @@ pub struct Service {
     pub is_policed: bool,
     /// The line was not busy: all went as they came.
     pub is_idle: bool,
-    /// Most came evenly spaced, so the time is the line's own; else it is from their count, and others'
+    /// Most came evenly spaced, so the time is the line's own; otherwise it is from their count, and others'
     /// packets and losses are in it.
     pub is_regular: bool,
     /// They came more unevenly than the path's own irregularity explains: others used the line.

@@ -1,8 +1,8 @@
-//! What is sent along a path to measure it, and what became of each packet.
+//! What is sent along a path to measure it, and the outcome of each packet.
 //!
-//! Whoever estimates something about a path says what to send each way (an [`Exchange`]), has a [`Path`]
-//! carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is known:
-//! the estimator cannot tell.
+//! Anyone who estimates something about a path says what to send in each direction (an [`Exchange`]), has a
+//! [`Path`] carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is
+//! known: the estimator cannot tell.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -107,11 +107,11 @@ impl Stream {
     }
 }
 
-/// What became of a packet. The two clocks have nothing in common but that each goes about as fast as time.
+/// What happened to a packet. The two clocks have nothing in common but that each goes about as fast as time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketRecord {
     /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had
-    /// no room).
+    /// no space).
     pub sent: Option<u64>,
     /// When it arrived, by the receiver's clock, ns; the first of several copies. `None`: it did not.
     pub arrived: Option<u64>,
@@ -123,17 +123,17 @@ pub struct PacketRecord {
     pub ds: Option<u8>,
 }
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamTrace {
     /// What was to be sent.
     pub stream: Stream,
-    /// What became of each packet, by number.
+    /// The outcome of each packet, by number.
     pub packets: Vec<PacketRecord>,
 }
 
 impl StreamTrace {
-    /// The packets of a phase with what became of them.
+    /// The packets of a phase with the outcome of them.
     pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &PacketRecord)> {
         self.stream.dues().zip(&self.packets).filter(move |(due, _)| due.phase == phase)
     }
@@ -149,27 +149,27 @@ impl StreamTrace {
     }
 }
 
-/// What is to be sent each way at the same time; an empty stream is nothing.
+/// What is to be sent in each direction at the same time; an empty stream is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// From here to the far end.
+    /// From here to the remote end.
     pub up: Stream,
-    /// From the far end to here.
+    /// From the remote end to here.
     pub down: Stream,
 }
 
-/// What came of an exchange.
+/// The result of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExchangeResult {
-    /// From here to the far end.
+    /// From here to the remote end.
     pub up: StreamTrace,
-    /// From the far end to here.
+    /// From the remote end to here.
     pub down: StreamTrace,
-    /// Why it is not the whole, in words for people (the far end is gone, a clock was set); empty: it is.
+    /// Why it is not the whole, in words for people (the remote end is gone, a clock was set); empty: it is.
     pub cut: Option<String>,
 }
 
-/// A way to a far end that sends and receives.
+/// A way to a remote end that sends and receives.
 pub trait Path {
     /// Why nothing came of it.
     type Error;

@@ -76,7 +76,7 @@ pub struct TrialRun {
     pub flows: Vec<TrialFlow>,
     /// The classes' (or, where there are none, the root's) course; empty without the policy.
     pub classes: Vec<ClassSeries>,
-    /// Queues that nobody governs: the modem's and the provider's.
+    /// Queues that no one governs: the modem's and the provider's.
     pub buffers: Vec<BufferSeries>,
     /// Packets that the device before the modem sent past all classes (HTB's direct packets), whole run.
     #[serde(default)]
@@ -95,7 +95,7 @@ pub struct FilterDrops {
     pub dropped: u64,
 }
 
-/// Something that is asked again and again, and how long each answer took.
+/// Something that is asked repeatedly, and how long each answer took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialProbe {
     /// Short and unique in a run: `ping`, `voip`, `dns`, `ssh-login`.
@@ -151,7 +151,7 @@ impl TrialFlow {
 pub struct ClassSeries {
     /// Its id: `1:100`; of a root without classes, the qdisc's handle.
     pub id: String,
-    /// What goes through it, in a few words: `udp`, `tcp port 80, 443`; empty if unknown.
+    /// What passes through it, in a few words: `udp`, `tcp port 80, 443`; empty if unknown.
     pub title: String,
     /// A leaf: no class below it. Only leaves are stacked.
     pub leaf: bool,
@@ -210,7 +210,7 @@ pub struct TreeNode {
     /// Priority, if it has one.
     #[serde(deserialize_with = "required")]
     pub prio: Option<u32>,
-    /// What goes through it, in a few words.
+    /// What passes through it, in a few words.
     pub title: String,
     /// The filters and marks that lead here, each as one line.
     pub filters: Vec<String>,

@@ -172,7 +172,7 @@ fn the_wrong_device() {
         };
         facts.devices.push(ppp0);
         shaper_of(facts, 3).rate_bps = Some(8 * MBIT);
-        // Less than half of it: nothing is said about who limits.
+        // Less than half of it: nothing is reported about who limits.
         shaper_of(facts, 3).classes.clear();
     };
     let words = "shaped to 8.0 Mbit/s and then again by eth0 beneath it to 10.0 Mbit/s";

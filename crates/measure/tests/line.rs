@@ -150,8 +150,8 @@ fn capacities_behind_policers() {
     }
 }
 
-/// The highest rate that stands is the line's, each way; what is written leaves the margin and Ethernet's
-/// header.
+/// The highest rate that stands is the line's, in each direction; what is written leaves the margin and
+/// Ethernet's header.
 #[test]
 fn calibrations_of_plain_lines() {
     let (up, down) = (Line { overhead: 38, ..Line::new(4e6) }, Line { overhead: 38, ..Line::new(40e6) });

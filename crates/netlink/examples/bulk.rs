@@ -42,7 +42,7 @@ fn op(line: &str) -> Op {
     }
 }
 
-/// What stands after these commands on the model machine.
+/// What is after these commands on the model machine.
 fn wanted(ops: &[Op]) -> Installed {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     gateway.add_device("link0", DeviceSpec { tx_queue_len: 1000, ..DeviceSpec::of(&LinkDriver::Ifb) });

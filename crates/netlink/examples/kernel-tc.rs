@@ -1,8 +1,8 @@
-//! `tc` that programs the kernel by this crate's messages and shows what stands there: what `cargo xtask
+//! `tc` that programs the kernel by this crate's messages and shows what is there: what `cargo xtask
 //! kernel-proof` puts in the real one's place.
 //!
-//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel told of
-//! it, and says for each whether it is the same again; it is what undoing stands on.
+//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel reported
+//! of it, and says for each whether it is the same again; it is what undoing stands on.
 //!
 //! `kernel-tc WORD…`, or `kernel-tc [-s -d] -force -batch FILE` for a file of such words, one command a line.
 
@@ -88,7 +88,7 @@ fn all(file: &str, full: bool) -> Result<(), String> {
 /// Where tc has netem's distributions.
 const TABLES: &str = "/usr/lib/x86_64-linux-gnu/tc";
 
-/// What is known of the machine: the distributions that it has as files.
+/// What is known about the machine: the distributions that it has as files.
 fn env(words: &[String]) -> Env {
     let mut env = Env::default();
     if let Some(name) = words.iter().skip_while(|word| *word != "distribution").nth(1)

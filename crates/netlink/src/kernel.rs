@@ -49,18 +49,18 @@ impl fmt::Display for KernelError {
 
 impl core::error::Error for KernelError {}
 
-/// What stands on a device.
+/// What is installed on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstalledQdiscs {
-    /// Its qdiscs, those that nobody asked for included.
+    /// Its qdiscs, those that was not requested included.
     pub qdiscs: Vec<QdiscDump>,
     /// Its classes.
     pub classes: Vec<ClassDump>,
-    /// The kinds of qdiscs and classes that stand there too and are not read.
+    /// The kinds of qdiscs and classes that are there too and are not read.
     pub unread: BTreeSet<String>,
 }
 
-/// What the kernel tells of a device, as it tells it: for [`Kernel::read`], now or later.
+/// What the kernel reports of a device, as it tells it: for [`Kernel::read`], now or later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawDump {
     /// The device's number.
@@ -183,15 +183,15 @@ impl Kernel {
                 io::ErrorKind::Unsupported,
                 format!("the transmit queues of `{name}` are not set here: let it be there before"),
             )),
-            // Addresses are whoever set up the machine's.
+            // Addresses are anyone who set up the machine's.
             LinkOp::Address { .. } => Ok(()),
         }
     }
 
-    /// What stands on a device.
+    /// What is installed on a device.
     ///
     /// # Errors
-    /// There is no such device, or what is told of it is not as it should be.
+    /// There is no such device, or what is reported of it is not as it should be.
     pub fn qdiscs(&mut self, dev: &str) -> Result<InstalledQdiscs, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
@@ -202,10 +202,10 @@ impl Kernel {
         Ok(InstalledQdiscs { qdiscs, classes, unread })
     }
 
-    /// All that stands on a device, filters included, as the kernel tells it.
+    /// All that stands on a device, filters included, as the kernel reports it.
     ///
     /// # Errors
-    /// There is no such device, or what is told of it is not as it should be.
+    /// There is no such device, or what is reported of it is not as it should be.
     pub fn raw(&mut self, dev: &str) -> Result<RawDump, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
@@ -278,7 +278,7 @@ impl Kernel {
         decode::actions(&told, &names)
     }
 
-    /// All classes of a device. Where Linux ends its list early, what stands behind is asked for qdisc by
+    /// All classes of a device. Where Linux ends its list early, what follows is requested qdisc by
     /// qdisc.
     fn classes(&mut self, number: u32, qdiscs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unread> {
         let mut told = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
@@ -295,7 +295,7 @@ impl Kernel {
     fn dump(&mut self, kind: u16, number: u32, parent: Handle) -> Result<Vec<Vec<u8>>, Unread> {
         let body = encode::question(number, parent);
         let told = self.talk.dump(kind, &body).map_err(|error| Unread::Broken(error.to_string()))?;
-        // What is told is of the type that makes such a thing, two below the one that asks for it.
+        // What is reported is of the type that makes such a thing, two below the one that requests it.
         Ok(told.into_iter().filter(|told| told.kind + 2 == kind).map(|told| told.body).collect())
     }
 }

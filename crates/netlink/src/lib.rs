@@ -3,7 +3,7 @@
 //! Traffic control and nftables of Linux over netlink.
 //!
 //! [`encode`] turns operations into the messages that tc 6.1 and nft send for them, byte for byte; [`decode`]
-//! turns what the kernel tells into dumps. Both are pure functions of their arguments. `Kernel` and
+//! turns what the kernel reports into dumps. Both are pure functions of their arguments. `Kernel` and
 //! `Netfilter` send and receive, in the network namespace they were opened in. They need the feature `std`,
 //! which is on by default; the rest needs `alloc` only.
 //!

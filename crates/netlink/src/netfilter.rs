@@ -20,7 +20,7 @@ const FLOW_TABLE_FLAGS: u16 = 7;
 /// NFTA_RULE_HANDLE.
 const RULE_NUMBER: u16 = 3;
 const BY_HARDWARE: u32 = 1;
-/// Octets of the part that nfnetlink's messages begin with (`nfgenmsg`).
+/// Bytes of the part that nfnetlink's messages begin with (`nfgenmsg`).
 const HEAD: usize = 4;
 
 /// A door to nftables in the namespace it was opened in.
@@ -91,7 +91,7 @@ impl Netfilter {
     }
 
     /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced
-    /// gets another number, so whoever keeps these knows whether somebody changed the table.
+    /// gets another number, so anyone who keeps these knows whether somebody changed the table.
     ///
     /// # Errors
     /// As for [`Netfilter::tables`].
@@ -137,7 +137,7 @@ pub struct FlowTable {
     pub name: String,
     /// The devices between which it leads.
     pub devices: Vec<String>,
-    /// Does the hardware do it by itself?
+    /// Does the hardware do it on its own?
     pub is_hardware: bool,
 }
 

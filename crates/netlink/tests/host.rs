@@ -1,4 +1,4 @@
-//! This machine's own kernel, in network namespaces that the test makes: what is sent stands there as on the
+//! This machine's own kernel, in network namespaces that the test makes: what is sent is there as on the
 //! model machine, told in the same words, and what is refused is refused alike.
 //!
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
@@ -16,7 +16,7 @@ use tidegate_sys::netlink::Links;
 const DEVICES: [&str; 3] = ["link0", "link1", "ifb0"];
 const QUEUE: u32 = 1000;
 
-/// What stands there after each command: what was refused and in which words, and the listings.
+/// What is there after each command: what was refused and in which words, and the listings.
 #[derive(Debug, PartialEq)]
 struct Seen {
     refused: Vec<(String, Option<i32>, Option<String>)>,
@@ -109,7 +109,7 @@ fn number(error: &tidegate_policy::TcError) -> Option<i32> {
     })
 }
 
-/// Both views of a script; `None`: this machine lets nobody make namespaces.
+/// Both views of a script; `None`: this machine lets no one make namespaces.
 fn both(script: &str) -> Option<(Seen, Seen)> {
     let commands: Vec<String> =
         script.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect();

@@ -1,6 +1,6 @@
-//! nftables over netlink on this machine's own kernel, in network namespaces that the test makes: what stands
-//! there is what the real nft would have made of the same rules, packets really get their marks, and nobody
-//! else's table is touched.
+//! nftables over netlink on this machine's own kernel, in network namespaces that the test makes: what is
+//! installed there is what the real nft would have made of the same rules, packets really get their marks,
+//! and no one else's table is touched.
 
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
@@ -161,7 +161,7 @@ fn what_is_done_with_packets() {
     );
 }
 
-/// The door of the user-space back end: where nftables has no queue of its own, iptables' target stands in.
+/// The door of the user-space back end: where nftables has no queue of its own, iptables' target is in.
 #[test]
 fn packets_wait_for_a_program_by_iptables_target() {
     let Some(place) = place() else { return };
@@ -194,7 +194,7 @@ fn packets_wait_for_a_program_by_iptables_target() {
         .expect("the thread is there");
 }
 
-/// A batch that is refused leaves everything as it was, says which of its messages it was, and nobody else's
+/// A batch that is refused leaves everything as it was, says which of its messages it was, and no one else's
 /// table is touched by ours.
 #[test]
 fn all_or_nothing_and_others_keep_theirs() {

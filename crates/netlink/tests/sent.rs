@@ -1,4 +1,4 @@
-//! Our messages held against those that the real tc 6.1 sent for the same words: some 5,000 commands, those
+//! Our messages compared with those that the real tc 6.1 sent for the same words: some 5,000 commands, those
 //! of the recorded sessions and runs, written down by `xtask/record/sent.c`.
 //!
 //! Attributes are compared in the order of their numbers, because the kernel reads them by number and tc
@@ -11,7 +11,7 @@ use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
 const SENT: &[u8] = include_bytes!("data/sent.txt.gz");
-/// Octets of a netlink head, and of what stands before the attributes in messages about actions.
+/// Bytes of a netlink head, and of what precedes the attributes in messages about actions.
 const HEAD: usize = 16;
 const ACTIONS: std::ops::RangeInclusive<u16> = 48..=49;
 
@@ -85,7 +85,7 @@ fn whole(message: &NetlinkMessage) -> Vec<u8> {
     bytes
 }
 
-/// Octets of an attribute with a table of times, and how it begins: its length, and a number from 2 to 4.
+/// Bytes of an attribute with a table of times, and how it begins: its length, and a number from 2 to 4.
 const TABLE: usize = 1028;
 
 fn begins_table(message: &[u8], at: usize) -> bool {

@@ -1,9 +1,9 @@
-//! The Internet checksum (RFC 1071), kept right while octets under it change (RFC 1624, equation 3).
+//! The Internet checksum (RFC 1071), kept right while bytes under it change (RFC 1624, equation 3).
 
 use crate::numbers::proto;
 
 /// A checksum that was right for `old`, made right for `new` in its place. Both have the same even number of
-/// octets.
+/// bytes.
 pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
     let words = |octets: &[u8], flip: u16| -> u32 {
         octets
@@ -23,7 +23,7 @@ pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
 pub(crate) struct Sum(u64);
 
 impl Sum {
-    /// With these octets, the first of which begins a word.
+    /// With these bytes, the first of which begins a word.
     #[must_use]
     pub(crate) fn with(self, octets: &[u8]) -> Sum {
         let words = octets
@@ -53,11 +53,11 @@ impl Sum {
     }
 }
 
-/// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd octet on.
+/// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd byte on.
 const LONGEST: usize = 34;
 
 /// Writes `new` into the front of an IP packet and keeps the checksums right that it stands under, as far as
-/// they stand in `octets`: IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it
+/// they are in `octets`: IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it
 /// was. What does not fit is not written.
 pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
     let (from, to) = (at & !1, (at + new.len()).next_multiple_of(2).min(octets.len()));
@@ -87,7 +87,7 @@ pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
 /// Where a packet's checksums stand.
 struct ChecksumFields {
     v6: bool,
-    /// Octets of the network header.
+    /// Bytes of the network header.
     header: usize,
     /// Of the transport's checksum.
     transport: Option<usize>,
@@ -126,7 +126,7 @@ impl ChecksumFields {
     }
 }
 
-/// Mends the checksum at a place; a UDP checksum of 0 says that there is none.
+/// Fixes the checksum at a place; a UDP checksum of 0 says that there is none.
 pub(crate) fn update_field(octets: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
     let Some(field) = octets.get_mut(place..place + 2) else { return };
     let sum = u16::from_be_bytes([field[0], field[1]]);
@@ -144,7 +144,7 @@ pub(crate) fn update_field(octets: &mut [u8], place: usize, before: &[u8], after
 mod tests {
     use super::*;
 
-    /// The checksum of octets that hold 0 in its place.
+    /// The checksum of bytes that hold 0 in its place.
     fn sum(octets: &[u8]) -> u16 {
         updated(0xffff, &[], octets)
     }

@@ -3,19 +3,19 @@
 use crate::header::{Head, ethertype, proto};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Octets that PPPoE puts before a packet: its header and PPP's protocol number (RFC 2516).
+/// Bytes that PPPoE puts before a packet: its header and PPP's protocol number (RFC 2516).
 pub const PPPOE_LEN: usize = 8;
-/// Octets of the IPv4 header that a tunnel puts before a packet.
+/// Bytes of the IPv4 header that a tunnel puts before a packet.
 pub const OUTER_LEN: usize = 20;
-/// Octets of the IPv6 header that a tunnel puts before a packet.
+/// Bytes of the IPv6 header that a tunnel puts before a packet.
 const OUTER_V6_LEN: usize = 40;
-/// Octets of the header that says how many more tunnels a packet may enter (RFC 2473 section 4.1.1).
+/// Bytes of the header that says how many more tunnels a packet may enter (RFC 2473 section 4.1.1).
 const LIMIT_LEN: usize = 8;
-/// Octets of the plain GRE header (RFC 2784).
+/// Bytes of the plain GRE header (RFC 2784).
 pub const GRE_LEN: usize = 4;
-/// The most octets that a tunnel puts before a packet.
+/// The most bytes that a tunnel puts before a packet.
 const MOST: usize = OUTER_V6_LEN + LIMIT_LEN;
-/// The hop limit of an IPv6 tunnel that is not told another.
+/// The hop limit of an IPv6 tunnel that is not reported another.
 const HOP_LIMIT: u8 = 64;
 
 /// The outer header of a tunnel.
@@ -34,7 +34,7 @@ pub struct Outer {
 }
 
 impl Outer {
-    /// Octets it puts before a packet.
+    /// Bytes it puts before a packet.
     pub fn header_len(&self) -> usize {
         match self.dst {
             IpAddr::V4(_) => OUTER_LEN + if self.gre { GRE_LEN } else { 0 },
@@ -43,7 +43,7 @@ impl Outer {
     }
 }
 
-/// The PPPoE frame of session 1 around a packet of `len` octets (RFC 2516).
+/// The PPPoE frame of session 1 around a packet of `len` bytes (RFC 2516).
 pub fn pppoe(packet: &Head, len: u32) -> Head {
     let ppp: u16 = if packet.ethertype() == ethertype::IPV6 { 0x0057 } else { 0x0021 };
     let ([l0, l1], [p0, p1]) = ((len as u16).wrapping_add(2).to_be_bytes(), ppp.to_be_bytes());
@@ -60,7 +60,7 @@ pub fn of_pppoe(frame: &Head) -> Option<Head> {
     Some(frame.unwrapped(inner, PPPOE_LEN))
 }
 
-/// A packet of `len` octets behind the outer header of a tunnel. Of the inner DS field only ECN is taken
+/// A packet of `len` bytes behind the outer header of a tunnel. Of the inner DS field only ECN is taken
 /// over, and congestion that the packet has experienced stays its own (RFC 6040, section 4.1, as Linux does
 /// it).
 pub fn tunnelled(packet: &Head, len: u32, outer: Outer) -> Head {
@@ -128,7 +128,7 @@ fn in_v6(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv6Addr,
     }
 }
 
-/// What is in a tunnel's packet, with its outer header and the octets taken off; `None` if it is none: IPIP,
+/// What is in a tunnel's packet, with its outer header and the bytes taken off; `None` if it is none: IPIP,
 /// 6in4, plain GRE and either family in IPv6 are.
 pub fn of_tunnelled(packet: &Head) -> Option<(Head, Outer, usize)> {
     let outer = match packet.ethertype() {

@@ -13,7 +13,7 @@ const NIL: u32 = u32::MAX;
 /// A ticket for one packet in a [`Pool`]: it moves, it is never copied, and it ends in [`Pool::release`] or
 /// in a [`Fifo`].
 ///
-/// In debug builds a ticket that is merely dropped panics: a lost packet is a bug.
+/// In debug builds a ticket that is merely dropped panics: a dropped packet is a bug.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pkt(u32);
@@ -37,7 +37,7 @@ impl Drop for Pkt {
     }
 }
 
-/// What the disciplines know of a packet; filled once, when it enters. One line of the cache.
+/// What the qdiscs know of a packet; filled once, when it enters. One line of the cache.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Meta {
@@ -55,16 +55,16 @@ pub struct Meta {
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
     pub dsfield: u8,
-    /// Whoever made it may number it; events carry the number.
+    /// Anyone who made it may number it; events carry the number.
     pub ident: u32,
     /// Somebody wants to know when it is released: see [`Pool::take_released`].
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
-    /// Where it was led away to another device.
+    /// Where it was redirected to another device.
     pub redirected_to: RedirectedTo,
-    /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's
-    /// own.
+    /// The device that it came in by (or was redirected from), by number, plus one; 0: none, it is the
+    /// machine's own.
     pub came_in: u16,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it
     /// to.
@@ -74,11 +74,11 @@ pub struct Meta {
     rewritten_and_queue: u8,
     /// The traffic-control index, by which gred tells virtual queues apart.
     pub tc_index: u8,
-    /// What the discipline that holds it wrote down about it.
+    /// What the qdisc that holds it wrote down about it.
     pub scratch: Scratch,
-    /// What it costs on the link, bytes: CAKE's, beside the words that all disciplines share.
+    /// What it costs on the link, bytes: CAKE's, beside the words that all qdiscs share.
     pub cost: u32,
-    /// The flow hash under the zero key, once asked for; 0 before.
+    /// The flow hash under the zero key, once requested; 0 before.
     hash: u32,
     next: u32,
     prev: u32,
@@ -92,7 +92,7 @@ impl Meta {
     /// Transmit queues that a packet can be put into: 0 to one less.
     pub const TX_QUEUES: u32 = 127;
 
-    /// Were bytes of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at
+    /// Were bytes of it rewritten on the way, perhaps against its checksums? Anyone who takes it in looks at
     /// those.
     #[inline]
     pub fn rewritten(&self) -> bool {
@@ -122,7 +122,7 @@ impl Meta {
     }
 }
 
-/// Where a packet was led away to another device, if it was: at which device, as its machine numbers them,
+/// Where a packet was redirected to another device, if it was: at which device, as its machine numbers them,
 /// and whether it was on its way out there or had just arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedirectedTo(u16);
@@ -142,9 +142,9 @@ impl RedirectedTo {
     }
 }
 
-/// The octets in a packet that the kernel lends to disciplines: one place for all of them.
+/// The bytes in a packet that the kernel lends to qdiscs: one place for all of them.
 ///
-/// What a discipline writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as
+/// What a qdisc writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as
 /// its own hashes; that is how Linux behaves, so it is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scratch(pub u64);
@@ -186,7 +186,7 @@ impl Meta {
         self.dsfield & 3
     }
 
-    /// Marks congestion if the packet can carry the mark; tells whether it does now.
+    /// Marks congestion if the packet can carry the mark; returns whether it does now.
     ///
     /// A packet marked before counts as marked again. Only IP has the field.
     pub fn set_ce(&mut self) -> bool {
@@ -231,9 +231,9 @@ type Ends = (Addrs, (u16, u16));
 /// Where a packet waits, or waited last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLocation {
-    /// The innermost qdisc that took it; [`Handle::NONE`]: one that nobody named, or none at all.
+    /// The innermost qdisc that took it; [`Handle::NONE`]: one that no one named, or none at all.
     pub qdisc: Handle,
-    /// What that qdisc hangs on: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
+    /// What that qdisc is attached to: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
     /// packet.
     pub on: Handle,
     /// Its queue in there, where the qdisc keeps one for each flow: the minor number under which tc lists it.
@@ -310,7 +310,7 @@ impl Pool {
         Some(Pkt(slot))
     }
 
-    /// Another packet that is like this one; `None` when the pool is full. Nobody watches it.
+    /// Another packet that is like this one; `None` when the pool is full. No one watches it.
     pub fn copy(&mut self, pkt: &Pkt) -> Option<Pkt> {
         let meta = Meta { watched: false, ..self.meta(pkt).clone() };
         let cold = self.cold[pkt.0 as usize].clone();
@@ -335,14 +335,14 @@ impl Pool {
     }
 
     /// Somebody wants to know when what is in a slot now is released: the same as [`Meta::watched`], for
-    /// whoever has no ticket.
+    /// anyone who has no ticket.
     pub fn watch_slot(&mut self, slot: usize) {
         if let Some(meta) = self.meta.get_mut(slot) {
             meta.watched = true;
         }
     }
 
-    /// Were copies made that nobody has taken note of?
+    /// Were copies made that no one has taken note of?
     #[inline]
     pub fn has_copied(&self) -> bool {
         self.copied.as_ref().is_some_and(|copied| !copied.is_empty())
@@ -428,20 +428,20 @@ impl Pool {
         self.released.pop().map(|slot| slot as usize)
     }
 
-    /// What is known of a packet.
+    /// What is known about a packet.
     #[inline]
     pub fn meta(&self, pkt: &Pkt) -> &Meta {
         &self.meta[pkt.0 as usize]
     }
 
-    /// What is known of a packet, to change.
+    /// What is known about a packet, to change.
     #[inline]
     pub fn meta_mut(&mut self, pkt: &Pkt) -> &mut Meta {
         &mut self.meta[pkt.0 as usize]
     }
 
-    /// What is known of the packet in a slot or, until the slot is used again, what was last known of the one
-    /// that left it.
+    /// What is known about the packet in a slot or, until the slot is used again, what was last known about
+    /// the one that left it.
     pub fn last_known(&self, slot: usize) -> Option<&Meta> {
         self.meta.get(slot)
     }
@@ -513,8 +513,8 @@ impl Pool {
         (both_v4 && (addrs, ports) != (keys.addrs, keys.ports)).then_some(FlowKeys { addrs, ports, ..keys })
     }
 
-    /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came
-    /// with are kept.
+    /// Lets `change` rewrite the header bytes; what is known about the flow is looked up again, the keys it
+    /// came with are kept.
     pub fn translate(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head)) {
         let arrived = self.arrived_keys(pkt);
         let cold = &mut self.cold[pkt.0 as usize];
@@ -524,11 +524,11 @@ impl Pool {
         self.meta[pkt.0 as usize].hash = 0;
     }
 
-    /// Lets an action rewrite a packet's octets as they stand at this moment, the DS field and checksums
+    /// Lets an action rewrite a packet's bytes as they are at this moment, the DS field and checksums
     /// brought into them before.
     ///
-    /// What is known of its flow is looked up anew; its flow hash stays if it was asked for before, as Linux
-    /// keeps it. A connection keeps the keys that the packet came with.
+    /// What is known about its flow is looked up again; its flow hash stays if it was requested before, as
+    /// Linux keeps it. A connection keeps the keys that the packet came with.
     pub fn rewrite<R>(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head) -> R) -> R {
         let at = pkt.0 as usize;
         let arrived = (self.meta[at].connection != 0).then(|| self.arrived_keys(pkt));
@@ -542,7 +542,7 @@ impl Pool {
         done
     }
 
-    /// The octets of a packet as they stand on the wire: with the DS field that it has now, and checksums.
+    /// The bytes of a packet as they are on the wire: with the DS field that it has now, and checksums.
     pub fn settle(&mut self, pkt: &Pkt) -> &Head {
         let (meta, cold) = (&self.meta[pkt.0 as usize], &mut self.cold[pkt.0 as usize]);
         cold.head.fill_sums();
@@ -594,7 +594,7 @@ impl Pool {
         Some(copy)
     }
 
-    /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was asked for before.
+    /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was requested before.
     pub fn corrupt(&mut self, pkt: &Pkt, octet: u32, bit: u32) {
         let meta = &mut self.meta[pkt.0 as usize];
         let cold = &mut self.cold[pkt.0 as usize];
@@ -691,7 +691,7 @@ impl IntrusiveList {
         Some((Pkt(slot), len))
     }
 
-    /// What is known of the oldest, left where it is.
+    /// What is known about the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
         pool.meta.get(self.head as usize)
@@ -783,7 +783,7 @@ impl Fifo {
         Some(self.left(taken))
     }
 
-    /// What is known of the oldest, left where it is.
+    /// What is known about the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
         self.strand.front(pool)

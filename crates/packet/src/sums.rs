@@ -1,6 +1,6 @@
 //! The checksums in a packet's headers: written, verified, and kept right where a header field changes.
 //!
-//! Simulated packets come without them: they count as right until somebody rewrites octets without regard for
+//! Simulated packets come without them: they count as right until somebody rewrites bytes without regard for
 //! them, and are filled in just before.
 
 use crate::checksum::{Sum, update_field};
@@ -17,7 +17,7 @@ pub struct Transport {
     pub protocol: u8,
     /// Where it begins, from the network header on.
     pub at: usize,
-    /// Its octets, as the network header tells.
+    /// Its bytes, as the network header tells.
     pub len: usize,
 }
 
@@ -51,7 +51,7 @@ impl Head {
         Some(Transport { protocol, at, len: end.saturating_sub(at) })
     }
 
-    /// Writes the checksums that the packet should have, if nobody has yet.
+    /// Writes the checksums that the packet should have, if no one has yet.
     pub fn fill_sums(&mut self) {
         if self.is_summed() {
             return;
@@ -137,10 +137,10 @@ impl Head {
         }
     }
 
-    /// Writes octets into the network header or behind it; which checksums cover them is said, and those are
+    /// Writes bytes into the network header or behind it; which checksums cover them is said, and those are
     /// kept right.
     ///
-    /// One that UDP leaves out stays left out. Where nobody has written checksums yet there is nothing to do
+    /// One that UDP leaves out stays left out. Where no one has written checksums yet there is nothing to do
     /// for them.
     pub fn replace(&mut self, at: usize, new: &[u8], header: bool, transport: Option<Transport>) {
         let mut old = [0; 16];

@@ -5,7 +5,7 @@ use core::ops::{Add, AddAssign, Sub};
 
 /// A point on the monotonic clock, in nanoseconds since the machine started.
 ///
-/// Disciplines that count in coarser units (CoDel's 1024 ns, psched's 64 ns) derive them from this value, so
+/// Qdiscs that count in coarser units (CoDel's 1024 ns, psched's 64 ns) derive them from this value, so
 /// the epoch matters: an exact replay of a recorded run uses the recording's own epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);

@@ -61,7 +61,7 @@ impl Wheel {
         self.jiffies
     }
 
-    /// Tells whether the wheel stands as it did when the machine started.
+    /// Returns whether the wheel stands as it did when the machine started.
     pub fn set_never_turned(&self, never: bool) {
         self.never_turned.set(never);
     }
@@ -94,7 +94,7 @@ fn place(expires: i64, turned_to: i64) -> (i64, u8) {
     (((expires >> shift) + 1) << shift, level)
 }
 
-/// A timer that always fires in time and arms itself again: maintenance that a discipline does by itself.
+/// A timer that always fires in time and arms itself again: maintenance that a qdisc does on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeriodicTimer {
     jiffies: Jiffies,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 /// Interfaces of a section that are kept.
 const MOST_INTERFACES: usize = 65_536;
-/// Octets around a block's body.
+/// Bytes around a block's body.
 const AROUND: usize = 12;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// The major version that there is.

@@ -1,4 +1,4 @@
-//! pcap: a header of 24 octets, then 16 before each packet.
+//! pcap: a header of 24 bytes, then 16 before each packet.
 
 use crate::broken::Cause;
 use crate::packet::{CapturedPacket, Found, LONGEST, Next};
@@ -19,16 +19,16 @@ const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// The major version that there is.
 const VERSION: u16 = 2;
-/// Octets of a packet that are believed whatever the header says: libpcap's own limit.
+/// Bytes of a packet that are believed whatever the header says: libpcap's own limit.
 const USUAL_MOST: u32 = 262_144;
 
 impl Old {
-    /// Octets of the file's header.
+    /// Bytes of the file's header.
     pub(crate) const HEADER: usize = 24;
     /// And of each packet's.
     const BEFORE: usize = 16;
 
-    /// By the first four octets.
+    /// By the first four bytes.
     pub(crate) fn of_magic(magic: [u8; 4]) -> Option<Old> {
         let read = |word: u32, big: bool| {
             let nanoseconds = word == NANOSECONDS;

@@ -1,4 +1,4 @@
-//! What is read of a capture: packets, and what stands between them.
+//! What is read of a capture: packets, and what is between them.
 
 use crate::broken::Cause;
 
@@ -33,16 +33,16 @@ pub enum CaptureDirection {
     Out,
 }
 
-/// What the octets that follow are.
+/// What the bytes that follow are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'b> {
-    /// A packet; so many octets are used.
+    /// A packet; this many bytes are used.
     Packet(usize, CapturedPacket<'b>),
-    /// Nothing that is told of; so many octets are used.
+    /// Nothing that is told of; this many bytes are used.
     Passed(usize),
-    /// Nothing can be said before so many octets are there, counted from the same place.
+    /// Nothing can be said before this many bytes are there, counted from the same place.
     Needs(usize),
 }
 
-/// What a format makes of octets; a packet has no number yet.
+/// What a format makes of bytes; a packet has no number yet.
 pub(crate) type Found<'b> = Result<Next<'b>, Cause>;

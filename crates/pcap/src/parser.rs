@@ -9,7 +9,7 @@ use crate::packet::{CapturedPacket, Found, Next};
 #[derive(Clone, Debug, Default)]
 pub struct Parser {
     format: Format,
-    /// The octet of the file that is next.
+    /// The byte of the file that is next.
     octet: u64,
     /// Blocks that were passed.
     blocks: u64,
@@ -31,7 +31,7 @@ impl Parser {
         Parser::default()
     }
 
-    /// Says what the next octets are. `octets` begin where those that were used end; what needs more is asked
+    /// Says what the next bytes are. `octets` begin where those that were used end; what needs more is asked
     /// again with more.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Parser {
         })
     }
 
-    /// The file is at its end, and so many octets are left that nothing was made of; an error if they should
+    /// The file is at its end, and this many bytes are left that nothing was made of; an error if they should
     /// be something.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Parser {
         }
     }
 
-    /// Octets that were used so far.
+    /// Bytes that were used so far.
     pub fn offset(&self) -> u64 {
         self.octet
     }

@@ -1,6 +1,6 @@
 //! Words of a file in one of the two byte orders.
 
-/// Octets, and how their words are put together.
+/// Bytes, and how their words are put together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'b> {
     pub(crate) octets: &'b [u8],
@@ -8,19 +8,19 @@ pub(crate) struct Words<'b> {
 }
 
 impl<'b> Words<'b> {
-    /// A word of four octets; 0 where there is none.
+    /// A word of four bytes; 0 where there is none.
     pub(crate) fn word(&self, at: usize) -> u32 {
         let Some(word) = self.octets.get(at..).and_then(|rest| rest.first_chunk::<4>()) else { return 0 };
         if self.big { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) }
     }
 
-    /// A word of two octets; 0 where there is none.
+    /// A word of two bytes; 0 where there is none.
     pub(crate) fn u16_at(&self, at: usize) -> u16 {
         let Some(half) = self.octets.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
         if self.big { u16::from_be_bytes(*half) } else { u16::from_le_bytes(*half) }
     }
 
-    /// A number of eight octets; 0 where there is none.
+    /// A number of eight bytes; 0 where there is none.
     pub(crate) fn long(&self, at: usize) -> u64 {
         let (first, second) = (u64::from(self.word(at)), u64::from(self.word(at + 4)));
         if self.big { first << 32 | second } else { second << 32 | first }

@@ -18,13 +18,13 @@ const EPB_PACKETID: u16 = 5;
 const EPB_QUEUE: u16 = 6;
 const EPB_VERDICT: u16 = 7;
 
-/// The verdict's kind: what a program at Linux's traffic control says, as a number of eight octets.
+/// The verdict's kind: what a program at Linux's traffic control says, as a number of eight bytes.
 const LINUX_TC: u8 = 1;
 
 /// What happened to a packet, as Linux's traffic control says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcVerdict {
-    /// It goes on (`TC_ACT_OK`).
+    /// It continues (`TC_ACT_OK`).
     Passed,
     /// It is dropped (`TC_ACT_SHOT`).
     Dropped,
@@ -35,7 +35,7 @@ pub enum TcVerdict {
 pub struct Interface<'t> {
     /// The interface's name (`if_name`), in UTF-8.
     pub name: &'t str,
-    /// What stands in it.
+    /// What is in it.
     pub description: &'t str,
     /// What its packets begin with: see [`crate::link`].
     pub link: u16,
@@ -60,7 +60,7 @@ pub struct Record<'t> {
     pub id: Option<u64>,
     /// Its queue: `epb_queue`.
     pub queue: Option<u32>,
-    /// What became of it: `epb_verdict`.
+    /// The outcome of it: `epb_verdict`.
     pub verdict: Option<TcVerdict>,
     /// In words.
     pub comment: &'t str,
@@ -80,7 +80,7 @@ impl Writer {
             block.word(0x1a2b_3c4d);
             block.u16(1);
             block.u16(0);
-            // How long the section is, nobody knows yet.
+            // How long the section is, no one knows yet.
             block.long(u64::MAX);
             block.option(SHB_USERAPPL, program.as_bytes());
             block.end_options();
@@ -114,7 +114,7 @@ impl Writer {
         });
     }
 
-    /// The octets made since this was last asked.
+    /// The bytes made since this was last asked.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
     }
@@ -149,7 +149,7 @@ impl Block<'_> {
         self.out.extend(value.to_le_bytes());
     }
 
-    /// Octets, filled up to a multiple of four.
+    /// Bytes, filled up to a multiple of four.
     fn padded(&mut self, octets: &[u8]) {
         self.out.extend(octets);
         let fill = octets.len().next_multiple_of(4) - octets.len();

@@ -1,10 +1,10 @@
-//! Files of every kind that there is: read whole, cut at every octet, and damaged.
+//! Files of every kind that there is: read whole, cut at every byte, and damaged.
 
 use tidegate_pcap::{
     Broken, CaptureDirection, CapturedPacket, Cause, Interface, Next, Parser, Record, TcVerdict, Writer, link,
 };
 
-/// What is told of a packet.
+/// What is reported of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
     time: Option<u64>,
@@ -20,7 +20,7 @@ fn told(packet: CapturedPacket<'_>) -> Told {
     Told { time, link, octets: octets.to_vec(), length, direction, interface }
 }
 
-/// Reads a file as one that is shown octets only as it asks for them, and checks that it never asks for what
+/// Reads a file as one that is shown bytes only as it requests them, and checks that it never requests what
 /// it has.
 fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
     let (mut parser, mut at, mut shown, mut packets) = (Parser::new(), 0, 0, Vec::new());
@@ -93,7 +93,7 @@ fn old(big: bool, magic: u32, link: u32, packets: &[(u32, u32, &[u8], u32)]) -> 
 }
 
 /// Two sections' worth of blocks: interfaces with clocks of their own, all kinds of packets, blocks that
-/// nobody knows.
+/// no one knows.
 fn new(big: bool) -> Vec<u8> {
     let mut maker = Maker { big, out: Vec::new() };
     maker.block(0x0a0d_0d0a, |b| {

@@ -26,7 +26,7 @@ fn lists(
     all
 }
 
-/// Headings and root tables come by themselves.
+/// Headings and root tables come on their own.
 fn counts(filter: &FilterDump) -> bool {
     match &filter.entry {
         FilterEntry::Heading => false,
@@ -35,7 +35,7 @@ fn counts(filter: &FilterDump) -> bool {
     }
 }
 
-/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel tells a table
+/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel reports a table
 /// wherever it likes: such lists cannot be made again.
 pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
     let mut tables: BTreeMap<(u16, u32), FilterListKey> = BTreeMap::new();

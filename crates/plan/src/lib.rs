@@ -67,7 +67,7 @@ use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Ver
 struct Readme;
 
 /// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the
-/// wanted came of, if they are known: dumps do not tell everything (tables, distributions).
+/// wanted came of, if they are known: dumps do not report everything (tables, distributions).
 ///
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.
@@ -83,7 +83,7 @@ pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePl
     Ok(planner.plan)
 }
 
-/// Linux does not tell the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
+/// Linux does not report the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
 /// those cannot be compared.
 fn hidden(stand: &Installed) -> Result<(), Incomplete> {
     let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
@@ -102,12 +102,12 @@ pub fn remade(stand: &Installed) -> Result<Vec<Op>, Incomplete> {
     Ok(plan(&Installed::default(), stand, &[])?.ops().cloned().collect())
 }
 
-/// A qdisc that somebody asked for: the others come by themselves.
+/// A qdisc that somebody requested: the others come on their own.
 fn is_asked_for(qdisc: &QdiscDump) -> bool {
     !qdisc.handle.is_none()
 }
 
-/// A class that somebody asked for: those of other kinds come with their qdisc.
+/// A class that somebody requested: those of other kinds come with their qdisc.
 fn is_made(class: &ClassDump) -> bool {
     class.kind.classes_are_made() && class.classid.minor() != 0
 }
@@ -139,7 +139,7 @@ impl<'p> Planner<'p> {
         Ok(())
     }
 
-    /// What stands at a place where only one qdisc can be.
+    /// What is at a place where only one qdisc can be.
     fn root(&mut self, place: Handle) -> Result<(), Incomplete> {
         let at = |stand: &'p Installed| {
             stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc))
@@ -156,7 +156,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// Can what stands there become what is wanted without being made anew?
+    /// Can what is there become what is wanted without being recreated?
     fn stays(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
         let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
@@ -184,8 +184,8 @@ impl<'p> Planner<'p> {
         places(self.live).all(|(handle, parent)| wanted.get(&handle).is_none_or(|place| *place == parent))
     }
 
-    /// A class cannot be moved, a curve not be taken from it, and what hangs on it makes it another: a queue,
-    /// or classes.
+    /// A class cannot be moved, a curve not be taken from it, and what is attached to it makes it another: a
+    /// queue, or classes.
     fn classes_can_stay(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let mine = |class: &&&ClassDump| class.classid.major() == live.handle.major() && is_made(class);
         let known: BTreeMap<u16, &ClassDump> = self
@@ -251,8 +251,8 @@ impl<'p> Planner<'p> {
         self.plan.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
     }
 
-    /// What hangs on the qdisc at a place: its classes, those above before those below, then the qdiscs on
-    /// them with what hangs on those.
+    /// What is attached to the qdisc at a place: its classes, those above before those below, then the qdiscs
+    /// on them with what is attached to those.
     fn below(&mut self, place: Handle) -> Result<(), Incomplete> {
         let live: BTreeMap<Handle, &'p ClassDump> = self
             .live
@@ -306,7 +306,7 @@ impl<'p> Planner<'p> {
             verb,
             dev: class.dev.clone(),
             parent: match class.parent {
-                // What stands on the qdisc itself tells the root.
+                // What is installed on the qdisc itself tells the root.
                 Handle::ROOT => self.same.live(class.classid.qdisc()),
                 parent => self.same.live(parent),
             },
@@ -332,7 +332,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// What stands there and is not wanted, those below first. Filters that led there are gone already.
+    /// What is there and is not wanted, those below first. Filters that led there are gone already.
     fn removals(&mut self) {
         let wanted_places: BTreeSet<Handle> =
             self.wanted.qdiscs.iter().filter(|qdisc| is_asked_for(qdisc)).map(|qdisc| qdisc.parent).collect();
@@ -377,7 +377,7 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// Does it hang on a class, and did somebody ask for it?
+/// Does it are attached to a class, and did somebody ask for it?
 fn below(qdisc: &QdiscDump) -> bool {
     is_asked_for(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }

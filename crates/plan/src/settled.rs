@@ -1,4 +1,4 @@
-//! Parameters as they are compared: without what dumps do not tell, and what means the same written alike.
+//! Parameters as they are compared: without what dumps do not report, and what means the same written alike.
 
 use tidegate_policy::{
     Act, Action, ClassParams, Control, FilterParams, FlowOptions, GredParams, HtbParams, NetemParams,
@@ -49,7 +49,7 @@ pub(crate) fn class(params: &ClassParams, inner: bool) -> ClassParams {
     params
 }
 
-/// A table of sizes without its entries, which nobody is told.
+/// A table of sizes without its entries, which no one is told.
 pub(crate) fn size_table(table: Option<&SizeTable>) -> Option<SizeTable> {
     table.map(|table| SizeTable { data: Vec::new(), ..table.clone() })
 }

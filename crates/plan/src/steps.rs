@@ -19,7 +19,7 @@ pub enum Sign {
 /// What a step is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A qdisc, with all that hangs on it.
+    /// A qdisc, with all that is attached to it.
     Qdisc(QdiscDump),
     /// A class.
     Class(ClassDump),
@@ -79,10 +79,10 @@ impl ChangePlan {
     }
 }
 
-/// What is not told of filters that use one table of u32 from several lists.
+/// What is not reported of filters that use one table of u32 from several lists.
 pub const SHARED: &str = "to which list of filters a shared table belongs";
 
-/// What is not told of a qdisc on such a class.
+/// What is not reported of a qdisc on such a class.
 pub const HIDDEN: &str = "the classes below a qdisc that drops early";
 
 /// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from

@@ -73,7 +73,7 @@ pub fn line(step: &PlanStep) -> String {
     }
 }
 
-/// What an item hangs on, as a listing would tell it: a reader of listings wants to have seen that.
+/// What an item is attached to, as a listing would tell it: a reader of listings wants to have seen that.
 fn above(item: &Item) -> String {
     let parent = match item {
         Item::Qdisc(dump) => dump.parent,

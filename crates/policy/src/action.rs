@@ -118,9 +118,9 @@ pub enum Act {
     Sample(SampleAction),
     /// Addresses become others.
     Nat(Nat),
-    /// Octets become others.
+    /// Bytes become others.
     Pedit(Pedit),
-    /// Checksums are computed anew.
+    /// Checksums are computed again.
     Csum(Csum),
     /// The link header is rewritten.
     Skbmod(Skbmod),
@@ -155,11 +155,11 @@ pub struct Mirred {
     pub to: String,
     /// Its number on the machine; [`Act::NOWHERE`] until the machine has looked it up, and when it is gone.
     pub device: u32,
-    /// A copy goes there and the packet goes on (`mirror`); else the packet itself goes (`redirect`).
+    /// A copy goes there and the packet continues (`mirror`); otherwise the packet itself goes (`redirect`).
     pub copy: bool,
-    /// It arrives there (`ingress`); else it leaves there.
+    /// It arrives there (`ingress`); otherwise it leaves there.
     pub arrives: bool,
-    /// How things go on here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
+    /// How things continue here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
     pub control: Control,
 }
 

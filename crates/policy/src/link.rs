@@ -97,7 +97,7 @@ pub enum LinkOp {
         /// What it is.
         kind: LinkDriver,
     },
-    /// `ip link del NAME`: what hung on it goes with it.
+    /// `ip link del NAME`: what attached on it goes with it.
     Delete {
         /// The device.
         name: String,

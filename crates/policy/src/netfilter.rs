@@ -81,7 +81,7 @@ impl Hook {
 pub enum ChainType {
     /// Any rules.
     Filter,
-    /// Packets of the machine's own are routed anew when a mark changes.
+    /// Packets of the machine's own are routed again when a mark changes.
     Route,
     /// Connections are translated.
     Nat,
@@ -256,7 +256,7 @@ pub struct Match {
 pub enum Condition {
     /// `-p`: IP protocol number; 0 = all.
     Protocol(u8),
-    /// `-s`: address and prefix length (IPv4 in the last four octets).
+    /// `-s`: address and prefix length (IPv4 in the last four bytes).
     Source([u8; 16], u8),
     /// `-d`.
     Destination([u8; 16], u8),
@@ -314,7 +314,7 @@ pub enum Connstate {
     Related = 4,
     /// It fits no connection and cannot begin one.
     Invalid = 8,
-    /// Nobody asked.
+    /// No one asked.
     Untracked = 16,
 }
 
@@ -384,11 +384,11 @@ impl Connbytes {
 /// What is done with a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NetfilterTarget {
-    /// Leave the table, go on.
+    /// Leave the table, continue.
     Accept,
     /// Drop it.
     Drop,
-    /// Nobody keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
+    /// No one keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
     Notrack(bool),
     /// Drop it and tell the sender: with what, in iptables' words.
     Reject(String),
@@ -507,7 +507,7 @@ impl Translator {
 /// What an end is translated to; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Translation {
-    /// Addresses, from one to another; IPv4 in the last four octets.
+    /// Addresses, from one to another; IPv4 in the last four bytes.
     pub addresses: Option<([u8; 16], [u8; 16])>,
     /// Ports, from one to another.
     pub ports: Option<(u16, u16)>,
@@ -567,7 +567,7 @@ pub struct RuleChain {
     pub name: String,
     /// The hook that packets come to it by; `None`: only rules lead to it.
     pub base: Option<Base>,
-    /// True if what reaches its end goes on, false if that is dropped.
+    /// True if what reaches its end continues, false if that is dropped.
     pub accepts: bool,
     /// Its rules, in order.
     pub rules: Vec<NetfilterRule>,

@@ -36,7 +36,7 @@ fn built_in_chains_have_their_places() {
     assert_eq!(Base::of_iptables("mangle", "mine"), None);
 }
 
-/// Entry i is the cost of lengths up to (i + 1) cells; ATM carries 48 octets in cells of 53 (ITU-T I.361).
+/// Entry i is the cost of lengths up to (i + 1) cells; ATM carries 48 bytes in cells of 53 (ITU-T I.361).
 #[test]
 fn a_size_table_tells_costs() {
     let table = SizeTable { mpu: 0, tsize: 4, cell_log: 5, size_log: 0, ..SizeTable::default() };

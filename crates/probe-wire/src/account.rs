@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::bytes::{Malformed, Reader, Writer};
 
-/// Octets of a part, about.
+/// Bytes of a part, about.
 const PART: usize = 32 << 10;
 /// A time that never was.
 const NEVER: u64 = u64::MAX;

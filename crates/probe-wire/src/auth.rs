@@ -5,11 +5,11 @@
 //! ([`SessionKey`]): every message after the handshake, every UDP packet and every sample of a flow carries a
 //! keyed hash of itself and its number. Nothing is encrypted.
 //!
-//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he
+//! Anyone who pretends to be the server sees a client's proof and can try tokens against it for as long as he
 //! likes. That is hopeless against a token that a machine drew, and only against such: [`Token::new`] refuses
 //! what has too few, too uniform or too regular characters, and [`Token::drawn`] makes a good one. A
 //! password-authenticated key exchange would allow short tokens; the libraries for it are not audited, and
-//! nobody has to remember a token.
+//! no one has to remember a token.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,12 +21,12 @@ use sha2::Sha256;
 
 use crate::guess;
 
-/// Octets that each side draws.
+/// Bytes that each side draws.
 pub const NONCE_LEN: usize = 32;
-/// Octets of a proof.
+/// Bytes of a proof.
 pub const PROOF: usize = 32;
 
-/// Octets of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC
+/// Bytes of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC
 /// 3711).
 pub const TAG: usize = 16;
 pub(crate) const PACKET_TAG: usize = 4;
@@ -43,7 +43,7 @@ pub enum Role {
     Server,
 }
 
-/// What both ends know and nobody else.
+/// What both ends know and no one else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 
@@ -64,12 +64,12 @@ impl Token {
             .then(|| Token(text.as_bytes().to_vec()))
     }
 
-    /// The text of a token, from octets that a machine drew: 256 bits as hexadecimal digits.
+    /// The text of a token, from bytes that a machine drew: 256 bits as hexadecimal digits.
     pub fn drawn(octets: &[u8; NONCE_LEN]) -> String {
         octets.iter().map(|octet| format!("{octet:02x}")).collect()
     }
 
-    /// What stands for a token where none is asked for.
+    /// What stands for a token where none is requested.
     pub fn open() -> Token {
         Token(Vec::new())
     }
@@ -146,7 +146,7 @@ impl Role {
     }
 }
 
-/// What the two ends of one session know and nobody else.
+/// What the two ends of one session know and no one else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey([u8; 32]);
 

@@ -1,11 +1,11 @@
-//! Numbers as octets: fixed ones with the most significant octet first, others in as few as they need
+//! Numbers as bytes: fixed ones with the most significant byte first, others in as few as they need
 //! (LEB128, signed ones in zigzag).
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Octets that say nothing we understand, or more than there may be.
+/// Bytes that say nothing we understand, or more than there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -23,7 +23,7 @@ impl fmt::Display for Malformed {
 
 impl core::error::Error for Malformed {}
 
-/// Reads from the front of octets.
+/// Reads from the front of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A number in as few octets as it needs.
+    /// A number in as few bytes as it needs.
     pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes to the end of octets.
+/// Writes to the end of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Writer(pub(crate) Vec<u8>);
 

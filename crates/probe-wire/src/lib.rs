@@ -19,8 +19,8 @@
 //!                                   ◀──    Seen…, Departed…, Told
 //! ```
 //! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and
-//! their samples. Before a proof was seen the server says less than it was told, so nobody can have it flood
-//! somebody else; whoever says nothing is forgotten. Nothing here has a clock, a socket or a source of
+//! their samples. Before a proof was seen the server says less than it was told, so no one can have it flood
+//! somebody else; anyone who says nothing is forgotten. Nothing here has a clock, a socket or a source of
 //! chance: time, addresses and draws are arguments. All that is taken in has a bound, and what is refused has
 //! a [`Reason`] and a counter.
 
@@ -48,5 +48,5 @@ pub use sessions::{ConnectionId, PacketResponse, ServerStats, SessionAction, Ses
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The port that a server listens at if nobody says otherwise, TCP and UDP.
+/// The port that a server listens at if no one says otherwise, TCP and UDP.
 pub const PORT: u16 = 8787;

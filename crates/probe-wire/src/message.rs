@@ -1,4 +1,4 @@
-//! The messages over TCP: four octets of length, one of kind, what the kind says.
+//! The messages over TCP: four bytes of length, one of kind, what the kind says.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,14 +8,14 @@ use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 use crate::auth::{NONCE_LEN, Proof, Seal, SessionKey, TAG};
 use crate::bytes::{Malformed, Reader, Writer};
 
-/// Octets of the longest message before a proof was seen.
+/// Bytes of the longest message before a proof was seen.
 pub const FIRST_MOST: usize = 512;
-/// Octets of the longest message after it.
+/// Bytes of the longest message after it.
 pub const MOST: usize = 1 << 20;
 
 /// Which version of all this is spoken.
 pub(crate) const VERSION: u8 = 2;
-/// The first message is filled up to so many octets: all that is answered before a proof is shorter.
+/// The first message is filled up to this many bytes: all that is answered before a proof is shorter.
 const FIRST: usize = 320;
 /// The most phases of a stream.
 const PHASES: usize = 1 << 16;
@@ -26,7 +26,7 @@ const NAME: usize = 16;
 /// What a server lets one session do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bits per second of payload each way.
+    /// Bits per second of payload in each direction.
     pub bits_per_second: u64,
     /// Packets of a stream.
     pub packets: u32,
@@ -76,16 +76,16 @@ pub struct TcpSample {
 }
 
 impl TcpSample {
-    /// Its octets.
+    /// Its bytes.
     pub const ENCODED_LEN: usize = 40;
-    /// Its octets with its seal behind them.
+    /// Its bytes with its seal behind them.
     pub const SEALED: usize = TcpSample::ENCODED_LEN + TAG;
-    /// Octets of a block of a flow towards the client: a sample, and what fills it up.
+    /// Bytes of a block of a flow towards the client: a sample, and what fills it up.
     pub const BLOCK: usize = 16 << 10;
     /// What begins one, so that a reader who lost his place notices.
     const MARK: u32 = 0x7447_0a01;
 
-    /// As octets.
+    /// As bytes.
     pub fn write(&self) -> [u8; TcpSample::ENCODED_LEN] {
         let mut writer = Writer::default();
         writer.u32(TcpSample::MARK);
@@ -96,7 +96,7 @@ impl TcpSample {
         octets
     }
 
-    /// As octets, sealed.
+    /// As bytes, sealed.
     pub fn write_sealed(&self, seal: &mut Seal) -> [u8; TcpSample::SEALED] {
         let octets = self.write();
         let tag = seal.tag(&octets);
@@ -105,7 +105,7 @@ impl TcpSample {
         })
     }
 
-    /// From sealed octets.
+    /// From sealed bytes.
     ///
     /// # Errors
     /// They are none, or not the next of who has the key.
@@ -116,7 +116,7 @@ impl TcpSample {
         }
     }
 
-    /// From octets.
+    /// From bytes.
     ///
     /// # Errors
     /// They are none.
@@ -148,7 +148,7 @@ pub enum ControlMessage {
     Challenge {
         /// Its draw.
         draw: [u8; NONCE_LEN],
-        /// A token is asked for.
+        /// A token is requested.
         wants_token: bool,
     },
     /// Client: I may.
@@ -242,8 +242,8 @@ impl ControlMessage {
         octets
     }
 
-    /// From what follows the length, seal included. A refusal is believed without: whoever can forge it can
-    /// cut the connection.
+    /// From what follows the length, seal included. A refusal is believed without: anyone who can forge it
+    /// can cut the connection.
     ///
     /// # Errors
     /// It is no message, or not the next one of who has the key.
@@ -272,7 +272,7 @@ impl ControlMessage {
         writer.0
     }
 
-    /// How long the message is that the first four octets announce.
+    /// How long the message is that the first four bytes announce.
     ///
     /// # Errors
     /// It is longer than `most`, or empty.
@@ -292,7 +292,7 @@ impl ControlMessage {
         let mut reader = Reader(octets);
         let message = read(&mut reader)?;
         if message.is_first() {
-            // Whoever is not known yet says more than he is told.
+            // Anyone who is not known yet says more than he is told.
             return if octets.len() == FIRST {
                 Ok(message)
             } else {
@@ -464,7 +464,7 @@ fn write_stream(to: &mut Writer, stream: &Stream) {
 
 fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
     let count = from.small::<usize>()?;
-    // Each takes five octets at least, so what is set aside is bounded by what came.
+    // Each takes five bytes at least, so what is set aside is bounded by what came.
     if count > PHASES || count > from.0.len() / 5 {
         return Err(Malformed("more phases than there may be"));
     }
@@ -552,7 +552,7 @@ mod tests {
                 && !with(PacketTrain::LEAST - 1, 0)
                 && !with(PacketTrain::LEAST, 64)
         );
-        // A count that more octets than there are would be needed for is refused before anything is set aside
+        // A count that more bytes than there are would be needed for is refused before anything is set aside
         // for it.
         let mut writer = Writer::default();
         writer.number(2);

@@ -1,6 +1,6 @@
 //! The front of each UDP packet; what follows is padding.
 //!
-//! | octets | |
+//! | bytes | |
 //! |---|---|
 //! | 0-1 | `tG` |
 //! | 2 | kind |
@@ -24,7 +24,7 @@ const TAG_AT: usize = 8;
 pub enum ProbePacketKind {
     /// The client shows where it is.
     Hello,
-    /// The server has seen that: the same octets, no more.
+    /// The server has seen that: the same bytes, no more.
     Seen,
     /// One of a stream.
     Data,
@@ -46,10 +46,10 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Its octets.
+    /// Its bytes.
     pub const ENCODED_LEN: usize = PacketTrain::LEAST as usize;
 
-    /// Reads the front of a packet; `None`: it is none of ours.
+    /// Reads the front of a packet; `None`: it is none of tidegate's.
     pub fn read(packet: &[u8]) -> Option<PacketHeader> {
         let front: &[u8; PacketHeader::ENCODED_LEN] = packet.first_chunk()?;
         let kind = match front[2] {
@@ -72,7 +72,7 @@ impl PacketHeader {
             .then_some(header)
     }
 
-    /// Its octets, with the hash of this key.
+    /// Its bytes, with the hash of this key.
     pub fn write(&self, key: &SessionKey) -> [u8; PacketHeader::ENCODED_LEN] {
         let mut front = [0; PacketHeader::ENCODED_LEN];
         front[..2].copy_from_slice(&MAGIC);

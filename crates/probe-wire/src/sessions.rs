@@ -3,7 +3,7 @@
 //! Each TCP connection is a [`ConnectionId`]. Who proves that he knows the token has a session, with one
 //! exchange at a time; a call may also be a flow of a session. Everything has a bound (see [`Quotas`]),
 //! everything refused a [`Reason`] and a count. Nothing is sent to an address but what the call from there
-//! asked for, and by UDP only to where the session's hello came from by UDP. Strangers have places of their
+//! requested, and by UDP only to where the session's hello came from by UDP. Strangers have places of their
 //! own, so that they cannot keep out who has proved himself.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -67,11 +67,11 @@ pub struct Start {
 /// What a packet was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketResponse {
-    /// To be answered with these octets, which are as many as came.
+    /// To be answered with these bytes, which are as many as came.
     Answer([u8; PacketHeader::ENCODED_LEN]),
     /// Noted.
     Noted,
-    /// Nothing of ours, or out of place.
+    /// Nothing of tidegate's, or out of place.
     Nothing,
 }
 
@@ -86,7 +86,7 @@ pub struct ServerStats {
     pub flows: u64,
     /// UDP packets that were noted or answered.
     pub packets: u64,
-    /// UDP packets of nobody.
+    /// UDP packets of no one.
     pub strays: u64,
     /// What was refused, by reason.
     pub refused: BTreeMap<Reason, u64>,
@@ -113,7 +113,7 @@ struct Caller {
     from: IpAddr,
     since: u64,
     heard: u64,
-    /// Octets that he said more than he was told.
+    /// Bytes that he said more than he was told.
     credit: usize,
     draw: [u8; NONCE_LEN],
     /// What its session would be called.
@@ -125,7 +125,7 @@ struct Caller {
 enum Stage {
     /// It has said nothing.
     Fresh,
-    /// It was asked for a proof.
+    /// It was requested a proof.
     Challenged { draw: [u8; NONCE_LEN] },
     /// It measures.
     Session(Session),
@@ -167,7 +167,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// Nobody has called. Without a token everybody may.
+    /// No one has called. Without a token everybody may.
     pub fn new(token: Option<Token>, quotas: Quotas) -> Sessions {
         Sessions {
             token,
@@ -335,7 +335,7 @@ impl Sessions {
         }
     }
 
-    /// What came of a call's exchange, which is over.
+    /// The result of a call's exchange, which is over.
     pub fn end_exchange(&mut self, now: u64, call: ConnectionId) -> Option<PacketArrivals> {
         let caller = self.calls.get_mut(&call)?;
         caller.heard = now;
@@ -361,7 +361,7 @@ impl Sessions {
         }
     }
 
-    /// Has this caller's time run out? Then he is to be hung up on.
+    /// Has this caller's time run out? Then he is to be attached up on.
     pub fn is_overdue(&self, now: u64, call: ConnectionId) -> bool {
         let Some(caller) = self.calls.get(&call) else { return true };
         let silent = now.saturating_sub(caller.heard);
@@ -382,7 +382,7 @@ impl Sessions {
         }
     }
 
-    /// Notes that a caller was hung up on because his time had run out.
+    /// Notes that a caller was attached up on because his time had run out.
     pub fn was_overdue(&mut self) {
         self.refuse(Reason::Slow);
     }
@@ -422,7 +422,7 @@ impl Sessions {
         let (own, number, home) = (caller.draw, caller.number, caller.from);
         let open = Token::open();
         let token = self.token.as_ref().unwrap_or(&open);
-        // Where no token is asked for nobody has to know one.
+        // Where no token is requested no one has to know one.
         if self.token.is_some() && !token.proves(proof, Role::Client, &draw, &own) {
             return Err(Reason::Token);
         }
@@ -586,7 +586,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Makes room for another address.
+    /// Makes space for another address.
     fn forget(&mut self, now: u64) {
         self.handshakes.retain(|_, used| *used > now);
         if self.handshakes.len() >= REMEMBERED

@@ -33,7 +33,7 @@ impl Draws {
         (0..self.below(most)).map(|_| self.next() as u8).collect()
     }
 
-    /// Octets with a few of them changed, cut or put twice.
+    /// Bytes with a few of them changed, cut or put twice.
     fn mutated(&mut self, octets: &[u8]) -> Vec<u8> {
         let mut octets = octets.to_vec();
         for _ in 0..self.below(4) {
@@ -232,7 +232,7 @@ fn say(
             assert!(own.proven, "a stream for somebody who proved nothing");
             assert_eq!(start.to.is_some(), !start.down.phases.is_empty());
             assert!(start.to.is_none() || start.to == own.hello, "streams go where the hello came from");
-            // Some go on until the session ends.
+            // Some continue until the session ends.
             if draws.below(4) > 0 {
                 sessions.end_exchange(now, call);
             }

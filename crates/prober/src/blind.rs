@@ -1,4 +1,4 @@
-//! Packets sent to somebody who says nothing: whoever captures them there counts them by their numbers.
+//! Packets sent to somebody who says nothing: anyone who captures them there counts them by their numbers.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub fn send_blind(target: &ServerTarget, stream: &Stream, stop: &AtomicBool) -> 
         if ip.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = DatagramSocket::bind(any).map_err(Error::io("open a UDP socket"))?;
     let session = u32::from_be_bytes(chance::random_bytes().map_err(Error::io("draw at random"))?);
-    // Nobody looks at the seals.
+    // No one looks at the seals.
     let key = Token::open().session_key(&[0; NONCE_LEN], &[0; NONCE_LEN]);
     let to = SocketAddr::new(ip, target.port);
     let sending =

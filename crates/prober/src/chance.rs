@@ -1,9 +1,9 @@
-//! What nobody can foresee: the kernel's random numbers.
+//! What no one can foresee: the kernel's random numbers.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// So many random octets.
+/// So many random bytes.
 ///
 /// # Errors
 /// The kernel's source of them is not there.

@@ -38,9 +38,9 @@ pub enum Error {
         /// Its words.
         why: io::Error,
     },
-    /// What was asked for cannot be.
+    /// What was requested cannot be.
     Wrong(String),
-    /// Nobody answers there.
+    /// No one answers there.
     NoReply {
         /// Where.
         to: SocketAddr,
@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The server wants a token, and there is none.
     WantsToken,
-    /// There is a token, and the server asks for none: it may be another one.
+    /// There is a token, and the server requests none: it may be another one.
     WantsNoToken,
     /// The server could not prove that it knows the token.
     Impostor,
@@ -128,7 +128,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why nobody could be reached.
+/// Why no one could be reached.
 pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
     match why.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {

@@ -22,7 +22,7 @@ use crate::line::{Came, Line, is_patience};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How often it is looked whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
-/// Octets read or written at once.
+/// Bytes read or written at once.
 const CHUNK: usize = 64 << 10;
 /// What lies in the kernel not yet sent is no more than this, so that what is said of the flow is of now.
 const UNSENT: u32 = 128 << 10;
@@ -38,7 +38,7 @@ pub struct FlowOpener {
     pub(crate) next: Arc<AtomicU32>,
 }
 
-/// What came of a flow.
+/// The result of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredFlow {
     /// When the connection was there, by our clock, ns.
@@ -53,7 +53,7 @@ pub struct MeasuredFlow {
 }
 
 impl FlowOpener {
-    /// Lets one flow until `is_over`, or for as long as was planned, noting what became of it every
+    /// Lets one flow until `is_over`, or for as long as was planned, noting the outcome of it every
     /// `step_ns`. It blocks: flows at the same time are threads of the caller's.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Notes<'_> {
             self.note_sender(&stream, false);
         };
         self.note_sender(&stream, true);
-        // What lies in the kernel yet must not go on being sent.
+        // What lies in the kernel yet must not continue being sent.
         let _ = stream.shutdown(Shutdown::Both);
         went
     }
@@ -214,7 +214,7 @@ pub(crate) fn sample(info: &socket::TcpInfo) -> TcpSample {
 /// Finds the samples in what comes down.
 #[derive(Default)]
 struct Blocks {
-    /// Octets of the block that goes on.
+    /// Bytes of the block that continues.
     at: usize,
     front: Vec<u8>,
 }
@@ -226,7 +226,7 @@ impl Blocks {
             let (front, _) = octets.split_at(missing.min(octets.len()));
             self.front.extend_from_slice(front);
             if missing > 0 && self.front.len() == TcpSample::SEALED {
-                // A block that does not begin with one is not the server's, or its mistake; its octets count
+                // A block that does not begin with one is not the server's, or its mistake; its bytes count
                 // all the same.
                 TcpSample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
                 self.front.clear();

@@ -1,7 +1,7 @@
 //! Who stands on the way to a host: the gateway of the LAN, the provider's first router, and those behind it.
 //!
-//! Requests whose hop limit ends early are answered by whoever throws them away. Routers answer so only about
-//! once a second, so each is found once and then asked by its own address, if it answers that.
+//! Requests whose hop limit ends early are answered by anyone who throws them away. Routers answer so only
+//! about once a second, so each is found once and then asked by its own address, if it answers that.
 
 use crate::Error;
 use crate::ping::{PingMethod, PingProgress, PingSchedule, Pinger, USUAL_SIZE};
@@ -53,7 +53,7 @@ pub fn find(to: IpAddr, way: PingMethod, most: u8) -> Result<Vec<Hop>, Error> {
     Ok(hops)
 }
 
-/// A plan that asks this hop again and again: by its own address, or through the hop limit of requests to
+/// A plan that asks this hop repeatedly: by its own address, or through the hop limit of requests to
 /// `to`, slowly. `None`: it is silent.
 pub fn watch(hop: &Hop, to: IpAddr, way: PingMethod, interval: Duration) -> Option<PingSchedule> {
     let address = hop.address?;

@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds finding the hops on the path;
-//! [`load`] fills a line at whose far end nobody helps. [`ServerSession`] is the far end of a
-//! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
+//! [`ping`] asks hosts repeatedly and notes every answer; [`hops`] finds finding the hops on the path;
+//! [`load`] fills a line at whose remote end no one helps. [`ServerSession`] is the remote end of a
+//! [`tidegate_measure::stream::Path`], and [`serve`] is what is there.
 
 mod blind;
 mod chance;

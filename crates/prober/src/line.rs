@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate_probe_wire::{ControlMessage, Malformed, Role, Seal, SessionKey, TAG};
 
-/// Octets read at once.
+/// Bytes read at once.
 const CHUNK: usize = 16 << 10;
 /// How long what is said may take to be taken by the other side's kernel: beyond it, it is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ impl Line {
     /// Over a connected stream.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub(crate) fn new(stream: TcpStream) -> io::Result<Line> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -63,7 +63,7 @@ impl Line {
         self.seals = Some((key.seal(side), key.seal(side.other())));
     }
 
-    /// Waits for a message of at most so many octets, not longer than `limit`.
+    /// Waits for a message of at most this many bytes, not longer than `limit`.
     ///
     /// # Errors
     /// The connection is broken.

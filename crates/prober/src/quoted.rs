@@ -19,7 +19,7 @@ const TRIES: u64 = 2;
 const LOOK: Duration = Duration::from_millis(20);
 /// The longest message that is read.
 const BUFFER: usize = 2048;
-/// Octets of the head of an ICMP message, behind which the quoted packet stands.
+/// Bytes of the head of an ICMP message, behind which the quoted packet stands.
 const HEAD: usize = 8;
 
 /// Who quoted a packet, and the DS field that it had there, in the order of the way.

@@ -74,7 +74,7 @@ impl Sending<'_> {
     }
 }
 
-/// What fills a packet: octets that no link can make shorter.
+/// What fills a packet: bytes that no link can make shorter.
 fn filling() -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let next = |_| {

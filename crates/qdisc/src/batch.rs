@@ -44,7 +44,7 @@ pub(crate) struct ParentQdisc<'a> {
 
 /// Kinds whose packets travel in batches where nothing but the obvious can happen to them.
 pub(crate) trait Batch: Discipline {
-    /// Takes a packet of `len` bytes where that is plain: the class is obvious, there is room in its queue,
+    /// Takes a packet of `len` bytes where that is plain: the class is obvious, there is space in its queue,
     /// and no packet is dropped, marked or refused for it. Otherwise gives it back, with nothing done.
     fn enqueue_plain(&mut self, pool: &mut Pool, at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt>;
 
@@ -92,7 +92,7 @@ pub(crate) trait BuiltIn {
     }
 
     /// Runs the maintenance that was due up to `now`, when the state was as it is. A kind that has such runs
-    /// it at the beginning of every call; the Node asks for it where it does something behind the kind's
+    /// it at the beginning of every call; the Node requests it where it does something behind the kind's
     /// back.
     fn catch_up(&mut self, now: Time, own: QdiscState) {
         let _ = (now, own);

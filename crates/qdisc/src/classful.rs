@@ -16,7 +16,7 @@ use tidegate_policy::{ClassOp, Errno, Kind, TcError};
 ///
 /// A class may carry a child, a [`QdiscNode`] that the qdisc owns ([`QdiscNode::hidden`] makes one). All
 /// packets of a child come and go through its qdisc, which hands them on by [`QdiscNode::enqueue`] and
-/// [`QdiscNode::dequeue`]; the counts of both stay right by themselves.
+/// [`QdiscNode::dequeue`]; the counts of both stay right on their own.
 pub trait Classful {
     /// Whether this class exists.
     fn has_class(&self, class: Handle) -> bool {
@@ -107,7 +107,7 @@ pub trait InnerClasses: Classful {
     }
 
     /// A qdisc is made for `class`, of a kind that reports, whenever it takes its options, what they left no
-    /// room for: nothing then, but the class hears that its child is empty, before the qdisc is attached and
+    /// space for: nothing then, but the class hears that its child is empty, before the qdisc is attached and
     /// even if it never will be. A leaf's own child is about to go, so that this shows on inner classes only.
     fn child_made(&mut self, class: Handle);
 }

@@ -1,4 +1,4 @@
-//! How a qdisc asks filters about a packet, and what becomes of one that does not stay.
+//! How a qdisc asks filters about a packet, and what happens to one that does not stay.
 
 use crate::context::{Context, DropReason};
 use crate::discipline::{Enqueue, QdiscState};
@@ -79,7 +79,7 @@ impl Context<'_> {
     /// Asks the filters of the qdisc `own` about a packet. `filters` are those that came with
     /// [`Discipline::enqueue`].
     ///
-    /// [`Discipline::enqueue`]: crate::Discipline::enqueue
+    /// [`Discipline::enqueue`]: crate::Qdisc::enqueue
     pub fn classify(&mut self, filters: &mut FilterList, own: QdiscState, pkt: &Pkt) -> ClassifyResult {
         classify(filters, self, own.handle, pkt)
     }
@@ -99,8 +99,8 @@ pub(crate) fn classify_at_class(
     answer
 }
 
-/// The class of a packet where there is no default: the one that its priority names, else the one that the
-/// filters name, if `find` knows it.
+/// The class of a packet where there is no default: the one that its priority names, otherwise the one that
+/// the filters name, if `find` knows it.
 #[inline]
 pub(crate) fn choose_class(
     cx: &mut Context<'_>,
@@ -129,7 +129,7 @@ impl Consumed {
     pub fn carry_out(self, cx: &mut Context<'_>, at: Handle, pkt: Pkt) -> Enqueue {
         match self {
             Consumed::Dropped => {
-                // Ancestors count it; the sender is not told.
+                // Ancestors count it; the sender is not reported.
                 cx.drop(at, pkt, DropReason::Policy);
                 Enqueue::DroppedSilently
             }

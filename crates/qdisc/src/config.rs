@@ -47,7 +47,7 @@ impl Shaper {
         result
     }
 
-    /// Linux stops the device while its hooks come or go: what waits in its tree is lost without being
+    /// Linux stops the device while its hooks come or go: what waits in its tree is dropped without being
     /// counted.
     fn do_ingress(
         &mut self,
@@ -67,7 +67,7 @@ impl Shaper {
         Ok(())
     }
 
-    /// The device stops: what waits in its tree is lost without being counted.
+    /// The device stops: what waits in its tree is dropped without being counted.
     pub fn stop(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
         self.configure(|shaper| shaper.empty(now, pool, draws));
     }
@@ -146,15 +146,15 @@ impl Shaper {
         }
         let Some((_, parent)) = self.node_info(op.handle) else { return Ok(true) };
         Err(if parent == op.parent {
-            // It hangs there, where its class takes no child any more.
+            // It is attached there, where its class takes no child any more.
             TcError::bare(Errno::Inval)
         } else {
             CANNOT_MOVE
         })
     }
 
-    /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or
-    /// takes nothing.
+    /// What is attached to a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there
+    /// or takes nothing.
     fn hangs_on(&mut self, parent: Handle) -> Option<Option<(Handle, Kind)>> {
         if parent == Handle::ROOT {
             return Some(Some((self.root.handle(), self.root.kind())));
@@ -287,7 +287,7 @@ impl Shaper {
         Ok(())
     }
 
-    /// Is there a class of that name, if no child hangs on it?
+    /// Is there a class of that name, if no child is attached to it?
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
         match self.node(parent.qdisc()) {
             Some(node) if node.kind().classes() == ClassLayout::None => {
@@ -604,7 +604,7 @@ impl Shaper {
         out
     }
 
-    /// The qdisc of a listing: a root that nobody configured has no handle.
+    /// The qdisc of a listing: a root that no one configured has no handle.
     fn listed(&mut self, handle: Handle) -> Option<&mut QdiscNode> {
         if handle == self.root.handle() { Some(&mut self.root) } else { self.node(handle) }
     }
@@ -697,7 +697,7 @@ impl QdiscNode {
 
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
-/// Does a kind tell its parent, while it is made with options, what these left no room for?
+/// Does a kind tell its parent, while it is made with options, what these left no space for?
 fn reports_when_made(kind: Kind, accepted: bool) -> bool {
     match kind.reports() {
         Reports::Never => false,

@@ -1,4 +1,4 @@
-//! What disciplines work with: the time, the pool, draws, watchdogs, and the one way to lose a packet.
+//! What qdiscs work with: the time, the pool, draws, watchdogs, and the one way to drop a packet.
 
 use crate::discipline::QdiscState;
 use alloc::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 use tidegate_classify::{Actions, Blocks, FilterRandom, Redirect};
 use tidegate_packet::{Handle, Jiffies, Pkt, Pool, RandomSource, Time, Wheel};
 
-/// What a discipline may ask of the device it works for.
+/// What a qdisc may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceInfo {
     /// The largest frame, link header included, bytes: the default quantum (`psched_mtu`).
@@ -22,7 +22,7 @@ pub struct DeviceInfo {
     pub link_header: u32,
     /// The timer tick of the machine.
     pub jiffies: Jiffies,
-    /// How its disciplines differ from a stock kernel's.
+    /// How its qdiscs differ from a stock kernel's.
     pub switches: Switches,
 }
 
@@ -54,7 +54,7 @@ impl Default for DeviceInfo {
     }
 }
 
-/// A source of draws with what the machine remembers about them.
+/// A source of random numbers with what the machine remembers about them.
 pub struct RandomContext<'a> {
     /// Where draws come from.
     pub source: &'a mut dyn RandomSource,
@@ -87,12 +87,13 @@ pub struct Context<'a> {
     pub(crate) wheel: &'a Wheel,
     pub(crate) watchdogs: &'a mut Watchdogs,
     pub(crate) events: &'a mut EventRing,
-    /// A packet that a filter led away, and where it goes.
+    /// A packet that a filter redirected, and where it goes.
     pub(crate) redirected: &'a mut Option<(Pkt, Redirect)>,
     /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original
-    /// goes on.
+    /// continues.
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
-    /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
+    /// Packets and bytes dropped in the tree since the shaper was entered; each Node compares before and
+    /// after.
     pub(crate) dropped: DropCount,
     /// Packets that vanished from a qdisc whose ancestors were not told.
     pub(crate) vanished: DropCount,
@@ -103,7 +104,7 @@ pub struct Context<'a> {
     pub(crate) purge_group: u16,
 }
 
-/// A count of losses.
+/// A count of drops.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DropCount {
     pub(crate) packets: u32,
@@ -122,7 +123,7 @@ impl DropCount {
 }
 
 impl Context<'_> {
-    /// Loses a packet: the only way there is. `at` is the qdisc that does it.
+    /// Drops a packet: the only way there is. `at` is the qdisc that does it.
     pub fn drop(&mut self, at: Handle, pkt: Pkt, why: DropReason) {
         self.dropped.packets += 1;
         self.dropped.bytes = self.dropped.bytes.wrapping_add(u64::from(self.pool.meta(&pkt).len));
@@ -130,7 +131,7 @@ impl Context<'_> {
         self.pool.release(pkt);
     }
 
-    /// Loses a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was
+    /// Drops a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was
     /// not taken. Its ancestors believe that: they count the arrival's bytes as lost and not this packet's,
     /// so that their backlog is off from then on, as in Linux.
     pub(crate) fn drop_instead(&mut self, at: Handle, pkt: Pkt, why: DropReason, len: u32) {
@@ -138,7 +139,7 @@ impl Context<'_> {
         self.drop(at, pkt, why);
     }
 
-    /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
+    /// Drops a packet that no one counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
     /// learns that it no longer waits; to its ancestors it waits for ever, as in Linux.
     pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
         self.vanished.packets += 1;
@@ -147,14 +148,14 @@ impl Context<'_> {
         self.pool.release(pkt);
     }
 
-    /// Leads a packet away to another device: neither sent nor lost here.
+    /// Redirects a packet away to another device: neither sent nor dropped here.
     pub(crate) fn redirect(&mut self, at: Handle, pkt: Pkt, way: Redirect) {
         debug_assert!(self.redirected.is_none(), "one packet is offered at a time");
         self.record(EventKind::Redirected, at, &pkt);
         *self.redirected = Some((pkt, way));
     }
 
-    /// A packet is taken away, and nobody counts it as lost.
+    /// A packet is taken away, and no one counts it as lost.
     pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
         self.record(EventKind::Drop(DropReason::Policy), at, &pkt);
         self.pool.release(pkt);
@@ -174,13 +175,13 @@ impl Context<'_> {
     }
 
     /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is
-    /// told to go on.
+    /// told to continue.
     pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
         debug_assert!(self.copied.is_none(), "a copy is not copied again");
         *self.copied = Some((copy, at));
     }
 
-    /// A copy that was never offered is gone: it is told of, but nobody counts it.
+    /// A copy that was never offered is gone: it is told of, but no one counts it.
     pub(crate) fn forget(&mut self, at: Handle, copy: Pkt) {
         self.record(EventKind::Drop(DropReason::Full), at, &copy);
         self.pool.release(copy);
@@ -203,7 +204,7 @@ impl Context<'_> {
     }
 }
 
-/// Why a packet was lost.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// The queue is full: the arrival is refused.
@@ -261,7 +262,7 @@ pub struct Event {
 /// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A packet was lost.
+    /// A packet was dropped.
     Drop(DropReason),
     /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that
     /// was enqueued.)
@@ -277,7 +278,7 @@ pub struct EventRing {
 }
 
 impl EventRing {
-    /// Room for `capacity` events between two readings; 0 keeps none.
+    /// Space for `capacity` events between two readings; 0 keeps none.
     pub fn new(capacity: usize) -> EventRing {
         EventRing { events: Vec::with_capacity(capacity), capacity, forgotten: 0 }
     }
@@ -315,7 +316,7 @@ impl EventRing {
         since[at_once..].reverse();
     }
 
-    /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek
+    /// Brings drops of an operation into the order in which the kernel frees them: what was held for a peek
     /// at once, then what it put off, group by group, the last group first.
     pub(crate) fn settle_purged(&mut self, mark: usize) {
         if let Some(since) = self.events.get_mut(mark..) {
@@ -395,7 +396,7 @@ impl Watchdogs {
         None
     }
 
-    /// Disarms all that are due; tells whether any was.
+    /// Disarms all that are due; returns whether any was.
     pub(crate) fn fire(&mut self, now: Time) -> bool {
         let mut fired = false;
         while self.next().is_some_and(|at| at <= now) {

@@ -81,7 +81,7 @@ pub trait CustomKind: Any + Send + Sync {
     /// Its name: one word, as in `tc qdisc show`.
     fn name(&self) -> &str;
 
-    /// Its parameters in words, as they stand after the name in `tc qdisc show`: `limit 100`. Two values with
+    /// Its parameters in words, as they are after the name in `tc qdisc show`: `limit 100`. Two values with
     /// the same name and words are taken for the same.
     fn words(&self) -> String;
 
@@ -112,7 +112,7 @@ fn erased(params: &CustomParams) -> Option<&Erased> {
     params.maker().downcast_ref()
 }
 
-/// A discipline made outside, as one of the bodies of a Node.
+/// A qdisc made outside, as one of the bodies of a Node.
 pub(crate) struct Custom(pub(crate) Box<dyn Discipline>);
 
 impl Custom {

@@ -8,7 +8,7 @@ use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{QueueStats, Xstats};
 use tidegate_policy::{QdiscParams, TcError};
 
-/// What became of a packet that was handed to a qdisc.
+/// What happened to a packet that was handed to a qdisc.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueue {
@@ -34,7 +34,7 @@ pub enum Dequeue {
     Packet(Pkt),
     /// Nothing waits.
     Empty,
-    /// Something waits but may not go yet; whoever holds it back has armed its watchdog.
+    /// Something waits but may not go yet; anyone who holds it back has armed its watchdog.
     Throttled,
 }
 
@@ -50,7 +50,7 @@ pub enum Peek {
     Throttled,
 }
 
-/// A packet that a qdisc drops because a change left no room for it.
+/// A packet that a qdisc drops because a change left no space for it.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Trimmed {
@@ -62,7 +62,7 @@ pub enum Trimmed {
     Nothing,
 }
 
-/// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet
+/// The state of a qdisc that its qdisc may need: limits read these, not a private list, because a packet
 /// held back for a peek still counts.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscState {
@@ -84,7 +84,7 @@ pub trait Visit {
 
 /// The policy of one kind of qdisc: its law, without counting.
 ///
-/// A [`QdiscNode`] runs it and keeps packets in = sent + dropped + waiting. So a discipline
+/// A [`QdiscNode`] runs it and keeps packets in = sent + dropped + waiting. So a qdisc
 /// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope
 ///   is a bug, and panics);
 /// - takes limits from [`QdiscState`], in which a packet that a parent peeked at still counts;
@@ -107,7 +107,7 @@ pub trait Discipline: Send {
     /// Gives the next packet. Never called while a packet is held back for a peek.
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue;
 
-    /// Takes new parameters; `None`: those of a command without options. What they leave no room for is then
+    /// Takes new parameters; `None`: those of a command without options. What they leave no space for is then
     /// taken by [`Discipline::trim`].
     ///
     /// # Errors

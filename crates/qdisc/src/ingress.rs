@@ -246,7 +246,7 @@ impl Ingress {
         hooked
     }
 
-    /// A packet that a hook led away is lost after all.
+    /// A packet that a hook redirected is dropped after all.
     pub(crate) fn count_drop(&mut self) {
         self.drops = self.drops.wrapping_add(1);
     }

@@ -1,4 +1,4 @@
-//! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
+//! One qdisc: the counting that all kinds have in common, around the qdisc that makes it this kind.
 
 use crate::algo::{RateEstimator, Sent};
 use crate::batch::{Budget, ParentQdisc};
@@ -65,7 +65,7 @@ pub struct QdiscNode {
     held: Option<Pkt>,
     parent: Handle,
     kind: Kind,
-    /// Rate estimators are at work; then something stands in `rare`.
+    /// Rate estimators are at work; then something is in `rare`.
     measured: bool,
 }
 
@@ -78,7 +78,7 @@ const NO_FILTERS: &FilterList = &FilterList::new();
 /// What few qdiscs have.
 #[derive(Default)]
 struct Rare {
-    /// The filters that hang on it.
+    /// The filters that are attached to it.
     filters: FilterList,
     stab: Option<SizeTable>,
     /// Its rate estimators: its own under its handle, those of its classes under theirs.
@@ -108,7 +108,7 @@ impl QdiscNode {
         Ok(node)
     }
 
-    /// A qdisc that nobody asked for, with the parameters of a command without options: it has no handle and
+    /// A qdisc that was not requested, with the parameters of a command without options: it has no handle and
     /// no dump shows it. Classes begin with one. `kind` is that of a fifo.
     pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> QdiscNode {
         QdiscNode::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
@@ -124,13 +124,13 @@ impl QdiscNode {
         QdiscNode::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
-    /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that
-    /// packets do not need.)
+    /// What is installed where a qdisc may hang and none does. (An `Option` would have its mark in the line
+    /// that packets do not need.)
     pub(crate) fn absent() -> QdiscNode {
         QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
     }
 
-    /// The qdisc, if one hangs here.
+    /// The qdisc, if one is attached here.
     #[inline]
     pub(crate) fn there(&self) -> Option<&QdiscNode> {
         (self.watchdog != Watchdogs::NOBODY).then_some(self)
@@ -142,7 +142,7 @@ impl QdiscNode {
         (self.watchdog != Watchdogs::NOBODY).then_some(self)
     }
 
-    /// Takes it away, if one hangs here, and ends it.
+    /// Takes it away, if one is attached here, and ends it.
     pub(crate) fn leave(&mut self, cx: &mut Context<'_>) {
         if self.watchdog != Watchdogs::NOBODY {
             core::mem::replace(self, QdiscNode::absent()).destroy(cx);
@@ -158,7 +158,7 @@ impl QdiscNode {
         QdiscNode::assemble(kind, body, parent, cx.watchdogs.register())
     }
 
-    /// The root of a device that nobody configured.
+    /// The root of a device that no one configured.
     pub(crate) fn untouched(device: DeviceInfo, watchdogs: &mut Watchdogs) -> QdiscNode {
         let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
         QdiscNode::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
@@ -196,7 +196,7 @@ impl QdiscNode {
     pub fn handle(&self) -> Handle {
         self.handle
     }
-    /// The class it hangs on.
+    /// The class it is attached to.
     pub fn parent(&self) -> Handle {
         self.parent
     }
@@ -247,7 +247,7 @@ impl QdiscNode {
     /// What the qdisc or one of its classes has sent.
     fn sent(&self, of: Handle) -> Option<Sent> {
         if of == self.handle && self.kind == Kind::PfifoFast && self.parent != Handle::ROOT {
-            // Linux moves its counters when it is attached below a class, and its estimator goes on reading
+            // Linux moves its counters when it is attached below a class, and its estimator continues reading
             // the place where they were.
             return Some(Sent::default());
         }
@@ -310,7 +310,7 @@ impl QdiscNode {
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
         if cx.pool.tracks_queue_locations() {
-            // The plain way passes several qdiscs at once; whoever follows packets wants to hear of each.
+            // The plain way passes several qdiscs at once; anyone who follows packets wants to hear of each.
             cx.pool.set_queue_location(&pkt, self.handle, self.parent);
             return self.enqueue_any(cx, pkt);
         }
@@ -500,7 +500,7 @@ impl QdiscNode {
         true
     }
 
-    /// Loads the beginning of what stands beside it in memory.
+    /// Loads the beginning of what is beside it in memory.
     #[inline]
     pub(crate) fn touch_body(&self, pool: &mut Pool) {
         if !self.is_fifo() {
@@ -561,7 +561,7 @@ impl QdiscNode {
         self.held.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
     }
 
-    /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
+    /// Whatever was dropped below since `before` no longer waits here, and counts as dropped here.
     #[inline]
     fn settle(&mut self, cx: &Context<'_>, before: crate::context::DropCount) {
         if cx.dropped.packets != before.packets {
@@ -572,7 +572,7 @@ impl QdiscNode {
         }
     }
 
-    /// Takes new parameters, and loses what they leave no room for: a held packet first, then as the kind
+    /// Takes new parameters, and drops what they leave no space for: a held packet first, then as the kind
     /// gives them up.
     pub(crate) fn change(
         &mut self,
@@ -610,7 +610,7 @@ impl QdiscNode {
         result
     }
 
-    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they
+    /// Drops everything that waits in it; its own counters are left as they are, its ancestors' follow: they
     /// are told what it counted as waiting, which need not be what was there (`Context::drop_instead`,
     /// `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
@@ -630,14 +630,14 @@ impl QdiscNode {
         self.stats.backlog = 0;
     }
 
-    /// The device's transmit queue has another length: what waits is lost without being counted, and the root
-    /// takes the new size if it is of a kind that does.
+    /// The device's transmit queue has another length: what waits is dropped without being counted, and the
+    /// root takes the new size if it is of a kind that does.
     pub(crate) fn resize(&mut self, cx: &mut Context<'_>) {
         self.purge(cx);
         self.body.resize(cx.device);
     }
 
-    /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
+    /// Takes it out of the tree and ends it: packets are dropped, watchdogs given back, children's too.
     pub fn destroy(mut self, cx: &mut Context<'_>) {
         if self.there().is_none() {
             return;
@@ -646,8 +646,8 @@ impl QdiscNode {
         self.end(cx);
     }
 
-    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that hangs below, once
-    /// more: nothing is left to lose, but a kind that draws when it is reset draws again.
+    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that is attached below,
+    /// once more: nothing is left to drop, but a kind that draws when it is reset draws again.
     pub(crate) fn end(mut self, cx: &mut Context<'_>) {
         struct End<'c, 'd>(&'c mut Context<'d>);
         impl Visit for End<'_, '_> {
@@ -786,7 +786,7 @@ impl QdiscNode {
     pub(crate) fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.classful_mut()?.child(class)
     }
-    /// What hangs on a class, even where the class takes no child any more.
+    /// What is attached to a class, even where the class takes no child any more.
     pub(crate) fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let classful = self.classful_mut()?;
         // Borrowed twice: the compiler does not see that what is not returned is not lent.
@@ -830,8 +830,8 @@ impl QdiscNode {
             if let Some(rehash) = self.body.get_mut().as_rehash_mut() {
                 rehash.rehash(cx, own, due, filtered);
             }
-            // What finds no room in its new bucket is lost to the qdiscs above, but not counted here, as in
-            // Linux.
+            // What finds no space in its new bucket is dropped to the qdiscs above, but not counted here, as
+            // in Linux.
             self.stats.drops = self.stats.drops.wrapping_sub(cx.dropped.since(before).packets);
         } else {
             self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.random.random());
@@ -846,7 +846,7 @@ impl QdiscNode {
         }
     }
 
-    /// Is it a netem on which nothing hangs?
+    /// Is it a netem on which nothing is attached?
     pub(crate) fn is_bare_netem(&mut self) -> bool {
         match &mut self.body {
             Body::Netem(netem) => netem.child(self.handle).is_none_or(|child| child.there().is_none()),

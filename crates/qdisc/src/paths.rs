@@ -7,8 +7,8 @@ use tidegate_packet::Handle;
 
 /// The class that each qdisc was attached to when it was made.
 ///
-/// A qdisc that is gone stays noted until its handle is used again; whoever follows a way sees that it leads
-/// nowhere. There are no more handles than 65,535, so this is bounded.
+/// A qdisc that is gone stays noted until its handle is used again; anyone who follows a way sees that it
+/// leads nowhere. There are no more handles than 65,535, so this is bounded.
 #[derive(Debug, Default)]
 pub(crate) struct ParentIndex {
     parents: BTreeMap<Handle, Handle>,

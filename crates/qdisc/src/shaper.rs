@@ -26,17 +26,17 @@ pub enum XmitStatus {
     Congested,
     /// It was refused.
     Refused,
-    /// It was lost before it came to the device, which need not be polled.
+    /// It was dropped before it came to the device, which need not be polled.
     Stopped,
     /// A filter led it elsewhere before it came to the device, which need not be polled.
     Away,
 }
 
-/// What became of a packet that arrived at a device.
+/// What happened to a packet that arrived at a device.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum IngressVerdict {
-    /// It goes on.
+    /// It continues.
     Passed(Pkt),
     /// A filter leads it to another device.
     Redirected(Pkt, Redirect),
@@ -47,11 +47,11 @@ pub enum IngressVerdict {
 /// A qdisc in which something waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BacklogLocation {
-    /// Its handle; [`Handle::NONE`] of one that nobody asked for.
+    /// Its handle; [`Handle::NONE`] of one that was not requested.
     pub qdisc: Handle,
     /// Its kind.
     pub kind: Kind,
-    /// [`Handle::ROOT`], or the class it hangs on.
+    /// [`Handle::ROOT`], or the class it is attached to.
     pub on: Handle,
 }
 
@@ -97,7 +97,7 @@ const BATCH: usize = 32;
 const FEW_QDISCS: usize = 256;
 const FEW_PACKETS: usize = 4096;
 
-/// The first handle the kernel gives out by itself.
+/// The first handle the kernel gives out on its own.
 pub(crate) const FIRST_AUTO: u16 = 0x8001;
 
 impl Shaper {
@@ -152,7 +152,7 @@ impl Shaper {
         self.next_handle
     }
 
-    /// Handles go on from here; `None`: from the first that the kernel gives out.
+    /// Handles continue from here; `None`: from the first that the kernel gives out.
     pub fn set_next_handle(&mut self, next: Option<u16>) {
         self.next_handle = next.unwrap_or(FIRST_AUTO);
     }
@@ -167,7 +167,7 @@ impl Shaper {
         self.root.qlen()
     }
 
-    /// The qdiscs in which packets wait, each before those that hang on it.
+    /// The qdiscs in which packets wait, each before those that are attached to it.
     pub fn waiting(&mut self) -> Vec<BacklogLocation> {
         struct Down(Vec<BacklogLocation>);
         impl Visit for Down {
@@ -203,7 +203,7 @@ impl Shaper {
         }
     }
 
-    /// The packet that the last offer led to another device, and the way.
+    /// The packet that the last offer redirected to another device, and the way.
     #[inline]
     pub fn take_redirected(&mut self) -> Option<(Pkt, Redirect)> {
         self.redirected.take()
@@ -248,7 +248,7 @@ impl Shaper {
     }
 
     /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what
-    /// its sender learns and where it was led. For many at once this is quicker: they wait for memory
+    /// its sender learns and where it was redirected. For many at once this is quicker: they wait for memory
     /// together.
     pub fn offer_batch(
         &mut self,
@@ -292,7 +292,7 @@ impl Shaper {
     }
 
     /// On devices with several transmit queues Linux looks behind each packet for more that go into its
-    /// queue, so that at the end of a run the tree is asked once more in vain; disciplines that shape count
+    /// queue, so that at the end of a run the tree is asked once more in vain; qdiscs that shape count
     /// that.
     ///
     /// Few devices have several. Inlined, this cost every poll 19 instructions, for a second context on the
@@ -400,7 +400,7 @@ impl Shaper {
         self.events.drain()
     }
 
-    /// Loses a packet that something outside the tree refused (a rule of netfilter), so that it is counted
+    /// Drops a packet that something outside the tree refused (a rule of netfilter), so that it is counted
     /// like any other.
     pub fn refuse(
         &mut self,
@@ -414,7 +414,7 @@ impl Shaper {
         cx.drop(Handle::NONE, pkt, why);
     }
 
-    /// Loses a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
+    /// Drops a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
     pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource, pkt: Pkt) {
         self.ingress.count_drop();
         self.refuse(now, pool, draws, pkt, DropReason::Policy);
@@ -549,7 +549,7 @@ fn offer_to(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex, pkt:
     }
 }
 
-/// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after
+/// Offers the second copy of a packet that netem made, as long as it is, and has the original continue after
 /// that.
 #[cold]
 fn offer_copy(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex) {

@@ -146,7 +146,7 @@ impl Pair {
         self.named.push(class);
     }
 
-    /// A random qdisc, and what hangs below.
+    /// A random qdisc, and what is attached below.
     fn grow(&mut self, parent: Handle, depth: u64) {
         match if depth == 0 { self.below(7) } else { 4 + self.below(6) } {
             4..7 => self.grow_htb(parent, depth),
@@ -168,7 +168,7 @@ impl Pair {
         }
     }
 
-    /// Something below a class, or the fifo that nobody asked for.
+    /// Something below a class, or the fifo that was not requested.
     fn grow_below(&mut self, class: Handle, depth: u64) {
         let goes_on = self.below(3) > 0;
         if depth > 0 && goes_on {
@@ -304,6 +304,6 @@ fn batches_are_as_packets_one_by_one() {
         }
         sent += idents as usize - pair.machines[0].pool.live();
     }
-    // The trees send most, and lose some.
+    // The trees send most, and drop some.
     assert!(sent > lost && lost > 1000, "{sent} left, {lost} were lost");
 }

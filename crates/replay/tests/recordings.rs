@@ -1,4 +1,4 @@
-//! Recorded runs of a real kernel, held against the engine below every command: no process, no sandbox, no
+//! Recorded runs of a real kernel, compared with the engine below every command: no process, no sandbox, no
 //! file but the recordings themselves.
 //!
 //! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own

@@ -27,7 +27,7 @@ pub struct DumbbellSpec {
     pub ecn: EcnCodepoint,
     /// Each packet of a host is held up by between 0 and this, uniformly.
     pub jitter: Nanos,
-    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a
+    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; otherwise a
     /// drop-tail queue.
     pub queue: Option<Limit>,
     /// When the flows end.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use tidegate_packet::Time;
 
 /// What an event is about. Each kind has few entries per index in the queue, so the queue's length is bounded
-/// by the number of links, flows, probes and transactions under way.
+/// by the number of links, flows, probes and transactions in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Source = 7,
     /// Series are sampled.
     Sample = 8,
-    /// A transaction goes on.
+    /// A transaction continues.
     Transaction = 9,
     /// A sender's pacer lets the next segment go.
     Pace = 10,

@@ -34,7 +34,7 @@ impl GatewayMachine {
         GatewayMachine { gateway, draws, tunnels_are_met: false, devices: devices.into_iter().collect() }
     }
 
-    /// What filters had arrive at a device beside what goes on ends there: no conversation of the network
+    /// What filters had arrive at a device beside what continues ends there: no conversation of the network
     /// expects it.
     #[inline]
     fn end_arrived(&mut self, pool: &mut Pool) {

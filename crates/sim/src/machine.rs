@@ -20,21 +20,21 @@ pub enum Origin {
     Port(Port),
     /// Comes from this device of the same machine, which stands on the one it is offered to.
     Above(Port),
-    /// Was led away on its way out of this very port, to a device that gave it back.
+    /// Was redirected on its way out of this very port, to a device that gave it back.
     Returned,
 }
 
-/// What became of a packet that arrived at a port.
+/// What happened to a packet that arrived at a port.
 #[must_use]
 #[derive(Debug)]
 pub enum ReceiveResult {
-    /// It goes on, as having come in by this port (another one where that stands on the first).
+    /// It continues, as having come in by this port (another one where that stands on the first).
     Passed(Pkt, Port),
     /// It waits at another device, which will give it back, or it is gone.
     Taken,
 }
 
-/// What became of an offered packet, as far as its sender may know.
+/// The outcome of an offered packet, as far as its sender may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferResult {
     /// Taken in, or lost in a way the sender does not notice.
@@ -45,7 +45,7 @@ pub enum OfferResult {
     Dropped,
 }
 
-/// A packet that a machine lost or led away.
+/// A packet that a machine lost or redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRecord {
     /// Its slot.
@@ -115,7 +115,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Is there room for one more of `len` bytes?
+    /// Is there space for one more of `len` bytes?
     pub(crate) fn admits(self, packets: u64, bytes: u64, len: u32) -> bool {
         match self {
             Limit::None => true,

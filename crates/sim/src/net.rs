@@ -51,14 +51,14 @@ pub struct Net<M> {
     pub(crate) sources: Vec<Source>,
     pub(crate) transactions: Vec<Running>,
     pub(crate) sampling: Option<Nanos>,
-    /// Packets the pool had no room for.
+    /// Packets the pool had no space for.
     pub overflow: u64,
     pub(crate) foreign: Foreign,
     pub(crate) observed: Option<Observed>,
 }
 
 impl<M: Forwarder> Net<M> {
-    /// An empty network whose clock stands at `start`.
+    /// An empty network whose clock is at `start`.
     pub fn new(machine: M, seed: u64, start: Time) -> Net<M> {
         let mut pool = Pool::new(MAX_PACKETS);
         pool.follow_copies();
@@ -187,7 +187,7 @@ impl<M: Forwarder> Net<M> {
         self.now = until.max(self.now);
     }
 
-    /// A packet has come to the far end of a link.
+    /// A packet has come to the remote end of a link.
     fn arrive(&mut self, pkt: Pkt, far_end: LinkPeer) {
         let _ = match far_end {
             LinkPeer::Elsewhere => self.hop(pkt, Origin::Outside),
@@ -214,7 +214,7 @@ impl<M: Forwarder> Net<M> {
         received
     }
 
-    /// Lets the devices go on that give back what they are given.
+    /// Lets the devices continue that give back what they are given.
     fn serve_returning(&mut self) {
         for at in 0..self.returning.len() {
             self.collect(self.returning[at]);
@@ -315,7 +315,7 @@ impl<M: Forwarder> Net<M> {
             self.release_share(&pkt);
             self.see_if_it_strays(&pkt, at);
             if self.links[at].spec.peer == LinkPeer::Port(port) {
-                // It goes on as having arrived where it did arrive.
+                // It continues as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, port, &pkt);
                 if origin == Origin::Returned {
                     // Its route went on when it was first offered.
@@ -336,7 +336,7 @@ impl<M: Forwarder> Net<M> {
         self.arm_wake(at, port);
     }
 
-    /// Books what became of a packet put on a link.
+    /// Books what happened to a packet put on a link.
     #[inline]
     fn under_way(&mut self, at: usize, sending: Sending) {
         if let Some(arrives) = sending.arrival {
@@ -386,7 +386,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// A copy that leaves where its packet was not to go is for whoever listens there: nobody here.
+    /// A copy that leaves where its packet was not to go is for anyone who listens there: no one here.
     fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
         let cargo = &mut self.transport[pkt.slot()];
         if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32)
@@ -395,7 +395,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// Gives the copies that the machine made what is known of the packets they are of.
+    /// Gives the copies that the machine made what is known about the packets they are of.
     fn follow_copies(&mut self) {
         if self.observed.is_some() {
             let copies: Vec<usize> = self.pool.copied().collect();

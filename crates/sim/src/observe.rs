@@ -55,7 +55,7 @@ pub(crate) struct Observed {
     pub(crate) losses: Vec<DropRecord>,
 }
 
-/// A stay that goes on.
+/// A stay that continues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
     pub(crate) came: Time,

@@ -5,7 +5,7 @@
 //!                                  others' traffic joins ──┘                          └── and leaves
 //! ```
 //! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot tell it from a
-//! real one. The network goes on between two exchanges: buckets fill, others send.
+//! real one. The network continues between two exchanges: buckets fill, others send.
 
 use crate::link::{Impairment, LinkAdjustment};
 use crate::probe::{ArrivalProcess, SourceSpec};
@@ -20,11 +20,11 @@ use tidegate_packet::{Head, Nanos, Time};
 
 /// When the clock here begins.
 const START: Time = Time(1_000_000_000);
-/// Bits per second inside the house: no bottleneck.
+/// Bits per second inside the workspace: no bottleneck.
 const INSIDE: u64 = 40_000_000_000;
-/// Octets of IPv4 and UDP headers.
+/// Bytes of IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// Whoever waits for what is still on its way gives up after so long a silence,
+/// Anyone who waits for what is still on its way gives up after so long a silence,
 const SILENCE: Nanos = Nanos(1_000_000_000);
 /// and after so long in all.
 const PATIENCE: Nanos = Nanos(30_000_000_000);
@@ -82,14 +82,14 @@ pub struct ScheduledLinkChange {
 
 /// A path between two ends, each with a clock of its own.
 pub struct PathSpec {
-    /// From here to the far end.
+    /// From here to the remote end.
     pub up: OneWay,
-    /// From the far end to here.
+    /// From the remote end to here.
     pub down: OneWay,
     /// A machine between here and the line: configured, its device towards here, and the one towards the
     /// line.
     pub machine: Option<(Gateway, [DeviceId; 2])>,
-    /// What the far clock shows more at the beginning, ns.
+    /// What the remote clock shows more at the beginning, ns.
     pub offset_ns: i64,
     /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
@@ -102,7 +102,7 @@ pub struct PathSpec {
 }
 
 impl PathSpec {
-    /// Two plain lines, the far clock right.
+    /// Two plain lines, the remote clock right.
     pub fn plain(up: CableDirection, down: CableDirection) -> PathSpec {
         PathSpec {
             up: OneWay::plain(up),
@@ -178,13 +178,13 @@ impl VirtualPath {
         self.world.net.now().since(START)
     }
 
-    /// What the far clock shows.
+    /// What the remote clock shows.
     fn far(&self, here: Time) -> u64 {
         let skewed = (here.0 as f64 * self.skew_ppm / 1e6) as i64;
         here.0.wrapping_add_signed(self.offset_ns + skewed)
     }
 
-    /// Goes on to a time; the line changes meanwhile as it should.
+    /// Continues to a time; the line changes meanwhile as it should.
     fn run(&mut self, until: Time) {
         while let Some(turn) = self.turns.first().copied().filter(|turn| START + turn.at <= until) {
             self.world.net.run(START + turn.at);
@@ -201,7 +201,7 @@ impl VirtualPath {
         let mut some = false;
         loop {
             let mut landed = None;
-            // Copies that a policy made are told apart by nothing: they arrive as what they are.
+            // Copies that a policy made are distinguished by nothing: they arrive as what they are.
             self.world.net.take_copies().for_each(drop);
             if !self.world.net.take_arrived(|one| landed = Some((one.owner, one.at, one.dsfield))) {
                 return some;
@@ -295,7 +295,7 @@ fn source(cross: Cross, way: NodePath) -> SourceSpec {
     SourceSpec { arrivals: ArrivalProcess::Poisson(interval), start: START, ..steady }
 }
 
-/// The front of a datagram of so many octets.
+/// The front of a datagram of this many bytes.
 fn head(dscp: u8, octets: usize, is_down: bool) -> Head {
     let mut packet = [0; HEADERS];
     packet[0] = 0x45;

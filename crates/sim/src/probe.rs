@@ -21,7 +21,7 @@ pub struct ProbeSpec {
     pub stop: Time,
     /// Between requests.
     pub interval: Nanos,
-    /// Octets of data: 56 as ping does, for frames of 98.
+    /// Bytes of data: 56 as ping does, for frames of 98.
     pub data: u32,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
@@ -32,7 +32,7 @@ pub struct ProbeSpec {
 pub struct EchoSample {
     /// When it was sent.
     pub sent: Time,
-    /// How long it took to get there; `None`: it was lost on its way there, or is under way.
+    /// How long it took to get there; `None`: it was lost on its way there, or is in flight.
     pub there: Option<Nanos>,
     /// Its round trip; `None`: lost, or still on the way.
     pub rtt: Option<Nanos>,
@@ -142,7 +142,7 @@ pub struct ProbePacket {
     pub took: Option<Nanos>,
 }
 
-/// What became of a source's packets.
+/// The outcome of a source's packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceStats {
     /// Packets sent, warm-up included.
@@ -153,7 +153,7 @@ pub struct SourceStats {
     pub lost: u64,
     /// The sum of the times in the network, in ns, of those received after the warm-up.
     pub total_ns: u128,
-    /// Each packet sent after the warm-up, if asked for.
+    /// Each packet sent after the warm-up, if requested.
     pub packets: Vec<ProbePacket>,
 }
 

@@ -41,7 +41,7 @@ pub struct FlowSpec {
     pub start: Time,
     /// When the application stops writing.
     pub stop: Time,
-    /// What it has written by then is still sent, as by a socket that is closed; else only what is under way
+    /// What it has written by then is still sent, as by a socket that is closed; else only what is in flight
     /// is.
     pub drains: bool,
     /// How many bytes are sent; `None`: without end.
@@ -70,7 +70,7 @@ pub struct FlowSpec {
     pub small_queues: bool,
     /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
     pub pacing: bool,
-    /// The receiver opens the connection, and the sender answers: a download. What the receiver asks for goes
+    /// The receiver opens the connection, and the sender answers: a download. What the receiver requests goes
     /// with the acknowledgement that ends the handshake. [`FlowSpec::ends`] are the sender's all the same.
     pub called: bool,
 }
@@ -281,7 +281,7 @@ impl TcpFlow {
         u64::from(self.in_queue) * memory < share.max(2 * memory)
     }
 
-    /// A local packet has left the machine's queue. Tells whether the flow waited for that.
+    /// A local packet has left the machine's queue. Returns whether the flow waited for that.
     pub(crate) fn leave_queue(&mut self) -> bool {
         self.in_queue = self.in_queue.saturating_sub(1);
         core::mem::take(&mut self.starved)

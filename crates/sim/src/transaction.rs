@@ -3,7 +3,7 @@
 //!
 //! A DNS query is a look-up alone; an SSH login a dialogue of a few turns; a page a look-up, the document,
 //! and what the document names, over several connections at once. Each begins at a fixed interval whether or
-//! not the one before has ended, and is given up after a patience.
+//! not the one before has ended, and is abandoned after a patience.
 
 use crate::tcp::cc::CongestionControl;
 use crate::transport_meta::PathId;
@@ -40,12 +40,12 @@ pub struct Lookup {
     pub tries: u32,
 }
 
-/// What is done, again and again.
+/// What is done, repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// Between two beginnings; a millisecond at least.
     pub every: Nanos,
-    /// Given up after so long.
+    /// Abandoned after so long.
     pub patience: Nanos,
     /// How its connections react to congestion.
     pub control: CongestionControl,
@@ -95,7 +95,7 @@ pub struct Completion {
     pub first: Option<Nanos>,
     /// Until what is needed to show something had come: the dialogue and the first of what follows it.
     pub paint: Option<Nanos>,
-    /// Until everything had ended; `None`: given up, or still going on.
+    /// Until everything had ended; `None`: abandoned, or still going on.
     pub all: Option<Nanos>,
 }
 

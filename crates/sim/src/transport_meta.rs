@@ -36,7 +36,7 @@ pub(crate) enum Role {
     Answer,
     /// Somebody outside the simulation sent it.
     Foreign,
-    /// A copy that was led to where nobody asked for it.
+    /// A copy that was redirected to where no one requested it.
     Stray,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct TransportMeta {
     pub(crate) copy: bool,
     /// Counts against its sender's share of the local queue.
     pub(crate) local: bool,
-    /// Where its route goes on: an index into the table of routes.
+    /// Where its route continues: an index into the table of routes.
     pub(crate) route: u32,
     pub(crate) owner: u32,
     pub(crate) seq: u32,

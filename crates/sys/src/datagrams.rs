@@ -16,11 +16,11 @@ use crate::sockopt;
 
 /// The most packets of one call.
 pub const BATCH: usize = 32;
-/// Octets of a packet that are kept.
+/// Bytes of a packet that are kept.
 const KEPT: usize = 2048;
-/// Octets of what is told beside a packet.
+/// Bytes of what is reported beside a packet.
 const BESIDE: usize = 128;
-/// Octets of packets that may wait in the kernel, on either side.
+/// Bytes of packets that may wait in the kernel, on either side.
 const ROOM: usize = 4 << 20;
 
 /// A packet that is to go.
@@ -45,7 +45,7 @@ pub struct Incoming<'a> {
     pub stamp: Option<u64>,
     /// The DS field it came with.
     pub ds: Option<u8>,
-    /// How many found no room in this socket so far, if any did.
+    /// How many found no space in this socket so far, if any did.
     pub lost_here: Option<u32>,
 }
 
@@ -80,11 +80,11 @@ impl Default for ReceiveBuffers {
 }
 
 impl DatagramSocket {
-    /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is asked for stamps
+    /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is requested stamps
     /// and DS fields.
     ///
     /// # Errors
-    /// What the kernel says: the port is taken, the family is not there.
+    /// What the kernel reports: the port is taken, the family is not there.
     pub fn bind(at: SocketAddr) -> io::Result<DatagramSocket> {
         let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
@@ -108,13 +108,13 @@ impl DatagramSocket {
     /// Its own address.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
     /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` is told the place of each that
-    /// went. The others found no room, or there is no way to where they go.
+    /// went. The others found no space, or there is no way to where they go.
     pub fn send(&self, packets: &[Outgoing<'_>], mut went: impl FnMut(usize)) {
         let packets = &packets[..packets.len().min(BATCH)];
         let (level, kind) =
@@ -150,7 +150,7 @@ impl DatagramSocket {
     /// Takes what has come, at most [`BATCH`] packets, without waiting; how many there were.
     ///
     /// # Errors
-    /// What the kernel says. That somebody refused an earlier packet is none.
+    /// What the kernel reports. That somebody refused an earlier packet is none.
     pub fn receive(
         &self,
         room: &mut ReceiveBuffers,
@@ -197,7 +197,7 @@ impl AsFd for DatagramSocket {
     }
 }
 
-/// What is told beside a packet.
+/// What is reported beside a packet.
 #[derive(Default)]
 struct Beside {
     stamp: Option<u64>,
@@ -219,7 +219,7 @@ impl Beside {
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                 self.lost = value.try_into().ok().map(u32::from_ne_bytes)
             }
-            // Of IPv4 it is one octet, of IPv6 a number of which all but the lowest octet is nothing.
+            // Of IPv4 it is one byte, of IPv6 a number of which all but the lowest byte is nothing.
             (libc::SOL_IP, libc::IP_TOS) => self.ds = value.first().copied(),
             (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
                 self.ds =

@@ -1,4 +1,5 @@
-//! Ways into the readers of what the kernel says, for `crates/fuzz`: any bytes must be read without a panic.
+//! Ways into the readers of what the kernel reports, for `crates/fuzz`: any bytes must be read without a
+//! panic.
 
 use crate::control::Buffer;
 

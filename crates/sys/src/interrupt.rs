@@ -1,4 +1,4 @@
-//! Ctrl-C, noticed instead of obeyed: whoever works long may write down what is done, and who runs in the
+//! Ctrl-C, noticed instead of obeyed: anyone who works long may write down what is done, and who runs in the
 //! background may clear up.
 
 use std::io;
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Ignored {
     }
 }
 
-/// Lets Ctrl-C pass: whoever works for us decides what it means.
+/// Lets Ctrl-C pass: anyone who works for us decides what it means.
 #[must_use]
 pub fn ignore() -> Ignored {
     // (Programs that we start have the usual handling: handlers do not outlive exec, as being ignored would.)

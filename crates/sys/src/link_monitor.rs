@@ -31,7 +31,7 @@ pub struct LinkInfo {
     pub up: bool,
     /// Do its frames have an Ethernet header?
     pub ethernet: bool,
-    /// Octets of the largest network packet.
+    /// Bytes of the largest network packet.
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub txqlen: u32,
@@ -61,7 +61,7 @@ pub fn links() -> io::Result<Vec<LinkInfo>> {
     Ok(told.iter().filter(|told| told.kind == RTM_NEWLINK).filter_map(|told| link(&told.body)).collect())
 }
 
-/// Who is told.
+/// Who is reported.
 #[derive(Debug)]
 pub struct LinkMonitor {
     socket: OwnedFd,

@@ -1,7 +1,7 @@
 //! A place in the network: a network namespace of its own, and a thread that lives in it.
 //!
 //! What that thread does, the threads and programs it starts, and the sockets they open belong to the
-//! namespace. It ends when nobody holds it any more: the place was dropped, and its threads and programs are
+//! namespace. It ends when no one holds it any more: the place was dropped, and its threads and programs are
 //! gone.
 
 use std::fmt;
@@ -33,7 +33,7 @@ impl NamespaceThread {
     /// A new namespace, with its own view of `/sys` where that can be had.
     ///
     /// # Errors
-    /// The kernel does not allow it: that needs root, or a user namespace of ours.
+    /// The kernel does not allow it: that needs root, or a user namespace of tidegate's.
     pub fn new(name: &str) -> io::Result<NamespaceThread> {
         let (errands, to_do) = mpsc::channel::<NamespaceTask>();
         let (tell, told) = mpsc::sync_channel(1);
@@ -88,7 +88,7 @@ fn enter() -> io::Result<()> {
     // SAFETY: FILES is not among the flags, so descriptors stay as they are; only this thread moves.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET | UnshareFlags::NEWNS) }?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    // Without its own view of /sys, programs there see the links of whoever started us; most do not look.
+    // Without its own view of /sys, programs there see the links of anyone who started us; most do not look.
     let _ = rustix::mount::mount_change("/", private).and_then(|()| {
         let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         rustix::mount::mount("sysfs", Path::new("/sys"), "sysfs", quiet, None)

@@ -23,11 +23,11 @@ const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_NET_NS_FD: u16 = 28;
 const VETH_INFO_PEER: u16 = 1;
-/// Nobody on it is asked for his address.
+/// No one on it is requested his address.
 const IFF_NOARP: u32 = 0x80;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
-/// An IPv6 address is ready at once: nobody else is asked whether he has it.
+/// An IPv6 address is ready at once: no one else is asked whether he has it.
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
@@ -47,7 +47,7 @@ pub struct LinkUpdate {
     pub mtu: Option<u32>,
     /// Packets of the transmit queue.
     pub txqlen: Option<u32>,
-    /// Packets of one size that a sender may hand over as one (GSO); 1: each by itself.
+    /// Packets of one size that a sender may hand over as one (GSO); 1: each on its own.
     pub segments: Option<u32>,
     /// Another name.
     pub name: Option<String>,
@@ -168,7 +168,7 @@ impl Links {
         self.link_request(RTM_NEWLINK, 0, index, Some(true), &[])
     }
 
-    /// Gives a link an address with nobody else beside it, whatever its prefix.
+    /// Gives a link an address with no one else beside it, whatever its prefix.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -217,7 +217,7 @@ impl Links {
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Gives a link an Ethernet address; everybody on its wire is taken to have it, so nobody is asked.
+    /// Gives a link an Ethernet address; everybody on its wire is taken to have it, so no one is asked.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -273,7 +273,7 @@ impl Links {
     }
 }
 
-/// The family of an address, and its octets.
+/// The family of an address, and its bytes.
 fn address_bytes(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),

@@ -1,4 +1,4 @@
-//! A conversation with the kernel over rtnetlink: messages whose octets others make, acknowledged one by one,
+//! A conversation with the kernel over rtnetlink: messages whose bytes others make, acknowledged one by one,
 //! and dumps.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use crate::sockopt;
 
 const NLMSGERR_ATTR_MSG: u16 = 1;
-/// The most octets that the kernel puts into one answer.
+/// The most bytes that the kernel puts into one answer.
 const ANSWER: usize = 1 << 16;
 
 /// Why the kernel refused a message.
@@ -157,7 +157,7 @@ impl NetlinkSocket {
         }
     }
 
-    /// Asks for one thing.
+    /// Requests one thing.
     ///
     /// # Errors
     /// The socket's, and the kernel's refusal.
@@ -178,7 +178,7 @@ impl NetlinkSocket {
         }
     }
 
-    /// Asks for all there is of something.
+    /// Requests all there is of something.
     ///
     /// # Errors
     /// The socket's, and the kernel's refusal.

@@ -24,7 +24,7 @@ const CFG_FLAGS: u16 = 5;
 const COMMAND_BIND: u8 = 1;
 /// Copy the front of each packet.
 const COPY_PACKET: u8 = 2;
-/// What finds no room passes.
+/// What finds no space passes.
 const FLAG_FAIL_OPEN: u32 = 1;
 /// Super-packets come whole.
 const FLAG_GSO: u32 = 4;
@@ -39,16 +39,16 @@ const PRIORITY: u16 = 21;
 const INFO_GSO: u32 = 2;
 const DROP: u32 = 0;
 const ACCEPT: u32 = 1;
-/// Octets of what waits for us to read it.
+/// Bytes of what waits for us to read it.
 const ROOM: usize = 32 << 20;
 const BOTH_HEADS: usize = NLMSG_HEAD + 4;
-/// Octets of a packet that are copied: link headers are not among them.
+/// Bytes of a packet that are copied: link headers are not among them.
 pub const COPIED: usize = 128;
-/// Room for one message: the octets copied and what is told beside them.
+/// Space for one message: the bytes copied and what is reported beside them.
 const MESSAGE: usize = 512;
 /// The most messages of one call.
 const BATCH: usize = 32;
-/// Verdicts of this many octets are sent.
+/// Verdicts of this many bytes are sent.
 const FULL: usize = 8192;
 
 /// A packet that waits.
@@ -66,7 +66,7 @@ pub struct QueuedPacket<'a> {
     pub priority: u32,
     /// Its front, from IP's header on.
     pub front: &'a [u8],
-    /// Octets of the whole from there on.
+    /// Bytes of the whole from there on.
     pub len: u32,
     /// It is a super-packet.
     pub is_super: bool,
@@ -77,9 +77,9 @@ pub struct QueuedPacket<'a> {
 pub struct Keeping {
     /// The most packets that wait in it, those that were told of included.
     pub longest: u32,
-    /// What finds no room passes; else it is lost.
+    /// What finds no space passes; otherwise it is lost.
     pub fail_open: bool,
-    /// Super-packets come whole; else the kernel cuts them before.
+    /// Super-packets come whole; otherwise the kernel cuts them before.
     pub whole: bool,
 }
 
@@ -102,7 +102,7 @@ impl Queues {
     /// Opens an end in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What the kernel says: it has no netfilter, say.
+    /// What the kernel reports: it has no netfilter, say.
     pub fn open() -> io::Result<Queues> {
         let protocol = Some(netlink::NETFILTER);
         let socket = rustix::net::socket_with(
@@ -111,7 +111,7 @@ impl Queues {
             SocketFlags::CLOEXEC,
             protocol,
         )?;
-        // Packets that found no room are counted; reads shall not fail for them.
+        // Packets that found no space are counted; reads shall not fail for them.
         sockopt::set(&socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
         // Without CAP_NET_ADMIN it is as much as anybody may have.
         let _ = sockopt::receive_buffer(&socket, ROOM);
@@ -123,7 +123,7 @@ impl Queues {
         })
     }
 
-    /// Takes a queue: it must be nobody else's.
+    /// Takes a queue: it must be no one else's.
     ///
     /// # Errors
     /// Somebody has it, the kernel has no such queues, or we may not.
@@ -139,10 +139,10 @@ impl Queues {
         self.keep(queue, keeping)
     }
 
-    /// Keeps a queue otherwise: what finds no room, and whether super-packets are cut.
+    /// Keeps a queue otherwise: what finds no space, and whether super-packets are cut.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn keep(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
         let flag = |flag: u32, on: bool| if on { flag } else { 0 };
         let flags = flag(FLAG_FAIL_OPEN, keeping.fail_open) | flag(FLAG_GSO, keeping.whole);
@@ -181,7 +181,7 @@ impl Queues {
     /// messages there were.
     ///
     /// # Errors
-    /// What the kernel says; packets lost before they came here are no error.
+    /// What the kernel reports; packets lost before they came here are no error.
     pub fn receive(
         &mut self,
         most: usize,
@@ -203,7 +203,7 @@ impl Queues {
         Ok(all)
     }
 
-    /// Reads messages into the room for them; how long each is.
+    /// Reads messages into the space for them; how long each is.
     fn read(&mut self, most: usize) -> io::Result<[usize; BATCH]> {
         let mut room = self.room.iter_mut();
         let mut pieces: [_; BATCH] =
@@ -228,11 +228,11 @@ impl Queues {
         Ok(lengths)
     }
 
-    /// A packet goes on (with another mark, if there is one), or is lost. Verdicts are sent with
+    /// A packet continues (with another mark, if there is one), or is lost. Verdicts are sent with
     /// [`Queues::flush`], or when there are many.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn decide(&mut self, queue: u16, id: u32, accept: bool, mark: Option<u32>) -> io::Result<()> {
         let mut body = [0_u8; 20];
         let verdict = if accept { ACCEPT } else { DROP };
@@ -249,7 +249,7 @@ impl Queues {
     /// Sends the verdicts collected.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.verdicts.is_empty() {
             return Ok(());
@@ -267,14 +267,14 @@ impl AsFd for Queues {
 }
 
 /// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where
-/// nobody can say.
+/// no one can say.
 #[must_use]
 pub fn dropped_before(queues: &[u16]) -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     let of_line = |line: &str| -> Option<u64> {
         let mut words = line.split_whitespace();
         let queue: u16 = words.next()?.parse().ok()?;
-        // The sixth and seventh: no room in the queue, no room in the socket.
+        // The sixth and seventh: no space in the queue, no space in the socket.
         let lost = words.skip(4).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
         queues.contains(&queue).then_some(lost)
     };

@@ -1,7 +1,7 @@
 //! What the kernel puts before a packet that is not finished: a super-packet not yet cut, a checksum not yet
 //! computed (the head of virtio-net).
 
-/// Octets of it.
+/// Bytes of it.
 pub const OCTETS: usize = 10;
 
 const KIND: usize = 1;
@@ -21,13 +21,13 @@ const TCP_WORDS: usize = 12;
 pub struct Offload(pub [u8; OCTETS]);
 
 impl Offload {
-    /// What stands at the beginning of `octets`; nothing special if they are too few.
+    /// What is at the beginning of `octets`; nothing special if they are too few.
     #[must_use]
     pub fn read(octets: &[u8]) -> Offload {
         Offload(octets.get(..OCTETS).and_then(|head| head.try_into().ok()).unwrap_or_default())
     }
 
-    /// How many packets a packet of `len` octets stands for; `front` are its first ones, its headers at
+    /// How many packets a packet of `len` bytes stands for; `front` are its first ones, its headers at
     /// least.
     #[must_use]
     pub fn segments(&self, front: &[u8], len: u32) -> u32 {
@@ -38,7 +38,7 @@ impl Offload {
         len.saturating_sub(self.headers(front)).div_ceil(size).max(1)
     }
 
-    /// Octets that every segment has again: up to the transport header's end. What the kernel says of that
+    /// Bytes that every segment has again: up to the transport header's end. What the kernel reports of that
     /// may be more: it is what it has at hand in one piece. The checksum, which a super-packet never has yet,
     /// begins where the transport header does.
     fn headers(&self, front: &[u8]) -> u32 {

@@ -16,7 +16,7 @@ pub struct ProcessInfo {
     pub pid: u32,
     /// Its words, the program first; empty for a zombie.
     pub words: Vec<String>,
-    /// A signal has stopped it (SIGSTOP, SIGTSTP), and none lets it go on.
+    /// A signal has stopped it (SIGSTOP, SIGTSTP), and none lets it continue.
     pub is_stopped: bool,
 }
 
@@ -184,7 +184,7 @@ pub fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped,
-/// `Z` has ended and nobody has asked how; `None`: it is gone.
+/// `Z` has ended and no one has asked how; `None`: it is gone.
 #[must_use]
 pub fn state_of(pid: u32) -> Option<char> {
     stat(pid)?.trim_start().chars().next()
@@ -215,7 +215,7 @@ mod tests {
         assert!(state_of(child.id()).is_some_and(|state| state != 'T'));
         let pid = Pid::from_child(&child);
         rustix::process::kill_process(pid, Signal::STOP).expect("it is ours");
-        // It is stopped once the kernel says so to its parent.
+        // It is stopped once the kernel reports so to its parent.
         rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::UNTRACED).expect("it is ours");
         assert_eq!(state_of(child.id()), Some('T'));
         child.kill().and_then(|()| child.wait()).expect("it is ours");

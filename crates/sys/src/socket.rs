@@ -79,8 +79,8 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Lets no more than so many octets of a TCP socket wait to be sent for the first time: what is written is on
-/// its way soon.
+/// Lets no more than this many bytes of a TCP socket wait to be sent for the first time: what is written is
+/// on its way soon.
 ///
 /// # Errors
 /// It is no TCP socket.
@@ -88,10 +88,10 @@ pub fn most_unsent(socket: &impl AsFd, octets: u32) -> io::Result<()> {
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets as c_int)
 }
 
-/// Lets a TCP socket send no faster than so many octets per second.
+/// Lets a TCP socket send no faster than this many bytes per second.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn most_per_second(socket: &impl AsFd, octets: u32) -> io::Result<()> {
     sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, octets as c_int)
 }
@@ -99,7 +99,7 @@ pub fn most_per_second(socket: &impl AsFd, octets: u32) -> io::Result<()> {
 /// A TCP socket that listens, of an address's family only.
 ///
 /// # Errors
-/// What the kernel says: the port is taken, the family is not there.
+/// What the kernel reports: the port is taken, the family is not there.
 pub fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -123,7 +123,7 @@ pub fn congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
 /// Sets the DS field of what a socket sends.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn ds_field(socket: &impl AsFd, v6: bool, value: u8) -> io::Result<()> {
     match v6 {
         true => set_ipv6_tclass(socket, value.into())?,
@@ -155,10 +155,10 @@ impl EchoSocket {
         Ok(EchoSocket { socket, v6: to.is_ipv6() })
     }
 
-    /// Sends request `number` with so many octets of data.
+    /// Sends request `number` with this many bytes of data.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn send_request(&self, number: u16, data: u32) -> io::Result<()> {
         let mut message = vec![0_u8; 8 + data as usize];
         message[0] = if self.v6 { 128 } else { 8 };
@@ -170,7 +170,7 @@ impl EchoSocket {
     /// The number of the next answer; `None`: none came within `limit`.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn reply(&self, limit: Duration) -> io::Result<Option<u16>> {
         if crate::poll::readable(&[self.socket.as_fd()], limit)? != [true] {
             return Ok(None);

@@ -19,7 +19,7 @@ const STAMPS: c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 const RECEIVED_ONLY: c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-/// Bytes of `sock_extended_err`, after which the address of whoever sent it stands.
+/// Bytes of `sock_extended_err`, after which the address of anyone who sent it stands.
 const EXTENDED: usize = size_of::<sock_extended_err>();
 /// Bytes of control data: a time, hop limit and DS field, or an error with its sender.
 const CONTROL: usize = 512;
@@ -33,7 +33,7 @@ const _: () =
 /// A datagram that came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Octets of it in the buffer.
+    /// Bytes of it in the buffer.
     pub octets: usize,
     /// From whom.
     pub from: Option<SocketAddr>,
@@ -45,7 +45,7 @@ pub struct Datagram {
     pub ds_field: Option<u8>,
 }
 
-/// What is told about a datagram that was sent.
+/// What is reported about a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// The driver got the so-manyth since stamps were turned on (from 0).
@@ -66,7 +66,7 @@ pub enum About {
 /// Something that is told about a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmitReport {
-    /// Octets of that datagram in the buffer, without the heads that the kernel made.
+    /// Bytes of that datagram in the buffer, without the heads that the kernel made.
     pub octets: usize,
     /// What.
     pub about: About,
@@ -75,7 +75,7 @@ pub struct TransmitReport {
 }
 
 /// Has the kernel note when datagrams come, their hop limit and DS field, and keep the errors that come back.
-/// With `departures` it also tells when each one that is sent reaches the driver, numbered anew from 0;
+/// With `departures` it also tells when each one that is sent reaches the driver, numbered again from 0;
 /// false: it cannot.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ pub fn note(socket: &impl AsFd, v6: bool, departures: bool) -> io::Result<bool> 
 /// Sets after how many hops what a socket sends is thrown away.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn hop_limit(socket: &impl AsFd, v6: bool, hops: u8) -> io::Result<()> {
     let (level, name) =
         if v6 { (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::SOL_IP, libc::IP_TTL) };
@@ -113,7 +113,7 @@ pub fn hop_limit(socket: &impl AsFd, v6: bool, hops: u8) -> io::Result<()> {
 /// The next datagram that came; `None`: there is none now.
 ///
 /// # Errors
-/// What the kernel says; an error that came back for a datagram may be told here as well as by [`notice`].
+/// What the kernel reports; an error that came back for a datagram may be told here as well as by [`notice`].
 pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datagram>> {
     let Some(read) = take(socket, buffer, 0)? else { return Ok(None) };
     let mut datagram = Datagram { octets: read.octets, from: read.name.get(), ..Datagram::default() };
@@ -135,7 +135,7 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datag
 /// The next thing that is told about what was sent; `None`: there is nothing now.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<TransmitReport>> {
     let Some(read) = take(socket, buffer, libc::MSG_ERRQUEUE)? else { return Ok(None) };
     let mut told = TransmitReport { octets: read.octets, about: About::Here(0), stamp_ns: None };

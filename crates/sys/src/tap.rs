@@ -69,7 +69,7 @@ impl Tap {
     /// The kernel cuts super-packets before they come here (true), or does not.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn split(&self, split: bool) -> io::Result<()> {
         if split {
             return self.take_unfinished(CHECKSUM);
@@ -82,7 +82,7 @@ impl Tap {
         Ok(unsafe { ioctl(&self.fd, IntegerSetter::<SET_OFFLOAD>::new_usize(what as usize)) }?)
     }
 
-    /// The next packet that was sent by the device, its offload head first; what no room is left for is cut
+    /// The next packet that was sent by the device, its offload head first; what no space is left for is cut
     /// off. `None`: there is none now.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Tap {
         }
     }
 
-    /// Lets a packet arrive there, its offload head first; false: no room, or the kernel takes it for no
+    /// Lets a packet arrive there, its offload head first; false: no space, or the kernel takes it for no
     /// packet.
     ///
     /// # Errors

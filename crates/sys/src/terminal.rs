@@ -4,7 +4,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwins
 use std::io;
 use std::os::fd::AsFd;
 
-/// Columns and rows of a terminal; `None`: it is none, or does not tell.
+/// Columns and rows of a terminal; `None`: it is none, or does not report.
 pub fn size(terminal: &impl AsFd) -> Option<(usize, usize)> {
     let size = tcgetwinsize(terminal).ok()?;
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))

@@ -19,9 +19,9 @@ const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 const PLAIN: c_int = libc::IFF_TUN | libc::IFF_NO_PI;
 /// Frames of Ethernet, likewise.
 const FRAMES: c_int = libc::IFF_TAP | libc::IFF_NO_PI;
-/// Octets of a frame's head.
+/// Bytes of a frame's head.
 const FRAME_HEAD: usize = 14;
-/// The address of every TAP device: nobody else is on its wire.
+/// The address of every TAP device: no one else is on its wire.
 pub const WIRE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Who sends what arrives there.
 const OTHER_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -43,7 +43,7 @@ impl Tun {
         Tun::of_kind(name, false)
     }
 
-    /// Makes a TAP device: disciplines on it count frames. Packets are read and written here all the same.
+    /// Makes a TAP device: qdiscs on it count frames. Packets are read and written here all the same.
     ///
     /// # Errors
     /// As for [`Tun::create`].

@@ -14,7 +14,7 @@ pub(super) type FunctionNumber = u32;
 pub(super) struct Arm {
     /// The first line and the last, from 1.
     pub(super) lines: (usize, usize),
-    /// The change that stands there; where the original stands, all changes of the function.
+    /// The change that is there; where the original stands, all changes of the function.
     pub(super) mutants: Vec<u32>,
     /// Whether it is the original.
     pub(super) is_original: bool,
@@ -27,7 +27,7 @@ pub(super) struct Rewritten {
     pub(super) arms: Vec<Arm>,
     /// The function of each change.
     pub(super) functions: Vec<(u32, FunctionNumber)>,
-    /// Changes that stand in no function's body.
+    /// Changes that are in no function's body.
     pub(super) outside: Vec<u32>,
 }
 
@@ -82,7 +82,7 @@ impl Source {
         Some(self.lines.get(place.line.checked_sub(1)?)? + place.column.checked_sub(1)?)
     }
 
-    /// What stands between a function's braces.
+    /// What is between a function's braces.
     fn body(&self, function: Span) -> Option<(usize, usize)> {
         let (from, to) = (self.at(function.from)?, self.at(function.to)?);
         let mut depth = 0;

@@ -42,7 +42,7 @@ const USAGE: &str = "usage: ORACLE=…/ask cargo xtask oracle-fuzz [options]
   --check DIR…     ask and compare these folders again and stop (the last option)
 exit: 0 no difference, 1 differences, 2 cannot run";
 
-/// What the command line asks for.
+/// What the command line requests.
 #[derive(Debug)]
 struct Options {
     hours: Option<f64>,
@@ -242,7 +242,7 @@ fn search(
     Ok(())
 }
 
-/// A thread that makes batches and asks about them, one ahead of the comparison. It ends when nobody listens.
+/// A thread that makes batches and asks about them, one ahead of the comparison. It ends when no one listens.
 fn ask_ahead(
     options: &Options,
     oracle: Oracle,

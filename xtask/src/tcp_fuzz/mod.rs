@@ -46,7 +46,7 @@ const MEMORY: &str = "1G";
 /// Questions answered by one call of a program.
 const BATCH: usize = 16;
 
-/// What the command line asks for.
+/// What the command line requests.
 #[derive(Debug)]
 struct Options {
     /// Questions of seed 1, of seed 2, …
@@ -192,7 +192,7 @@ fn ask_part(oracle: &Oracle, part: &[&(Question, PathBuf)]) -> Result<(), String
     let dirs: Vec<PathBuf> = part.iter().map(|(_, dir)| dir.clone()).collect();
     oracle.ask_about_tcp(&dirs, MEMORY).map_err(at_fault)?;
     for (_, dir) in part {
-        // Every packet is in there: large, and not asked for.
+        // Every packet is in there: large, and not requested.
         let _ = fs::remove_file(dir.join("packets.csv"));
         if !answered(dir) {
             eprintln!("{}: no answer", dir.display());

@@ -12,7 +12,7 @@ use tidegate_policy::{
     Skbmod, TcError, Vlan, VlanHow,
 };
 
-/// How often one packet may be led to another device in one go.
+/// How often one packet may be redirected to another device in one go.
 pub(super) const MAX_REDIRECTS: u32 = 4;
 
 /// What actions reach beside the packet.
@@ -35,7 +35,7 @@ pub(super) struct Live {
     pub(super) action: Action,
     /// The number of its policer.
     pub(super) policer: Option<u32>,
-    /// It was made by itself and stays without filters.
+    /// It was made on its own and stays without filters.
     pub(super) kept: bool,
     /// Filters that have it.
     pub(super) binds: u32,
@@ -90,7 +90,8 @@ impl Live {
         Ok(())
     }
 
-    /// Whoever names an action that is there says anew how its owner knows it, and how cards count for it.
+    /// Anyone who names an action that is there says again how its owner knows it, and how cards count for
+    /// it.
     pub(super) fn take_labels(&mut self, action: &Action) {
         if !action.cookie.is_empty() {
             self.action.cookie.clone_from(&action.cookie);
@@ -143,7 +144,7 @@ impl Live {
             }
             Act::Simple(simple) => simple.control,
             Act::Sample(sample) => {
-                // Drawn for each packet, though nobody listens.
+                // Drawn for each packet, though no one listens.
                 random.below(sample.rate.unwrap_or(1));
                 sample.control
             }
@@ -204,7 +205,7 @@ impl Live {
 }
 
 /// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with
-/// 1000 of them a second; slower ones differ in hundredths of a second that nobody is told.)
+/// 1000 of them a second; slower ones differ in hundredths of a second that no one is told.)
 fn age(since: Time, now: Time) -> u64 {
     const TICK: u64 = 1_000_000;
     (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
@@ -219,12 +220,12 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     match &action.act {
-        // Only a number was said, and nobody has it.
+        // Only a number was said, and no one has it.
         Act::Mirred(mirred) if mirred.to.is_empty() => {
             Err(TcError::new(Errno::Inval, "act_mirred: Unknown mirred option"))
         }
         Act::Police(police) => check_police(police),
-        // Only a number was said, and nobody has it.
+        // Only a number was said, and no one has it.
         Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
         Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {
             Err(TcError::bare(Errno::Inval))
@@ -261,7 +262,7 @@ fn check_police(police: &Police) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     if police.average.is_some() {
-        // Nobody measures: a filter's rate estimator is not modelled.
+        // No one measures: a filter's rate estimator is not modelled.
         return Err(TcError::bare(Errno::Inval));
     }
     match (police.rate.is_some(), police.packets > 0, police.packets_burst > 0) {

@@ -4,7 +4,7 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Pkt, Pool, transport};
 use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 
-/// Octets before a frame that may be written, and are not sent.
+/// Bytes before a frame that may be written, and are not sent.
 const HEADROOM: i64 = 2;
 
 /// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no
@@ -17,7 +17,7 @@ pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     pedit.control
 }
 
-/// One word of a packet with so many octets from the network header on.
+/// One word of a packet with this many bytes from the network header on.
 fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
     let begin = begin(key.header, head)?;
     let mut at = begin + i64::from(key.offset);
@@ -61,15 +61,15 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     }
 }
 
-/// An octet of the packet; one that is not kept counts as zero.
+/// A byte of the packet; one that is not kept counts as zero.
 fn byte_at(head: &Head, at: i64, len: i64) -> Option<u8> {
     let place = usize::try_from(at + Head::ETHERNET as i64).ok()?;
     (at < len).then(|| head.frame().get(place).copied().unwrap_or(0))
 }
 
-/// Writes a word at `place`, counted from the room before the frame. Octets that are not kept are left out.
+/// Writes a word at `place`, counted from the room before the frame. Bytes that are not kept are left out.
 ///
-/// Sums are made as the kernel of a little-endian machine makes them: what a field's first octet carries goes
+/// Sums are made as the kernel of a little-endian machine makes them: what a field's first byte carries goes
 /// into its second.
 fn write(key: &PeditKey, head: &mut Head, place: usize) {
     let frame = head.frame_mut();

@@ -29,14 +29,14 @@ pub struct Actions {
     pub led_before: u32,
     /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
     pub(crate) connections: Conntrack,
-    /// Some action asks for connections, or did.
+    /// Some action requests connections, or did.
     asks_connections: bool,
     /// The kernel was built without zones and labels of connections.
     no_zones: bool,
 }
 
 impl Actions {
-    /// How often one packet may be led to another device in one go.
+    /// How often one packet may be redirected to another device in one go.
     pub const MAX_REDIRECTS: u32 = live::MAX_REDIRECTS;
 
     /// Has a packet go through the action in a place.
@@ -77,7 +77,7 @@ impl Actions {
         }
     }
 
-    /// Somebody asks for connections.
+    /// Somebody requests connections.
     pub(crate) fn need_connections(&mut self) {
         self.asks_connections = true;
     }
@@ -259,7 +259,7 @@ impl Actions {
         self.stale = None;
     }
 
-    /// Makes actions by themselves, changes or deletes them (`tc actions`). What comes back is a warning.
+    /// Makes actions on their own, changes or deletes them (`tc actions`). What comes back is a warning.
     ///
     /// # Errors
     /// As the kernel refuses; then none is made. Those that were changed or deleted before stay so.
@@ -355,7 +355,7 @@ impl Actions {
         Ok(None)
     }
 
-    /// Those that are asked for, by number.
+    /// Those that are requested, by number.
     ///
     /// # Errors
     /// When one is not there.

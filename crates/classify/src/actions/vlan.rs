@@ -8,7 +8,7 @@ use tidegate_policy::{Control, Vlan, VlanHow, VlanTag};
 const ID: u16 = 0x0fff;
 /// Those above are: one that says that it may be dropped, three of priority.
 const PRIORITY_SHIFT: u32 = 13;
-/// Octets of a tag in the frame.
+/// Bytes of a tag in the frame.
 const TAG_LEN: u32 = 4;
 
 pub(super) fn carry_out(vlan: &Vlan, pool: &mut Pool, pkt: &Pkt) -> Control {
@@ -48,7 +48,7 @@ fn modify(tag: VlanTag, head: &mut Head) {
     }
 }
 
-/// What filters take the packet for, and its length: a tag behind the outermost stands in the frame.
+/// What filters take the packet for, and its length: a tag behind the outermost is in the frame.
 fn settle(pool: &mut Pool, pkt: &Pkt, before: usize) {
     let inside = |tags: usize| TAG_LEN * tags.saturating_sub(1) as u32;
     let head = pool.head(pkt);

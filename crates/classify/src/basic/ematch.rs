@@ -64,7 +64,7 @@ fn one(what: &Ematch, asked: &mut ClassifyContext<'_>) -> bool {
     }
 }
 
-/// Reads octets of a layer; false: the packet ends before them.
+/// Reads bytes of a layer; false: the packet ends before them.
 fn read(asked: &ClassifyContext<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
     let Some(from) = begin(asked, layer) else { return false };
     let octets = into.len() as i32;
@@ -90,7 +90,7 @@ fn begin(asked: &ClassifyContext<'_>, layer: Layer) -> Option<i32> {
     }
 }
 
-/// An octet with the DS field as it is now. What lies behind the octets that are kept counts as zero, as far
+/// A byte with the DS field as it is now. What lies behind the bytes that are kept counts as zero, as far
 /// as the packet goes.
 fn byte_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
     let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));

@@ -58,7 +58,7 @@ impl Basic {
         Ok(())
     }
 
-    /// What is not said anew is gone, actions too.
+    /// What is not said again is gone, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,

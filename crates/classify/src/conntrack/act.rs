@@ -1,4 +1,4 @@
-//! The action ct: connection tracking where a filter asks for it, before the hooks or after them.
+//! The action ct: connection tracking where a filter requests it, before the hooks or after them.
 
 use super::membership::{BY_ACTION, membership, pack, state};
 use super::nat::NatSide;
@@ -19,7 +19,7 @@ mod bits {
     pub(super) const REPLY: u8 = 32;
 }
 
-/// What a packet is to its connection, as flower asks; 0: nobody looked it up.
+/// What a packet is to its connection, as flower asks; 0: no one looked it up.
 pub(crate) fn flower_state(meta: &Meta) -> u8 {
     let Some(member) = membership(meta) else {
         let looked_up = meta.connection & BY_ACTION != 0 && state(meta) == State::Invalid;
@@ -123,7 +123,7 @@ impl Conntrack {
     /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept
     /// by then.
     fn note_begun(&mut self, now: Time, begun: Option<u32>) {
-        /// Whoever carries it is through by then.
+        /// Anyone who carries it is through by then.
         const LONGEST: Nanos = Nanos::secs(600);
         while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now)
         {
@@ -139,7 +139,7 @@ impl Conntrack {
     }
 }
 
-/// IPv4 in the last four octets.
+/// IPv4 in the last four bytes.
 fn address_bytes(address: core::net::IpAddr) -> [u8; 16] {
     match address {
         core::net::IpAddr::V6(address) => address.octets(),

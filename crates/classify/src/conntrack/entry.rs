@@ -53,13 +53,13 @@ pub(super) enum Tcp {
     CloseWait,
     /// Both sides have closed,
     LastAck,
-    /// which was acknowledged: either side may begin anew.
+    /// which was acknowledged: either side may begin again.
     TimeWait,
     /// Reset after one side had closed: a new SYN reopens it.
     Ended,
     /// Reset; was its last packet a reset by its opener, so that a new SYN reopens it?
     Closed(bool),
-    /// Reset before the handshake was answered: whoever opened it has nothing more to say.
+    /// Reset before the handshake was answered: anyone who opened it has nothing more to say.
     Refused(bool),
 }
 

@@ -26,9 +26,9 @@ impl Conntrack {
         })
     }
 
-    /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is lost.
+    /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is dropped.
     ///
-    /// A source that nobody wanted translated gets another port all the same if another connection looks just
+    /// A source that no one wanted translated gets another port all the same if another connection looks just
     /// so already. A port within what is wanted stays if it is free; otherwise the search for a free one
     /// begins at a place that depends on the connection, and goes round. (Linux begins anywhere.) Sources
     /// keep to their kind: below 512, below 1024, above.
@@ -52,7 +52,7 @@ impl Conntrack {
     }
 
     /// Writes into a packet what its connection says of this end, if that is translated. (An error message
-    /// comes from whoever noticed the error: that end of it is its own.)
+    /// comes from anyone who noticed the error: that end of it is its own.)
     pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: NatSide) {
         let Some(member) = membership(pool.meta(pkt)) else { return };
         let [began, answer] = self.entries[member.at as usize].tuples;
@@ -91,7 +91,7 @@ fn choose(seen: &mut Tuple, end: NatSide, wanted: &Translation, is_free: impl Fn
             _ => (1024, u16::MAX),
         },
     };
-    // A port of its own that fits no range of ours (550, say) is kept too.
+    // A port of its own that fits no range of tidegate's (550, say) is kept too.
     let own = wanted.ports.is_none() || (low..=high).contains(&had);
     let count = u32::from(high - low) + 1;
     let start = jenkins(

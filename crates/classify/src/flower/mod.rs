@@ -98,7 +98,7 @@ impl Flower {
         Ok(())
     }
 
-    /// What is not said anew is gone, actions too.
+    /// What is not said again is gone, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,
@@ -107,7 +107,7 @@ impl Flower {
         actions: Bound,
     ) -> Result<(), TcError> {
         let old = self.entries.iter().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
-        // It must go on comparing the same bits.
+        // It must continue comparing the same bits.
         let bits = |params: &FlowerParams| params.keys.iter().map(compared).collect::<Vec<_>>();
         if bits(&old.params) != bits(params) || old.params.indev.is_some() != params.indev.is_some() {
             return Err(TcError::bare(Errno::Inval));
@@ -124,7 +124,7 @@ impl Flower {
         Ok(())
     }
 
-    /// Two filters that compare the same with the same cannot be told apart.
+    /// Two filters that compare the same with the same cannot be distinguished.
     fn must_be_new(&self, params: &FlowerParams, but: Option<u32>) -> Result<(), TcError> {
         let same = |entry: &Entry| {
             entry.params.keys == params.keys

@@ -39,7 +39,7 @@ pub(super) fn named(op: &NfOp, error: TcError) -> TcError {
     TcError { message: Some(message.into()), ..error }
 }
 
-/// Some targets stand in certain tables only, and in the chains where what they change is still open.
+/// Some targets are in certain tables only, and in the chains where what they change is still open.
 pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
     let (verb, chain, rule) = match &op.command {
         NfCommand::Append(chain, rule) => ("APPEND", chain, rule),

@@ -1,4 +1,4 @@
-//! What a packet met in the tables, and what was known of it then.
+//! What a packet met in the tables, and what was known about it then.
 
 use alloc::string::String;
 use tidegate_packet::{FwMark, Head};

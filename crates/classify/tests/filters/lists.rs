@@ -186,8 +186,8 @@ impl Lists {
         Ok(())
     }
 
-    /// What becomes of a packet: what the root's filters say of it (`None`: nothing), and the frame as it
-    /// goes on. What clsact's filters do not let pass does not come to the root.
+    /// What happens to a packet: what the root's filters say of it (`None`: nothing), and the frame as it
+    /// continues. What clsact's filters do not let pass does not come to the root.
     pub(crate) fn offer(
         &mut self,
         now: Time,

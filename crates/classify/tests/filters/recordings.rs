@@ -1,5 +1,5 @@
 //! Recorded runs of a real kernel, as far as filters go: every filter's and action's counters at the end, and
-//! the octets of the frames that left, which are to be among those that filters let pass.
+//! the bytes of the frames that left, which are to be among those that filters let pass.
 
 use super::lists::{Elsewhere, Lists};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Three machines in a row, and two that only a door joins.
+//! Three machines in a row, and two that only a backend joins.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use tidegate_sys::netlink::Links;
 
 /// Devices of the machine in the middle: towards A, and towards B.
 pub(crate) const MIDDLE: [&str; 2] = ["m0", "m1"];
-/// Where A and B are in a row, and where they are when only a door joins them.
+/// Where A and B are in a row, and where they are when only a backend joins them.
 const IN_A_ROW: [&str; 2] = ["10.7.1.1", "10.7.2.1"];
 const APART: [&str; 2] = ["10.6.0.1", "10.6.0.2"];
 
@@ -73,7 +73,7 @@ impl Line {
         Ok(line)
     }
 
-    /// Gives A and B the devices of a door their addresses.
+    /// Gives A and B the devices of a backend their addresses.
     pub(crate) fn join(&self) -> io::Result<()> {
         for (end, name, me) in [(&self.a, "tide0", 0), (&self.b, "tide1", 1)] {
             end.go(move || set_up_end(name, APART, me))??;
@@ -102,7 +102,7 @@ fn set_up_middle() -> io::Result<()> {
     for (name, there) in MIDDLE.into_iter().zip(IN_A_ROW) {
         let index = links.index(name)?;
         links.up(index)?;
-        // It answers for whoever is behind it, at once.
+        // It answers for anyone who is behind it, at once.
         namespace_thread::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
         namespace_thread::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
         links.add_route(name, address(there))?;

@@ -1,4 +1,5 @@
-//! What is measured: small packets as many as pass, one TCP connection, and pings while nothing else goes on.
+//! What is measured: small packets as many as pass, one TCP connection, and pings while nothing else
+//! continues.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -10,9 +11,9 @@ use tidegate_sys::socket::{EchoSocket, congestion_control};
 
 use crate::line::{Line, Through};
 
-/// How long each load goes on.
+/// How long each load continues.
 const LOAD: Duration = Duration::from_millis(800);
-/// Octets of data in a frame of 64.
+/// Bytes of data in a frame of 64.
 const SMALL: usize = 22;
 const PINGS: u16 = 200;
 const BETWEEN_PINGS: Duration = Duration::from_millis(1);
@@ -26,7 +27,7 @@ pub(crate) struct Measured {
     packets: f64,
     /// Bits a second of one TCP connection.
     stream: f64,
-    /// Nanoseconds of processor per small packet in whoever stands at the door.
+    /// Nanoseconds of processor per small packet in anyone who is at the backend.
     cpu: f64,
     /// Microseconds from ping to answer.
     pings: [f64; 2],
@@ -70,7 +71,7 @@ fn received(b: &NamespaceThread, through: Through) -> io::Result<f64> {
 }
 
 fn flood(line: &Line, through: Through) -> io::Result<()> {
-    // Nobody reads it: what finds no room there has come all the same.
+    // No one reads it: what finds no space there has come all the same.
     let receiver = line.b.go(move || UdpSocket::bind(SocketAddr::new(through.to(), 0)))??;
     let to = receiver.local_addr()?;
     line.a.go(move || -> io::Result<()> {

@@ -1,8 +1,8 @@
-//! Doors on real packets, beside the kernel's own forwarding and with the engine behind them, in one run.
+//! Backends on real packets, beside the kernel's own forwarding and with the engine behind them, in one run.
 //!
 //! `cargo bench -p tidegate-dataplane --profile ci` (root; two processors or more). Three machines in a row,
-//! A - M - B; M forwards. Each way is measured in every round, so that what else the machine does meets all
-//! of them; medians are printed, and ratios to the kernel and to the bare door.
+//! A - M - B; M forwards. Each direction is measured in every round, so that what else the machine does meets
+//! all of them; medians are printed, and ratios to the kernel and to the bare backend.
 //!
 //! `-- 20 capture` takes twenty rounds instead of five, and only ways whose name has that word in it.
 
@@ -50,7 +50,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// All ways to be measured, each bare door before what has an engine behind it.
+/// All ways to be measured, each bare backend before what has an engine behind it.
 fn all() -> Vec<ForwardingPath> {
     let mut ways = vec![ForwardingPath::Kernel];
     for kind in [Kind::Queue, Kind::Capture, Kind::Tun] {

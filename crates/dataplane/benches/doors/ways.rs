@@ -1,4 +1,4 @@
-//! The ways through: the kernel's, doors with nobody behind them, and doors with the engine.
+//! The ways through: the kernel's, backends with no one behind them, and backends with the engine.
 
 use std::fmt;
 use std::io;
@@ -26,14 +26,14 @@ use tidegate_sys::wait::Waiter;
 use crate::line::{Line, MIDDLE, Through, namespace};
 use crate::load::{Measured, Used};
 
-/// The processor of whoever stands at a door.
+/// The processor of anyone who is at a backend.
 const PROCESSOR: usize = 1;
-/// How long at most nobody looks whether the measurement is over.
+/// How long at most no one looks whether the measurement is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// Packets in the engine at most.
 const MOST: usize = 20_000;
 
-/// A door.
+/// A backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Queue,
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Tun,
 }
 
-/// What stands on the devices.
+/// What is installed on the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     Pfifo,
@@ -158,7 +158,7 @@ fn used(schedstat: &PathBuf) -> f64 {
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Stands at a door until it is told to stop; tells where it is written how long it ran.
+/// Is at a backend until it is told to stop; tells where it is written how long it ran.
 fn keep(
     kind: Kind,
     policy: Option<Policy>,

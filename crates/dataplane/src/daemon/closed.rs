@@ -1,4 +1,4 @@
-//! No door at all: while the device is gone.
+//! No backend at all: while the device is gone.
 
 use crate::packet_io::{Came, Leaving, PacketIo, PacketIoStats, Passed};
 use std::io;

@@ -1,6 +1,6 @@
-//! The control socket: one JSON object a line, each way, and what nobody may take from others.
+//! The control socket: one JSON object a line, in each direction, and what no one may take from others.
 //!
-//! Everybody may ask how the daemon is, so whoever asks is taken for an attacker: places are reserved for
+//! Everybody may ask how the daemon is, so anyone who asks is taken for an attacker: places are reserved for
 //! root and the daemon's owner, the others share a few with a quota for each user, a request has a time and a
 //! length and a number of values, and requests of strangers have a rate.
 
@@ -28,7 +28,7 @@ const MOST_VALUES: usize = 2_000_000;
 const IDLE: Duration = Duration::from_secs(600);
 /// The same for anybody else.
 const IDLE_OF_STRANGERS: Duration = Duration::from_secs(10);
-/// Whoever takes nothing for so long is let go.
+/// Anyone who takes nothing for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait when no connection can be accepted (no descriptors are left, for example).
 const AGAIN: Duration = Duration::from_millis(50);
@@ -76,7 +76,7 @@ pub fn serve(listener: UnixListener, answers: Arc<dyn RequestHandler>) -> io::Re
 struct ControlServer {
     answers: Arc<dyn RequestHandler>,
     guests: ClientQuota,
-    /// Held by whoever takes in a large request.
+    /// Held by anyone who takes in a large request.
     large: Mutex<()>,
 }
 
@@ -98,7 +98,7 @@ impl ControlServer {
             }
         };
         let talk = move || {
-            // Whoever goes in the middle of an answer wanted no more of it.
+            // Anyone who goes in the middle of an answer wanted no more of it.
             let _ = self.talk(&stream, who, &place);
             drop(place);
         };

@@ -1,13 +1,13 @@
-//! The daemon: an engine, its door and the clock in one thread that sleeps when nothing is due; everybody
-//! else gives it errands.
+//! The daemon: an engine, its backend and the clock in one thread that sleeps when nothing is due; everybody
+//! else gives it commands.
 //!
 //! ```text
 //! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who
 //! asks news ─┼─▶ run: turn, errands, wait
 //! clock ┘
 //! ```
-//! A door that breaks because its device is gone is opened again when the device is back; meanwhile errands
-//! are answered and the machine keeps what it was told.
+//! A backend that breaks because its device is gone is opened again when the device is back; meanwhile
+//! commands are answered and the machine keeps what it was told.
 
 mod closed;
 pub mod control;
@@ -27,13 +27,13 @@ use tidegate_sys::link_monitor::{self, LinkEvent, LinkMonitor};
 use tidegate_sys::scheduling;
 use tidegate_sys::wait::Waiter;
 
-/// How long a door that cannot be opened is left alone, if there is no news of its device.
+/// How long a backend that cannot be opened is left alone, if there is no news of its device.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Errands done before packets have their turn again.
+/// commands done before packets have their turn again.
 const COMMANDS_PER_TURN: usize = 16;
-/// Turns that a door gets before it is closed: what had come to it is taken in.
+/// Turns that a backend gets before it is closed: what had come to it is taken in.
 const LAST_TURNS: usize = 1000;
-/// What is waited for, beside the door.
+/// What is waited for, beside the backend.
 const NEWS: u64 = 0;
 const COMMAND: u64 = 1;
 const PACKET_IO: u64 = 2;
@@ -45,18 +45,18 @@ type DaemonCommand = Box<dyn FnOnce(&mut DaemonContext<'_>) + Send>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DaemonGone;
 
-/// Where errands are given.
+/// Where commands are given.
 #[derive(Clone, Debug)]
 pub struct CommandSender {
     commands: mpsc::SyncSender<DaemonCommand>,
     wake: Arc<UnixStream>,
 }
 
-/// Errands that may wait.
+/// Commands that may wait.
 const WAITING: usize = 64;
 
 impl CommandSender {
-    /// A desk, and what the daemon hears of it by.
+    /// A command sender, and what the daemon hears of it by.
     ///
     /// # Errors
     /// No pair of sockets can be had.
@@ -81,7 +81,7 @@ impl CommandSender {
             let _ = tell.send(errand(running));
         });
         self.commands.send(errand).map_err(|_| DaemonGone)?;
-        // A bell that has rung so often that no room is left will be heard.
+        // A bell that has rung so often that no space is left will be heard.
         let _ = (&*self.wake).write(&[0]);
         told.recv().map_err(|_| DaemonGone)
     }
@@ -94,7 +94,7 @@ pub struct CommandReceiver {
     heard: UnixStream,
 }
 
-/// The daemon as an errand finds it.
+/// The daemon as a command finds it.
 pub struct DaemonContext<'r> {
     /// The engine; what changes it goes through [`DaemonContext::visit`] and [`DaemonContext::apply`].
     pub engine: &'r mut Engine,
@@ -106,13 +106,13 @@ pub struct DaemonContext<'r> {
 /// How the daemon is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DaemonState {
-    /// The door's trouble, if it cannot be opened now.
+    /// The backend's trouble, if it cannot be opened now.
     pub error: Option<String>,
-    /// How often the door was opened.
+    /// How often the backend was opened.
     pub openings: u64,
     /// Nothing more is to be done.
     ended: bool,
-    /// The door is to be opened anew, at these places.
+    /// The backend is to be opened again, at these places.
     moves: Option<Vec<AttachPoint>>,
 }
 
@@ -120,7 +120,7 @@ impl DaemonContext<'_> {
     /// Has somebody work with the machine now; see [`Engine::visit`].
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R) -> io::Result<R> {
         self.engine.visit(self.packet_io, self.clock.now(), work)
     }
@@ -128,7 +128,7 @@ impl DaemonContext<'_> {
     /// Carries out operations now; see [`Engine::apply`].
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn apply(&mut self, ops: &[Op]) -> io::Result<Result<(), (usize, TcError)>> {
         self.engine.apply(self.packet_io, self.clock.now(), ops)
     }
@@ -138,7 +138,7 @@ impl DaemonContext<'_> {
         self.state
     }
 
-    /// What the door has done since it was opened.
+    /// What the backend has done since it was opened.
     pub fn door(&self) -> crate::packet_io::PacketIoStats {
         self.packet_io.counts()
     }
@@ -146,12 +146,12 @@ impl DaemonContext<'_> {
     /// Super-packets come as the packets they stand for from now on, or whole.
     ///
     /// # Errors
-    /// This door cannot.
+    /// This backend cannot.
     pub fn split(&mut self, split: bool) -> io::Result<()> {
         self.packet_io.split(split)
     }
 
-    /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old
+    /// Packets are to come to these places: another backend is opened, what waits leaves at once, and the old
     /// one is closed.
     pub fn settle_in(&mut self, places: Vec<AttachPoint>) {
         self.state.moves = Some(places);
@@ -183,14 +183,14 @@ impl MonotonicClock {
     }
 }
 
-/// Opens the door: at first, and again when it broke.
+/// Opens the backend: at first, and again when it broke.
 pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn PacketIo>> + 'o;
 
-/// Goes on until an errand ends it. `open` is asked for the door at once, and must be able to give one the
-/// first time; `opened` hears of it.
+/// Continues until a command ends it. `open` is requested the backend at once, and must be able to give one
+/// the first time; `opened` hears of it.
 ///
 /// # Errors
-/// The door cannot be opened at first, or the system has nothing more to wait by.
+/// The backend cannot be opened at first, or the system has nothing more to wait by.
 pub fn run(
     engine: &mut Engine,
     clock: MonotonicClock,
@@ -213,7 +213,7 @@ pub fn run(
                 return Ok(());
             }
             Ok(()) => {
-                // The new door is there before the old one goes: nothing passes by unseen.
+                // The new backend is there before the old one goes: nothing passes by unseen.
                 let next = open();
                 leave(engine, &mut *door, clock);
                 next.ok()
@@ -247,7 +247,7 @@ pub fn run(
     }
 }
 
-/// Lets go what came to a door that is closed next, and what waits.
+/// Lets go what came to a backend that is closed next, and what waits.
 fn leave(engine: &mut Engine, door: &mut dyn PacketIo, clock: MonotonicClock) {
     for _ in 0..LAST_TURNS {
         match engine.turn(door, clock.now()) {
@@ -255,12 +255,12 @@ fn leave(engine: &mut Engine, door: &mut dyn PacketIo, clock: MonotonicClock) {
             Ok(false) | Err(_) => break,
         }
     }
-    // If it breaks now, what waits is lost with it.
+    // If it breaks now, what waits is dropped with it.
     let _ = engine.empty(door);
 }
 
-/// Serves a door until it breaks, or an errand ends it all or wants another; with `patience`, until news of
-/// links came or so long has passed.
+/// Serves a backend until it breaks, or a command ends it all or wants another; with `patience`, until news
+/// of links came or so long has passed.
 fn serve(
     engine: &mut Engine,
     door: &mut dyn PacketIo,
@@ -302,7 +302,7 @@ fn serve(
         if told {
             let news = bulletin.read()?;
             let heard = on_link_events(engine, door, clock, &news);
-            // A door that is closed already is not closed by what happened before.
+            // A backend that is closed already is not closed by what happened before.
             if patience.is_none() {
                 heard?;
             }
@@ -313,7 +313,7 @@ fn serve(
     }
 }
 
-/// The machine's devices become as the news say. One that is gone takes the door with it.
+/// The machine's devices become as the news say. One that is gone takes the backend with it.
 fn on_link_events(
     engine: &mut Engine,
     door: &mut dyn PacketIo,

@@ -1,10 +1,10 @@
-//! What must never be starved: without it the link, or the administrator's way to it, is lost, and no policy
-//! can be mended any more.
+//! What must never be starved: without it the link, or the administrator's access to it, is lost, and no
+//! policy can be fixed any more.
 //!
-//! Neighbours are asked for (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are given
+//! Neighbours are requested (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are given
 //! (DHCP, RFC 2131 and 8415), a port is opened (802.1X), a PPPoE session is held (RFC 2516), and the SSH
 //! session stands from which the policy was applied. Such packets pass by the queues, so many of each a
-//! second; beyond that they are queued as the policy says, so nobody can use them to get around it.
+//! second; beyond that they are queued as the policy says, so no one can use them to get around it.
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Nanos, Time};
@@ -41,7 +41,7 @@ enum Kind {
     Session,
 }
 
-/// Who may pass by, and how many have of late.
+/// Who may pass by, and how many have recently.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FastPath {
     session: Option<Session>,

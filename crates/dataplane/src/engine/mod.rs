@@ -1,12 +1,12 @@
-//! The engine: the model machine between a door and the clock.
+//! The engine: the model machine between a backend and the clock.
 //!
 //! ```text
 //! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶
 //! door
 //! ```
-//! Whoever drives it says what time it is and lends it the door; nothing here sleeps, reads a clock or opens
-//! anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate stays
-//! the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
+//! Anyone who drives it says what time it is and lends it the backend; nothing here sleeps, reads a clock or
+//! opens anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate
+//! stays the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
 
 mod fast_path;
 mod size;
@@ -31,7 +31,7 @@ use tidegate_policy::{Op, TcError};
 pub const CREDIT: Nanos = Nanos(10_000_000);
 /// Packets taken in before those that may leave do.
 const BATCH: usize = 64;
-/// Timers carried out before the door is looked at again.
+/// Timers carried out before the backend is looked at again.
 const MOST_TIMERS: usize = 4096;
 
 /// What the engine did with packets.
@@ -43,13 +43,13 @@ pub struct EngineStats {
     pub passed: u64,
     /// Of those, passed by the queues: what must never be starved.
     pub fast_path: u64,
-    /// Lost by the policy.
+    /// Dropped by the policy.
     pub dropped: u64,
-    /// Lost because the pool was full: the limit of memory.
+    /// Dropped because the pool was full: the limit of memory.
     pub no_room: u64,
-    /// Lost because the device's own queue was full.
+    /// Dropped because the device's own queue was full.
     pub full: u64,
-    /// Copies that the door cannot make, and packets led to where no door is.
+    /// Copies that the backend cannot make, and packets led to where no backend is.
     pub nowhere: u64,
     /// Nanoseconds that timers were carried out late, the most.
     pub latest: u64,
@@ -57,7 +57,7 @@ pub struct EngineStats {
     pub late: u64,
 }
 
-/// What is known of a packet inside, by its slot.
+/// What is known about a packet inside, by its slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     ticket: Option<u32>,
@@ -67,7 +67,7 @@ struct Held {
     dsfield: u8,
 }
 
-/// The model machine, with who it is to the door.
+/// The model machine, with who it is to the backend.
 pub struct Engine {
     gateway: Gateway,
     pool: Pool,
@@ -85,7 +85,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A machine with these devices; `places` are the door's, each on one of them. `most`: packets held at
+    /// A machine with these devices; `places` are the backend's, each on one of them. `most`: packets held at
     /// once, over all devices.
     pub fn new(devices: &[(String, DeviceSpec)], places: &[AttachPoint], most: usize, seed: u64) -> Engine {
         let mut gateway = Gateway::new();
@@ -112,7 +112,7 @@ impl Engine {
         engine
     }
 
-    /// Places of the door are these from now on; those on devices that are not there get what is offered
+    /// Places of the backend are these from now on; those on devices that are not there get what is offered
     /// there unqueued.
     pub fn settle_in(&mut self, places: &[AttachPoint]) {
         self.places.clear();
@@ -128,11 +128,11 @@ impl Engine {
         self.devices = self.gateway.devices().collect();
     }
 
-    /// Goes on to a time: carries out what was due, takes in what has come, lets go what may leave. True:
+    /// Continues to a time: carries out what was due, takes in what has come, lets go what may leave. True:
     /// there may be more at once.
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn turn(&mut self, door: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
         let behind = self.catch_up(door, now)?;
         let came = self.take_in(door)?;
@@ -153,10 +153,10 @@ impl Engine {
     }
 
     /// Carries out operations at a time, in order, up to the first that is refused: its number and why.
-    /// Packets that an operation leaves no room for are lost, all others wait on.
+    /// Packets that an operation leaves no space for are dropped, all others wait on.
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn apply(
         &mut self,
         door: &mut dyn PacketIo,
@@ -178,7 +178,7 @@ impl Engine {
     /// leaves.
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn visit<R>(
         &mut self,
         door: &mut dyn PacketIo,
@@ -197,10 +197,11 @@ impl Engine {
         Ok(done)
     }
 
-    /// Lets everything go that waits, in the order in which it came: before the end, so that nothing is lost.
+    /// Lets everything go that waits, in the order in which it came: before the end, so that nothing is
+    /// dropped.
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn empty(&mut self, door: &mut dyn PacketIo) -> io::Result<u64> {
         let before = self.counts.passed;
         let mut waiting: Vec<_> =
@@ -216,15 +217,16 @@ impl Engine {
         Ok(self.counts.passed - before)
     }
 
-    /// The door is gone, and what it held with it: what waits here goes nowhere. How many packets that are.
+    /// The backend is gone, and what it held with it: what waits here goes nowhere. How many packets that
+    /// are.
     pub fn orphan(&mut self) -> u64 {
         let waiting = self.held.iter_mut().filter_map(|held| held.ticket.take()).count() as u64;
         self.counts.nowhere += waiting;
         waiting
     }
 
-    /// The kernel knows devices by these numbers; those where no door stands are passed over (an ifb here is
-    /// none of the kernel's).
+    /// The kernel knows devices by these numbers; those where no backend stands are passed over (an ifb here
+    /// is none of the kernel's).
     pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
         let Engine { gateway, places, numbers: known, .. } = self;
         let has_door = |name: &str| {
@@ -251,7 +253,7 @@ impl Engine {
         self.express.get_or_insert_default().keep(session);
     }
 
-    /// What is known of a device.
+    /// What is known about a device.
     pub fn spec(&self, name: &str) -> Option<DeviceSpec> {
         Some(self.gateway.spec(self.gateway.device(name)?))
     }
@@ -325,7 +327,7 @@ impl Engine {
         self.account(door)
     }
 
-    /// Takes in what has come to the door: how many packets.
+    /// Takes in what has come to the backend: how many packets.
     fn take_in(&mut self, door: &mut dyn PacketIo) -> io::Result<usize> {
         let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
         let mut lost = Vec::new();
@@ -390,7 +392,7 @@ impl Engine {
         }
     }
 
-    /// Packets that filters led or copied to other devices go on there.
+    /// Packets that filters led or copied to other devices continue there.
     fn forward_redirected(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];
@@ -466,7 +468,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells the door of copies that were made.
+    /// Tells the backend of copies that were made.
     #[inline]
     fn follow_copies(&mut self, door: &mut dyn PacketIo) {
         // Several times for each packet, and hardly ever are there any.
@@ -490,7 +492,7 @@ impl Engine {
         }
     }
 
-    /// Tells the door what was lost.
+    /// Tells the backend what was dropped.
     fn account(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
         self.follow_copies(door);
         while let Some(slot) = self.pool.take_released() {
@@ -507,9 +509,9 @@ impl Engine {
     }
 }
 
-/// What the engine knows of a packet that came, on a device whose frames have so many octets of link header.
+/// What the engine knows of a packet that came, on a device whose frames have this many bytes of link header.
 fn seen(came: &Came<'_>, link_header: u32) -> (Head, Meta) {
-    // The rest is not looked at: checksums that stand there are kept up by what is changed.
+    // The rest is not looked at: checksums that are there are kept up by what is changed.
     let front = &came.frame[..came.frame.len().min(Head::ETHERNET + Head::NETWORK)];
     let mut head = match (came.link_header, front.first().map(|octet| octet >> 4)) {
         (0, Some(6)) => Head::from_network(ethertype::IPV6, front),

@@ -10,7 +10,7 @@ const STEPS: u64 = 8;
 /// Buckets: the last begins at 2^36 ns, more than a minute.
 const BUCKETS: usize = 36 * STEPS as usize;
 
-/// What became of a packet.
+/// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
     /// It left; `marked`: with a CE mark that it had not when it came (RFC 3168).
@@ -31,7 +31,7 @@ pub struct PacketSojourn {
     pub slot: usize,
     /// When it came.
     pub came: Time,
-    /// When it left or was lost.
+    /// When it left or was dropped.
     pub left: Time,
 }
 
@@ -100,20 +100,20 @@ pub struct ClassSeen {
     pub lost: u64,
 }
 
-/// A packet for whoever captures a class.
+/// A packet for anyone who captures a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// When it came, and when it left or was lost.
+    /// When it came, and when it left or was dropped.
     pub came: Time,
     /// See `came`.
     pub left: Time,
-    /// The innermost qdisc that had it, and the class that hangs on.
+    /// The innermost qdisc that had it, and the class that is attached to.
     pub qdisc: Handle,
     /// See `qdisc`.
     pub class: Handle,
-    /// What became of it.
+    /// The outcome of it.
     pub fate: PacketOutcome,
-    /// Octets of the whole frame.
+    /// Bytes of the whole frame.
     pub len: u32,
     /// The front of the frame, from its Ethernet header on, as it left.
     pub front: Vec<u8>,
@@ -138,7 +138,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What was noted of a device's class; [`Handle::ROOT`]: of what hangs on the device itself.
+    /// What was noted of a device's class; [`Handle::ROOT`]: of what is attached to the device itself.
     pub fn of(&self, device: DeviceId, class: Handle) -> Option<&ClassSeen> {
         self.seen.get(&(device, class))
     }

@@ -1,7 +1,7 @@
-//! The octets of packets that a door holds, by ticket.
+//! The bytes of packets that a backend holds, by ticket.
 //!
 //! A packet is read straight into its slot and sent from there; only super-packets need a second, large
-//! piece, and those go round. Nothing is allocated once a door has held as much as it gets to hold.
+//! piece, and those go round. Nothing is allocated once a backend has held as much as it gets to hold.
 
 use std::io::{self, IoSliceMut};
 
@@ -9,9 +9,9 @@ use tidegate_sys::offload::{self, Offload};
 
 use super::bytes;
 
-/// Octets of a slot: every packet of an Ethernet, and what stands before it.
+/// Bytes of a slot: every packet of an Ethernet, and what precedes it.
 const SMALL: usize = 2048;
-/// Octets of a second piece: the largest packet there is, a tag and link header besides.
+/// Bytes of a second piece: the largest packet there is, a tag and link header besides.
 const BIG: usize = (1 << 16) + 128;
 /// A second piece that is no longer than this is copied: the large one is free again.
 const COPIED: usize = 1 << 14;
@@ -19,15 +19,15 @@ const COPIED: usize = 1 << 14;
 const SPARE: usize = 64;
 /// The most packets held.
 const MOST: usize = 1 << 16;
-/// The most octets of second pieces: 256 MiB.
+/// The most bytes of second pieces: 256 MiB.
 const MAX_BYTES: usize = 256 << 20;
 
-/// What came of reading.
+/// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read {
     /// There was nothing.
     Nothing,
-    /// There was a packet, but no room: it is lost.
+    /// There was a packet, but no space: it is dropped.
     Full,
     /// A packet, with a ticket that is not held before [`BufferPool::hold`] says so.
     Packet(u32),
@@ -41,7 +41,7 @@ pub(super) struct Slot {
     big: Vec<u8>,
     /// Where the frame begins in `small`.
     start: usize,
-    /// Octets of the frame.
+    /// Bytes of the frame.
     len: usize,
     /// Somebody has its ticket.
     held: bool,
@@ -74,9 +74,9 @@ impl Slot {
         }
     }
 
-    /// Octets of the frame.
+    /// Bytes of the frame.
     pub(super) fn len(&self) -> u32 {
-        // A frame has at most SMALL + BIG octets.
+        // A frame has at most SMALL + BIG bytes.
         self.len as u32
     }
 
@@ -103,7 +103,7 @@ impl Slot {
         self.len -= octets;
     }
 
-    /// Makes changes that were asked for; false: one of them could not be made.
+    /// Makes changes that were requested; false: one of them could not be made.
     pub(super) fn change(&mut self, link_header: u32, leaving: &super::Leaving<'_>) -> bool {
         self.mark = leaving.mark;
         let mut done = true;
@@ -120,14 +120,14 @@ impl Slot {
     }
 }
 
-/// The slots of a door.
+/// The slots of a backend.
 #[derive(Debug, Default)]
 pub(super) struct BufferPool {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Large pieces nobody uses.
+    /// Large pieces no one uses.
     spare: Vec<Vec<u8>>,
-    /// Octets of second pieces in use.
+    /// Bytes of second pieces in use.
     octets: usize,
     /// How many were held.
     number: u64,
@@ -162,7 +162,7 @@ impl BufferPool {
         Ok(Read::Packet(ticket))
     }
 
-    /// The next slot to be used stands at the end of the free ones.
+    /// The next slot to be used is at the end of the free ones.
     fn next_free(&mut self) -> Option<u32> {
         if self.octets + BIG > MAX_BYTES {
             return None;
@@ -184,7 +184,7 @@ impl BufferPool {
         (slot.held, slot.number) = (true, self.number);
     }
 
-    /// Another packet of the same octets, held; `None`: nobody holds that one, or no room is left.
+    /// Another packet of the same bytes, held; `None`: no one holds that one, or no space is left.
     pub(super) fn copy(&mut self, of: u32) -> Option<u32> {
         let original = self.slots.get(of as usize).filter(|slot| slot.held)?;
         let copy = original.clone();
@@ -200,10 +200,10 @@ impl BufferPool {
         self.empty(ticket);
     }
 
-    /// The ticket is nobody's any more, its packet is still there.
+    /// The ticket is no one's any more, its packet is still there.
     ///
     /// # Errors
-    /// Nobody had it.
+    /// No one had it.
     pub(super) fn take_back(&mut self, ticket: u32) -> io::Result<&mut Slot> {
         match self.slots.get_mut(ticket as usize) {
             Some(slot) if slot.held => {

@@ -1,4 +1,4 @@
-//! Where things stand in the octets of a frame that anybody may have made.
+//! Where things are in the bytes of a frame that anybody may have made.
 
 use tidegate_packet::checksum;
 use tidegate_packet::header::ethertype;

@@ -1,4 +1,4 @@
-//! What a door must know of a device.
+//! What a backend must know of a device.
 
 use std::io;
 use tidegate_sys::numbers::{IFLA_MTU, LINK_HEAD, RTM_GETLINK};
@@ -17,9 +17,9 @@ const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) number: u32,
-    /// Octets of link header.
+    /// Bytes of link header.
     pub(super) link_header: u32,
-    /// Octets of its largest packet.
+    /// Bytes of its largest packet.
     pub(super) mtu: u32,
 }
 
@@ -36,7 +36,7 @@ impl Facts {
     }
 }
 
-/// Octets of link header by kind of hardware.
+/// Bytes of link header by kind of hardware.
 fn link_header(hardware: u16) -> io::Result<u32> {
     match hardware {
         kind if ETHERNET.contains(&kind) => Ok(14),

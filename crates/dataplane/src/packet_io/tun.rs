@@ -1,9 +1,9 @@
-//! The door between two network namespaces: a TUN device in each, and nothing else joins them.
+//! The backend between two network namespaces: a TUN device in each, and nothing else joins them.
 //!
 //! What one side sends by its device leaves here by the other's, whole super-packets too. Nothing of either
-//! side is captured or changed, and whoever may make a device in both namespaces may open it: in user
+//! side is captured or changed, and anyone who may make a device in both namespaces may open it: in user
 //! namespaces of one's own that is everybody. When its owner dies, so do the devices: the two sides are apart
-//! until somebody opens the door again.
+//! until somebody opens the backend again.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -17,7 +17,7 @@ use tidegate_sys::tap::{Carries, Tap};
 use super::buffer_pool::{BufferPool, Read};
 use super::{Came, Leaving, PacketIo, PacketIoStats, Passed};
 
-/// Packets that may wait before the door.
+/// Packets that may wait before the backend.
 const WAITING: u32 = 10_000;
 /// Packets that are read of one side before the other has its turn.
 const TURN: usize = 32;
@@ -29,11 +29,11 @@ pub struct TunEnd {
     pub namespace: Option<PathBuf>,
     /// What its device will be called.
     pub name: String,
-    /// Octets of its largest packet.
+    /// Bytes of its largest packet.
     pub mtu: u32,
 }
 
-/// The door. Place 0 is what the first side sends, place 1 what the second does.
+/// The backend. Place 0 is what the first side sends, place 1 what the second does.
 #[derive(Debug)]
 pub struct TunIo {
     taps: [Tap; 2],
@@ -46,8 +46,8 @@ pub struct TunIo {
 }
 
 impl TunIo {
-    /// Opens the door: a device on either side, up, without addresses and routes: these are whoever opens it
-    /// to give.
+    /// Opens the backend: a device on either side, up, without addresses and routes: these are anyone who
+    /// opens it to give.
     ///
     /// # Errors
     /// Which device could not be made, and why.
@@ -59,8 +59,8 @@ impl TunIo {
         Ok(TunIo { taps, slots, counts, next: 0, fresh })
     }
 
-    /// Reads what one side sent, in two passes: whoever is told of packets finds the processor's caches as he
-    /// left them, not as the kernel did.
+    /// Reads what one side sent, in two passes: anyone who is told of packets finds the processor's caches as
+    /// he left them, not as the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
         for ticket in &self.fresh {

@@ -1,4 +1,4 @@
-//! The capturing door.
+//! The capturing backend.
 
 use std::io;
 use std::sync::mpsc;
@@ -182,7 +182,7 @@ fn tags_stay_where_they_are() {
                 FrameOutcome::Pass
             },
         );
-        // Somebody at the far end of the wire who sees what comes out.
+        // Somebody at the remote end of the wire who sees what comes out.
         let (tell_out, told_out) = mpsc::channel();
         let far = wire::keep(
             &wire.far,
@@ -210,7 +210,8 @@ fn tags_stay_where_they_are() {
 #[test]
 fn marks_come_and_go() {
     let Some(wire) = Wire::lay() else { return };
-    // What comes in by the wire for 10.8.0.9 goes out by another device, past another of the door's places.
+    // What comes in by the wire for 10.8.0.9 goes out by another device, past another of the backend's
+    // places.
     let laid = wire.near.go(|| -> io::Result<Tun> {
         namespace_thread::set("net/ipv4/ip_forward", "1")?;
         namespace_thread::set(&format!("net/ipv4/conf/{WIRE}/proxy_arp"), "1")?;
@@ -361,8 +362,8 @@ fn a_device_that_goes_is_said() {
     assert!(error.to_string().starts_with("what leaves by `wire0` cannot be captured"), "{error}");
 }
 
-/// A process at the door is killed under load. What was on its way in it is lost; what comes afterwards is
-/// not.
+/// A process at the backend is killed under load. What was on its way in it is dropped; what comes afterwards
+/// is not.
 #[test]
 fn when_its_owner_is_killed_packets_flow() {
     for way in [AttachMethod::Link, AttachMethod::Filter] {

@@ -1,4 +1,4 @@
-//! A process of its own at a door, to be killed.
+//! A process of its own at a backend, to be killed.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use tidegate_sys::namespace_thread::NamespaceThread;
 use crate::capture::both;
 use crate::wire::{FrameOutcome, forward};
 
-/// Which door a process of this test is to keep.
+/// Which backend a process of this test is to keep.
 const DOOR: &str = "TIDEGATE_TEST_DOOR";
 const OPEN: &str = "the door is open";
 
@@ -27,7 +27,7 @@ impl Keeper {
     }
 }
 
-/// Starts it in a place; returns once the door is open.
+/// Starts it in a place; returns once the backend is open.
 pub(crate) fn start(place: &NamespaceThread, door: &str) -> Keeper {
     let door = door.to_owned();
     let started = place.go(move || -> io::Result<Child> {

@@ -17,7 +17,7 @@ use tidegate_sys::tap::Tap;
 
 use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 
-/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is asked for
+/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is requested
 /// again.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -47,7 +47,7 @@ pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
     asked.expect("the place is there").expect("pings can be sent")
 }
 
-/// Holds a ping in a door until it is closed, and sees it answered afterwards.
+/// Holds a ping in a backend until it is closed, and sees it answered afterwards.
 pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     wire: &Wire,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,
@@ -62,14 +62,14 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
             poll::readable(&door.handles(), LIMIT)?;
             door.receive(64, &mut |packet| came |= is_ping(&packet))?;
         }
-        // Here the door is closed.
+        // Here the backend is closed.
         Ok(door.counts())
     });
     assert!(held.expect("place").expect("the door stands").held > 0);
     assert!(echo.reply(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 
-/// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they
+/// Sends this many bytes over TCP, each with its number's low byte; panics if they do not arrive as they
 /// were.
 pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, octets: usize) {
     let listener =
@@ -152,7 +152,7 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// What became of a stream of numbered datagrams.
+/// The outcome of a stream of numbered datagrams.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are printed")]
 pub(crate) struct Seen {

@@ -1,4 +1,4 @@
-//! The queueing door.
+//! The queueing backend.
 
 use std::io;
 use std::sync::mpsc;
@@ -33,7 +33,7 @@ fn lay() -> Option<Wire> {
     }
 }
 
-/// Somebody at the far end of the wire who tells the DS field of datagrams that end so.
+/// Somebody at the remote end of the wire who tells the DS field of datagrams that end so.
 fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
     let (tell, told) = mpsc::channel();
     let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
@@ -154,8 +154,8 @@ fn marks_come_and_go() {
     behind.end().expect("the door stands");
 }
 
-/// Rules for marks (-150) stand before the door, both ways: what they restore of a connection is there when
-/// the engine asks.
+/// Rules for marks (-150) precede the backend, in both directions: what they restore of a connection is there
+/// when the engine asks.
 #[test]
 fn what_rules_mark_comes_marked() {
     let Some(wire) = lay() else { return };
@@ -198,7 +198,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
         while tickets.len() < MANY {
             poll::readable(&door.handles(), LIMIT)?;
             door.receive(64, &mut |came| {
-                // Octets of data tell the stream from what kernels say to each other.
+                // Bytes of data tell the stream from what kernels say to each other.
                 let ours = came.len == 14 + 20 + 8 + 8;
                 if ours { &mut tickets } else { &mut others }.push(came.ticket);
             })?;
@@ -210,7 +210,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
         assert_eq!(door.counts().held, MANY as u64);
         for ticket in tickets.into_iter().rev() {
             door.pass(ticket, &Leaving::default())?;
-            // The receiver has room for some hundred.
+            // The receiver has space for some hundred.
             stream.receive_some();
         }
         door.flush()?;
@@ -273,7 +273,7 @@ fn a_device_that_goes_takes_its_packets_along() {
     assert!(counts.full > 0, "{counts:?}");
 }
 
-/// What its owner holds is lost; what comes afterwards is not.
+/// What its owner holds is dropped; what comes afterwards is not.
 #[test]
 fn when_its_owner_is_killed_packets_flow() {
     let Some(wire) = lay() else { return };

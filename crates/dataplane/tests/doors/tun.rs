@@ -1,4 +1,4 @@
-//! The door between two namespaces.
+//! The backend between two namespaces.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn namespace(place: &NamespaceThread) -> PathBuf {
     PathBuf::from("/proc").join(thread).join("ns/net")
 }
 
-/// Opens the door between both machines of a wire, from the near one.
+/// Opens the backend between both machines of a wire, from the near one.
 fn open(
     wire: &Wire,
     decide: impl FnMut(&tidegate_dataplane::packet_io::Came<'_>) -> FrameOutcome + Send + 'static,

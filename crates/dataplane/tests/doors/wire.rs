@@ -1,4 +1,4 @@
-//! Two machines with a wire between them, and somebody at a door of the second who lets go what comes.
+//! Two machines with a wire between them, and somebody at a backend of the second who lets go what comes.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Both machines: `near` has the door.
+/// Both machines: `near` has the backend.
 pub(crate) struct Wire {
     pub(crate) far: NamespaceThread,
     pub(crate) near: NamespaceThread,
@@ -56,7 +56,7 @@ impl Wire {
         self.near.go(until_up)?
     }
 
-    /// Starts somebody at a door of the near machine. What `open` returns is opened there.
+    /// Starts somebody at a backend of the near machine. What `open` returns is opened there.
     pub(crate) fn keep<D: PacketIo>(
         &self,
         open: impl FnOnce() -> io::Result<D> + Send + 'static,
@@ -78,7 +78,7 @@ fn set_up(me: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it loses what is
+/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it drops what is
 /// sent.
 fn until_up() -> io::Result<()> {
     let began = Instant::now();
@@ -89,7 +89,7 @@ fn until_up() -> io::Result<()> {
     Ok(())
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FrameOutcome {
     Pass,
@@ -100,21 +100,21 @@ pub(crate) enum FrameOutcome {
     DsField(u8),
 }
 
-/// Somebody at a door, in a thread of his own.
+/// Somebody at a backend, in a thread of his own.
 pub(crate) struct Keeper {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<PacketIoStats>>,
 }
 
 impl Keeper {
-    /// Ends it; what the door counted.
+    /// Ends it; what the backend counted.
     pub(crate) fn end(self) -> io::Result<PacketIoStats> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("nobody at a door panics")
     }
 }
 
-/// Starts somebody at a door in a place; returns once the door is open.
+/// Starts somebody at a backend in a place; returns once the backend is open.
 pub(crate) fn keep<D: PacketIo>(
     place: &NamespaceThread,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,

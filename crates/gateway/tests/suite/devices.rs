@@ -37,7 +37,7 @@ fn new_devices_are_as_their_drivers_make_them() {
     }
 }
 
-/// What a device is told later is what its disciplines go by: pfifo's limit is the queue's length, DRR's
+/// What a device is told later is what its qdiscs go by: pfifo's limit is the queue's length, DRR's
 /// quantum and fq_codel's the largest frame.
 #[test]
 fn disciplines_go_by_what_a_device_is_now() {

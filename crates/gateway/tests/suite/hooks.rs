@@ -1,4 +1,4 @@
-//! Netfilter's hooks on each way through the machine, and tables that are put back as they were.
+//! Netfilter's hooks on each path through the machine, and tables that are put back as they were.
 
 use crate::words::{FRAME, Machine, udp};
 use tidegate_gateway::{DropReason, EgressPath, Event, EventKind, tos_priority};
@@ -21,7 +21,7 @@ fn head() -> tidegate_packet::Head {
 #[test]
 fn each_way_through_the_machine_has_its_chains() {
     let all = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
-    // Forwarded, sent, taken in, given as it is: does a rule that drops in this chain lose the packet?
+    // Forwarded, sent, taken in, given as it is: does a rule that drops in this chain drop the packet?
     let table = [
         ("PREROUTING", [true, false, true, false]),
         ("INPUT", [false, false, true, false]),
@@ -63,7 +63,7 @@ fn each_way_through_the_machine_has_its_chains() {
     }
 }
 
-/// The outgoing device counts what is lost at the last hook, and nobody's else.
+/// The outgoing device counts what is dropped at the last hook, and no one's else.
 #[test]
 fn what_is_lost_at_the_last_hook_is_the_devices() {
     for (chain, wanted) in [("FORWARD", DropReason::Netfilter), ("POSTROUTING", DropReason::NetfilterLeaving)]
@@ -185,7 +185,7 @@ fn several_operations_are_all_carried_out_or_none() {
     assert!(machine.passes(EgressPath::Local, "wan0", head()).is_some());
 }
 
-/// `iptables-save` shows the tables that were asked for, in its own order, each family's by itself.
+/// `iptables-save` shows the tables that were requested, in its own order, each family's on its own.
 #[test]
 fn tables_are_listed_as_iptables_saves_them() {
     let mut machine = machine();
@@ -201,7 +201,7 @@ fn tables_are_listed_as_iptables_saves_them() {
     assert_eq!(names(&machine, false), ["mangle", "filter", "nat"]);
     assert_eq!(names(&machine, true), ["raw"]);
     assert_eq!(machine.gateway.all_tables().len(), 4);
-    // One that is only looked at was not asked for.
+    // One that is only looked at was not requested.
     assert_eq!(machine.gateway.table(true, "filter").name(), "filter");
     assert_eq!((names(&machine, true), machine.gateway.all_tables().len()), (vec![String::from("raw")], 5));
     // Other names are nft's to make, and its family has none of iptables' tables.
@@ -212,7 +212,7 @@ fn tables_are_listed_as_iptables_saves_them() {
     }
 }
 
-/// Connections are kept once a rule asks for them; their marks come and go.
+/// Connections are kept once a rule requests them; their marks come and go.
 #[test]
 fn connections_remember_their_marks() {
     let mut machine = machine();
@@ -231,7 +231,7 @@ fn connections_remember_their_marks() {
 }
 
 /// Routed packets get a priority by their TOS bits (tc-prio(8): minimum delay is interactive 6, maximum
-/// throughput bulk 2, both 4), and their hops are counted where that was asked for.
+/// throughput bulk 2, both 4), and their hops are counted where that was requested.
 #[test]
 fn routing_reads_the_header() {
     for (tos, priority) in [(0x00, 0), (0x08, 2), (0x10, 6), (0x18, 4), (0x04, 0), (0xb8, 4)] {

@@ -98,7 +98,7 @@ fn what_goes_out_is_led_or_copied() {
     }
 }
 
-/// The action counts what a device that is down did not take; a copy is lost alone.
+/// The action counts what a device that is down did not take; a copy is dropped alone.
 #[test]
 fn nothing_is_led_to_a_device_that_is_down() {
     let down = |machine: &mut Machine, never_up: bool| {
@@ -142,7 +142,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
                     || listing.contains("Sent 114 bytes 1 pkt (dropped 0, overlimits 1"),
                 "{said}: {listing}"
             );
-            // Up again, it is led to.
+            // Up again, it is redirected to.
             let ifb = machine.id("ifb0");
             let (gateway, world) = machine.world();
             gateway.set_up(world, ifb, true);
@@ -176,7 +176,7 @@ fn a_device_that_goes_down_loses_what_waits() {
     assert_eq!(found(&mut machine), ["eth0 sends"]);
 }
 
-/// What an ifb gives back goes on as if nothing had been: the action that led it away is passed over once.
+/// What an ifb gives back continues as if nothing had been: the action that led it away is passed over once.
 #[test]
 fn what_comes_back_is_not_led_again() {
     let mut machine = machine();
@@ -238,7 +238,7 @@ fn listings_name_devices_as_they_are_now() {
     assert!(shown(&mut machine).contains("indev lan0\n"));
     machine.run("ip link del down0");
     assert!(shown(&mut machine).contains("(Egress Redirect to device *)"), "{}", shown(&mut machine));
-    // Nobody answers there any more.
+    // No one answers there any more.
     assert_eq!(comes(&mut machine, "eth0"), ReceiveOutcome::Dropped);
     assert_eq!(machine.live(), 0);
 }
@@ -254,7 +254,8 @@ fn devices_that_are_not_there_are_refused() {
     assert_eq!(machine.says("tc filter show dev eth0 ingress"), "");
 }
 
-/// A filter that asks by which device a packet came in: what was led to a device came by the one before.
+/// A filter that asks by which device a packet came in: what was redirected to a device came by the one
+/// before.
 #[test]
 fn filters_know_by_which_device_a_packet_came() {
     let mut machine = machine();

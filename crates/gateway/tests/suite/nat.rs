@@ -24,7 +24,7 @@ fn ends(machine: &mut Machine, route: EgressPath, device: &str, head: Head) -> E
     Some((text(seen.source), text(seen.destination)))
 }
 
-/// What becomes of a datagram from the LAN to a host far away, and of its answer, under these rules.
+/// What happens to a datagram from the LAN to a host far away, and of its answer, under these rules.
 fn there_and_back(tool: &str, rules: &[&str], addresses: &[&str]) -> (Ends, Ends) {
     let (v6, mut machine) = (tool == "ip6tables", machine());
     for address in addresses {

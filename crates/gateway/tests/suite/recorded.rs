@@ -22,7 +22,7 @@ const MOST_ARRIVED: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NeedsMore;
 
-/// What came of a run, in the form of the recording's files.
+/// The result of a run, in the form of the recording's files.
 pub(crate) struct Done {
     pub(crate) egress: String,
     pub(crate) frames: String,
@@ -379,12 +379,12 @@ impl Machine {
     }
 }
 
-/// Did a packet come to the device, which therefore goes on?
+/// Did a packet come to the device, which therefore continues?
 fn wakes(offer: XmitStatus) -> bool {
     !matches!(offer, XmitStatus::Stopped | XmitStatus::Away)
 }
 
-/// The number and the DS field of a frame whose octets were rewritten, as the recordings' listener reads
+/// The number and the DS field of a frame whose bytes were rewritten, as the recordings' listener reads
 /// them.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {

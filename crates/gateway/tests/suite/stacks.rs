@@ -1,7 +1,7 @@
-//! Devices on devices: what a packet weighs and is called on the way down, up again at the far end, and whose
-//! it is.
+//! Devices on devices: what a packet weighs and is called on the way down, up again at the remote end, and
+//! whose it is.
 //!
-//! Octets by the RFCs: PPPoE 8 (2516), IPv4 20 (791), GRE 4 (2784), IPv6 40 with 8 more for the encapsulation
+//! Bytes by the RFCs: PPPoE 8 (2516), IPv4 20 (791), GRE 4 (2784), IPv6 40 with 8 more for the encapsulation
 //! limit (2473); a tag is the card's to add, so frames below are as long as above.
 
 use crate::words::{Machine, Seen, udp};
@@ -65,7 +65,7 @@ fn a_packet_grows_by_what_is_put_before_it() {
         let pkt = down(&mut machine, upper, v6, 0).expect(made);
         let meta = machine.pool.meta(&pkt);
         let told = (meta.frame_len, meta.len, meta.ethertype);
-        // Whoever meets the frame beyond the card counts the tag.
+        // Anyone who meets the frame beyond the card counts the tag.
         assert_eq!(told, (14 + octets + NETWORK, 14 + octets + NETWORK, outer), "{upper} {made} IPv6 {v6}");
         machine.pool.release(pkt);
         assert_eq!(machine.live(), 0);
@@ -84,12 +84,12 @@ fn tunnels_have_their_ends() {
     let id = machine.id("ppp0");
     assert_eq!(machine.gateway.encap(id), Some(Encap::Pppoe));
     let pkt = down(&mut machine, "ppp0", true, 0).expect("sent");
-    // Version 1, type 1, session 1; 102 octets with PPP's protocol, which is IPv6's.
+    // Version 1, type 1, session 1; 102 bytes with PPP's protocol, which is IPv6's.
     assert_eq!(machine.pool.head(&pkt).network()[..8], [0x11, 0, 0, 1, 0, 102, 0x00, 0x57]);
     machine.pool.release(pkt);
 }
 
-/// The far end of the same wire: what it takes a frame for that the near end sent.
+/// The remote end of the same wire: what it takes a frame for that the near end sent.
 fn arrives(far: &mut Machine, near: &Machine, pkt: &Pkt, dsfield: u8) -> ReceiveOutcome {
     let (meta, head) = (near.pool.meta(pkt).clone(), near.pool.head(pkt).clone());
     let pkt = far.pool.insert(meta, head).expect("room");
@@ -135,7 +135,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
         (tunnel("gre", REMOTE, LOCAL), "eth0"),
         (String::from("ip link add t type ip6tnl local :: remote ::"), "eth0"),
         (String::from("ip link add link eth0 name t type vlan id 7"), "eth0"),
-        // Nobody stands there: it is routed as what it is.
+        // No one is there: it is routed as what it is.
         (String::from("ip link add t type dummy"), "eth0"),
     ];
     for (made, wanted) in table {
@@ -156,7 +156,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
     assert_eq!(by, far.id("eth0"));
     far.pool.release(pkt);
     near.pool.release(sent);
-    // And what stands on one that is gone stands on nothing.
+    // And what is installed on one that is gone stands on nothing.
     let mut machine = stacked("t", &tunnel("ipip", LOCAL, REMOTE));
     let id = machine.id("t");
     machine.run("ip link del eth0");
@@ -164,7 +164,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
 }
 
 /// RFC 6040, figure 4: congestion met on the way comes through to a packet that can carry the mark; another
-/// is lost.
+/// is dropped.
 #[test]
 fn congestion_on_the_way_is_the_inner_packets() {
     // Inner field, outer field on arrival, what comes out.
@@ -218,7 +218,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
         }
         assert_eq!(far.live(), 0);
     }
-    // Whoever offers is told.
+    // Anyone who offers is told.
     let mut machine = stacked("t", TUNNELS[0].0);
     machine.run("iptables -P OUTPUT DROP");
     let (above, below) = (machine.id("t"), machine.id("eth0"));
@@ -227,7 +227,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
     assert_eq!(gateway.descend(world, above, below, pkt), XmitStatus::Refused);
 }
 
-/// For drivers that know of no headers: packets come as the other end of what stands there would send them.
+/// For drivers that know of no headers: packets come as the other end of what is there would send them.
 #[test]
 fn arrivals_are_wrapped_for_what_stands_there() {
     let length_of = |machine: &mut Machine, tunnels: bool, twice: bool| {
@@ -271,7 +271,7 @@ fn arrivals_are_wrapped_for_what_stands_there() {
     assert_eq!(length_of(&mut machine, true, false), (8, PPPOE));
 }
 
-/// What a modem takes off on the way to a machine on which nobody speaks PPPoE.
+/// What a modem takes off on the way to a machine on which no one speaks PPPoE.
 #[test]
 fn pppoe_that_nobody_speaks_is_taken_off() {
     for (above, encap, wanted) in [
@@ -304,7 +304,7 @@ fn pppoe_that_nobody_speaks_is_taken_off() {
     }
 }
 
-/// What nothing is said of has the way of its kind.
+/// What nothing is reported of has the way of its kind.
 #[test]
 fn devices_stand_on_others_by_their_kind() {
     let unsaid = Encap::Tunnel(Tunnel::unsaid(TunnelMode::Ipip));

@@ -1,4 +1,4 @@
-//! Flows inside tunnels: what the flow filter tells apart, by dissector and keys.
+//! Flows inside tunnels: what the flow filter distinguishes, by dissector and keys.
 
 use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext};
 use tidegate_packet::header::ethertype;
@@ -28,7 +28,7 @@ fn packet(tunnelled: bool, host: u8) -> Head {
     Head::from_network(ethertype::IPV4, &octets)
 }
 
-/// How many of three packets wait in each of five classes, chosen by the last octet of one key: two hosts in
+/// How many of three packets wait in each of five classes, chosen by the last byte of one key: two hosts in
 /// a tunnel, one outside.
 fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     let (mut pool, mut draws) = (Pool::new(16), Seeded::new(1));
@@ -104,7 +104,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     queued
 }
 
-/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last octet of the key's address, 0 to
+/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last byte of the key's address, 0 to
 /// 4.
 #[test]
 fn addresses_told_apart() {

@@ -158,7 +158,7 @@ impl Machine {
         Some(self.see(pkt))
     }
 
-    /// A packet goes this way and leaves at once, or is lost.
+    /// A packet goes this way and leaves at once, or is dropped.
     pub(crate) fn passes(&mut self, route: EgressPath, device: &str, head: Head) -> Option<Seen> {
         let pkt = self.insert(head, FRAME);
         let _ = self.offer(device, route, pkt);

@@ -35,7 +35,7 @@ impl<'s> RealNetwork<'s> {
     /// Makes the hosts of a scenario around a network of it that is laid out.
     ///
     /// # Errors
-    /// A host cannot be made, or the machine does not give what `effort` asks for.
+    /// A host cannot be made, or the machine does not give what `effort` requests.
     pub fn new(
         scenario: &'s Scenario,
         mut laid: LaidOut,

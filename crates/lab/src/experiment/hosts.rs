@@ -9,12 +9,12 @@ use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, Traf
 use tidegate_sim::{CongestionControl, EcnCodepoint};
 use tidegate_sys::tun::Tun;
 
-/// Octets of a largest packet where no link says otherwise.
+/// Bytes of a largest packet where no link says otherwise.
 const USUAL_MTU: u32 = 1500;
-/// Where the kernel tells which congestion controls it has.
+/// Where the kernel reports which congestion controls it has.
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The most bits per second that a machine carries by this way, in both directions together: some 160,000
-/// packets of 1500 octets. (Two processors carried 1.9 Gbit/s, and were late beyond.)
+/// packets of 1500 bytes. (Two processors carried 1.9 Gbit/s, and were late beyond.)
 const MOST_BITS: u64 = 2_000_000_000;
 
 /// The real hosts of a run.
@@ -106,7 +106,7 @@ fn tcp_of(item: &TrafficItem) -> Option<TcpOptions> {
 pub(super) fn linux_name(control: CongestionControl) -> &'static str {
     match control {
         CongestionControl::Reno => "reno",
-        // HyStart is a switch of the whole kernel's: real hosts have it as it stands there.
+        // HyStart is a switch of the whole kernel's: real hosts have it as it is there.
         CongestionControl::Cubic | CongestionControl::CubicSlowStart => "cubic",
         CongestionControl::Bbr => "bbr",
         CongestionControl::Dctcp => "dctcp",

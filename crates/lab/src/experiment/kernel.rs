@@ -1,5 +1,5 @@
 //! The machine with the policy is this computer's kernel: a namespace of its own, whose devices are the
-//! scenario's wires and whose disciplines are the kernel's, programmed over netlink.
+//! scenario's wires and whose qdiscs are the kernel's, programmed over netlink.
 //!
 //! ```text
 //! host ── TUN ──▶ World: cables up to the machine ──▶ TAP ─┐
@@ -97,7 +97,7 @@ fn has(policy: &ScenarioPolicy, node: usize) -> bool {
     policy.machines.iter().any(|(of, _)| *of == node)
 }
 
-/// A TAP device takes whatever it is given: only what the kernel's own disciplines hold back waits before it.
+/// A TAP device takes whatever it is given: only what the kernel's own qdiscs hold back waits before it.
 fn not_the_slowest(scenario: &Scenario, node: usize) -> Result<()> {
     let rates = || scenario.cables.iter().flat_map(|cable| [cable.up.rate, cable.down.rate]).flatten();
     let slowest = rates().min();
@@ -199,7 +199,7 @@ fn what(op: &Op) -> String {
 }
 
 impl Arm {
-    /// What stands on its devices, as far as it can be read.
+    /// What is installed on its devices, as far as it can be read.
     pub(super) fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         let Arm { devices, kernel, .. } = self;
         let read = |(number, name): &(usize, String)| {

@@ -34,7 +34,7 @@ use traffic::RealTraffic;
 pub struct LabSettings {
     /// The machine with the policy is this computer's kernel, and not the model.
     pub kernel_router: bool,
-    /// Hosts send each segment by itself, as simulated ones do (GSO off).
+    /// Hosts send each segment on its own, as simulated ones do (GSO off).
     pub single_segments: bool,
     /// What the network gets of the machine.
     pub effort: SchedulingOptions,
@@ -44,7 +44,7 @@ pub struct LabSettings {
 /// was done by then, one run at least. `say` hears of programs of the scenario's that failed, in words.
 ///
 /// # Errors
-/// The scenario asks for what real hosts or this machine cannot do, a host cannot be made, or an observer
+/// The scenario requests what real hosts or this machine cannot do, a host cannot be made, or an observer
 /// fails: an [`Error`] in [`RunError::Outside`]. A machine refuses a command: [`RunError::Scenario`].
 pub fn carry_out(
     scenario: &Scenario,

@@ -19,7 +19,7 @@ pub struct SchedulingOptions {
 }
 
 impl SchedulingOptions {
-    /// Gives the calling thread what was asked for, until the turn is dropped.
+    /// Gives the calling thread what was requested, until the turn is dropped.
     ///
     /// # Errors
     /// There is no such processor, or this user may not go before others; the words name the option of

@@ -48,7 +48,7 @@ struct Stage {
     clock: LoadClock,
 }
 
-/// One thing that goes on: of which item, which of several, and what it is.
+/// One thing that continues: of which item, which of several, and what it is.
 struct Piece {
     item: usize,
     number: u32,
@@ -65,7 +65,7 @@ enum Going {
     Errand(TransactionLoad),
 }
 
-/// Between whom something goes on, and when.
+/// Between whom something continues, and when.
 struct TrafficContext<'h> {
     from: &'h LabHost,
     to: Option<&'h LabHost>,
@@ -401,7 +401,7 @@ fn transfer(
     }
 }
 
-/// What is asked again and again; a page is three: until its document, its first paint, and all of it.
+/// What is asked repeatedly; a page is three: until its document, its first paint, and all of it.
 fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::ProbeRecord> {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];

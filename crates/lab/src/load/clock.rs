@@ -23,8 +23,8 @@ pub struct LoadClock {
 }
 
 impl LoadClock {
-    /// Times are counted from `began`. `urgent`: whoever looks at it goes before usual programs, as far as he
-    /// may.
+    /// Times are counted from `began`. `urgent`: anyone who looks at it goes before usual programs, as far as
+    /// he may.
     pub fn new(began: Instant, urgent: bool) -> LoadClock {
         LoadClock { began, over: Arc::default(), urgent }
     }
@@ -87,7 +87,7 @@ pub(super) fn spawn(
         scheduling::wake_on_time();
         let mut turn = SchedulingGuard::usual();
         if clock.urgent {
-            // Whether we may, whoever asked for it has found out.
+            // Whether we may, anyone who requested it has found out.
             let _ = turn.before_others(URGENT);
         }
         work(&clock);

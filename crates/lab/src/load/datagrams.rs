@@ -11,7 +11,7 @@ use super::clock::{LoadClock, any_like, lock, spawn};
 use super::listener::TICKET;
 use crate::host::LabHost;
 
-/// Octets that the number of a datagram takes.
+/// Bytes that the number of a datagram takes.
 const NUMBER: usize = 4;
 
 /// How regularly they leave.
@@ -30,7 +30,7 @@ pub enum Pace {
 pub struct DatagramsPlan {
     /// Where they go.
     pub to: SocketAddr,
-    /// Payload octets of each, 6 at least.
+    /// Payload bytes of each, 6 at least.
     pub payload: u32,
     /// ns between two.
     pub every: u64,
@@ -46,7 +46,7 @@ pub struct DatagramsPlan {
     pub seed: u64,
 }
 
-/// When one was sent and how long it was under way, ns; `None`: it did not arrive, or not yet.
+/// When one was sent and how long it was in flight, ns; `None`: it did not arrive, or not yet.
 type DatagramTimes = (u64, Option<u64>);
 
 /// Datagrams.
@@ -80,7 +80,7 @@ impl DatagramLoad {
         Ok(DatagramLoad { journeys })
     }
 
-    /// When each was sent, and how long it was under way.
+    /// When each was sent, and how long it was in flight.
     pub fn times(&self) -> Vec<(u64, Option<u64>)> {
         lock(&self.journeys).clone()
     }

@@ -1,4 +1,4 @@
-//! The ports of a host: several that listen at one of them are told apart by a ticket, the first two octets
+//! The ports of a host: several that listen at one of them are distinguished by a ticket, the first two bytes
 //! of what comes.
 
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use super::clock::{LOOK, LoadClock, any_like, is_patience, lock, spawn};
 use super::listeners::{OnCall, OnDatagram, join};
 use crate::host::LabHost;
 
-/// Octets of a ticket.
+/// Bytes of a ticket.
 pub(super) const TICKET: usize = 2;
 /// Connections that a port serves at once; one too many is turned away.
 const MOST: usize = 512;

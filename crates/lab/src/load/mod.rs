@@ -1,5 +1,5 @@
 //! What real hosts do: transfers, pings, datagrams, what people wait for, and programs. Each is a few threads
-//! in the hosts' namespaces, with real sockets; what they saw is kept here and read while they go on.
+//! in the hosts' namespaces, with real sockets; what they saw is kept here and read while they continue.
 
 mod clock;
 mod datagrams;

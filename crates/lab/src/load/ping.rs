@@ -15,7 +15,7 @@ use crate::host::LabHost;
 pub struct PingPlan {
     /// Who answers.
     pub to: IpAddr,
-    /// Octets of data.
+    /// Bytes of data.
     pub data: u32,
     /// ns between two.
     pub every: u64,

@@ -12,7 +12,7 @@ use tidegate_sys::process::{self, die_with_parent};
 use super::clock::{LoadClock, lock, spawn};
 use crate::host::LabHost;
 
-/// Octets of what it said that are kept: the first ones.
+/// Bytes of what it said that are kept: the first ones.
 const KEPT: usize = 64 << 10;
 /// How often it is looked whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ pub struct ProgramPlan {
     pub stop: u64,
 }
 
-/// What became of it.
+/// The outcome of it.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramOutcome {
     /// When it was started.
@@ -49,7 +49,7 @@ pub struct ProgramOutcome {
 }
 
 impl ProgramOutcome {
-    /// It could not be started, or ended by itself and says that it failed.
+    /// It could not be started, or ended on its own and says that it failed.
     pub fn failed(&self) -> bool {
         self.trouble.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
     }

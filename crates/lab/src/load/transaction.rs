@@ -15,10 +15,10 @@ use super::clock::{LOOK, LoadClock, any_like, is_patience, lock, spawn};
 use super::listener::TICKET;
 use crate::host::LabHost;
 
-/// Octets read or written at once.
+/// Bytes read or written at once.
 const CHUNK: usize = 16 << 10;
 
-/// Errands to be.
+/// Transactions to be.
 #[derive(Clone, Debug)]
 pub struct TransactionPlan {
     /// What is done.
@@ -46,7 +46,7 @@ pub struct TransactionRecord {
     pub all: Option<u64>,
 }
 
-/// Errands, one after the other.
+/// Transactions, one after the other.
 #[derive(Debug)]
 pub struct TransactionLoad {
     records: Arc<Mutex<Vec<TransactionRecord>>>,
@@ -76,7 +76,7 @@ impl TransactionLoad {
     }
 }
 
-/// An errand whose server listens.
+/// A transaction whose server listens.
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     plan: TransactionPlan,
@@ -94,11 +94,11 @@ fn be_server(clock: &LoadClock, stream: TcpStream, plan: &TransactionPlan) -> io
     socket::ds_field(&stream, plan.server.is_ipv6(), plan.dsfield)?;
     let mut talk = DialogueConnection::new(clock, stream, clock.now().saturating_add(plan.what.patience.0))?;
     let what = &plan.what;
-    // After the ticket an octet says which part of the errand this is.
+    // After the ticket a byte says which part of the transaction this is.
     match usize::from(talk.read_byte()?) {
         0 => {
             talk.converse(&what.dialogue, false, TICKET + 1)?;
-            // The first of what follows goes on over the same connection.
+            // The first of what follows continues over the same connection.
             what.followers.first().map_or(Ok(()), |more| talk.converse(more, false, 0))
         }
         n => what.followers.get(n).map_or(Ok(()), |more| talk.converse(more, false, TICKET + 1)),
@@ -108,7 +108,7 @@ fn be_server(clock: &LoadClock, stream: TcpStream, plan: &TransactionPlan) -> io
 type RecordUpdate<'b> = &'b (dyn Fn(&dyn Fn(&mut TransactionRecord, u64)) + Sync);
 
 impl Ready {
-    /// Lets a host answer what is asked in such errands.
+    /// Lets a host answer what is asked in such transactions.
     ///
     /// # Errors
     /// A port is taken.
@@ -122,7 +122,7 @@ impl Ready {
         if !plan.what.dialogue.is_empty() {
             let (own, at) = (plan.clone(), clock.clone());
             let on_call = Arc::new(move |stream| {
-                // Whoever gave up has gone.
+                // Anyone who gave up has gone.
                 let _ = be_server(&at, stream, &own);
             });
             tickets[1] = server.on_call(clock, plan.server, plan.what.port, on_call)?;
@@ -146,16 +146,16 @@ impl Ready {
                 let book = |write: &dyn Fn(&mut TransactionRecord, u64)| {
                     write(&mut lock(&goes)[number], clock.now() - began)
                 };
-                // What fails was given up.
+                // What fails was abandoned.
                 let _ = own.go(clock, began, &book);
             });
         }
     }
 
-    /// Does the errand once and waits for it.
+    /// Does the transaction once and waits for it.
     ///
     /// # Errors
-    /// It was given up.
+    /// It was abandoned.
     pub(super) fn once(&self, clock: &LoadClock) -> io::Result<()> {
         self.go(clock, clock.now(), &|_| {})
     }
@@ -261,7 +261,7 @@ impl<'c> DialogueConnection<'c> {
         Ok(DialogueConnection { clock, stream, patience, chunk: vec![0; CHUNK] })
     }
 
-    /// Takes all turns, our own and the other side's; `said`: octets of the first message that were said
+    /// Takes all turns, our own and the other side's; `said`: bytes of the first message that were said
     /// before.
     fn converse(&mut self, turns: &[DialogueTurn], as_client: bool, said: usize) -> io::Result<()> {
         let mut said = if turns.first().is_some_and(|turn| turn.client) { said } else { 0 };
@@ -297,7 +297,7 @@ impl<'c> DialogueConnection<'c> {
         Ok(())
     }
 
-    /// The next octet that the other side says.
+    /// The next byte that the other side says.
     fn read_byte(&mut self) -> io::Result<u8> {
         self.copy_bytes(1, |talk, _| talk.stream.read(&mut talk.chunk[..1]))?;
         Ok(self.chunk[0])

@@ -12,7 +12,7 @@ use super::clock::{LOOK, LoadClock, is_patience, lock, spawn};
 use super::transaction::{Ready, TransactionPlan};
 use crate::host::LabHost;
 
-/// Octets written and read at once.
+/// Bytes written and read at once.
 const CHUNK: usize = 64 << 10;
 /// Between the beginnings of several, as in the simulator.
 const APART: u64 = 10_000_000;
@@ -164,7 +164,7 @@ fn speak(
         }
     }
     if plan.bytes.is_none() {
-        // What it has written lies in the kernel yet: it must not go on being sent.
+        // What it has written lies in the kernel yet: it must not continue being sent.
         return stream.shutdown(Shutdown::Both).or(Ok(()));
     }
     stream.shutdown(Shutdown::Write)?;

@@ -116,7 +116,7 @@ fn by_hardware(device: &DeviceFacts) -> Option<DoctorFinding> {
     })
 }
 
-/// A driver without limits queues by itself where the link is what limits.
+/// A driver without limits queues on its own where the link is what limits.
 fn no_byte_limits(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let speed = device.speed_bps.filter(|speed| *speed > 0 && device.is_hardware)?;
     let carries = facts.outwards().iter().any(|out| out.name == device.name) || device.shaper.is_some();
@@ -278,7 +278,7 @@ fn download(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     })
 }
 
-/// nft hands known connections from device to device, past what stands between.
+/// nft hands known connections from device to device, past what is between.
 fn flow_table(facts: &Facts, table: &super::facts::FlowTableFacts) -> Option<DoctorFinding> {
     let shaped = |name: &&String| {
         facts.device(name).is_some_and(|device| device.shaper.is_some() || device.inwards != Inwards::Plain)

@@ -16,13 +16,13 @@ pub struct Facts {
     pub processors: Vec<Processor>,
     /// What its processors did with packets that came.
     pub softnet: Softnet,
-    /// Ways around the disciplines that nft opened.
+    /// Ways around the qdiscs that nft opened.
     pub flow_tables: Vec<FlowTableFacts>,
     /// What keeps the network alive and would be lost or starve, in sentences.
     pub starved: Vec<String>,
     /// What the checker finds in the policies: a rule's number, and what is wrong; how many there are in all.
     pub checked: (Vec<(String, String)>, usize),
-    /// What became of the ECN field, where somebody was asked.
+    /// The outcome of the ECN field, where somebody was asked.
     pub ecn: Option<EcnResult>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
@@ -45,7 +45,7 @@ pub struct DeviceFacts {
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub txqueuelen: u32,
-    /// The rate of its link, bits per second; `None`: the driver does not tell.
+    /// The rate of its link, bits per second; `None`: the driver does not report.
     pub speed_bps: Option<u64>,
     /// Bytes that left by it between the two looks.
     pub sent: u64,
@@ -61,19 +61,19 @@ pub struct DeviceFacts {
     pub inwards: Inwards,
 }
 
-/// What becomes of packets that come in.
+/// What happens to packets that come in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Inwards {
     /// Nothing.
     #[default]
     Plain,
-    /// They go through this device, whose disciplines they meet.
+    /// They go through this device, whose qdiscs they meet.
     Led(String),
     /// They are policed, or something else is done that is not looked at.
     Handled,
 }
 
-/// Disciplines that hold packets to a rate.
+/// Qdiscs that hold packets to a rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShaperFacts {
     /// Whose they are: `kernel` or `user`.
@@ -126,7 +126,7 @@ pub struct Processor {
     pub busy: f64,
 }
 
-/// What became of packets that came, before anybody looked at them.
+/// The outcome of packets that came, before anybody looked at them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Packets.
@@ -144,11 +144,11 @@ pub struct FlowTableFacts {
     pub name: String,
     /// Its devices.
     pub devices: Vec<String>,
-    /// Does the hardware forward by itself?
+    /// Does the hardware forward on its own?
     pub is_hardware: bool,
 }
 
-/// What became of the ECN field of requests.
+/// The outcome of the ECN field of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EcnResult {
     /// Who was asked.
@@ -195,7 +195,7 @@ pub struct DoctorFinding {
     pub device: String,
     /// What is so, with its size.
     pub what: String,
-    /// What mends it, in words.
+    /// What fixes it, in words.
     pub remedy: String,
     /// And as commands to paste.
     pub commands: Vec<String>,

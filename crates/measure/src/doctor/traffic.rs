@@ -13,7 +13,7 @@ const RARELY: u64 = 20;
 const FULL: f64 = 0.97;
 /// Packets after which a class that had none is worth a word.
 const MANY: u64 = 1000;
-/// A processor that spends this share on the network's interrupts has no room.
+/// A processor that spends this share on the network's interrupts has no space.
 const SATURATED: f64 = 0.85;
 /// Of a thousand packets, so many rounds cut short are worth a word.
 const SQUEEZED_PER_MILLE: u64 = 1;
@@ -233,8 +233,8 @@ fn bleached(ecn: &super::facts::EcnResult) -> Option<DoctorFinding> {
     let changed = ecn.quoted.iter().find(|(_, field)| field & ECN != sent);
     let (by, field) = match (changed, ecn.answered) {
         (Some((by, field)), _) => (format!("at or before {by}"), field & ECN),
-        // Whoever answers with another code point answers with a field of his own: that tells nothing of the
-        // way.
+        // Anyone who answers with another code point answers with a field of his own: that tells nothing of
+        // the way.
         (None, Some(field)) if field & ECN != sent && field >> 2 == ecn.sent >> 2 && ecn.sent >> 2 != 0 => {
             (format!("on the way to {} or back", ecn.host), field & ECN)
         }

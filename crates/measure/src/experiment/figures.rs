@@ -1,7 +1,7 @@
 //! The figures of a run by name, as expectations, tables and comparisons ask for them: `ping.p95`,
 //! `upload.rate`, `link dsl up.peak`, `class gateway:eth0 1:10.drops`.
 //!
-//! What stands before the last point is what is measured, what stands behind it the statistic. Spans are in
+//! What precedes the last point is what is measured, what follows it the statistic. Spans are in
 //! seconds, rates in bits per second, amounts of data in bytes; shares and counts have no unit.
 
 use super::parts::{LinkSeries, ProbeRecord, RunRecord, TransferRecord};
@@ -25,7 +25,7 @@ pub struct Quantity {
 pub enum NoSuchFigure {
     /// The run measures nothing that is called so.
     Unknown {
-        /// What can be asked for, in the order of the document. Any percentile `pN` can, too.
+        /// What can be requested, in the order of the document. Any percentile `pN` can, too.
         known: Vec<String>,
     },
     /// It has a name and no value: nothing was answered, or a transfer did not come to its end.

@@ -14,7 +14,8 @@ pub struct Experiment {
     pub version: String,
     /// The command that makes it again; in virtual time, to the byte.
     pub again: String,
-    /// How it came about: `sim`, `lab`, `field` (over a real path, with a server of ours at its far end).
+    /// How it came about: `sim`, `lab`, `field` (over a real path, with a server of tidegate's at its remote
+    /// end).
     pub execution: String,
     /// The scenario's file.
     pub scenario: String,
@@ -122,7 +123,7 @@ pub struct RunRecord {
     pub cut: bool,
     /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
     pub work: (u64, u64),
-    /// What is asked again and again: pings, calls, datagrams (one way), requests, pages.
+    /// What is asked repeatedly: pings, calls, datagrams (one way), requests, pages.
     pub probes: Vec<ProbeRecord>,
     /// TCP transfers.
     pub transfers: Vec<TransferRecord>,
@@ -161,7 +162,7 @@ impl Lateness {
     }
 }
 
-/// Something that is asked again and again, or sent one way again and again, and how long each answer or
+/// Something that is asked repeatedly, or sent one way repeatedly, and how long each answer or
 /// journey took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRecord {
@@ -318,7 +319,7 @@ pub struct Comparison {
     pub id: String,
     /// What is compared, in words.
     pub what: String,
-    /// The figure asked for: `ping.mean of none/upload`, in the scenario's words.
+    /// The figure requested: `ping.mean of none/upload`, in the scenario's words.
     pub figure: String,
     /// The unit of the numbers below: `s`, `bit/s`, `bytes`, `` (a ratio or share).
     pub unit: String,

@@ -1,12 +1,12 @@
 //! One-way delays between two ends whose clocks agree on nothing, and what was lost, copied and overtaken on
 //! the way.
 //!
-//! The far clock shows `offset + (1 + skew) × here`, so the raw delay upwards is `delay + offset + skew ×
+//! The remote clock shows `offset + (1 + skew) × here`, so the raw delay upwards is `delay + offset + skew ×
 //! time` and downwards `delay - offset - skew × time`. Queues only add, so what lies lowest over time is a
 //! straight line whose slope is the skew (Moon, Skelly and Towsley 1999; by the lower convex hull: Zhang, Liu
 //! and Xia 2002); both directions share it. What remains after it is delay above the least, exactly. The
-//! offset cannot be known from within: it is taken so that the least delays are the same both ways, and
-//! whoever prints absolute delays says so.
+//! offset cannot be known from within: it is taken so that the least delays are the same in both directions,
+//! and anyone who prints absolute delays says so.
 
 mod hull;
 mod losses;
@@ -50,7 +50,7 @@ pub struct DirectionStats {
     pub order: Order,
     /// The jitter of RFC 3550 at the end, ns.
     pub jitter_ns: Option<f64>,
-    /// The least delay, ns, if it is the same both ways.
+    /// The least delay, ns, if it is the same in both directions.
     pub least_ns: Option<u64>,
     /// The delays, in the order of sending.
     pub delays: Vec<Delay>,
@@ -62,21 +62,21 @@ impl DirectionStats {
         Durations::new(self.delays.iter().map(|delay| delay.above_ns).collect())
     }
 
-    /// Delays, if the least is the same both ways.
+    /// Delays, if the least is the same in both directions.
     pub fn absolute(&self) -> Option<Durations> {
         let least = self.least_ns?;
         Some(Durations::new(self.delays.iter().map(|delay| delay.above_ns + least).collect()))
     }
 }
 
-/// What is known of the far clock against the one here.
+/// What is known about the remote clock against the one here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks {
     /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
     /// Skews that explain the delays as well.
     pub skew_between: (f64, f64),
-    /// What it shows more, ns, at the first packet, if the least delay is the same both ways.
+    /// What it shows more, ns, at the first packet, if the least delay is the same in both directions.
     pub offset_ns: Option<i64>,
     /// The least delay there and back together, ns: needs no assumption.
     pub round_trip_ns: Option<u64>,
@@ -87,9 +87,9 @@ pub struct Clocks {
 /// What an outcome says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OneWayResult {
-    /// From here to the far end.
+    /// From here to the remote end.
     pub up: DirectionStats,
-    /// From the far end to here.
+    /// From the remote end to here.
     pub down: DirectionStats,
     /// The clocks.
     pub clocks: Clocks,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     impl Truth {
-        /// What the far clock shows at a time here.
+        /// What the remote clock shows at a time here.
         fn far(self, here: u64) -> u64 {
             let skewed = here as i64 + (here as f64 * self.skew_ppm / 1e6) as i64 + self.offset;
             let step = self.step.filter(|(at, _)| here >= *at).map_or(0, |(_, by)| by);
@@ -276,7 +276,8 @@ mod tests {
             let reading = read(&outcome(Truth { offset, skew_ppm, step: None }));
             assert!((reading.clocks.skew_ppm - skew_ppm).abs() < 0.1, "{:?}", reading.clocks);
             assert!(worst(&reading.up) < 2000 && worst(&reading.down) < 2000, "{}", worst(&reading.up));
-            // The far clock's share of a delay is not told from the delay itself: skew × delay is left.
+            // The remote clock's share of a delay is not reported from the delay itself: skew × delay is
+            // left.
             let round_trip = reading.clocks.round_trip_ns.unwrap_or(0);
             assert!(round_trip.abs_diff(40_000_000) < 10_000, "{round_trip}");
             assert_eq!(reading.up.least_ns, Some(round_trip.div_ceil(2)));

@@ -27,7 +27,7 @@ pub struct Floor {
     pub packets_per_second: f64,
     /// As the smallest unit, in bytes, overhead included.
     pub bytes: f64,
-    /// It is so short that it will be a smallest unit; the two cannot be told apart otherwise.
+    /// It is so short that it will be a smallest unit; the two cannot be distinguished otherwise.
     pub is_unit: bool,
 }
 

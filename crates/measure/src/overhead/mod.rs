@@ -35,7 +35,7 @@ pub struct OverheadDocument {
     pub again: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
-    /// The far end, or the file that the sweep came from.
+    /// The remote end, or the file that the sweep came from.
     pub host: String,
     /// What was swept.
     pub swept: Swept,

@@ -21,7 +21,7 @@ const LIMITED_BEFORE: u32 = 64;
 const CALM: f64 = 0.4;
 /// And beyond those.
 const COARSE: [u32; 8] = [160, 256, 384, 512, 700, 900, 1100, 1300];
-/// The size that comes again and again, to see whether the line stays what it is.
+/// The size that comes repeatedly, to see whether the line stays what it is.
 const REFERENCE: u32 = 512;
 /// No packets closer together than this are asked of a sender, ns.
 const CLOSEST_NS: f64 = 4_000.0;
@@ -33,7 +33,7 @@ const MOST_NS: f64 = 2.2e9;
 const PIECE_NS: u64 = 15_000_000_000;
 /// Nor has it more packets, lead and reference not counted.
 const PIECE_PACKETS: u32 = 500_000;
-/// Slower lines than this are swept both ways at once, bits per second.
+/// Slower lines than this are swept in both directions at once, bits per second.
 const TOGETHER: f64 = 20e6;
 /// Sizes that should be kept.
 const ENOUGH: usize = 24;
@@ -63,7 +63,7 @@ pub struct Sweep {
 /// What was swept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Swept {
-    /// Upwards, if that was asked for and something arrived.
+    /// Upwards, if that was requested and something arrived.
     pub up: Option<Sweep>,
     /// Downwards.
     pub down: Option<Sweep>,
@@ -95,7 +95,7 @@ impl Swept {
     }
 }
 
-/// A direction, what is known of it, and what is sent.
+/// A direction, what is known about it, and what is sent.
 type Planned = (PathDirection, Sweep, Vec<Stream>);
 
 /// Sweeps these directions; `told` hears how far it is, 0 to 1.
@@ -139,7 +139,8 @@ pub fn sweep<P: Path>(
     Ok(swept)
 }
 
-/// Slow lines at once, others one way after the other: two floods would be too much for whoever sends them.
+/// Slow lines at once, others one way after the other: two floods would be too much for anyone who sends
+/// them.
 fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
     let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
     let mut rounds: Vec<Exchange> = Vec::new();
@@ -173,8 +174,8 @@ fn limited<P: Path>(path: &mut P, way: PathDirection, known: &Capacity) -> Resul
     Ok(is_limited.then(|| (smallest.ns * rate / 8e9) as u32))
 }
 
-/// What is sent: pieces that begin calmly, go on with full packets (until a burst is spent and the queue is
-/// full), and then flood size by size, with the reference first and last.
+/// What is sent: pieces that begin calmly, continue with full packets (until a burst is spent and the queue
+/// is full), and then flood size by size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
     // On slow lines so little is sent that it tells nothing, and what was seen before must do.
@@ -284,7 +285,7 @@ impl Sweep {
         let mut doubts: Vec<String> =
             cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
         if self.sizes.is_empty() && cut.is_some() {
-            // All else would say the same.
+            // Everything else would say the same.
             self.doubts = doubts;
             return;
         }

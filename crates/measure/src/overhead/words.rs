@@ -42,7 +42,7 @@ impl Words {
     /// Of a line.
     pub fn of(line: &LineEstimate) -> Words {
         let unit = line.floor.filter(|floor| floor.is_unit).map(|floor| libm::round(floor.bytes) as u32);
-        // tc counts cells of ATM by itself; it knows no PTM, and its size is added before the smallest unit
+        // tc counts cells of ATM on its own; it knows no PTM, and its size is added before the smallest unit
         // counts.
         let layer = if line.coding == Coding::Atm { "atm" } else { "ethernet" };
         let mpu = unit.map_or(String::new(), |unit| format!(" mpu {unit}"));

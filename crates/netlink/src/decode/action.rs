@@ -38,7 +38,7 @@ fn action(bytes: &[u8], names: Names<'_>) -> Result<ActionDump, Unread> {
     };
     let odd = || Unread::Odd("an action's options");
     let options = attributes.nest(TCA_ACT_OPTIONS);
-    // Words to rewrite stand in one of two places.
+    // Words to rewrite are in one of two places.
     let structure = options.get(row.structure).or(options.get(2)).ok_or_else(odd)?;
     let (head, act) =
         (row.decode)(ActionAttributes { structure, options: &options, names }).ok_or_else(odd)?;

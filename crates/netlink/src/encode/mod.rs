@@ -59,7 +59,7 @@ const fn in_place(verb: Verb) -> u16 {
 }
 
 /// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device,
-/// the handle of what they are about, what that hangs on, and for filters preference and protocol.
+/// the handle of what they are about, what that is attached to, and for filters preference and protocol.
 ///
 /// ```
 /// use tidegate_netlink::encode::tc_head;
@@ -72,8 +72,8 @@ pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
 }
 
-/// What stands behind the head of a message that asks for qdiscs, classes or filters (`RTM_GETQDISC` and so
-/// on, as a dump); filters are asked for by what they hang on, the rest by
+/// What follows the head of a message that requests qdiscs, classes or filters (`RTM_GETQDISC` and so
+/// on, as a dump); filters are requested by what they are attached to, the rest by
 /// [`Handle::NONE`](tidegate_packet::Handle).
 pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     let mut body = tc_head(device, 0, parent, 0);
@@ -83,7 +83,7 @@ pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     body
 }
 
-/// What stands behind the head of a message that asks for the machine's actions of a kind.
+/// What follows the head of a message that requests the machine's actions of a kind.
 pub fn actions_question(kind: &str) -> Vec<u8> {
     let mut to = Attributes::default();
     action::all_of(&mut to, kind);
@@ -153,7 +153,7 @@ fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<NetlinkMessage, Unse
     let info = u32::from(op.pref) << 16 | u32::from(op.protocol.to_be());
     let (device, parent) = match op.block {
         0 => (number(devices, &op.dev)?, op.parent),
-        // The number of the block stands in the place of the parent.
+        // The number of the block is in the place of the parent.
         block => (TCM_IFINDEX_MAGIC_BLOCK, Handle(block)),
     };
     let mut body = tc_head(device, op.handle, parent, info);

@@ -68,7 +68,7 @@ fn fields(to: &mut Attributes, params: &FlowerParams) {
     }
 }
 
-/// What stands last: for whom it is, and the network's protocol.
+/// What is installed last: for whom it is, and the network's protocol.
 fn end(to: &mut Attributes, params: &FlowerParams, protocol: u16) {
     let flags = if params.skip_hw { SKIP_HW } else { 0 } | if params.skip_sw { SKIP_SW } else { 0 };
     to.u32(TCA_FLOWER_FLAGS, flags);
@@ -155,7 +155,7 @@ fn place(params: &FlowerParams, key: &FlowerKey) -> Option<FlowerAttributes> {
     })
 }
 
-/// How a number stands in what is told.
+/// How a number is in what is reported.
 #[derive(Clone, Copy)]
 enum ByteOrder {
     Network,

@@ -21,7 +21,7 @@ impl Codec for Gred {
     }
 }
 
-/// Bytes of what is told of one queue of gred (`tc_gred_qopt`).
+/// Bytes of what is reported of one queue of gred (`tc_gred_qopt`).
 const GRED_QUEUE: usize = 52;
 
 fn encode(to: &mut Attributes, params: &GredParams) {

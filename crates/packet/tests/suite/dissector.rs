@@ -55,12 +55,12 @@ fn ports_stand_where_protocols_have_them() {
             assert_eq!(keys(kind, &packet), wanted, "{protocol}");
         }
     }
-    // The authentication header has its index four octets on (RFC 4302).
+    // The authentication header has its index four bytes on (RFC 4302).
     assert_eq!(keys(IPV4, &v4(51, &[0, 0, 0, 0, 0x12, 0x34, 0x56, 0x78])).ports, BOTH);
     for protocol in [1, 2, 58, 89] {
         assert_eq!(keys(IPV4, &v4(protocol, &PORTS)).ports, (0, 0), "{protocol}");
     }
-    // Any fragment but a whole packet: nobody can say whose ports they are.
+    // Any fragment but a whole packet: no one can say whose ports they are.
     for fragment in [[0x20, 0], [0, 1], [0x1f, 0xff]] {
         let mut packet = v4(17, &PORTS);
         packet[6..8].copy_from_slice(&fragment);
@@ -107,7 +107,7 @@ fn tags_and_pppoe_are_looked_behind() {
     assert_eq!((three.vlan, three.ports), ([Some((5, QINQ)), Some((7, VLAN))], BOTH));
     assert_eq!(keys(VLAN, &[0x20, 7, 8]), FlowKeys { ethertype: VLAN, ..FlowKeys::default() });
     assert_eq!(keys(VLAN, &tag(7, ARP, &[])).ethertype, ARP);
-    // Tags beside the packet stand before those in it.
+    // Tags beside the packet precede those in it.
     let mut head = Head::from_network(VLAN, &tag(7, IPV4, &plain));
     assert!(head.push_tag(VLAN, 9));
     assert_eq!(dissect(&head, Dissector::Modern).vlan, [Some((9, VLAN)), Some((7, VLAN))]);
@@ -126,7 +126,7 @@ fn tags_and_pppoe_are_looked_behind() {
 #[test]
 fn options_of_ipv6_are_passed_over() {
     // For routers (0), a routing header (43) and for the destination (60): next header, and length in words
-    // of eight octets beyond the first.
+    // of eight bytes beyond the first.
     for first in [0, 43, 60] {
         let short = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &PORTS].concat();
         let long = [&[17, 1][..], &[0; 14], &PORTS].concat();

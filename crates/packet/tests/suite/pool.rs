@@ -25,7 +25,7 @@ fn source(pool: &Pool, pkt: &Pkt) -> u8 {
     pool.head(pkt).network()[15]
 }
 
-/// As the oracle's kernel charges: up to 176 octets 768, up to 688 1280, above 2304.
+/// As the oracle's kernel charges: up to 176 bytes 768, up to 688 1280, above 2304.
 #[test]
 fn memory_by_the_allocators_steps() {
     let sizes = [0, 60, 176, 177, 688, 689, 1514].map(truesize);
@@ -55,7 +55,7 @@ fn slots_are_counted_and_used_again() {
     assert_eq!((pool.live(), pool.take_released()), (0, None));
 }
 
-/// A ticket that is dropped is a packet that is lost: the check says so where checks are compiled in.
+/// A ticket that is dropped is a packet that is dropped: the check says so where checks are compiled in.
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ticket must be queued, sent or released")]
@@ -237,7 +237,7 @@ fn another_machine_knows_nothing_of_the_one_before() {
     assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (FwMark(0), 0, 0, true));
     assert_eq!((meta.dsfield, meta.len, meta.ident, meta.tx_queue(), meta.ethertype), (3, 60, 1, None, IPV4));
     assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4([10, 0, 0, 77], [10, 9, 0, 1]));
-    // Rewritten octets are read anew: what the frame says it holds counts.
+    // Rewritten bytes are read again: what the frame says it holds counts.
     pool.rewrite(&pkt, |head| head.frame_mut()[12..14].copy_from_slice(&IPV6.to_be_bytes()));
     assert_eq!(pool.meta(&pkt).ethertype, IPV4);
     pool.reset_for_next_machine(&pkt);
@@ -251,7 +251,7 @@ fn one_bit_is_made_wrong() {
     let mut pool = Pool::new(1);
     let pkt = put(&mut pool, 1);
     pool.meta_mut(&pkt).dsfield = 2;
-    // The 16th octet of the frame is the DS field's, the last of IPv4's source the 30th.
+    // The 16th byte of the frame is the DS field's, the last of IPv4's source the 30th.
     pool.corrupt(&pkt, 15, 7);
     pool.corrupt(&pkt, 29, 9);
     assert_eq!((pool.meta(&pkt).dsfield, source(&pool, &pkt)), (0x82, 3));
@@ -277,7 +277,7 @@ fn hashes_are_remembered_until_they_are_set() {
     assert_eq!(pool.hash(&one), hash);
     pool.set_dissector(Dissector::Legacy);
     assert_eq!(pool.dissector(), Dissector::Legacy);
-    // A router's hop: 64 are 63, and the last is told.
+    // A router's hop: 64 are 63, and the last is reported.
     assert!(pool.hop(&one));
     assert_eq!(pool.head(&one).network()[8], 63);
     for left in (0..63).rev() {

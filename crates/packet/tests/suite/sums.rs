@@ -4,7 +4,7 @@ use tidegate_packet::header::ethertype::{IPV4, IPV6};
 use tidegate_packet::header::proto::{ICMP, ICMPV6, IGMP, TCP, UDP};
 use tidegate_packet::{Head, checksum};
 
-/// The ones' complement sum of octets; what a right checksum completes to 0xffff (or 0, which is the same
+/// The ones' complement sum of bytes; what a right checksum completes to 0xffff (or 0, which is the same
 /// number).
 fn sum(octets: &[u8]) -> u32 {
     let sum: u32 =
@@ -13,7 +13,7 @@ fn sum(octets: &[u8]) -> u32 {
     (sum >> 16) + (sum & 0xffff)
 }
 
-/// A packet with a payload of so many octets behind 8 of a header, which count up.
+/// A packet with a payload of this many bytes behind 8 of a header, which count up.
 fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
     let header = if protocol == TCP { 20 } else { 8 };
     let len = (header + payload) as u16;
@@ -54,7 +54,7 @@ fn covered(v6: bool, protocol: u8, octets: &[u8]) -> u32 {
 
 #[test]
 fn checksums_are_written_once_and_right() {
-    // 200 octets of payload: what is behind those kept counts all the same.
+    // 200 bytes of payload: what is behind those kept counts all the same.
     for payload in [0, 1, 12, 85, 86, 87, 200, 201] {
         for (v6, protocol) in [
             (false, TCP),
@@ -77,7 +77,7 @@ fn checksums_are_written_once_and_right() {
             if !v6 {
                 assert_eq!(sum(&octets[..20]), 0xffff, "{said}");
             }
-            // One octet that is wrong is seen, in the header or behind it.
+            // One byte that is wrong is seen, in the header or behind it.
             let at = head.transport().expect("there is one").at;
             for wrong in [at, 12] {
                 if wrong == 12 && matches!(protocol, ICMP | IGMP) {
@@ -198,7 +198,7 @@ fn octets_that_are_written_keep_checksums_right() {
     assert_eq!(none[26..28], [0, 0]);
 }
 
-/// Where a head writes octets itself it is told which checksums they stand under.
+/// Where a head writes bytes itself it is told which checksums they stand under.
 #[test]
 fn a_head_mends_the_checksums_it_is_told_of() {
     for protocol in [TCP, UDP] {

@@ -79,7 +79,7 @@ fn jenkins_of_words() {
     );
 }
 
-/// An IPv4 packet: addresses, protocol, octets behind the header.
+/// An IPv4 packet: addresses, protocol, bytes behind the header.
 fn v4(from: [u8; 4], to: [u8; 4], protocol: u8, dsfield: u8, behind: &[u8]) -> Head {
     let mut p = vec![0x45, dsfield];
     p.extend((20 + behind.len() as u16).to_be_bytes());
@@ -123,7 +123,7 @@ fn flow_hashes_are_those_of_linux() {
     }
 }
 
-/// The same datagram with a tag of VLAN 5 in its octets, and in GRE: as a recorded kernel hashed them, and by
+/// The same datagram with a tag of VLAN 5 in its bytes, and in GRE: as a recorded kernel hashed them, and by
 /// what the flags of GRE (RFC 2890) leave before the packet inside.
 #[test]
 fn keys_behind_tags_and_tunnels() {
@@ -175,7 +175,7 @@ fn slots() {
     assert_eq!((pool.take_released(), pool.take_released(), pool.live()), (Some(slots[1]), None, 0));
 }
 
-/// On another machine only its octets are known, and whether they were rewritten against their checksums.
+/// On another machine only its bytes are known, and whether they were rewritten against their checksums.
 #[test]
 fn arriving_anew() {
     let head = v4([1; 4], [2; 4], 17, 0xb8, &ports(1, 2));
@@ -249,7 +249,7 @@ fn checksums() {
     head.network_mut()[10] ^= 1;
     assert_eq!((head.has_right_header(), head.sound_header(0x73)), (false, None));
 
-    // UDP with the octets `ab`: 0xc0a80001 + 0xc0a80002 + 17 + 10 + ports 1, 2 + length 10 + 0x6162.
+    // UDP with the bytes `ab`: 0xc0a80001 + 0xc0a80002 + 17 + 10 + ports 1, 2 + length 10 + 0x6162.
     let udp = [0, 1, 0, 2, 0, 10, 0, 0, 0x61, 0x62];
     let mut head = v4([192, 168, 0, 1], [192, 168, 0, 2], proto::UDP, 0, &udp);
     assert!(head.has_right_transport(), "UDP may leave its checksum out");

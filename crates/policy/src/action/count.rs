@@ -8,7 +8,7 @@ use alloc::string::String;
 pub struct Simple {
     /// What the line says; `None`: the action must be there already.
     pub text: Option<String>,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 
@@ -21,6 +21,6 @@ pub struct SampleAction {
     pub group: Option<u32>,
     /// So many of a packet's first bytes are shown (`trunc`); `None`: all.
     pub trunc_size: Option<u32>,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }

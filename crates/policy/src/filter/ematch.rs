@@ -31,24 +31,24 @@ pub struct Term {
 pub enum Ematch {
     /// A number in the packet compared with another.
     Cmp {
-        /// How many octets it has.
+        /// How many bytes it has.
         width: Width,
-        /// Where it stands in the layer.
+        /// Where it is in the layer.
         offset: u16,
         /// The layer.
         layer: Layer,
         /// Bits that are compared; 0: all.
         mask: u32,
-        /// The octets are turned round before.
+        /// The bytes are turned round before.
         trans: bool,
         /// How.
         how: EmatchCompare,
         /// With this.
         value: u32,
     },
-    /// Octets in the packet that must be these.
+    /// Bytes in the packet that must be these.
     Nbyte {
-        /// Where they stand in the layer.
+        /// Where they are in the layer.
         offset: u16,
         /// The layer.
         layer: Layer,
@@ -104,7 +104,7 @@ impl EmatchCompare {
 /// How many bytes a number in a packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// One octet.
+    /// One byte.
     U8,
     /// Two.
     U16,
@@ -204,7 +204,7 @@ pub enum MetaId {
 }
 
 impl MetaId {
-    /// What sockets can be asked for, as tc calls it.
+    /// What sockets can be requested, as tc calls it.
     pub const SOCKET: [&'static str; 18] = [
         "sk_family",
         "sk_state",

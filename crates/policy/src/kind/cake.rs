@@ -6,7 +6,7 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec::Vec;
 use tidegate_packet::Rate;
 
-/// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not said, so the default
+/// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not given, so the default
 /// when it is made, and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CakeParams {
@@ -22,7 +22,7 @@ pub struct CakeParams {
     pub tins: Option<CakeTins>,
     /// What counts as one flow within a tin.
     pub flows: Option<CakeFlows>,
-    /// Hosts are told apart by the addresses they had before address translation.
+    /// Hosts are distinguished by the addresses they had before address translation.
     pub nat: Option<bool>,
     /// The DSCP is cleared once it is read.
     pub wash: Option<bool>,
@@ -32,7 +32,7 @@ pub struct CakeParams {
     pub ack_filter: Option<CakeAckFilter>,
     /// Cut super-packets into what goes over the wire.
     pub split_gso: Option<bool>,
-    /// Bytes of memory that waiting packets may take; 0 in a dump: as much as the rate asks for.
+    /// Bytes of memory that waiting packets may take; 0 in a dump: as much as the rate requests.
     pub memory_limit: Option<u32>,
     /// The bits of the firewall mark that name a tin; 0: none.
     pub fwmark: Option<u32>,
@@ -152,7 +152,7 @@ impl CakeFlows {
         }
     }
 
-    /// Are conversations told apart?
+    /// Are conversations distinguished?
     pub const fn by_conversation(self) -> bool {
         matches!(
             self,

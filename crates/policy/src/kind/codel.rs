@@ -6,7 +6,7 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of codel (RFC 8289; tc-codel(8)). `None`: not said, so the default when it is made, and as it
+/// The options of codel (RFC 8289; tc-codel(8)). `None`: not given, so the default when it is made, and as it
 /// was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodelParams {

@@ -6,8 +6,8 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of dualpi2 (RFC 9332). `None`: not said, so the default when it is made, and as it was when it
-/// is changed.
+/// The options of dualpi2 (RFC 9332). `None`: not given, so the default when it is made, and as it was when
+/// it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DualPi2Params {
     /// Packets that may wait, in both queues together.

@@ -6,7 +6,7 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of fq (tc-fq(8)). `None`: not said, so the default when it is made, and as it was when it is
+/// The options of fq (tc-fq(8)). `None`: not given, so the default when it is made, and as it was when it is
 /// changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqParams {
@@ -32,7 +32,7 @@ pub struct FqParams {
     pub refill_delay_us: Option<u32>,
     /// Mark what leaves so much later than it should, µs; `u32::MAX`: never.
     pub ce_threshold_us: Option<u32>,
-    /// How much later than asked for a timer may fire, ns.
+    /// How much later than requested a timer may fire, ns.
     pub timer_slack_ns: Option<u32>,
     /// How far ahead a packet may be timed, µs.
     pub horizon_us: Option<u32>,

@@ -6,7 +6,7 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not said, so the default when it is made, and
+/// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not given, so the default when it is made, and
 /// as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqCodelParams {
@@ -24,7 +24,7 @@ pub struct FqCodelParams {
     pub ecn: Option<bool>,
     /// Packets that waited longer are marked, µs. In a dump `None`: off, as by default.
     pub ce_threshold_us: Option<u32>,
-    /// Only packets whose DS field under the mask equals the value are held against `ce_threshold_us`:
+    /// Only packets whose DS field under the mask equals the value are compared with `ce_threshold_us`:
     /// (value, mask).
     pub ce_selector: Option<(u8, u8)>,
     /// Bytes of memory that waiting packets may take. Default: 32 MiB.

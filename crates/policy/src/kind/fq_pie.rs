@@ -7,7 +7,7 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not said, so the default when it is made,
+/// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not given, so the default when it is made,
 /// and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqPieParams {

@@ -31,11 +31,11 @@ pub struct GredSetup {
     pub grio: bool,
     /// Bytes that may wait in all. Default: the device's transmit queue length times its largest frame.
     pub limit: Option<u32>,
-    /// What becomes of packets that are to be marked, in queues without flags of their own.
+    /// What happens to packets that are to be marked, in queues without flags of their own.
     pub flags: GredFlags,
 }
 
-/// What becomes of packets that are to be marked.
+/// What happens to packets that are to be marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GredFlags {
     /// Mark packets that can carry a mark instead of dropping them.
@@ -78,7 +78,7 @@ pub struct GredQueueDump {
     pub forced_mark: u32,
     /// Marked by the probability.
     pub prob_mark: u32,
-    /// Packets for which there was no room.
+    /// Packets for which there was no space.
     pub pdrop: u32,
     /// Packets that came to it.
     pub packets: u32,

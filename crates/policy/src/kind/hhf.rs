@@ -6,8 +6,8 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of hhf, the heavy-hitter filter (tc-hhf(8)). `None`: not said, so the default when it is made,
-/// and as it was when it is changed.
+/// The options of hhf, the heavy-hitter filter (tc-hhf(8)). `None`: not given, so the default when it is
+/// made, and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HhfParams {
     /// Packets that may wait. Default: 1000.

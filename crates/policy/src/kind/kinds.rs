@@ -10,7 +10,7 @@ use super::{
 use crate::spec::table::KindSpec;
 use alloc::vec::Vec;
 
-/// What is known of every kind whatever its parameters, in the order of the enum.
+/// What is known about every kind whatever its parameters, in the order of the enum.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[KindSpec] = &[
     fifo::PFIFO,
@@ -92,7 +92,7 @@ impl Kind {
         ROWS.iter().map(|row| row.kind)
     }
 
-    /// What is known of it whatever its parameters.
+    /// What is known about it whatever its parameters.
     pub const fn spec(self) -> &'static KindSpec {
         &ROWS[self as usize]
     }
@@ -122,7 +122,7 @@ impl Kind {
         self.spec().changes
     }
 
-    /// When it tells its parent what its options left no room for.
+    /// When it tells its parent what its options left no space for.
     pub const fn reports(self) -> Reports {
         self.spec().reports
     }
@@ -159,7 +159,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// What a dump with these parameters does not tell and a command that makes the same again needs.
+    /// What a dump with these parameters does not report and a command that makes the same again needs.
     pub fn untold(self, params: &QdiscParams) -> Option<&'static str> {
         match params {
             QdiscParams::Red(params) | QdiscParams::Choke(params) => red::untold(params),

@@ -6,7 +6,7 @@ use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of pie (RFC 8033; tc-pie(8)). `None`: not said, so the default when it is made, and as it was
+/// The options of pie (RFC 8033; tc-pie(8)). `None`: not given, so the default when it is made, and as it was
 /// when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PieParams {

@@ -4,7 +4,7 @@ use super::name::Kind;
 use crate::spec::error_style::ErrorStyle;
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
-/// plug: the last command of a line holds. In a dump the kernel tells nothing.
+/// plug: the last command of a line holds. In a dump the kernel reports nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlugParams {
     /// What to do; when it is made, nothing but `limit` is looked at.
@@ -50,5 +50,5 @@ pub(super) const PLUG: KindSpec = KindSpec {
     ..KindSpec::new(Kind::Plug, "plug", "holds packets until they are released, an epoch at a time")
 };
 
-/// What a dump does not tell.
+/// What a dump does not report.
 pub(super) const UNTOLD: &str = "how much may wait in it, and whether it is plugged";

@@ -43,7 +43,7 @@ pub(super) const PRIO: KindSpec = KindSpec {
     ..KindSpec::new(Kind::Prio, "prio", "strict bands, each a class with a qdisc of its own")
 };
 
-/// A band that goes takes what hangs on it along.
+/// A band that goes takes what is attached to it along.
 pub(super) fn bands(params: &PrioParams) -> Option<u32> {
     Some(params.bands)
 }

@@ -52,7 +52,7 @@ pub struct RedParams {
 pub struct RedStats {
     /// Packets dropped before the queue was full.
     pub early: u32,
-    /// Packets that the queue below had no room for.
+    /// Packets that the queue below had no space for.
     pub pdrop: u32,
     /// Packets dropped in other ways.
     pub other: u32,

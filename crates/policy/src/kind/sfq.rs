@@ -1,4 +1,4 @@
-//! sfq: flows, told apart by a hash, take turns.
+//! sfq: flows, distinguished by a hash, take turns.
 
 use super::name::Kind;
 use super::red::RedCurve;

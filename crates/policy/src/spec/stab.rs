@@ -2,7 +2,7 @@
 
 use super::table::{OptionSpec, ValueKind};
 
-/// The size table that stands before the kind of a root qdisc: `stab … htb …`.
+/// The size table that precedes the kind of a root qdisc: `stab … htb …`.
 pub const STAB: &[OptionSpec] = &[
     OptionSpec::short("mtu", ValueKind::Decimal, "2047", "longest packet the table is made for")
         .once("mtu")

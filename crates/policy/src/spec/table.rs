@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
 
-/// What is known of a kind of queueing discipline whatever its parameters: a row of the table of kinds.
+/// What is known about a kind of queueing discipline whatever its parameters: a row of the table of kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
     /// Which.
@@ -30,11 +30,11 @@ pub struct KindSpec {
     pub waits: Waits,
     /// How it is given other values.
     pub changes: Changes,
-    /// Does it tell its parent, while it is made with options, what these left no room for?
+    /// Does it tell its parent, while it is made with options, what these left no space for?
     pub reports: Reports,
     /// Does it hold what it sends to a rate, whatever its parameters?
     pub keeps_rate: bool,
-    /// Does it queue, so that it can be asked for by its name? (noqueue and the places for filters do not.)
+    /// Does it queue, so that it can be requested by its name? (noqueue and the places for filters do not.)
     pub queues: bool,
 }
 
@@ -110,7 +110,7 @@ pub enum ValueKind {
     Priomap,
     /// A length of time in microseconds, or a number of packets (`5p`).
     TimeOrPackets,
-    /// `VALUE/MASK`, both octets.
+    /// `VALUE/MASK`, both bytes.
     Selector,
     /// A service curve: `m1 RATE d TIME m2 RATE`, or `umax SIZE dmax TIME rate RATE`.
     Curve,
@@ -120,7 +120,7 @@ pub enum ValueKind {
     Nanos,
     /// A probability in per cent: `0.3%`.
     Percent,
-    /// Several words, that the kind reads by itself; this is how help names them.
+    /// Several words, that the kind reads on its own; this is how help names them.
     Words(&'static str),
     /// A word that is read and ignored.
     Ignored,

@@ -6,7 +6,7 @@ const SECOND: u64 = 1_000_000_000;
 const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1));
 const NUMBER: u32 = 7;
 
-/// Somebody with a session at time 0, at a server that asks for no token.
+/// Somebody with a session at time 0, at a server that requests no token.
 fn welcomed(sessions: &mut Sessions) -> ConnectionId {
     let call = sessions.call(0, HOME, [1; NONCE_LEN], NUMBER).expect("there is room");
     assert!(matches!(
@@ -135,12 +135,12 @@ fn strangers_crowd_out_only_strangers_and_the_most_crowded_first() {
     let mut sessions = Sessions::new(None, quotas);
     let known = welcomed(&mut sessions);
     let from = |last: u8| IpAddr::from([203, 0, 113, last]);
-    // Four addresses take all they can, again and again.
+    // Four addresses take all they can, repeatedly.
     for round in 0..40_u32 {
         let _ = sessions.call(u64::from(round), from(1 + round as u8 % 4), [3; NONCE_LEN], 100 + round);
     }
     assert!(sessions.is_known(known) && !sessions.is_overdue(0, known), "who has proved himself stays");
-    // Somebody else comes in, and stays while the crowd goes on.
+    // Somebody else comes in, and stays while the crowd continues.
     let honest = sessions.call(50, from(99), [4; NONCE_LEN], 500).expect("there is a place for him");
     for round in 0..40_u32 {
         let _ = sessions.call(60, from(1 + round as u8 % 4), [3; NONCE_LEN], 200 + round);
@@ -267,7 +267,7 @@ fn limits_are_permitted_themselves() {
     );
 }
 
-/// A token is asked for, and who does not know it is told so if he has said enough.
+/// A token is requested, and who does not know it is told so if he has said enough.
 #[test]
 fn who_does_not_know_the_token_has_no_session() {
     let token = || Token::new("a long enough secret, it is hoped").expect("a token");
@@ -339,7 +339,7 @@ fn as_many_addresses_are_remembered_as_there_are_places() {
     let known = |sessions: &Sessions, n| sessions.handshakes.contains_key(&address(n));
     assert!(!known(&sessions, 0) && known(&sessions, 1) && known(&sessions, REMEMBERED));
     assert_eq!(sessions.handshakes.len(), REMEMBERED);
-    // One that is known takes nobody's place.
+    // One that is known takes no one's place.
     assert_eq!(sessions.count_handshake(REMEMBERED as u64, address(7)), Ok(()));
     assert!(known(&sessions, 1));
     // Later, those whose handshakes are used up long ago go all at once.

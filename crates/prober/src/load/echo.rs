@@ -1,5 +1,5 @@
-//! Echo requests as long as frames are: what comes back has filled the line both ways, and its slower
-//! direction decides how much that is.
+//! Echo requests as long as frames are: what comes back has filled the line in both directions, and its
+//! slower direction decides how much that is.
 
 use super::meter::{ByteMeter, FIRST, Pace, RunningLoad, Shared};
 use crate::Error;
@@ -12,7 +12,7 @@ use tidegate_measure::ramp::{Echoed, STEP};
 use tidegate_sys::icmp::{self, Icmp};
 use tidegate_sys::stamped;
 
-/// Octets of data, and of what goes in front of them: a packet of 1,400.
+/// Bytes of data, and of what goes in front of them: a packet of 1,400.
 const DATA: u16 = 1372;
 const HEADS: usize = 28;
 /// How soon answers are listened to.
@@ -46,7 +46,7 @@ struct Echoes {
     /// When each of the last requests was sent, by number.
     sent: Vec<Instant>,
     next: u64,
-    /// Octets that came back in this step, and how long the last of it took.
+    /// Bytes that came back in this step, and how long the last of it took.
     back: u64,
     took: Duration,
 }
@@ -87,7 +87,7 @@ impl Echoes {
         self.sent[self.next as usize % REMEMBERED] = Instant::now();
         match icmp::send(&self.socket, &message::request(self.v6, self.sign, self.next, &data)) {
             Err(error) if !is_passing(&error) => return Err(error),
-            // No room: it is lost on this computer, as it would be on the way.
+            // No space: it is lost on this computer, as it would be on the way.
             _ => self.next += 1,
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Echoes {
     }
 }
 
-/// What may pass: no room just now, or somebody on the way said something.
+/// What may pass: no space just now, or somebody on the way said something.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock};
     /// "No buffer space available".

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub(super) const STEP: u64 = 100_000_000;
 /// The least and the most that anybody begins with and goes to, bits per second.
 pub(super) const FIRST: f64 = 256e3;
-/// Longer than that nobody loads a line without being asked again.
+/// Longer than that no one loads a line without being asked again.
 pub(super) const LONGEST: usize = 36_000;
 
 /// Bytes by step.
@@ -63,7 +63,7 @@ pub struct RunningLoad {
     pub(super) threads: Vec<JoinHandle<()>>,
 }
 
-/// What a load's threads and whoever looks have in common.
+/// What a load's threads and anyone who looks have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) over: AtomicBool,
@@ -71,7 +71,7 @@ pub(super) struct Shared {
     pub(super) full: AtomicBool,
     /// From now on only as much as is needed to know the rate.
     pub(super) level: AtomicBool,
-    /// Why it stopped by itself.
+    /// Why it stopped on its own.
     pub(super) trouble: Mutex<Option<String>>,
 }
 
@@ -113,7 +113,7 @@ impl RunningLoad {
         self.shared.level.store(true, Ordering::Release);
     }
 
-    /// Why it stopped by itself, if it did.
+    /// Why it stopped on its own, if it did.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -146,7 +146,7 @@ impl Pace {
         Pace { due: Instant::now() }
     }
 
-    /// How many packets of so many octets are due at this rate, until now.
+    /// How many packets of this many bytes are due at this rate, until now.
     pub(super) fn due(&mut self, octets: usize, bits_per_second: f64) -> u32 {
         let now = Instant::now();
         let gap = Duration::from_secs_f64(octets as f64 * 8.0 / bits_per_second.max(1.0));

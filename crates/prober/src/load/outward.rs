@@ -1,4 +1,4 @@
-//! Datagrams that end at a router near by: they fill the line away from here, and nobody beyond that router
+//! Datagrams that end at a router near by: they fill the line away from here, and no one beyond that router
 //! gets them.
 
 use super::echo::is_passing;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tidegate_measure::ramp::{Delayed, STEP};
 use tidegate_sys::stamped;
 
-/// Octets of payload, and of what goes in front of them: a packet of 1,400.
+/// Bytes of payload, and of what goes in front of them: a packet of 1,400.
 const PAYLOAD: usize = 1372;
 const HEADS: usize = 28;
-/// "Discard" (RFC 863): should one get there after all, nobody answers.
+/// "Discard" (RFC 863): should one get there after all, no one answers.
 const PORT: u16 = 9;
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(5);

@@ -1,8 +1,8 @@
-//! Echo requests and answers as octets (RFC 792, RFC 4443).
+//! Echo requests and answers as bytes (RFC 792, RFC 4443).
 
-/// Octets in front of the data of an echo message.
+/// Bytes in front of the data of an echo message.
 pub(crate) const HEAD: usize = 8;
-/// Octets of data that say whose request it is and which.
+/// Bytes of data that say whose request it is and which.
 pub(crate) const SIGNED: usize = 16;
 /// The most data: with both heads it is as long as IPv4 packets may be.
 pub(crate) const MOST_DATA: u16 = 65_507;
@@ -10,16 +10,16 @@ pub(crate) const MOST_DATA: u16 = 65_507;
 /// How the answers of one target are told from everybody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
-    /// In the data, where there is room for it.
+    /// In the data, where there is space for it.
     pub(crate) token: u64,
     /// In the head of ICMP messages, where the kernel leaves it to us.
     pub(crate) identifier: u16,
 }
 
-/// The data of request `number`: so many octets.
+/// The data of request `number`: this many bytes.
 pub(crate) fn data(sign: Sign, number: u64, size: u16) -> Vec<u8> {
     let mut octets = [sign.token.to_be_bytes(), number.to_be_bytes()].concat();
-    // As ping does: octets that count up, so that nobody on the way compresses them to nothing.
+    // As ping does: bytes that count up, so that no one on the way compresses them to nothing.
     octets.extend((SIGNED..size.into()).map(|at| at as u8));
     octets.truncate(size.into());
     octets
@@ -49,7 +49,7 @@ pub(crate) enum RequestId {
 }
 
 /// Which request an echo message is about that begins with its type: an answer, or our request as somebody
-/// quotes it. `None`: none of ours.
+/// quotes it. `None`: none of tidegate's.
 pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
     let head = octets.get(..HEAD)?;
     if !kinds.contains(&head[0]) || head[1] != 0 {
@@ -72,7 +72,7 @@ pub(crate) enum Signed {
     Yes(u64),
     /// It is another's.
     No,
-    /// Nobody can tell.
+    /// No one can tell.
     TooShort,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn is_expiry(v6: bool, kind: u8, code: u8) -> bool {
     code == 0 && kind == if v6 { 3 } else { 11 }
 }
 
-/// Is it a port that nobody listens at?
+/// Is it a port that no one listens at?
 pub(crate) fn is_closed_port(v6: bool, kind: u8, code: u8) -> bool {
     (kind, code) == if v6 { (1, 4) } else { (3, 3) }
 }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_odd_octet_is_summed_as_if_a_zero_followed() {
-        // RFC 1071's example, and one octet more.
+        // RFC 1071's example, and one byte more.
         let octets = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(checksum(&octets), !0xddf2);
         assert_eq!(checksum(&[&octets[..], &[0x10]].concat()), !0xedf2);

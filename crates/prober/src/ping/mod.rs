@@ -1,4 +1,4 @@
-//! Hosts asked again and again: on schedule, whatever is lost or late.
+//! Hosts asked repeatedly: on schedule, whatever is lost or late.
 //!
 //! ```text
 //! plans ─▶ Pinger: one thread ── sends when due ──▶ sockets ──▶ hears answers, departures, errors ──▶ book:
@@ -86,12 +86,12 @@ impl Pinger {
         self.began_ns
     }
 
-    /// Looks at what was seen so far. Whoever looks long keeps answers waiting, though not their times.
+    /// Looks at what was seen so far. Anyone who looks long keeps answers waiting, though not their times.
     pub fn look<T>(&self, read: impl FnOnce(&PingProgress) -> T) -> T {
         read(&lock(&self.shared))
     }
 
-    /// Are all answered, or given up?
+    /// Are all answered, or abandoned?
     pub fn is_over(&self) -> bool {
         self.shared.over.load(Ordering::Acquire)
     }
@@ -106,7 +106,7 @@ impl Pinger {
         std::mem::take(&mut lock(&self.shared))
     }
 
-    /// Waits until all are answered or given up, and gives what was seen.
+    /// Waits until all are answered or abandoned, and gives what was seen.
     pub fn finish(mut self) -> PingProgress {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -12,11 +12,11 @@ use tidegate_measure::pinged::{PingMethod, PingTarget};
 pub const MOST_TARGETS: usize = 64;
 /// The most requests that are kept, of all targets.
 pub const MOST_REQUESTS: u64 = 4_000_000;
-/// Whoever is not root asks no more often.
+/// Anyone who is not root asks no more often.
 pub const LEAST_INTERVAL: Duration = Duration::from_millis(2);
-/// Nobody asks more often.
+/// No one asks more often.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(100);
-/// Octets of data, where nothing is said: as ping's.
+/// Bytes of data, where nothing is reported: as ping's.
 pub const USUAL_SIZE: u16 = 56;
 
 /// Whom to ask, how, and how often.
@@ -32,9 +32,9 @@ pub struct PingSchedule {
     pub way: PingMethod,
     /// The DS field, with ECN.
     pub ds_field: u8,
-    /// Octets of data.
+    /// Bytes of data.
     pub size: u16,
-    /// Whoever stands at this hop is asked, not the host.
+    /// Anyone who is at this hop is asked, not the host.
     pub hop_limit: Option<u8>,
     /// From one request to the next.
     pub interval: Duration,
@@ -60,7 +60,7 @@ impl PingSchedule {
     }
 }
 
-/// What the thread and whoever looks have in common.
+/// What the thread and anyone who looks have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) seen: Mutex<PingProgress>,
@@ -81,7 +81,7 @@ pub struct PingProgress {
     pub began_ns: u64,
     /// Why it ended early, other than by being stopped.
     pub trouble: Option<String>,
-    /// Of the last answer of each target: the DS field it came with, where the kernel tells.
+    /// Of the last answer of each target: the DS field it came with, where the kernel reports.
     pub answered_ds_field: Vec<Option<u8>>,
     /// Who sent it.
     pub answered_by: Vec<Option<IpAddr>>,

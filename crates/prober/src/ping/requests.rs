@@ -3,7 +3,7 @@
 use super::message::RequestId;
 use tidegate_measure::pinged::{Fault, PingRequest, PingTarget};
 
-/// The faults of one target that are told apart; more are counted with the last.
+/// The faults of one target that are distinguished; more are counted with the last.
 const MOST_FAULTS: usize = 32;
 
 /// Notes another request and gives its number.
@@ -54,7 +54,7 @@ pub(super) fn waits(target: &PingTarget, since: u64) -> bool {
     recent.into_iter().any(|asked| asked.took_ns.is_none())
 }
 
-/// Leaves out the requests that may still be answered, since nobody waits for that any more: those sent at
+/// Leaves out the requests that may still be answered, since no one waits for that any more: those sent at
 /// `since` or later that have none.
 pub(super) fn forget_since(target: &mut PingTarget, since: u64) {
     target.asked.retain(|asked| asked.took_ns.is_some() || asked.sent_ns < since);

@@ -13,7 +13,7 @@ use tidegate_sys::icmp::{self, Icmp};
 use tidegate_sys::socket::ds_field;
 use tidegate_sys::stamped::{self, About};
 
-/// Room for the longest answer.
+/// Space for the longest answer.
 const BUFFER: usize = 1 << 16;
 /// Departures that the kernel has not told of yet; of more it will not.
 const MOST_DEPARTING: usize = 4096;
@@ -25,10 +25,10 @@ pub(super) struct Socket {
     v6: bool,
     sign: Sign,
     size: u16,
-    /// Is it whoever stands at a hop that is asked?
+    /// Is it anyone who is at a hop that is asked?
     of_hop: bool,
     /// The requests whose departures the kernel is to tell, in its order: the number it gives the first, and
-    /// our numbers. `None`: it does not tell.
+    /// our numbers. `None`: it does not report.
     departing: Option<(u32, VecDeque<u64>)>,
     buffer: Vec<u8>,
 }
@@ -111,12 +111,12 @@ impl Socket {
         Ok(())
     }
 
-    /// Octets of data that a request has.
+    /// Bytes of data that a request has.
     pub(super) fn size(&self) -> u16 {
         self.size
     }
 
-    /// The octets of request `number`.
+    /// The bytes of request `number`.
     pub(super) fn prepare(&self, number: u64) -> Vec<u8> {
         let data = message::data(self.sign, number, self.size);
         match self.kind {
@@ -128,14 +128,14 @@ impl Socket {
     /// Sends request `number`, prepared.
     ///
     /// # Errors
-    /// What the kernel says; the request has not gone.
+    /// What the kernel reports; the request has not gone.
     pub(super) fn send(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
-        // An error that came back for an earlier request is told once to whoever sends next, who is then not
-        // served.
+        // An error that came back for an earlier request is told once to anyone who sends next, who is then
+        // not served.
         if icmp::send(self, octets).is_err()
             && let Err(error) = icmp::send(self, octets)
         {
-            // Nobody knows whether the kernel counted those.
+            // No one knows whether the kernel counted those.
             self.rebind()?;
             return Err(error);
         }
@@ -166,7 +166,7 @@ impl Socket {
     }
 
     fn receive_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<PingMessage>> {
-        // Bounded: whoever floods us does not keep us from asking.
+        // Bounded: anyone who floods us does not keep us from asking.
         for _ in 0..64 {
             if let Some(told) = stamped::notice(self, buffer)? {
                 let what = self.error_event(&told.about, &buffer[..told.octets]);
@@ -190,7 +190,7 @@ impl Socket {
         Ok(None)
     }
 
-    /// Which request these octets answer.
+    /// Which request these bytes answer.
     fn answer(&self, octets: &[u8]) -> Option<RequestId> {
         match &self.kind {
             Kind::Udp(_) => match message::signed(octets, self.sign) {
@@ -205,7 +205,7 @@ impl Socket {
         }
     }
 
-    /// What is told about a request whose octets are quoted.
+    /// What is reported about a request whose bytes are quoted.
     fn error_event(&mut self, about: &About, quoted: &[u8]) -> Option<PingEvent> {
         match *about {
             About::Left(number) => self.departed(number).map(PingEvent::Left),
@@ -230,8 +230,8 @@ impl Socket {
         }
     }
 
-    /// Which request is quoted; `Some(None)`: one of ours, but too little of it to say which; `None`: none of
-    /// ours.
+    /// Which request is quoted; `Some(None)`: one of tidegate's, but too little of it to say which; `None`:
+    /// none of ours.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
     fn quoted(&self, octets: &[u8]) -> Option<Option<RequestId>> {
         match &self.kind {

@@ -19,7 +19,7 @@ use crate::sending::Sending;
 
 /// How often it is said that we are still there, ns.
 const ALIVE_NS: u64 = 500_000_000;
-/// How long it is waited for a message while something goes on, and while nothing does.
+/// How long it is waited for a message while something continues, and while nothing does.
 const BUSY: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_millis(200);
 
@@ -40,7 +40,7 @@ pub(super) fn answer(
     let ServedConnection { line, .. } = answering;
     if let Ok(Some((plan, key))) = ended {
         let (stream, early) = line.into_parts();
-        // Who hung up has had enough.
+        // Who attached up has had enough.
         let _ = flow::let_flow(shared, call, stream, early, (&plan, &key));
     }
 }
@@ -55,7 +55,7 @@ struct ServedConnection<'s> {
     running: Option<Running>,
 }
 
-/// An exchange that goes on.
+/// An exchange that continues.
 struct Running {
     /// Who sends the stream down, if there is one.
     sender: Option<JoinHandle<Departures>>,

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const UNSENT: u32 = 128 << 10;
 /// The client ends a flow; we do a little later, should it not, ns.
 const GRACE_NS: u64 = 2_000_000_000;
-/// Octets read at once.
+/// Bytes read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Lets it flow until its time has run out, or either side has ended it.
@@ -52,7 +52,7 @@ fn send(
         socket::congestion_control(&stream, &plan.control)?;
     }
     socket::most_unsent(&stream, UNSENT)?;
-    // A rate of so many octets that it does not fit is none.
+    // A rate of this many bytes that it does not fit is none.
     if let Ok(most) = u32::try_from(most) {
         socket::most_per_second(&stream, most)?;
     }
@@ -94,7 +94,7 @@ fn write_whole(
     Ok(true)
 }
 
-/// Reads no faster than `most` octets per second: the sender's window closes.
+/// Reads no faster than `most` bytes per second: the sender's window closes.
 fn receive(
     shared: &Shared,
     call: ConnectionId,

@@ -64,7 +64,7 @@ impl Server {
     ///
     /// # Errors
     /// A port is taken, an address not ours. That this machine lacks one of the families is none, if it was
-    /// not asked for.
+    /// not requested.
     pub fn start(serving: &Serving) -> io::Result<Server> {
         let everywhere = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let sessions = Sessions::new(serving.token.clone(), serving.quotas).with_controls(loaded_controls());
@@ -136,7 +136,7 @@ fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<Data
             continue;
         }
         let Ok((stream, from)) = listener.accept() else {
-            // Without descriptors to be had, it goes on at once otherwise.
+            // Without descriptors to be had, it continues at once otherwise.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };

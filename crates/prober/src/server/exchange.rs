@@ -109,7 +109,7 @@ struct Taking<'f> {
     /// What came down, and when each packet says that it was sent.
     down: PacketArrivals,
     stamps: Departures,
-    /// What the server says of both ways.
+    /// What the server says of both directions.
     up: PacketArrivals,
     departed: Departures,
     told: bool,

@@ -87,7 +87,7 @@ fn reach(target: &ServerTarget) -> Result<(TcpStream, SocketAddr), Error> {
     Err(last)
 }
 
-/// Whoever was started at the same time as we were may not listen yet.
+/// Anyone who was started at the same time as we were may not listen yet.
 fn call(to: SocketAddr) -> io::Result<TcpStream> {
     for _ in 0..TRIES {
         match TcpStream::connect_timeout(&to, CONNECT) {

@@ -1,4 +1,4 @@
-//! The far end of a path: a `tidegate serve`, reached over real sockets.
+//! The remote end of a path: a `tidegate serve`, reached over real sockets.
 //!
 //! ```text
 //! carry_out ── Plan ─▶ server            sender thread ── packets on schedule ─▶
@@ -31,12 +31,12 @@ impl ServerSession {
     /// Begins a session.
     ///
     /// # Errors
-    /// Nobody is there, or he does not want us.
+    /// No one is there, or he does not want us.
     pub fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
         handshake::connect(target)
     }
 
-    /// Whoever sets this ends the exchange that goes on: what came so far is its outcome.
+    /// Anyone who sets this ends the exchange that continues: what came so far is its outcome.
     pub fn stop_on(&mut self, flag: &'static AtomicBool) {
         self.stop = Some(flag);
     }
@@ -72,7 +72,7 @@ impl ServerSession {
         }
     }
 
-    /// What this machine itself did to the measurement, in words: packets that left late or found no room in
+    /// What this machine itself did to the measurement, in words: packets that left late or found no space in
     /// our socket, clocks that were set.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();

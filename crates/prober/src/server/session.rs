@@ -25,7 +25,7 @@ pub struct ServerSession {
     pub(super) rtt_ns: u64,
     /// How many exchanges there were, modulo 256.
     pub(super) exchange: u8,
-    /// Packets that found no room in our own socket.
+    /// Packets that found no space in our own socket.
     pub(super) lost_here: u32,
     /// How late one packet in a hundred left, upwards and downwards, in the worst exchange, ns.
     pub(super) late: [u64; 2],

@@ -24,7 +24,7 @@ pub enum PacketInput {
     Given,
     /// The same, one by one instead of in batches.
     Single,
-    /// With header bytes: dissected and hashed here where a discipline asks, classified by filters.
+    /// With header bytes: dissected and hashed here where a qdisc asks, classified by filters.
     Parsed,
 }
 

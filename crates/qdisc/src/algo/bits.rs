@@ -20,7 +20,7 @@ pub struct BitTree {
 }
 
 impl BitTree {
-    /// Makes room for numbers below `size` (at most 64^4) if there is less; what is in stays in.
+    /// Makes space for numbers below `size` (at most 64^4) if there is less; what is in stays in.
     pub fn reserve(&mut self, size: usize) {
         let lowest = size.div_ceil(64).max(1);
         let present = if self.height > 1 { self.start[1] as usize } else { usize::from(self.height) };

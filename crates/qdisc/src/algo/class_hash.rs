@@ -97,7 +97,7 @@ impl ClassHash {
         self.pages.get(at).copied().filter(|index| *index != NONE)
     }
 
-    /// The index of a class of the qdisc's own whose number stands in a row, as most do.
+    /// The index of a class of the qdisc's own whose number is in a row, as most do.
     #[inline]
     pub fn quick(&self, id: Handle) -> Option<u32> {
         if id.qdisc() == self.qdisc { self.row.get(id.minor()) } else { None }

@@ -73,7 +73,7 @@ pub struct State {
     pub dropping: bool,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CobaltVerdict {
     /// It should be dropped.
@@ -91,7 +91,7 @@ pub trait AqmQueue {
 }
 
 impl State {
-    /// The whole memory is full and a packet of this flow makes room; tells whether the flow counts as
+    /// The whole memory is full and a packet of this flow makes room; returns whether the flow counts as
     /// unresponsive from now on.
     pub fn full(&mut self, params: &Params, now: Time) -> bool {
         let mut begins = false;
@@ -106,7 +106,7 @@ impl State {
         begins
     }
 
-    /// The flow's queue was found empty; tells whether it ceases to count as unresponsive.
+    /// The flow's queue was found empty; returns whether it ceases to count as unresponsive.
     pub fn empty(&mut self, params: &Params, now: Time) -> bool {
         let mut ends = false;
         if self.blue > 0 && self.blue_is_due(params, now) {
@@ -122,7 +122,7 @@ impl State {
     }
 
     /// Judges a packet that waited for `sojourn` nanoseconds; `bulk` flows are charged for what is dropped
-    /// (0: nobody is).
+    /// (0: no one is).
     pub fn decide(
         &mut self,
         params: &Params,

@@ -104,7 +104,7 @@ pub trait CodelQueue {
     type Packet;
     /// Takes the head.
     fn pop(&mut self) -> Option<Self::Packet>;
-    /// Loses a packet that was taken.
+    /// Drops a packet that was taken.
     fn drop_packet(&mut self, packet: Self::Packet);
     /// Marks congestion; false when the packet cannot carry the mark.
     fn mark(&mut self, packet: &Self::Packet) -> bool;
@@ -320,8 +320,8 @@ mod tests {
         assert_eq!([1513, 1514, 1515].map(above), [false, false, true]);
     }
 
-    /// An episode that begins less than 16 intervals after the last drop was due goes on at its rate; a later
-    /// one begins anew (Linux's reading of RFC 8289, section 5.5).
+    /// An episode that begins less than 16 intervals after the last drop was due continues at its rate; a
+    /// later one begins again (Linux's reading of RFC 8289, section 5.5).
     #[test]
     fn an_episode_remembers_the_last_for_sixteen_intervals() {
         let params = Params::new(1514);

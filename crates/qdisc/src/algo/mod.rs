@@ -1,4 +1,4 @@
-//! Arithmetic and structures that several disciplines share.
+//! Arithmetic and structures that several qdiscs share.
 
 mod bits;
 mod chain;

@@ -3,7 +3,7 @@
 //!
 //! A treap: a search tree over the keys that is a heap over a scramble of the slots' numbers, so it is as
 //! balanced as chance makes it and the same on any machine. Each node knows the least value below it. Many
-//! trees share one table, because an entry stands in one tree only.
+//! trees share one table, because an entry is in one tree only.
 
 use alloc::vec::Vec;
 
@@ -45,19 +45,19 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Makes room for slots below `size`.
+    /// Makes space for slots below `size`.
     pub fn reserve(&mut self, size: usize) {
         if self.entries.len() < size {
             self.entries.resize(size, ABSENT);
         }
     }
 
-    /// Does the entry stand in a tree?
+    /// Does the entry are in a tree?
     pub fn is_inside(&self, at: u32) -> bool {
         self.entries.get(at as usize).is_some_and(|entry| entry.inside)
     }
 
-    /// Puts in an entry that stands in no tree, behind those of the same key.
+    /// Puts in an entry that is in no tree, behind those of the same key.
     pub fn insert(&mut self, tree: &mut Ordered, at: u32, key: u64, value: u64) {
         self.arrivals += 1;
         self.insert_as(tree, at, key, self.arrivals, value);
@@ -72,7 +72,7 @@ impl Orders {
         tree.root = self.join(front, after);
     }
 
-    /// Takes an entry of this tree out; tells whether it was there.
+    /// Takes an entry of this tree out; returns whether it was there.
     pub fn remove(&mut self, tree: &mut Ordered, at: u32) -> bool {
         if !self.is_inside(at) {
             return false;

@@ -15,7 +15,7 @@ pub const CERTAIN: u64 = u64::MAX >> 8;
 const PER_SECOND: u64 = 15_625_000;
 /// How long after an idle phase nothing is dropped: 150 ms.
 const BURST_TICKS: u64 = 150_000_000 >> 6;
-/// A delay that asks for more: 250 ms.
+/// A delay that requests more: 250 ms.
 const LONG_TICKS: u64 = 250_000_000 >> 6;
 /// Bytes that a measurement of the rate spans.
 const MEASURED_BYTES: u32 = 16_384;
@@ -95,7 +95,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Begins anew with bursts and measurements; the probability stays.
+    /// Begins again with bursts and measurements; the probability stays.
     pub fn restart(&mut self) {
         let fresh = State { probability: self.probability, delay: self.delay, ..State::default() };
         *self = State { old_delay: self.old_delay, ..fresh };
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// Moves the probability by the delay; tells whether it stayed within bounds.
+    /// Moves the probability by the delay; returns whether it stayed within bounds.
     fn adjust(&mut self, params: &Params, delay: u64, old: u64) -> bool {
         let gain = |weight: u32| (u64::from(weight) * (CERTAIN / PER_SECOND)) >> 4;
         let (mut alpha, mut beta) = (gain(params.alpha), gain(params.beta));

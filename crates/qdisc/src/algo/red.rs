@@ -30,7 +30,7 @@ pub struct Params {
     idle: Option<Box<IdleTable>>,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedVerdict {
@@ -147,7 +147,7 @@ impl State {
         (self.idle_since, self.average, self.count) = (None, 0, -1);
     }
 
-    /// What becomes of the packet that arrived.
+    /// What happens to the packet that arrived.
     pub fn decide(&mut self, params: &Params, draws: &mut dyn RandomSource) -> RedVerdict {
         self.decide_beside(params, draws, 0)
     }

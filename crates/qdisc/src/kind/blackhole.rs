@@ -1,6 +1,6 @@
 //! blackhole: every packet is dropped, and senders are told that it was taken.
 //!
-//! So a TCP sender goes on until its packets time out; the qdiscs above count each one as a drop of their
+//! So a TCP sender continues until its packets time out; the qdiscs above count each one as a drop of their
 //! own.
 
 use super::NO_CHANGE;

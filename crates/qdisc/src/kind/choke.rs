@@ -2,9 +2,9 @@
 //! (Pan, Prabhakar and Psounis, INFOCOM 2000).
 //!
 //! While the average queue is above `min` an arrival is compared with a packet drawn from the queue; are they
-//! of one flow, both are lost. The more of the queue a flow holds, the more of it is met. Packets stand in a
-//! ring, where one lost in the middle leaves a gap until those before it are gone. Lengths are packets. The
-//! law is in [`crate::algo::red`].
+//! of one flow, both are dropped. The more of the queue a flow holds, the more of it is met. Packets are in a
+//! ring, where one dropped in the middle leaves a gap until those before it are gone. Lengths are packets.
+//! The law is in [`crate::algo::red`].
 
 use super::red::Flags;
 use crate::algo::red::{Params, State};
@@ -34,7 +34,7 @@ pub(crate) struct Choke {
     tail: u32,
 }
 
-/// The octets of flow keys that are compared: network protocol, transport protocol, ports, and eight octets
+/// The bytes of flow keys that are compared: network protocol, transport protocol, ports, and eight bytes
 /// of addresses.
 type Digest = [u8; 16];
 
@@ -190,7 +190,7 @@ impl Choke {
         all
     }
 
-    /// Moves what waits to a ring of another size, and loses what that has no place for.
+    /// Moves what waits to a ring of another size, and drops what that has no place for.
     fn move_to(&mut self, cx: &mut Context<'_>, own: QdiscState, limit: u32) {
         let fresh = ring(limit);
         if fresh.len() == self.ring.len() {
@@ -296,7 +296,7 @@ impl BuiltIn for Choke {
     }
 }
 
-/// A tree may end with packets in it, their pool with them: their tickets are then no losses.
+/// A tree may end with packets in it, their pool with them: their tickets are then no drops.
 impl Drop for Choke {
     fn drop(&mut self) {
         for pkt in &mut self.ring {

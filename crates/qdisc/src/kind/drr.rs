@@ -1,6 +1,6 @@
 //! drr: deficit round robin (Shreedhar and Varghese 1995).
 //!
-//! Classes with packets stand in a ring. The first one sends while its deficit pays for its next packet; when
+//! Classes with packets are in a ring. The first one sends while its deficit pays for its next packet; when
 //! it does not, the deficit grows by the class's quantum and the class goes to the end. There is no default
 //! class: a packet that nothing classifies is dropped.
 

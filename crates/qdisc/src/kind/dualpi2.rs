@@ -3,7 +3,7 @@
 //! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds
 //! the classic queue's delay by a base probability p: classic packets are dropped or marked with p²,
 //! low-latency ones marked with k·p, which balances the rates of a sender that gives way by the square root
-//! of what it loses and of one that gives way in proportion. The low-latency queue also marks whatever waited
+//! of what it drops and of one that gives way in proportion. The low-latency queue also marks whatever waited
 //! longer than a step, and is served first, but for a share that the classic queue is sure of.
 //!
 //! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No
@@ -34,7 +34,7 @@ enum Traffic {
     Unmarked,
 }
 
-/// What becomes of a packet that leaves.
+/// What happens to a packet that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DequeueVerdict {
     Passes,

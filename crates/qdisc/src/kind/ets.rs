@@ -1,9 +1,9 @@
 //! ets: enhanced transmission selection (IEEE 802.1Qaz): strict bands first, then bands that share what is
 //! left by deficit round robin.
 //!
-//! Classification is prio's, but for what nothing is said about: a priority without a band of its own takes
-//! the last one. Bands come and go with changes of the qdisc only; a band that becomes strict or stops being
-//! so keeps its packets.
+//! Classification is prio's, but for what nothing is reported about: a priority without a band of its own
+//! takes the last one. Bands come and go with changes of the qdisc only; a band that becomes strict or stops
+//! being so keeps its packets.
 
 use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
@@ -86,7 +86,7 @@ impl Ets {
         Ok(ets)
     }
 
-    /// Takes checked parameters; bands that are no more lose what they have.
+    /// Takes checked parameters; bands that are no more drop what they have.
     fn set(&mut self, cx: &mut Context<'_>, params: &EtsParams) {
         let (bands, strict) = (usize::from(params.bands), usize::from(params.strict));
         for n in 0..self.bands.len() {

@@ -34,7 +34,7 @@ impl Fifo {
         }
     }
 
-    /// Takes a packet for which there is room.
+    /// Takes a packet for which there is space.
     #[inline]
     pub(crate) fn push(&mut self, pool: &mut Pool, pkt: Pkt) {
         self.queue.push_back(pool, pkt);

@@ -1,7 +1,7 @@
 //! fq: fair queueing with pacing.
 //!
 //! Flows take turns as in fq_codel, those that just began first. A flow that may not send yet waits for its
-//! time apart from the others. Packets without a socket, as all are here, are told apart by some bits of
+//! time apart from the others. Packets without a socket, as all are here, are distinguished by some bits of
 //! their hash; what paces them is the rate that no flow exceeds. (Sockets' own rates and time stamps of
 //! packets are not in recordings, nor in this model.) A flow that has been silent may send its quantum at
 //! once. Packets of the control priority go ahead of all flows.

@@ -4,7 +4,7 @@
 //! (the multistage filter of Estan and Varghese, SIGCOMM 2002, with conservative update and shielding). A
 //! flow whose four counters all pass a threshold within a period is a heavy hitter, and is known by name
 //! until it was silent for long. Heavy hitters share one queue, all others another that sends some quanta to
-//! the first's one. When the qdisc is full the heavy hitters' oldest packet is lost.
+//! the first's one. When the qdisc is full the heavy hitters' oldest packet is dropped.
 
 use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
@@ -40,7 +40,7 @@ pub(crate) struct Hhf {
     /// The counters, array by array; those whose bit is not set count as 0.
     counters: Vec<u32>,
     counted: Vec<u64>,
-    /// When they were begun anew, jiffies.
+    /// When they were begun again, jiffies.
     begun: u32,
     /// The heavy hitters, by the lowest bits of their hash.
     known: Vec<Vec<HeavyHitter>>,
@@ -182,7 +182,8 @@ impl Hhf {
         false
     }
 
-    /// Notes a new heavy hitter, in the place of a silent one if there is such; tells whether there was room.
+    /// Notes a new heavy hitter, in the place of a silent one if there is such; returns whether there was
+    /// room.
     fn note(&mut self, bucket: usize, hash: u32, now: u32) -> bool {
         let timeout = self.evict_timeout;
         let silent = self.known[bucket].iter_mut().find(|one| before(one.seen.wrapping_add(timeout), now));
@@ -206,7 +207,7 @@ impl Hhf {
         weight.wrapping_mul(self.quantum) as i32
     }
 
-    /// The heavy hitters' oldest packet, or the others' where those have none, makes room for one of `len`
+    /// The heavy hitters' oldest packet, or the others' where those have none, makes space for one of `len`
     /// bytes in the queue `to`.
     fn drop_oldest(&mut self, cx: &mut Context<'_>, own: QdiscState, to: usize, len: u32) -> Enqueue {
         let from = if self.queues[HEAVY].queue.is_empty() { LIGHT } else { HEAVY };

@@ -81,7 +81,7 @@ macro_rules! bodies {
 
 macro_rules! declare {
     ([] $($body:ident($type:ty),)*) => {
-        /// The discipline of a node.
+        /// The qdisc of a node.
         pub(crate) enum Body {
             $($body($type),)*
             Custom(Box<Custom>),
@@ -172,7 +172,7 @@ macro_rules! rehashes {
 }
 use rehashes;
 
-/// A body as any discipline, be it in a box or not.
+/// A body as any qdisc, be it in a box or not.
 trait Any {
     fn any(&self) -> &dyn Discipline;
     fn any_mut(&mut self) -> &mut dyn Discipline;
@@ -242,7 +242,7 @@ impl Body {
         })
     }
 
-    /// The fifo that nobody asked for.
+    /// The fifo that was not requested.
     pub(crate) fn default_of(device: DeviceInfo, kind: Kind) -> Body {
         Body::Fifo(fifo::Fifo::new(device, kind, None))
     }
@@ -347,7 +347,7 @@ impl Body {
     }
 }
 
-/// Drops everything: what hangs where a child was deleted and nothing takes its place.
+/// Drops everything: what is attached where a child was deleted and nothing takes its place.
 pub(crate) struct Noop;
 
 impl Discipline for Noop {
@@ -391,7 +391,7 @@ impl BuiltIn for Noop {
 pub(crate) const NO_CHANGE: TcError =
     TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
 
-/// Loses all of a queue, as one group.
+/// Drops all of a queue, as one group.
 pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {
     cx.next_purge_group();
     while let Some(pkt) = queue.pop_front(cx.pool) {

@@ -133,7 +133,7 @@ impl Discipline for Multiq {
         QdiscParams::Multiq(MultiqParams { bands, max_bands: bands })
     }
 
-    /// Linux 6.1 counts its packets and not their bytes; what is lost below it takes off all the same.
+    /// Linux 6.1 counts its packets and not their bytes; what is dropped below it takes off all the same.
     fn amend_stats(&self, stats: &mut QueueStats) {
         stats.backlog = stats.backlog.wrapping_sub(self.taken).wrapping_add(self.sent);
     }

@@ -22,7 +22,7 @@ pub(crate) struct Prio {
     /// The band whose packet was looked at last.
     seen: u8,
     handle: Handle,
-    /// The bands that must be asked for a packet, a bit each: all but fifos in which nothing waits.
+    /// The bands that must be requested a packet, a bit each: all but fifos in which nothing waits.
     asked: u16,
     bands: Vec<QdiscNode>,
 }

@@ -1,7 +1,7 @@
 //! red: random early detection in front of a queue. The law is in [`crate::algo::red`].
 //!
 //! The queue is a child: a byte-limited fifo until another is put there. Its backlog, in bytes, is what is
-//! averaged. A change makes a new fifo and loses what waited in the old queue, whatever that was.
+//! averaged. A change makes a new fifo and drops what waited in the old queue, whatever that was.
 
 use super::only_class;
 use crate::algo::red::{Params, RedVerdict, State};
@@ -30,7 +30,7 @@ pub(crate) struct Red {
     handle: Handle,
 }
 
-/// What becomes of packets that are to be marked.
+/// What happens to packets that are to be marked.
 #[derive(Clone, Copy)]
 pub(crate) struct Flags {
     pub(crate) ecn: bool,
@@ -96,7 +96,7 @@ impl Red {
         }
     }
 
-    /// Marks a packet that is to be marked, if that can be; else tells whether it is dropped.
+    /// Marks a packet that is to be marked, if that can be; else returns whether it is dropped.
     fn must_drop(&self, cx: &mut Context<'_>, pkt: &Pkt, hard: bool) -> Option<bool> {
         if !self.flags.ecn || hard && self.flags.harddrop {
             return Some(true);

@@ -2,7 +2,7 @@
 //!
 //! A flow is hashed into one bin on each of eight levels. A bin that fills raises its probability of marking,
 //! one found empty lowers it; a packet is marked with the lowest probability of its bins, so a flow that
-//! responds is safe as long as one of its bins is not shared with one that does not. Whoever comes to
+//! responds is safe as long as one of its bins is not shared with one that does not. Anyone who comes to
 //! probability 1 in all bins is held to a rate. The hash key changes after `rehash`; shortly before, the next
 //! key's bins learn about those flows too. The queue itself is a child.
 
@@ -65,7 +65,7 @@ pub(crate) struct Sfb {
     handle: Handle,
 }
 
-/// What the kernel takes when nothing is said (tc always says something).
+/// What the kernel takes when nothing is reported (tc always says something).
 fn default_params() -> SfbParams {
     SfbParams {
         rehash_ms: 600_000,
@@ -137,7 +137,7 @@ impl Sfb {
         sfb
     }
 
-    /// Takes parameters over: everything learnt is forgotten, and what waits is lost with the queue.
+    /// Takes parameters over: everything learnt is forgotten, and what waits is dropped with the queue.
     fn set(&mut self, cx: &mut Context<'_>, params: Option<&SfbParams>) {
         self.params = params.cloned().unwrap_or_else(default_params);
         if self.params.limit == 0 {
@@ -314,7 +314,7 @@ impl Discipline for Sfb {
     fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let result = self.child.dequeue(cx);
         if let Dequeue::Packet(pkt) = &result {
-            // What a discipline below wrote over the hashes is taken for them: Linux does too.
+            // What a qdisc below wrote over the hashes is taken for them: Linux does too.
             let scratch = cx.pool.meta(pkt).scratch;
             self.banks[0].count(scratch.first(), false);
             self.banks[1].count(scratch.second(), false);

@@ -1,9 +1,9 @@
 //! sfq: stochastic fairness queueing (McKenney 1990).
 //!
 //! Packets are hashed into buckets; a bucket with packets occupies a slot, and slots take turns of a quantum
-//! of bytes. When the qdisc is full the longest slot loses its newest packet. Slots of equal length are kept
+//! of bytes. When the qdisc is full the longest slot drops its newest packet. Slots of equal length are kept
 //! on one list per length, so the longest is found at once. The hash key changes every `perturb` seconds, and
-//! what waits is hashed anew. Random early detection, if asked for, judges each flow by its own average
+//! what waits is hashed again. Random early detection, if requested, judges each flow by its own average
 //! backlog ([`crate::algo::red`]).
 
 use super::NO_CHANGE;
@@ -146,7 +146,7 @@ impl Sfq {
             self.limit = params.limit.min(self.depth * self.flow_limit);
             self.flow_limit = self.flow_limit.min(params.limit);
         }
-        // Depth and flows may leave room for a single packet: that is no queue.
+        // Depth and flows may leave space for a single packet: that is no queue.
         if self.limit == 1 {
             return Err(TcError::new(Errno::Inval, "sch_sfq: invalid limit"));
         }
@@ -261,7 +261,7 @@ impl Sfq {
         }
     }
 
-    /// Makes room: the longest slot loses a packet, the one served next if all have one.
+    /// Makes room: the longest slot drops a packet, the one served next if all have one.
     fn drop_one(&mut self, cx: &mut Context<'_>, at: Handle) {
         let slot = if self.longest > 1 {
             self.by_length[self.longest as usize]
@@ -291,7 +291,7 @@ impl Sfq {
         Some(free)
     }
 
-    /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be
+    /// Judges an arrival by the average backlog of its slot, which is not empty; returns whether it is to be
     /// dropped. With headdrop the slot's oldest packet is marked in its place.
     fn decide(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
         let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
@@ -336,7 +336,7 @@ impl Sfq {
         Enqueue::Congested
     }
 
-    /// Hashes everything that waits anew.
+    /// Hashes everything that waits again.
     fn rehash(&mut self, cx: &mut Context<'_>, at: Handle) {
         let mut all = Fifo::new();
         for slot in 0..self.slots.len() as u32 {

@@ -1,7 +1,7 @@
 //! skbprio: strict priorities in one queue of limited length.
 //!
 //! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of
-//! the newest packet of the lowest priority there is, if that is lower than its own; else it is refused.
+//! the newest packet of the lowest priority there is, if that is lower than its own; otherwise it is refused.
 
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
@@ -54,7 +54,7 @@ impl Skbprio {
         self.busy.checked_ilog2().map(|level| level as usize)
     }
 
-    /// A packet of this level is lost for want of room.
+    /// A packet of this level is dropped for lack of space.
     fn note_loss(&mut self, level: usize) {
         let level = &mut self.levels[level];
         level.drops += 1;

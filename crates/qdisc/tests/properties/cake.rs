@@ -64,7 +64,8 @@ fn saturated(tins: CakeTins, places: &[u16]) -> Vec<f64> {
     shares(&world, start, places)
 }
 
-/// What is told, the tins, the saturated ones by place, their shares in percent, and how near that must be.
+/// What is reported, the tins, the saturated ones by place, their shares in percent, and how near that must
+/// be.
 type Saturated = (&'static str, CakeTins, &'static [u16], &'static [f64], f64);
 
 /// V-K1: the highest tin whose time has come sends, and each has a clock of its own.

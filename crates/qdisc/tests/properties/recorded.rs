@@ -19,7 +19,7 @@ const LINK: &str = "link0";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NeedsMore;
 
-/// What came of a run, in the form of the recording's files.
+/// The result of a run, in the form of the recording's files.
 pub(crate) struct Done {
     pub(crate) egress: String,
     pub(crate) drops: String,
@@ -41,7 +41,7 @@ pub(crate) struct Machine {
     snapshot: String,
     /// The exit code of the last command.
     code: u8,
-    /// `set +e` was said: the script goes on after a command that fails.
+    /// `set +e` was said: the script continues after a command that fails.
     goes_on: bool,
 }
 
@@ -184,7 +184,7 @@ impl Machine {
 
     fn note_drops(&mut self) {
         for Event { time, what, ident, len, dsfield, .. } in self.shaper.events() {
-            // An acknowledgement left out was of use, and of some purged packets the kernel does not tell.
+            // An acknowledgement left out was of use, and of some purged packets the kernel does not report.
             if !matches!(what, EventKind::Drop(DropReason::Superseded | DropReason::PurgedUnseen)) {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield}", ns(time));
             }
@@ -318,8 +318,8 @@ impl Machine {
     }
 }
 
-/// The number and the DS field of a frame whose octets were rewritten: the recordings' listener knows only
-/// frames of IP, and takes IPv6's number from their last octets, which are kept of short ones.
+/// The number and the DS field of a frame whose bytes were rewritten: the recordings' listener knows only
+/// frames of IP, and takes IPv6's number from their last bytes, which are kept of short ones.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),

@@ -1,4 +1,4 @@
-//! Recorded runs of a real kernel, held against the tree of one device: every packet's departure and drop,
+//! Recorded runs of a real kernel, compared with the tree of one device: every packet's departure and drop,
 //! every random draw, every counter that tc lists.
 //!
 //! Recordings that need more than one device and tc (redirects, netfilter, shared blocks, a shell) are

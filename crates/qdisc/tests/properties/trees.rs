@@ -6,7 +6,7 @@ use super::world::World;
 use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::*;
 
-/// A leaf of the tree: where its qdisc hangs, what stands above, which packets come.
+/// A leaf of the tree: where its qdisc is attached, what is above, which packets come.
 struct Leaf {
     parent: Handle,
     above: Vec<Handle>,

@@ -218,7 +218,7 @@ fn v_s2_sfq_with_different_lengths() {
 }
 
 /// V-S3: below a slow token bucket, at most four packets: z z a a a b b c d come together. The first z leaves
-/// at once, the second is held for a peek and counts; then the longest flow loses, of equals the one that
+/// at once, the second is held for a peek and counts; then the longest flow drops, of equals the one that
 /// grew last, at length 1 the one whose turn is next.
 #[test]
 fn v_s3_sfq_drops_from_the_longest() {
@@ -318,7 +318,7 @@ fn v_f1_fq_codel_serves_sparse_flows_first() {
     assert_eq!(order, "ababasbabsssabasbsababab");
 }
 
-/// V-F2: beyond the limit of 100 packets the fat flow loses from its head, half its bytes but at most 64
+/// V-F2: beyond the limit of 100 packets the fat flow drops from its head, half its bytes but at most 64
 /// packets each time.
 #[test]
 fn v_f2_fq_codel_takes_from_the_fattest() {

@@ -17,7 +17,7 @@ pub(crate) struct Offered {
     pub(crate) len: u32,
 }
 
-/// What became of one.
+/// The outcome of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PacketState {
     Waits,
@@ -26,7 +26,7 @@ pub(crate) enum PacketState {
     Lost(Handle),
 }
 
-/// A qdisc with a handle, and which packets come to it: those of its classes from a number on that nobody
+/// A qdisc with a handle, and which packets come to it: those of its classes from a number on that no one
 /// above it dropped.
 struct Account {
     above: Vec<Handle>,
@@ -132,7 +132,7 @@ impl World {
         self.settle();
     }
 
-    /// Packets of this class are led there by a filter on their mark.
+    /// Packets of this class are redirected there by a filter on their mark.
     pub(crate) fn lead(&mut self, parent: Handle, class: u16, to: Handle) {
         let op = FilterOp {
             verb: Verb::Add,
@@ -262,7 +262,7 @@ impl World {
         classes.iter().filter_map(|class| class.stats.as_ref()).map(|stats| stats.qlen).collect()
     }
 
-    /// Notes who was lost, and checks every account.
+    /// Notes who was dropped, and checks every account.
     fn settle(&mut self) {
         for event in self.shaper.events() {
             match event.what {
@@ -334,7 +334,7 @@ impl World {
     }
 }
 
-/// A packet of that flow, as octets.
+/// A packet of that flow, as bytes.
 fn head(source: [u8; 4], destination: [u8; 4], class: u16, flow: u16) -> Head {
     let mut ip = [0u8; 48];
     (ip[0], ip[3], ip[8], ip[9]) = (0x45, 50, 64, 17);

@@ -1,7 +1,7 @@
 //! Packets with their class, queue, wait and fate, as pcapng: Wireshark shows why a packet was late.
 //!
 //! [`CapturedPackets`] follows a capture's packets through a policy, [`SimulatedPackets`] those of a
-//! scenario's machines. Neither opens a file: whoever has one gives a [`PcapSink`].
+//! scenario's machines. Neither opens a file: anyone who has one gives a [`PcapSink`].
 
 mod captured;
 mod pcapng_writer;

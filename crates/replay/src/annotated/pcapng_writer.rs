@@ -39,7 +39,7 @@ pub(super) struct Entry<'s> {
     pub(super) queue: u32,
     /// Its last stay.
     pub(super) stay: &'s SojournRecord,
-    /// Octets of link header that the frame counts there.
+    /// Bytes of link header that the frame counts there.
     pub(super) link_header: u32,
     pub(super) direction: Option<CaptureDirection>,
     /// In words, what happened to it.
@@ -62,7 +62,7 @@ struct Waiting {
 }
 
 impl PcapngWriter {
-    /// Begins a file; `about` stands in it for people.
+    /// Begins a file; `about` is in it for people.
     pub(super) fn new(sink: Box<dyn PcapSink>, about: &str) -> PcapngWriter {
         let writer = Writer::new(&format!("tidegate {}, {about}", env!("CARGO_PKG_VERSION")));
         PcapngWriter { sink, writer, ahead: BinaryHeap::new(), count: 0, lost: Vec::new() }

@@ -1,4 +1,4 @@
-//! The packets that leave a machine's devices, while a run of a scenario goes on: in virtual time or by the
+//! The packets that leave a machine's devices, while a run of a scenario continues: in virtual time or by the
 //! real clock.
 
 use super::pcapng_writer::{Entry, PcapSink, PcapngWriter, fate, queue, wait};
@@ -109,7 +109,7 @@ impl UnderWay {
     }
 }
 
-/// The devices asked for, with their links.
+/// The devices requested, with their links.
 fn watched(wanted: Option<&WatchedDevice>, scenario: &Scenario, laid: &mut LaidOut) -> Vec<Watched> {
     let mut links = Vec::new();
     for (number, devices) in laid.devices.iter().enumerate() {

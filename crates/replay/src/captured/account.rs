@@ -1,4 +1,4 @@
-//! What became of a capture's packets under one policy: packet by packet while they are there, then by class
+//! The outcome of a capture's packets under one policy: packet by packet while they are there, then by class
 //! and flow.
 
 use super::arrivals::{CapturedArrival, Flows};
@@ -33,7 +33,7 @@ pub trait PacketObserver {
 /// What failed outside of this crate: a file.
 pub type ExternalError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A packet under way.
+/// A packet in flight.
 pub struct PacketLife {
     /// Its number, from 1.
     pub number: u32,
@@ -129,7 +129,7 @@ impl<'p> Account<'p> {
 
     /// A packet's stay somewhere has ended.
     pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &SojournRecord) {
-        // What machines make of packets is nobody's of the capture.
+        // What machines make of packets is no one's of the capture.
         let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
         life.marked |= stay.dsfield & ECN == ECN && stay.came_with & ECN != ECN;
@@ -159,7 +159,7 @@ impl<'p> Account<'p> {
         self.ends(gateway, number, at, End::Sent, None);
     }
 
-    /// There was no room for a packet.
+    /// There was no space for a packet.
     pub(crate) fn refused(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
         self.ends(
             gateway,
@@ -221,7 +221,7 @@ impl<'p> Account<'p> {
         }
     }
 
-    /// What became of what went out, of what came in, class by class, and the largest flows.
+    /// The outcome of what went out, of what came in, class by class, and the largest flows.
     pub(crate) fn class_outcomes(
         mut self,
         flows: &Flows,

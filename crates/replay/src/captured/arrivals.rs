@@ -11,7 +11,7 @@ use tidegate_packet::Head;
 use tidegate_packet::header::ethertype;
 use tidegate_pcap::CaptureDirection;
 
-/// Flows that are told apart; what is beyond is one.
+/// Flows that are distinguished; what is beyond is one.
 const MOST_FLOWS: usize = 65_536;
 
 /// A packet is not believed to come so long after the first: a year, ns.
@@ -25,7 +25,7 @@ pub struct Surveyed {
     pub began: u64,
     /// From its first packet to its last, in ns.
     pub duration: u64,
-    /// Octets of the file.
+    /// Bytes of the file.
     pub octets: u64,
     /// `pcap` or `pcapng`.
     pub format: &'static str,
@@ -91,7 +91,7 @@ pub struct CapturedArrival {
     pub flow: u32,
     /// Its headers.
     pub head: Head,
-    /// Octets of the IP packet.
+    /// Bytes of the IP packet.
     pub len: u32,
 }
 
@@ -170,7 +170,7 @@ impl Flows {
 pub(crate) struct Arrivals<'s> {
     surveyed: &'s Surveyed,
     options: &'s CaptureSettings,
-    /// Octets of the longest packet that the device carries.
+    /// Bytes of the longest packet that the device carries.
     mtu: u32,
     splitter: Splitter,
     pub flows: Flows,
@@ -179,7 +179,7 @@ pub(crate) struct Arrivals<'s> {
     out: (u64, u64),
     inward: (u64, u64),
     split: (u64, u64),
-    /// Packets that stand behind later ones in the file.
+    /// Packets that follow later ones in the file.
     late: u64,
     latest: u64,
 }
@@ -268,7 +268,7 @@ impl<'s> Arrivals<'s> {
         }
     }
 
-    /// Packets that stand behind later ones in the file.
+    /// Packets that follow later ones in the file.
     pub(crate) fn late(&self) -> u64 {
         self.late
     }

@@ -21,9 +21,9 @@ use tidegate_pcap::CaptureDirection;
 
 /// Conversations that are made again, the largest first.
 const MOST: usize = 60;
-/// Conversations that are told apart while the capture is read.
+/// Conversations that are distinguished while the capture is read.
 const MOST_KNOWN: usize = 65_536;
-/// The round trip of a connection whose handshake is not there, if nobody says.
+/// The round trip of a connection whose handshake is not there, if no one says.
 const USUAL_RTT: Nanos = Nanos::millis(30);
 /// Link time after the last packet of the capture: what is slower than it was needs longer.
 const AFTER: u64 = 10;
@@ -134,7 +134,7 @@ impl<'s> Conversations<'s> {
         }
     }
 
-    /// Those that are made again, and what is to be known of the others.
+    /// Those that are made again, and what is to be known about the others.
     pub fn chosen(self, options: &CaptureSettings) -> (Vec<Conversation>, Vec<String>) {
         let mut notes = Vec::new();
         let mut all: Vec<(CapturedFlowKey, ConversationRecord)> =

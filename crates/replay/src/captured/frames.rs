@@ -83,7 +83,7 @@ pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
     if !v6 && octets[0] & 15 < 5 {
         return Err(LeftOut::Damaged);
     }
-    // A length of 0: more than the field can say, split by the card. Short frames are filled up to 60 octets.
+    // A length of 0: more than the field can say, split by the card. Short frames are filled up to 60 bytes.
     let said_len = if v6 { half(4) + 40 } else { half(2) };
     let empty = half(if v6 { 4 } else { 2 }) == 0 && !(v6 && there == 40);
     let len = if empty { there } else { said_len.min(there.max(said_len)) };
@@ -94,7 +94,7 @@ pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
     Ok(Ip { octets: &octets[..kept], len, v6, direction: packet.direction.or(said) })
 }
 
-/// Octets of the longest packet that cards are given.
+/// Bytes of the longest packet that cards are given.
 const MOST: u32 = 524_288;
 
 /// Where IP begins, and which way the packet went.
@@ -146,7 +146,7 @@ fn through_tags(frame: &[u8], kind: u16, at: usize) -> Result<usize, LeftOut> {
     }
 }
 
-/// PPP's protocol number (RFC 1661), which may be one octet.
+/// PPP's protocol number (RFC 1661), which may be one byte.
 fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
     match frame.get(at..).unwrap_or_default() {
         [0, 0x21 | 0x57, ..] => Ok(at + 2),
@@ -177,7 +177,7 @@ impl Ip<'_> {
         self.address(if self.v6 { 24 } else { 16 })
     }
 
-    /// An address in sixteen octets, IPv4's as the last four behind ::ffff.
+    /// An address in sixteen bytes, IPv4's as the last four behind ::ffff.
     fn address(&self, at: usize) -> [u8; 16] {
         let mut all = [0; 16];
         match self.v6 {
@@ -190,7 +190,7 @@ impl Ip<'_> {
         all
     }
 
-    /// Octets of the IP header; options of IPv6 are not looked behind.
+    /// Bytes of the IP header; options of IPv6 are not looked behind.
     pub fn header(&self) -> usize {
         if self.v6 { 40 } else { usize::from(self.octets[0] & 15) * 4 }
     }

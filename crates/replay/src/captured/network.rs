@@ -47,7 +47,7 @@ pub struct CaptureNetwork {
     pub links: Vec<(LinkId, String)>,
     /// The modem's link.
     pub modem: Option<LinkId>,
-    /// Octets of the longest packet that goes out.
+    /// Bytes of the longest packet that goes out.
     pub mtu: u32,
     devices: Vec<DeviceId>,
     trees: InstalledTrees,
@@ -135,7 +135,7 @@ impl CaptureNetwork {
         self.devices.get(at).copied().filter(|_| Some(link) != self.modem)
     }
 
-    /// Which class or root of which device a packet stood in, what is for people called so, and what queue
+    /// Which class or root of which device a packet was in, what is for people called so, and what queue
     /// that is.
     pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: QueueLocation) -> ClassLabel {
         let device = self.name(link).to_owned();
@@ -199,7 +199,7 @@ pub fn is_silent(policy: &TrialPolicy) -> bool {
 }
 
 impl CaptureNetwork {
-    /// Octets of link header that frames count before a link.
+    /// Bytes of link header that frames count before a link.
     pub fn link_header(&self, link: LinkId) -> u32 {
         let ethernet = tidegate_packet::Head::ETHERNET as u32;
         self.device(link).map_or(ethernet, |id| self.net.machine.gateway.spec(id).link_header)

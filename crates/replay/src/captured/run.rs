@@ -65,7 +65,7 @@ impl<'p> CaptureRun<'p> {
         trouble
     }
 
-    /// All have arrived: what became of them, what the capture was, and how many packets stood behind later
+    /// All have arrived: the outcome of them, what the capture was, and how many packets stood behind later
     /// ones in it.
     ///
     /// # Errors

@@ -8,14 +8,14 @@ use tidegate_pcap::CaptureDirection;
 
 /// Addresses that are counted while it is not known which are ours.
 const MOST_ADDRESSES: usize = 65_536;
-/// Octets of an address of IPv4 written in sixteen, before it.
+/// Bytes of an address of IPv4 written in sixteen, before it.
 const V4_BITS: u8 = 96;
 
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     first: [u8; 16],
-    /// Of sixteen octets.
+    /// Of sixteen bytes.
     bits: u8,
 }
 
@@ -79,7 +79,7 @@ fn is_v4(address: &[u8; 16]) -> bool {
     address[..10] == [0; 10] && address[10..12] == [0xff; 2]
 }
 
-/// An address in sixteen octets, for people.
+/// An address in sixteen bytes, for people.
 pub fn as_address(address: &[u8; 16]) -> IpAddr {
     match address {
         [.., a, b, c, d] if is_v4(address) => Ipv4Addr::from([*a, *b, *c, *d]).into(),
@@ -87,7 +87,7 @@ pub fn as_address(address: &[u8; 16]) -> IpAddr {
     }
 }
 
-/// Addresses that nobody has outside (RFC 1918, RFC 6598, RFC 3927).
+/// Addresses that no one has outside (RFC 1918, RFC 6598, RFC 3927).
 const PRIVATE: [Prefix; 5] = [
     Prefix::v4([10, 0, 0, 0], 8),
     Prefix::v4([172, 16, 0, 0], 12),
@@ -173,7 +173,7 @@ impl Looking {
         }
     }
 
-    /// How to tell, from what was seen: what the capture says; else private addresses are ours, else the
+    /// How to tell, from what was seen: what the capture says; else private addresses are ours, otherwise the
     /// address met most; of IPv6 the network met most.
     pub(crate) fn rule(&self) -> DirectionRule {
         if self.packets > 0 && self.said == self.packets {

@@ -7,7 +7,7 @@ use tidegate_packet::header::{proto, tcp_flags};
 
 /// Connections whose segment size is remembered.
 const MOST_KNOWN: usize = 65_536;
-/// Octets of UDP's header.
+/// Bytes of UDP's header.
 const UDP: usize = 8;
 /// The option of a SYN that tells the largest segment.
 const MSS: u8 = 2;
@@ -65,7 +65,7 @@ impl Splitter {
     }
 }
 
-/// Octets of the transport's header; `None`: cards do not split this protocol.
+/// Bytes of the transport's header; `None`: cards do not split this protocol.
 fn transport(ip: &Ip<'_>) -> Option<usize> {
     match ip.protocol() {
         proto::TCP => ip
@@ -125,7 +125,7 @@ fn segment_of(tcp: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A segment of IPv6 with timestamps, which carries so many octets.
+    /// A segment of IPv6 with timestamps, which carries this many bytes.
     fn segment(payload: u32, flags: u8) -> Vec<u8> {
         let mut packet = vec![0x60, 0, 0, 0];
         packet.extend(((32 + payload) as u16).to_be_bytes());
@@ -145,7 +145,7 @@ mod tests {
         let all = tcp_flags::ACK | tcp_flags::PSH | tcp_flags::FIN | tcp_flags::CWR;
         let octets = segment(3000, all);
         let pieces = Splitter::default().split(&ip(&octets, 3072), 1500).expect("TCP");
-        // 1,428 octets of payload fit beside 72 of headers.
+        // 1,428 bytes of payload fit beside 72 of headers.
         let told: Vec<(u32, u32, u8)> = pieces
             .iter()
             .map(|piece| {

@@ -1,5 +1,5 @@
-//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led
-//! away, and gives them back.
+//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are
+//! redirected away, and gives them back.
 
 use super::run::Run;
 use tidegate_gateway::{DeviceId, DeviceKind, EgressPath, ReceiveOutcome, XmitStatus};
@@ -30,8 +30,8 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// The devices go on after an offer to the link. What is lost or led away before the link does not wake
-    /// it.
+    /// The devices continue after an offer to the link. What is lost or redirected before the link does not
+    /// wake it.
     fn served(&mut self, now: Time, offer: XmitStatus) {
         let offered = self.serve_beside(now, None);
         if offered || wakes(offer) {
@@ -79,7 +79,7 @@ impl Run<'_> {
         gateway.offer(world, device, EgressPath::Forwarded(Some(by)), pkt)
     }
 
-    /// Lets the devices go on, and what filters had arrive at them.
+    /// Lets the devices continue, and what filters had arrive at them.
     pub(crate) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
         let offered = self.serve_beside(now, woke);
         if offered || woke == Some(self.device) {
@@ -88,8 +88,8 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no
-    /// time. True if the link was offered something.
+    /// Lets the devices do what they can to which packets were redirected, and the one that `woke`: they send
+    /// in no time. True if the link was offered something.
     fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) -> bool {
         let mut offered = false;
         for at in 0..self.beside.len() {
@@ -123,7 +123,7 @@ impl Run<'_> {
     }
 }
 
-/// Did a packet come to the device, which therefore goes on?
+/// Did a packet come to the device, which therefore continues?
 fn wakes(offer: XmitStatus) -> bool {
     !matches!(offer, XmitStatus::Stopped | XmitStatus::Away)
 }

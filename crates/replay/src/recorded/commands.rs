@@ -46,7 +46,7 @@ pub struct PlainCommands {
     written: Option<Vec<u8>>,
     /// The exit code of the last command.
     code: u8,
-    /// `set +e` was said: the script goes on after a command that fails.
+    /// `set +e` was said: the script continues after a command that fails.
     goes_on: bool,
 }
 

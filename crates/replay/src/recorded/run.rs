@@ -13,13 +13,13 @@ use tidegate_recording::{
 };
 use tidegate_shims::Machine;
 
-/// Packets that may be under way at once.
+/// Packets that may be in flight at once.
 const POOL: usize = 1 << 20;
 
 /// Carries out a recording again: its script, then packets and commands in the order of their times.
 ///
 /// # Errors
-/// The machine has no device `link0`, too many packets are under way, or who carries out commands fails.
+/// The machine has no device `link0`, too many packets are in flight, or who carries out commands fails.
 pub fn replay(
     recording: &Recording,
     machine: Machine,
@@ -28,7 +28,7 @@ pub fn replay(
     Run::new(recording, machine, commands)?.finish()
 }
 
-/// A run under way.
+/// A run in flight.
 pub(crate) struct Run<'r> {
     pub(crate) recording: &'r Recording,
     pub(crate) machine: Machine,
@@ -60,7 +60,7 @@ pub struct ReplayedRun {
     pub stats: String,
     /// `filters.txt`: what tc lists of filters at the end.
     pub filters: String,
-    /// What became of each packet.
+    /// The outcome of each packet.
     pub lives: RecordedPackets,
     draws: RecordedRandom,
     counts: BTreeMap<&'static str, u64>,
@@ -147,7 +147,7 @@ impl<'r> Run<'r> {
         let (pool, draws) = (&mut self.pool, &mut self.draws);
         self.commands.line(command, &mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
         self.look_around();
-        // A change may let something go at once, but nobody polls for it: the kernel does not either.
+        // A change may let something go at once, but no one polls for it: the kernel does not either.
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl<'r> Run<'r> {
 }
 
 /// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from
-/// their last octets, which are kept of short ones.
+/// their last bytes, which are kept of short ones.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),

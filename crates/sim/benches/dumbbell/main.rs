@@ -17,7 +17,7 @@ use tidegate_sim::{
     CongestionControl, Dumbbell, DumbbellSpec, EcnCodepoint, Forwarder, GatewayMachine, Limit, Net, dumbbell,
 };
 
-/// What stands before the bottleneck, and what the flows do.
+/// What precedes the bottleneck, and what the flows do.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! hosts - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - server,
 //! and back through the provider's drop-tail queue. The device in front of the modem is much faster than the
-//! uplink: what the policy lets go too early waits in the modem, where nobody decides.
+//! uplink: what the policy lets go too early waits in the modem, where no one decides.
 
 mod traffic;
 
@@ -35,7 +35,7 @@ pub struct HomeSpec {
     pub delay: Nanos,
     /// The LAN, bits per second.
     pub lan: u64,
-    /// Octets of the largest network packet on the way: what hosts agree on when they connect (RFC 9293,
+    /// Bytes of the largest network packet on the way: what hosts agree on when they connect (RFC 9293,
     /// section 3.7.1).
     pub mtu: u32,
     /// The cable from the gateway to the modem, bits per second.
@@ -46,7 +46,7 @@ pub struct HomeSpec {
     pub queue_limit: Option<u32>,
     /// The machine's WAN device.
     pub wan_port: Port,
-    /// The device before the modem, if the WAN device stands on another (ppp0 on eth0).
+    /// The device before the modem, if the WAN device is stacked on another (ppp0 on eth0).
     pub beneath: Option<Port>,
     /// The machine's LAN device, if its policy is to be met on the way in.
     pub lan_port: Option<Port>,
@@ -54,7 +54,7 @@ pub struct HomeSpec {
     pub returning: Vec<Port>,
     /// Hosts' irregularity: uniform up to this for each packet.
     pub jitter: Nanos,
-    /// Transfers, pings and the like that go on during the run.
+    /// Transfers, pings and the like that continue during the run.
     pub traffic: Vec<HomeTraffic>,
     /// How long the run settles before it is measured.
     pub warm_up: Nanos,
@@ -115,7 +115,7 @@ pub struct FlowResult {
     pub samples: Vec<FlowSample>,
 }
 
-/// What became of one item of the traffic.
+/// The outcome of one item of the traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrafficResult {
     /// Of a transfer.
@@ -131,7 +131,7 @@ pub enum TrafficResult {
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HomeResult {
-    /// What became of the traffic, item by item.
+    /// The outcome of the traffic, item by item.
     pub outcomes: Vec<TrafficResult>,
     /// The measured window.
     pub window: (Time, Time),
@@ -211,7 +211,7 @@ struct HomePathIds {
 }
 
 impl<M: Forwarder> Home<M> {
-    /// Builds it; the clock stands at `start`.
+    /// Builds it; the clock is at `start`.
     pub fn new(machine: M, spec: HomeSpec, start: Time) -> Home<M> {
         let mut net = Net::new(machine, spec.seed, start);
         let lan = LinkSpec::drop_tail(spec.lan, Nanos(0), Limit::None).jitter(spec.jitter);
@@ -263,8 +263,8 @@ impl<M: Forwarder> Home<M> {
         (from, from + self.spec.duration)
     }
 
-    /// Runs to `until`, or to the end; tells whether that is reached. The result does not depend on the steps
-    /// taken.
+    /// Runs to `until`, or to the end; returns whether that is reached. The result does not depend on the
+    /// steps taken.
     pub fn run(&mut self, until: Time) -> bool {
         let (from, to) = self.window();
         if self.before.is_empty() && until >= from {

@@ -11,7 +11,7 @@ use tidegate_packet::header::proto;
 /// Who takes part on this side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Local {
-    /// A host on the LAN, by the last octet of its address: 192.168.1.n, fd00::n.
+    /// A host on the LAN, by the last byte of its address: 192.168.1.n, fd00::n.
     Host(u8),
     /// A host on the LAN with this address.
     At(IpAddr),
@@ -47,15 +47,15 @@ fn server(v6: bool) -> IpAddr {
 pub struct Parties {
     /// The end on this side of the link.
     pub local: Local,
-    /// Its port (an echo's identifier; of an errand the first port, which counts up).
+    /// Its port (an echo's identifier; of a transaction the first port, which counts up).
     pub local_port: u16,
     /// The server's address, if it is not the usual one (198.51.100.7, 2001:db8:2::7).
     pub remote: Option<IpAddr>,
-    /// Its port; an errand has its own.
+    /// Its port; a transaction has its own.
     pub remote_port: u16,
     /// Over IPv6, else over IPv4.
     pub v6: bool,
-    /// DSCP in the upper six bits, both ways.
+    /// DSCP in the upper six bits, in both directions.
     pub dsfield: u8,
 }
 
@@ -81,7 +81,7 @@ impl Parties {
 pub struct Bulk {
     /// The ends of the transfer.
     pub parties: Parties,
-    /// It is an upload, else a download.
+    /// It is an upload, otherwise a download.
     pub up: bool,
     /// The congestion control of its sender.
     pub control: CongestionControl,
@@ -91,7 +91,7 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// When it begins, after the begin of the run.
     pub start: Nanos,
-    /// Its receiver opens the connection, as one who fetches does; else its sender does.
+    /// Its receiver opens the connection, as one who fetches does; otherwise its sender does.
     pub called: bool,
 }
 
@@ -125,7 +125,7 @@ pub struct PingTraffic {
 }
 
 impl PingTraffic {
-    /// 56 octets from host 3 at this interval, as `ping` sends them.
+    /// 56 bytes from host 3 at this interval, as `ping` sends them.
     pub fn every(interval: Nanos) -> PingTraffic {
         PingTraffic {
             parties: Parties::new(Local::Host(3), 1, 0),
@@ -141,7 +141,7 @@ impl PingTraffic {
 pub struct DatagramTraffic {
     /// The ends.
     pub parties: Parties,
-    /// They go from here to the server, else the other way.
+    /// They go from here to the server, otherwise the other way.
     pub up: bool,
     /// The IP protocol: 17 is UDP.
     pub protocol: u8,
@@ -162,7 +162,7 @@ impl DatagramTraffic {
     }
 }
 
-/// Something that a party here wants of the server, again and again.
+/// Something that a party here wants of the server, repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionTraffic {
     /// The ends; the local port is the first, and counts up.
@@ -173,7 +173,7 @@ pub struct TransactionTraffic {
     pub what: Transaction,
 }
 
-/// What goes on in the home.
+/// What continues in the home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HomeTraffic {
     /// A transfer.
@@ -182,6 +182,6 @@ pub enum HomeTraffic {
     Ping(PingTraffic),
     /// Datagrams.
     Datagrams(DatagramTraffic),
-    /// Something waited for, again and again.
+    /// Something waited for, repeatedly.
     Errand(TransactionTraffic),
 }

@@ -8,7 +8,7 @@ pub enum Cells {
     None,
     /// In ATM cells: 48 bytes carried by each 53, the last one filled up (ITU-T I.361, AAL5).
     Atm,
-    /// In PTM's 64/65-octet coding: one octet more for every 64 (IEEE 802.3 clause 61.3, as on VDSL2).
+    /// In PTM's 64/65-byte coding: one byte more for every 64 (IEEE 802.3 clause 61.3, as on VDSL2).
     Ptm,
 }
 

@@ -48,7 +48,7 @@ pub struct LinkSpec {
     pub peer: LinkPeer,
 }
 
-/// What is at the far end of a link.
+/// What is at the remote end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkPeer {
     /// Another link, or a host.
@@ -97,7 +97,7 @@ impl LinkSpec {
     pub fn returning(port: Port) -> LinkSpec {
         LinkSpec::port(port, None, Nanos(0)).into_port(port)
     }
-    /// A device that stands on another of the same machine.
+    /// A device that is stacked on another of the same machine.
     pub fn above(port: Port) -> LinkSpec {
         LinkSpec { peer: LinkPeer::Beneath(port), ..LinkSpec::port(port, None, Nanos(0)) }
     }
@@ -140,7 +140,7 @@ pub(crate) struct Frame {
     pub(super) lost: bool,
 }
 
-/// What became of a packet that was put on a link.
+/// What happened to a packet that was put on a link.
 #[derive(Debug)]
 pub(crate) struct Sending {
     /// When its transmission begins.
@@ -164,7 +164,7 @@ pub(crate) struct Link {
     /// In the own queue: those that have not begun. In a device's ring: those that are not through.
     pub(super) frames: VecDeque<Frame>,
     pub(super) frames_bytes: u64,
-    /// The last length asked for, with its time on the wire.
+    /// The last length requested, with its time on the wire.
     pub(super) known: (u32, u64),
     pub(crate) impairment: Option<ImpairmentState>,
     pub(crate) opportunities: Option<Opportunities>,
@@ -175,7 +175,7 @@ pub(crate) struct Link {
 }
 
 impl Drop for Link {
-    /// A link goes with its network, and so does the pool: what is under way then is not lost, it ends.
+    /// A link goes with its network, and so does the pool: what is in flight then is not lost, it ends.
     fn drop(&mut self) {
         for (_, pkt) in self.line.drain(..) {
             core::mem::forget(pkt);

@@ -1,4 +1,4 @@
-//! Links: a queue, a rate, a delay. Packets on the way stand in a line, so a link has one pending event
+//! Links: a queue, a rate, a delay. Packets on the way are in a line, so a link has one pending event
 //! however many it carries; only those of a line that loses or scrambles packets have one each.
 
 mod change;

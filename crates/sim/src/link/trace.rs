@@ -101,14 +101,14 @@ impl Opportunities {
         }
     }
 
-    /// Goes on to the first opportunity at or after `now`.
+    /// Continues to the first opportunity at or after `now`.
     fn skip(&mut self, now: Time) {
         if self.at() >= now {
             return;
         }
         let since_ms = now.since(self.start).0.div_ceil(MILLISECOND);
         let length = self.trace.length_ms();
-        // A time that is a multiple of the length stands at the end of a round.
+        // A time that is a multiple of the length is at the end of a round.
         self.round = since_ms.saturating_sub(1) / length;
         let within = since_ms - self.round * length;
         self.left = OPPORTUNITY;

@@ -27,7 +27,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// A flow's record, if [`Net::sample_every`] asked for one.
+    /// A flow's record, if [`Net::sample_every`] requested one.
     pub fn flow_samples(&self, flow: FlowId) -> &[FlowSample] {
         &self.flows[flow.0 as usize].samples
     }
@@ -333,7 +333,7 @@ impl<M: Forwarder> Net<M> {
         self.flow_serve(index);
     }
 
-    /// An acknowledgement from the sender's side that nobody answers: of the handshake, and of the other
+    /// An acknowledgement from the sender's side that no one answers: of the handshake, and of the other
     /// side's FIN.
     fn send_bare(&mut self, index: usize) {
         let ends = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());

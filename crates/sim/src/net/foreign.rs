@@ -7,8 +7,8 @@ use crate::transport_meta::{PathId, Role, TransportMeta};
 use tidegate_packet::{Head, Meta, Pkt, Time};
 
 impl<M: Forwarder> Net<M> {
-    /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when
-    /// there is no room. `owner` comes out with it.
+    /// Puts a packet on its way now: the front of an IP packet of `len` bytes. Returns its slot; `None` when
+    /// there is no space. `owner` comes out with it.
     ///
     /// [`Net::run`] must have been called for the present time.
     pub fn inject(&mut self, head: Head, len: u32, path: PathId, owner: u32) -> Option<usize> {
@@ -25,7 +25,7 @@ impl<M: Forwarder> Net<M> {
         Some(slot)
     }
 
-    /// When the network has something to do next, if nobody puts anything in before.
+    /// When the network has something to do next, if no one puts anything in before.
     pub fn due(&mut self) -> Option<Time> {
         self.events.due()
     }

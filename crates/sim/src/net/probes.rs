@@ -9,12 +9,12 @@ use crate::wire::{Ends, Fields, Template};
 use tidegate_packet::{Nanos, Pkt};
 
 impl<M: Forwarder> Net<M> {
-    /// The requests a ping sent and what became of them.
+    /// The requests a ping sent and the outcome of them.
     pub fn echoes(&self, probe: ProbeId) -> &[EchoSample] {
         &self.probes[probe.0 as usize].echoes
     }
 
-    /// What became of a source's packets.
+    /// The outcome of a source's packets.
     pub fn source_stats(&self, source: SourceId) -> SourceStats {
         let source = &self.sources[source.0 as usize];
         SourceStats { lost: source.lost, ..source.stats.clone() }

@@ -57,7 +57,7 @@ impl<M: Forwarder> Net<M> {
         observed.open[copy] = Some(Open { came: now, came_with: dsfield });
     }
 
-    /// It goes on without having waited.
+    /// It continues without having waited.
     pub(crate) fn discard_sojourn(&mut self, pkt: &Pkt) {
         if let Some(open) = self.observed.as_mut().and_then(|observed| observed.open.get_mut(pkt.slot())) {
             *open = None;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Pkt, Time};
 
 impl<M: Forwarder> Net<M> {
-    /// Adds a transaction, which is done again and again from its start on.
+    /// Adds a transaction, which is done repeatedly from its start on.
     ///
     /// # Panics
     /// There are a million transactions already.

@@ -1,6 +1,6 @@
 //! BBR, first version: the path is modelled by its bandwidth and its shortest round trip, and both window and
 //! pace follow the model (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00; margin,
-//! even windows and room for aggregated acknowledgements from its draft -02, as recorded Linux runs show
+//! even windows and space for aggregated acknowledgements from its draft -02, as recorded Linux runs show
 //! them).
 //!
 //! Not modelled: the detection of policers.
@@ -12,7 +12,8 @@ use tidegate_packet::{Nanos, Seeded, Time};
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 /// Empties in one round what startup queued.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// Window over bandwidth-delay product in the steady state: room for delayed and aggregated acknowledgements.
+/// Window over bandwidth-delay product in the steady state: space for delayed and aggregated
+/// acknowledgements.
 const WINDOW_GAIN: f64 = 2.0;
 /// The paces of a cycle: probe, drain what that queued, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -29,7 +30,7 @@ const MIN_WINDOW: u32 = 4;
 /// The pipe is full when bandwidth did not grow by a quarter in three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// The longest burst of acknowledgements that the window makes room for, in seconds of bandwidth.
+/// The longest burst of acknowledgements that the window makes space for, in seconds of bandwidth.
 const EXTRA_SECONDS: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(crate) struct Delivery {
     pub(crate) total: u64,
     pub(crate) segments: u32,
     pub(crate) lost: u32,
-    /// Segments under way after and before it.
+    /// Segments in flight after and before it.
     pub(crate) in_flight: u32,
     pub(crate) prior_in_flight: u32,
     /// When the pacer lets the next segment go.
@@ -298,7 +299,8 @@ impl Bbr {
         self.next_phase(now);
     }
 
-    /// The shortest round trip, and the state that measures it anew. Tells the window, where that state ends.
+    /// The shortest round trip, and the state that measures it again. Tells the window, where that state
+    /// ends.
     fn update_rtt(&mut self, delivery: &Delivery, window: u32) -> Option<u32> {
         let now = delivery.now;
         let expired = now > self.rtt_min_at + RTT_LIFETIME;
@@ -373,12 +375,12 @@ impl Bbr {
         in_flight.saturating_sub(libm::floor(self.bandwidth.get() * wait) as u32)
     }
 
-    /// What is under way when the path delivers at `gain` times the model's bandwidth.
+    /// What is in flight when the path delivers at `gain` times the model's bandwidth.
     fn inflight(&self, gain: f64) -> u32 {
         self.budget(gain, 0.0)
     }
 
-    /// The same with room for `extra` segments acknowledged at once, and for what sender and receiver hold
+    /// The same with space for `extra` segments acknowledged at once, and for what sender and receiver hold
     /// together.
     fn budget(&self, gain: f64, extra: f64) -> u32 {
         let Some(rtt) = self.rtt_min else { return self.initial_window };
@@ -459,8 +461,8 @@ mod tests {
         assert!(firsts[1] == 0 && firsts.iter().filter(|count| **count > 0).count() == 7, "{firsts:?}");
     }
 
-    /// A phase lasts a round trip; the one that probes lasts until it has put more under way or lost
-    /// something, the one that drains ends as soon as what is under way fits the path.
+    /// A phase lasts a round trip; the one that probes lasts until it has put more in flight or lost
+    /// something, the one that drains ends as soon as what is in flight fits the path.
     #[test]
     fn phases_end_by_time_and_by_what_is_under_way() {
         let over = |phase: usize, ms: u64, under_way: u32, lost: u32| {
@@ -490,12 +492,12 @@ mod tests {
         assert_eq!(fits, 10);
         // Cruising: by time alone.
         assert_eq!([(40, 500), (41, 0)].map(|(ms, under_way)| over(2, ms, under_way, 0)), [false, true]);
-        // Probing: time, and what is under way or a loss.
+        // Probing: time, and what is in flight or a loss.
         assert_eq!(
             [over(0, 41, 20, 0), over(0, 41, 200, 0), over(0, 41, 20, 1), over(0, 40, 200, 1)],
             [false, true, true, false]
         );
-        // Draining: time, or what is under way.
+        // Draining: time, or what is in flight.
         assert_eq!([over(1, 10, 200, 0), over(1, 41, 200, 0), over(1, 10, 40, 0)], [false, true, true]);
     }
 

@@ -251,7 +251,7 @@ impl Window {
         debug_assert!(self.cubic.w_max <= self.cwnd, "the maximum is what the window was, or less");
     }
 
-    /// A retransmission timeout with so much still under way: slow start again, with what is known of the
+    /// A retransmission timeout with so much still in flight: slow start again, with what is known about the
     /// path forgotten: the last maximum, too.
     pub(crate) fn on_timeout(&mut self, in_flight: u32) {
         self.credit = 0;

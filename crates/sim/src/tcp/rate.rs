@@ -32,7 +32,7 @@ pub(crate) struct Sample {
     pub(crate) app_limited: bool,
 }
 
-/// Stamps of the segments under way, in the order of their numbers, and the count of what was delivered.
+/// Stamps of the segments in flight, in the order of their numbers, and the count of what was delivered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeliveryRate {
     stamps: VecDeque<Stamp>,
@@ -46,7 +46,7 @@ pub(crate) struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    /// Segment `at`, counted from the oldest not acknowledged, is sent; `idle`: nothing else is under way.
+    /// Segment `at`, counted from the oldest not acknowledged, is sent; `idle`: nothing else is in flight.
     pub(crate) fn on_send(&mut self, now: Time, at: usize, idle: bool) {
         if idle {
             self.first_sent = now;

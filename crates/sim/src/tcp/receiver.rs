@@ -63,7 +63,7 @@ struct Sizing {
 }
 
 impl Sizing {
-    /// A segment came, in order or not. Tells whether the window still grows.
+    /// A segment came, in order or not. Returns whether the window still grows.
     fn on_segment(&mut self, now: Time, echo: Option<Time>) -> bool {
         // One sample per acknowledgement, on the millisecond clock of timestamps (RFC 7323).
         if let Some(echo) = echo.filter(|&echo| echo != self.echo) {
@@ -150,7 +150,7 @@ pub(crate) struct Receiver {
     /// change it.
     recent: u32,
     told: u32,
-    /// Every acknowledgement says whether what it covers was marked (RFC 8257 section 3.2), instead of an
+    /// Every acknowledgement returns whether what it covers was marked (RFC 8257 section 3.2), instead of an
     /// echo until CWR.
     exact: bool,
     sizing: Sizing,

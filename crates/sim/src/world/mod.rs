@@ -49,12 +49,12 @@ pub struct World {
     machine_of: Vec<Option<usize>>,
     /// Of each machine, of each device: what it stands on.
     uppers: Vec<BTreeMap<usize, Upper>>,
-    /// Ways that were asked for.
+    /// Ways that were requested.
     known: BTreeMap<(usize, usize), Option<NodePath>>,
 }
 
 impl World {
-    /// Lays it out; the clock stands at `start`.
+    /// Lays it out; the clock is at `start`.
     pub fn new(layout: Layout, start: Time) -> World {
         let Layout { nodes, cables, machines, host_jitter, hosts, seed } = layout;
         let mut machine_of = alloc::vec![None; nodes];

@@ -72,7 +72,7 @@ pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
 /// VERDICT | SOURCE`.
 #[allow(dead_code)]
 pub(crate) struct Row {
-    /// The group the rows stand in.
+    /// The group the rows are in.
     pub(crate) group: &'static str,
     /// Where the expected values come from.
     pub(crate) source: &'static str,
@@ -81,7 +81,7 @@ pub(crate) struct Row {
 #[allow(dead_code)]
 impl Row {
     /// A figure that should be within `band` (a share) of another. Where `gate` is given, it is wrong beyond
-    /// that; else it is only reported. Tells what is wrong.
+    /// that; otherwise it is only reported. Tells what is wrong.
     pub(crate) fn near(
         &self,
         id: &str,

@@ -146,7 +146,8 @@ impl Case {
         Row { cells, verdict: Verdict::of(is_right, !reading.doubts.is_empty()), doubts: reading.doubts }
     }
 
-    /// What is lost: known where it is a pattern, else what did not arrive, counted apart from the estimator.
+    /// What is lost: known where it is a pattern, otherwise what did not arrive, counted apart from the
+    /// estimator.
     fn losses(&self, way: usize, course: &StreamTrace) -> u64 {
         let of_pattern =
             |marks: &[bool]| (0..course.packets.len()).filter(|n| marks[n % marks.len()]).count() as u64;
@@ -158,8 +159,8 @@ impl Case {
         }
     }
 
-    /// By how much the worst delay above the least is off, in milliseconds: the truth from the far clock put
-    /// right.
+    /// By how much the worst delay above the least is off, in milliseconds: the truth from the remote clock
+    /// put right.
     fn worst(&self, course: &StreamTrace, side: &oneway::DirectionStats, is_up: bool) -> f64 {
         let here = |far: u64| {
             let shown = (far as i128 - i128::from(self.offset_ns)) as f64;

@@ -255,8 +255,8 @@ fn overheads_are_found_or_doubted() {
     hold("overhead", &table);
 }
 
-/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: both ways where that is slow, one after
-/// the other elsewhere.
+/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: in both directions where that is slow,
+/// one after the other elsewhere.
 #[test]
 fn sweeps_end_in_time() {
     for (bits, buffer_ms) in

@@ -71,7 +71,7 @@ fn minute(
     let before = acked(&net);
     net.run(Time(0) + Nanos::secs(SECONDS + 1));
     let after = acked(&net);
-    // A probe's frame has 98 octets; on its way to the queue it may be scrambled by 50 µs.
+    // A probe's frame has 98 bytes; on its way to the queue it may be scrambled by 50 µs.
     let own = 98 * 8 * 1_000_000_000 / link + 50_000;
     let waited = |echo: &EchoSample| echo.there.map(|there| there.0.saturating_sub(own));
     Minute {

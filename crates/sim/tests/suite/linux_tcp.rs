@@ -7,7 +7,7 @@
 //! Each figure is printed as a row for `docs/validation.md`; those that one run settles are gated, the others
 //! reported.
 
-// The recorded runs are files, and a variable asks for their series.
+// The recorded runs are files, and a variable requests their series.
 #![allow(clippy::disallowed_methods)]
 
 use crate::common;
@@ -383,8 +383,8 @@ fn ecn_with_the_smallest_windows() {
 }
 
 /// Two flows in one queue, and three: of three, the share of one run has a standard deviation of 15 %, so the
-/// difference of two means of 33 runs one of 4 %; what is told of the mean as outside is 5 %, what fails is
-/// 10 %.
+/// difference of two means of 33 runs one of 4 %; what is reported of the mean as outside is 5 %, what fails
+/// is 10 %.
 #[test]
 fn flows_in_one_queue() {
     let mut wrong = Vec::new();

@@ -14,7 +14,7 @@ use tidegate_sim::{
 
 const START: Time = Time(1_000_000_000);
 
-/// A datagram of IPv4, so many octets long.
+/// A datagram of IPv4, this many bytes long.
 fn datagram(len: u16) -> Head {
     let mut packet = vec![0x45, 0];
     packet.extend(len.to_be_bytes());
@@ -42,7 +42,7 @@ fn told(stays: impl Iterator<Item = SojournRecord>, links: &[LinkId]) -> Vec<(us
 #[test]
 fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
     let mut net = Net::new(NoMachine, 1, START);
-    // 1,000 octets with their Ethernet header take a millisecond.
+    // 1,000 bytes with their Ethernet header take a millisecond.
     let link = net.link(LinkSpec::drop_tail(8_000_000, Nanos(0), Limit::Packets(2)));
     let path = net.path(&[link]);
     net.observe(link);

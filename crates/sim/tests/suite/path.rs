@@ -33,7 +33,7 @@ fn delays_losses_and_clocks_are_those_of_the_line() {
     assert!(reading.up.above().max().unwrap_or(u64::MAX) < 2_000, "{:?}", reading.up.above().max());
 }
 
-/// The network goes on between exchanges; both are carried out alike.
+/// The network continues between exchanges; both are carried out alike.
 #[test]
 fn exchanges_follow_each_other() {
     let line = CableDirection::plain(1_000_000, Nanos::millis(7));

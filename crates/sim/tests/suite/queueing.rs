@@ -176,7 +176,7 @@ fn v_q5_non_preemptive_priorities() {
 
 const ONE: Handle = Handle::new(1, 0);
 
-/// The sum of load times wait is the same whoever goes first, under every scheduler that does not idle.
+/// The sum of load times wait is the same anyone who goes first, under every scheduler that does not idle.
 #[test]
 fn v_q6_conservation() {
     let [a, b] = [ONE.class(1), ONE.class(2)];

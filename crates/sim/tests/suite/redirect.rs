@@ -106,7 +106,7 @@ fn an_ifb_shapes_downloads() {
     assert!(ingress.stats.packets >= sent.packets && sent.packets > 1000, "{ingress:?} {sent:?}");
 }
 
-/// What leaves is led through the ifb too, and comes back to the device it was to leave by.
+/// What leaves is redirected through the ifb too, and comes back to the device it was to leave by.
 #[test]
 fn an_ifb_shapes_uploads_led_there_from_the_root() {
     let [root, class] = common::htb(Rate::bits(500_000));

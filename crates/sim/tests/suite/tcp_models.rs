@@ -97,7 +97,7 @@ fn local_senders_hold_back_as_recorded() {
     }
 }
 
-/// What a socket holds limits what is under way: 20,000 bytes of memory are eight segments in each round trip
+/// What a socket holds limits what is in flight: 20,000 bytes of memory are eight segments in each round trip
 /// of 50 ms.
 #[test]
 fn a_send_buffer_limits_the_rate() {
@@ -280,7 +280,8 @@ impl Forwarder for Chaos {
     }
 }
 
-/// Whatever happens to its packets, both ways, a transfer ends with every byte delivered and no packet left.
+/// Whatever happens to its packets, in both directions, a transfer ends with every byte delivered and no
+/// packet left.
 #[test]
 fn every_transfer_ends() {
     for seed in 0..60u64 {

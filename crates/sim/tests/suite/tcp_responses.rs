@@ -70,7 +70,7 @@ impl Lossy {
 
 /// V-W1, V-W2: the square root law (Mathis et al. 1997), with every segment acknowledged and with every
 /// second. The latter makes no difference to who counts what is acknowledged, not acknowledgements (RFC
-/// 3465), as Linux does: that is told.
+/// 3465), as Linux does: that is reported.
 #[test]
 fn v_w1_w2_mathis() {
     let mut wrong = Vec::new();
@@ -315,7 +315,7 @@ fn v_w10_long_paths_get_less() {
     assert_eq!(wrong, None);
 }
 
-/// V-W11: where everybody marks and nobody is deaf, nothing is lost.
+/// V-W11: where everybody marks and no one is deaf, nothing is lost.
 #[test]
 fn v_w11_marks_replace_losses() {
     let params = CodelParams { ecn: Some(true), ..CodelParams::default() };

@@ -107,7 +107,7 @@ fn a_page_is_painted_before_it_is_complete() {
 }
 
 /// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets
-/// gets through, it is given up and says so.
+/// gets through, it is abandoned and says so.
 #[test]
 fn a_login_waits_in_the_modem() {
     let login = |patience| {

@@ -7,7 +7,7 @@ use crate::oracle_fuzz::rng::Rng;
 pub(super) const PORTS: &[u16] = &[22, 53, 80, 443, 5060, 6881, 8801, 27015];
 pub(super) const DSFIELDS: &[u8] = &[0, 0, 0, 1, 2, 3, 0x10, 0x08, 0x20, 0xb8, 0xb9, 0xba, 0xc0, 0x28];
 
-/// What a filter may be asked for.
+/// What a filter may be requested.
 const PROTOCOLS: &[&str] = &["ip", "ipv6", "all"];
 
 /// The parent of filters, and the results that make sense there.

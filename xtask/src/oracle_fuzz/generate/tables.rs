@@ -4,7 +4,7 @@ use super::filters::{FilterParent, PORTS};
 use super::{Filter, World};
 
 impl World {
-    /// A table, what stands in some of its buckets, and a filter that leads there.
+    /// A table, what is in some of its buckets, and a filter that leads there.
     pub(super) fn table(&mut self, place: &FilterParent) {
         let parent = format!("parent {}", place.parent);
         let pref = self.rng.range(1, 9);

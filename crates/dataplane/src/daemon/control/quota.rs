@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Places of root and the daemon's owner, which nobody else can take.
+/// Places of root and the daemon's owner, which no one else can take.
 const TRUSTED: usize = 32;
 /// Places of all others together, and of one user.
 const STRANGERS: usize = 16;
@@ -12,7 +12,7 @@ const OF_ONE_USER: usize = 4;
 /// Requests of one user at once, and how long it takes until there may be another.
 const BURST: u32 = 20;
 const EVERY: Duration = Duration::from_millis(50);
-/// Users whose requests are counted at most; who has asked for nothing for a while is forgotten first.
+/// Users whose requests are counted at most; who has requested nothing for a while is forgotten first.
 const USERS: usize = 1024;
 
 /// Everybody who is connected.

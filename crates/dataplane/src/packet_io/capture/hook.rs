@@ -1,8 +1,8 @@
-//! Our programs in tc's hooks, gone with whoever hung them there.
+//! Our programs in tc's hooks, gone with anyone who attached them there.
 //!
-//! What hangs in a hook only jumps through a table, the [`TailCallTable`]. When its owner dies, the kernel
-//! closes the table before the devices that it leads to, and empties it for all hooks at once: from then on
-//! everything passes as if nobody had been there.
+//! What is attached to a hook only jumps through a table, the [`TailCallTable`]. When its owner dies, the
+//! kernel closes the table before the devices that it leads to, and empties it for all hooks at once: from
+//! then on everything passes as if no one had been there.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,23 +20,23 @@ use tidegate_sys::numbers::{
     RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS,
 };
 
-/// How a program is hung into a hook.
+/// How a program is attached into a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachMethod {
     /// A link of its own (Linux 6.6): gone when its descriptor is closed.
     Link,
-    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; whoever opens the door
-    /// again there takes it away.
+    /// A filter of `clsact`. It stays when we are killed, and lets everything pass; anyone who opens the
+    /// backend again there takes it away.
     Filter,
 }
 
-/// The table that all hooks of a door jump through.
+/// The table that all hooks of a backend jump through.
 #[derive(Debug)]
 pub(super) struct TailCallTable {
     table: Jump,
     way: AttachMethod,
     next: u32,
-    /// Of the devices that have filters of ours.
+    /// Of the devices that have filters of tidegate's.
     roots: Vec<Arc<Root>>,
 }
 
@@ -47,14 +47,14 @@ pub(super) enum Hook {
     Filter { _held: Filter },
 }
 
-/// A filter of ours, which goes again.
+/// A filter of tidegate's, which goes again.
 #[derive(Debug)]
 pub(super) struct Filter {
     root: Arc<Root>,
     parent: Handle,
 }
 
-/// A device's clsact; it goes after the last filter of ours if it was us who made it.
+/// A device's clsact; it goes after the last filter of tidegate's if it was us who made it.
 #[derive(Debug)]
 struct Root {
     device: u32,
@@ -65,7 +65,7 @@ const RTM_GETSTATS: u16 = 94;
 const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
-/// What the program answers is what becomes of the packet.
+/// What the program answers is what happens to the packet.
 const DIRECT_ACTION: u32 = 1;
 /// clsact's own handle.
 const CLSACT: Handle = Handle::new(0xffff, 0);
@@ -78,10 +78,11 @@ const NAME: &str = "tidegate";
 const TAIL_CALL: i32 = 12;
 /// `__sk_buff->pkt_type`
 const PACKET_TYPE: i16 = 4;
-/// Which statistics are asked for (`IFLA_STATS_LINK_64`), and where among them those lost in sending stand.
+/// Which statistics are requested (`IFLA_STATS_LINK_64`), and where among them those dropped in sending
+/// stand.
 const LINK_64: u32 = 1;
 const TX_DROPPED: usize = 7 * 8;
-/// Octets of `if_stats_msg`.
+/// Bytes of `if_stats_msg`.
 const STATS_HEAD: usize = 12;
 
 impl TailCallTable {
@@ -90,7 +91,7 @@ impl TailCallTable {
         Ok(TailCallTable { table: Jump::new(2 * hooks)?, way, next: 0, roots: Vec::new() })
     }
 
-    /// When we are killed, packets are led nowhere before this device goes.
+    /// When we are killed, packets are redirected nowhere before this device goes.
     pub(super) fn close_before(&mut self, device: &Tap) -> io::Result<()> {
         self.table.close_before(device)
     }
@@ -131,7 +132,7 @@ impl Filter {
         let mut talk = NetlinkSocket::open()?;
         let (device, parent) =
             (root.device, if egress { Handle::CLSACT_EGRESS } else { Handle::CLSACT_INGRESS });
-        // One that is left of a door whose owner was killed.
+        // One that is left of a backend whose owner was killed.
         let _ = ask(&mut talk, RTM_DELTFILTER, 0, &head(device, 0, parent, NUMBER));
         ask(&mut talk, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &bpf(device, parent, program))?;
         Ok(Filter { root, parent })
@@ -167,7 +168,7 @@ fn others(talk: &mut NetlinkSocket, device: u32) -> bool {
 fn jump(table: &Jump, to: u32) -> io::Result<BpfProgram> {
     let mut program = Instruction::table(Reg(2), table).to_vec();
     // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts
-    // tens of milliseconds. So each program stands in two places, and a bit of the packet, no matter which,
+    // tens of milliseconds. So each program is in two places, and a bit of the packet, no matter which,
     // says which of them is meant.
     program.extend([
         Instruction::load(Reg(3), Reg(1), PACKET_TYPE),
@@ -201,7 +202,7 @@ fn bpf(device: u32, parent: Handle, program: &BpfProgram) -> Vec<u8> {
     body
 }
 
-/// Packets that a device of ours had no room for; 0 where nobody can say.
+/// Packets that a device of tidegate's had no space for; 0 where no one can say.
 pub(super) fn dropped_before(talk: &mut NetlinkSocket, device: u32) -> u64 {
     let told = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
     let octets = told.and_then(|told| {

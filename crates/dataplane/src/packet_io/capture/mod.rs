@@ -1,11 +1,11 @@
-//! The capturing door: every packet of a device, whatever its protocol, whole super-packets too.
+//! The capturing backend: every packet of a device, whatever its protocol, whole super-packets too.
 //!
-//! A program in tc's hook leads packets to a TAP device of ours, where they are read. What leaves goes out by
-//! a packet socket, past the device's own disciplines and filters; what arrives is handed back by a second
-//! device of ours (`programs`).
+//! A program in tc's hook redirects packets to a TAP device of tidegate's, where they are read. What leaves
+//! goes out by a packet socket, past the device's own qdiscs and filters; what arrives is handed back by a
+//! second tidegate's own device (`programs`).
 //!
-//! Nothing dies with us: packets are led here only as long as we live, and not a moment longer than our
-//! devices do (`hook`).
+//! Nothing dies with us: packets are redirected here only as long as we live, and not a moment longer than
+//! our devices do (`hook`).
 
 mod hook;
 mod programs;
@@ -28,13 +28,13 @@ use hook::{Hook, TailCallTable};
 
 /// What our devices are called.
 const NAME: &str = "tidegate%d";
-/// Packets that may wait before the door: 50 ms at 200,000 a second.
+/// Packets that may wait before the backend: 50 ms at 200,000 a second.
 const WAITING: u32 = 10_000;
 /// Packets that are read of one place before the next has its turn.
 const TURN: usize = 32;
 /// Frames that are collected at most.
 const COLLECTED: usize = 64;
-/// Link headers that nobody wrote, for IPv4 and IPv6.
+/// Link headers that no one wrote, for IPv4 and IPv6.
 const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
 
 const fn no_header(ethertype: u16) -> [u8; 14] {
@@ -43,10 +43,10 @@ const fn no_header(ethertype: u16) -> [u8; 14] {
     header
 }
 
-/// The door. What is first here is dropped first.
+/// The backend. What is first here is dropped first.
 #[derive(Debug)]
 pub struct CaptureIo {
-    /// Held, not read: as long as it stands, packets are led here.
+    /// Held, not read: as long as it is, packets are redirected here.
     _gate: TailCallTable,
     points: Vec<CapturePoint>,
     slots: BufferPool,
@@ -63,7 +63,7 @@ pub struct CaptureIo {
 /// One device and direction. What is first here is dropped first.
 #[derive(Debug)]
 struct CapturePoint {
-    /// It leads packets here.
+    /// It redirects packets here.
     hook: Option<Hook>,
     tap: Tap,
     /// The TAP device's number.
@@ -82,7 +82,7 @@ struct Out {
     back: Option<Back>,
 }
 
-/// Lets what is sent by a device of ours arrive at another.
+/// Lets what is sent by a device of tidegate's arrive at another.
 #[derive(Debug)]
 struct Back {
     /// Held, not read.
@@ -91,8 +91,8 @@ struct Back {
 }
 
 impl CaptureIo {
-    /// Opens the door at these places, in the network namespace of the calling thread; the best way that the
-    /// kernel has.
+    /// Opens the backend at these places, in the network namespace of the calling thread; the best way that
+    /// the kernel has.
     ///
     /// # Errors
     /// Which device, what could not be done with it, and why: there is no such device, its frames are of a
@@ -138,8 +138,8 @@ impl CaptureIo {
 
     /// Reads what has come to one place.
     ///
-    /// In two passes, so that whoever is told of packets finds the processor's caches as he left them, not as
-    /// the kernel did.
+    /// In two passes, so that anyone who is told of packets finds the processor's caches as he left them, not
+    /// as the kernel did.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
         let link_header = self.points[at].link_header;
@@ -177,7 +177,7 @@ impl CaptureIo {
     }
 }
 
-/// What is told of a packet.
+/// What is reported of a packet.
 fn came(ticket: u32, link_header: u32, slot: &Slot) -> Came<'_> {
     let (place, mark, priority) = (slot.place, slot.mark, slot.priority);
     let (frame, len) = (slot.front(), slot.len());
@@ -197,7 +197,7 @@ fn unwrap(slot: &mut Slot) -> Option<()> {
         (slot.mark, slot.priority) = (mark, priority);
         return Some(());
     }
-    // A tag that the kernel held beside the packet was put behind the twelfth octet of what it took for the
+    // A tag that the kernel held beside the packet was put behind the twelfth byte of what it took for the
     // frame.
     let tagged = word(programs::OURS_AT + 4)? == programs::OURS && front.len() >= programs::ROOM + 4 + 12;
     let tag: [u8; 4] = front.get(programs::OURS_AT..programs::OURS_AT + 4)?.try_into().ok()?;
@@ -284,7 +284,7 @@ impl Back {
     }
 }
 
-/// A TAP device of ours, up, with nothing of its own to say.
+/// A TAP device of tidegate's, up, with nothing of its own to say.
 fn own_tap(links: &mut Links) -> io::Result<Tap> {
     let tap = Tap::create(NAME, Carries::Frames)?;
     // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
@@ -381,7 +381,7 @@ impl PacketIo for CaptureIo {
 }
 
 impl Drop for CaptureIo {
-    /// What is held leaves, and what waits before the door.
+    /// What is held leaves, and what waits before the backend.
     fn drop(&mut self) {
         self.points.iter_mut().for_each(|place| place.hook = None);
         while self.receive(COLLECTED, &mut |_| {}).is_ok_and(|taken| taken > 0) && self.leave().is_ok() {}

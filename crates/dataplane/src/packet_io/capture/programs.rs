@@ -1,16 +1,16 @@
 //! The programs in tc's hooks that take packets off their way, and put them back.
 //!
-//! A captured packet goes to a TAP device of ours with [`ROOM`] octets before it that say what its octets do
-//! not: mark and priority. What comes back to ingress is sent by another device of ours, whose program lets
-//! it arrive at the device it came from with a sign on it, so that it is not captured twice.
+//! A captured packet goes to a TAP device of tidegate's with [`ROOM`] bytes before it that say what its bytes
+//! do not: mark and priority. What comes back to ingress is sent by another device of tidegate's, whose
+//! program lets it arrive at the device it came from with a sign on it, so that it is not captured twice.
 
 use std::io;
 
 use tidegate_sys::bpf::{BpfProgram, Instruction as I, Reg};
 
-/// Octets before a captured frame: mark, priority, nothing, [`OURS`].
+/// Bytes before a captured frame: mark, priority, nothing, [`OURS`].
 pub(super) const ROOM: usize = 16;
-/// Stands at the end of these. A tag that the TAP device puts in stands after the twelfth octet, as in any
+/// Is at the end of these. A tag that the TAP device puts in stands after the twelfth byte, as in any
 /// frame; this begins as no tag does.
 pub(super) const OURS: u32 = u32::from_ne_bytes(*b"\0tdg");
 /// Where [`OURS`] stands.
@@ -28,7 +28,7 @@ const REDIRECT: i32 = 23;
 const CHANGE_HEAD: i32 = 43;
 /// `BPF_F_INGRESS`
 const ARRIVES: i32 = 1;
-/// What stands there next decides: other programs, or nobody.
+/// What is there next decides: other programs, or no one.
 const NEXT: i32 = -1;
 /// `TC_ACT_SHOT`
 const LOST: i32 = 2;
@@ -85,10 +85,10 @@ pub(super) fn take(tap: u32, egress: bool) -> io::Result<BpfProgram> {
         I::set(R2, 0),
         I::call(REDIRECT),
         I::end(),
-        // There was no room before it: it goes on as it is.
+        // There was no space before it: it continues as it is.
         I::set(R0, NEXT),
         I::end(),
-        // There was, but nothing could be written there: nobody could read such a packet.
+        // There was, but nothing could be written there: no one could read such a packet.
         I::set(R0, LOST),
         I::end(),
     ]);

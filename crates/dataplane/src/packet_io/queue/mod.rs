@@ -1,7 +1,7 @@
-//! The queueing door: packets wait in netfilter's queues, and only their fronts come here.
+//! The queueing backend: packets wait in netfilter's queues, and only their fronts come here.
 //!
 //! Marks and connections stay the kernel's, senders notice how long their packets wait, and nothing is copied
-//! but headers. What is held when its owner dies is lost by the kernel; what comes afterwards passes.
+//! but headers. What is held when its owner dies is dropped by the kernel; what comes afterwards passes.
 
 mod rules;
 
@@ -15,9 +15,9 @@ use super::facts::Facts;
 use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, bytes, unknown_ticket};
 use rules::Rules;
 
-/// Octets of a front: a link header that nobody wrote, and what the kernel copies.
+/// Bytes of a front: a link header that no one wrote, and what the kernel copies.
 const FRONT: usize = 14 + COPIED;
-/// What is in a mark from the door to the rules behind it unless said otherwise.
+/// What is in a mark from the backend to the rules behind it unless said otherwise.
 const CONGESTED: u32 = 1 << 31;
 /// The most packets that wait, those held by the engine included.
 const LONGEST: u32 = 1 << 16;
@@ -25,17 +25,17 @@ const LONGEST: u32 = 1 << 16;
 /// How many others may have queues beside ours.
 const NEIGHBOURS: usize = 64;
 
-/// How the door is kept.
+/// How the backend is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The number of the first place's queue; the others follow. Nobody else may use them.
+    /// The number of the first place's queue; the others follow. No one else may use them.
     pub first: u16,
     /// The most packets that wait in each queue, those held by the engine included.
     pub longest: u32,
-    /// What finds no room passes unshaped (true), or is lost.
+    /// What finds no space passes unshaped (true), or is dropped.
     pub fail_open: bool,
-    /// A bit of the mark that nobody else uses: packets have it between the door and the rule that writes CE
-    /// into them.
+    /// A bit of the mark that no one else uses: packets have it between the backend and the rule that writes
+    /// CE into them.
     pub congested: u32,
 }
 
@@ -45,7 +45,7 @@ impl Default for Options {
     }
 }
 
-/// The door. What is first here is dropped first.
+/// The backend. What is first here is dropped first.
 #[derive(Debug)]
 pub struct QueueIo {
     /// They lead packets here.
@@ -70,7 +70,7 @@ struct Slot {
 }
 
 impl QueueIo {
-    /// Opens the door by the first queues that nobody has.
+    /// Opens the backend by the first queues that no one has.
     ///
     /// # Errors
     /// As for [`QueueIo::open`].
@@ -95,7 +95,7 @@ impl QueueIo {
         Err(trouble.unwrap_or_else(|| io::Error::other("no queue was tried")))
     }
 
-    /// Opens the door at these places, in the network namespace of the calling thread.
+    /// Opens the backend at these places, in the network namespace of the calling thread.
     ///
     /// # Errors
     /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no
@@ -133,7 +133,7 @@ impl QueueIo {
         }
     }
 
-    /// The mark that a packet goes on with, if that is another; and whether all that was asked for is done.
+    /// The mark that a packet continues with, if that is another; and whether all that was requested is done.
     fn marked(&self, slot: &Slot, leaving: &Leaving<'_>) -> (Option<u32>, bool) {
         let bit = self.options.congested;
         let link_header = self.places[slot.place].link_header as usize;
@@ -153,7 +153,7 @@ impl Options {
     }
 }
 
-/// Keeps what is told of a packet in a slot.
+/// Keeps what is reported of a packet in a slot.
 fn keep(
     slots: &mut Vec<Slot>,
     free: &mut Vec<u32>,
@@ -188,7 +188,7 @@ fn segments(waiting: &QueuedPacket<'_>, mtu: u32) -> u32 {
     }
 }
 
-/// Octets of the headers that each segment has.
+/// Bytes of the headers that each segment has.
 fn headers(front: &[u8]) -> u32 {
     let (at, transport) = match bytes::network(front, 0) {
         Some((ethertype::IPV4, _)) => (usize::from(front[0] & 15) * 4, front.get(9).copied()),
@@ -288,7 +288,7 @@ impl PacketIo for QueueIo {
 }
 
 impl Drop for QueueIo {
-    /// What is held passes, and what waits before the door; the kernel would lose it.
+    /// What is held passes, and what waits before the backend; the kernel would drop it.
     fn drop(&mut self) {
         let _ = self.rules.clear();
         while self.receive(LONGEST as usize, &mut |_| {}).is_ok_and(|taken| taken > 0) {}

@@ -1,4 +1,4 @@
-//! The rules that lead packets to our queues: a table of our own, which the kernel takes away when whoever
+//! The rules that lead packets to our queues: a table of our own, which the kernel takes away when anyone who
 //! made it is gone.
 
 use std::io;
@@ -15,17 +15,17 @@ use tidegate_netlink::encode::nft::{
 const LEAVING: i32 = 200;
 /// Right behind.
 const MARKING: i32 = LEAVING + 1;
-/// Behind connections (-200) and whoever marks what comes in (-150), before destinations are translated
+/// Behind connections (-200) and anyone who marks what comes in (-150), before destinations are translated
 /// (-100).
 const COMING: i32 = -140;
 /// `NFPROTO_IPV4` and `NFPROTO_IPV6`, as `meta nfproto` has them.
 const FAMILIES: [u8; 2] = [2, 10];
-/// The first two octets of either header, without and with congestion experienced.
+/// The first two bytes of either header, without and with congestion experienced.
 const CONGESTED: [([u8; 2], [u8; 2]); 2] = [([0xff, 0xfc], [0, 0x03]), ([0xff, 0xcf], [0, 0x30])];
 /// Where IPv4's header has its checksum.
 const CHECKSUM: u32 = 10;
 
-/// The table; it goes when this is dropped, or whoever holds it dies.
+/// The table; it goes when this is dropped, or anyone who holds it dies.
 #[derive(Debug)]
 pub(super) struct Rules {
     netfilter: Netfilter,
@@ -51,8 +51,8 @@ impl Rules {
         Err(refused.unwrap_or_else(|| io::Error::other("no rules were tried")))
     }
 
-    /// Nothing is led to the queues any more. The chains stay: with a chain the kernel loses whatever waits
-    /// in any queue.
+    /// Nothing is redirected to the queues any more. The chains stay: with a chain the kernel drops whatever
+    /// waits in any queue.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.carry_out(|batch| batch.delete_rules())
     }

@@ -74,7 +74,7 @@ impl Batch {
         self.make_table_with(None, comment);
     }
 
-    /// The same, but nobody else may change the table, and it goes when the socket is closed that the batch
+    /// The same, but no one else may change the table, and it goes when the socket is closed that the batch
     /// is sent by.
     pub fn make_own_table(&mut self, comment: Option<&str>) {
         self.make_table_with(Some(TABLE_OWNER), comment);
@@ -106,8 +106,8 @@ impl Batch {
         self.push(DELRULE, 0, &to);
     }
 
-    /// Makes a chain: one that packets come to by themselves has a base and a policy (true: what reaches its
-    /// end goes on).
+    /// Makes a chain: one that packets come to on their own has a base and a policy (true: what reaches its
+    /// end continues).
     pub fn chain(&mut self, name: &str, base: Option<Base>, accepts: bool) {
         let mut to = Attributes::default();
         to.text(1, &self.table).text(3, name);

@@ -11,15 +11,15 @@ use tidegate_netlink_wire::attribute::Attributes;
 const ELEMENT: u16 = 1;
 const VALUE: u16 = 1;
 const VERDICT: u16 = 2;
-/// The register that verdicts stand in, and the one all else stands in.
+/// The register that verdicts are in, and the one everything else is in.
 const DECISION: u32 = 0;
 const REGISTER: u32 = 1;
 
-/// What is known of a packet beside its bytes.
+/// What is known about a packet beside its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum NftMeta {
-    /// Octets from the network header on.
+    /// Bytes from the network header on.
     Length = 0,
     /// EtherType, in the order of the network.
     Protocol = 1,
@@ -37,7 +37,7 @@ pub enum NftMeta {
     Transport = 16,
 }
 
-/// What is known of a packet's connection.
+/// What is known about a packet's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum NftCt {
@@ -68,7 +68,7 @@ pub enum NftCmp {
     AtLeast = 5,
 }
 
-/// Octets of a packet.
+/// Bytes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// From which header on.
@@ -96,7 +96,7 @@ pub struct NftQueue {
     pub first: u16,
     /// and how many there are.
     pub count: u16,
-    /// Packets go on when nobody reads the queue.
+    /// Packets continue when no one reads the queue.
     pub bypass: bool,
     /// Which of several queues is chosen by the processor, not by the flow.
     pub by_processor: bool,
@@ -107,9 +107,9 @@ pub struct NftQueue {
 pub enum NftVerdict {
     /// It leaves the hook's chain.
     Accept,
-    /// It is lost.
+    /// It is dropped.
     Drop,
-    /// Back to the chain that led here.
+    /// Back to the chain that redirected here.
     Return,
     /// Through another chain, and back.
     Jump(String),
@@ -153,7 +153,7 @@ impl Expressions {
         self
     }
 
-    /// Loads what is known of the packet.
+    /// Loads what is known about the packet.
     pub fn load_meta(&mut self, key: NftMeta) -> &mut Expressions {
         self.step("meta", &[(1, REGISTER), (2, key as u32)], |_| {})
     }
@@ -163,8 +163,8 @@ impl Expressions {
         self.step("meta", &[(2, key as u32), (3, REGISTER)], |_| {})
     }
 
-    /// Loads what is known of the connection; of the sum of both directions, or of one of them (false: as it
-    /// began).
+    /// Loads what is known about the connection; of the sum of both directions, or of one of them (false: as
+    /// it began).
     pub fn load_ct(&mut self, key: NftCt, reply: Option<bool>) -> &mut Expressions {
         self.step("ct", &[(1, REGISTER), (2, key as u32)], |data| {
             if let Some(reply) = reply {
@@ -192,14 +192,14 @@ impl Expressions {
         self.step("payload", &numbers, |_| {})
     }
 
-    /// Goes on only if the register begins with these bytes (or compares so with them).
+    /// Continues only if the register begins with these bytes (or compares so with them).
     pub fn compare(&mut self, how: NftCmp, with: &[u8]) -> &mut Expressions {
         self.step("cmp", &[(1, REGISTER), (2, how as u32)], |data| {
             data.marked_nest(3, &value(with));
         })
     }
 
-    /// Goes on only if the register is (or is not) from one value to another, both in the order of the
+    /// Continues only if the register is (or is not) from one value to another, both in the order of the
     /// network.
     pub fn range(&mut self, inside: bool, from: &[u8], to: &[u8]) -> &mut Expressions {
         self.step("range", &[(1, REGISTER), (2, u32::from(!inside))], |data| {
@@ -231,7 +231,7 @@ impl Expressions {
         })
     }
 
-    /// Goes on only if the register is (or is not) in a set of the same batch.
+    /// Continues only if the register is (or is not) in a set of the same batch.
     pub fn lookup(&mut self, set: &str, id: u32, inside: bool) -> &mut Expressions {
         self.step("lookup", &[(2, REGISTER)], |data| {
             data.text(1, set).payload(4, &be(id)).payload(5, &be(u32::from(!inside)));
@@ -245,7 +245,7 @@ impl Expressions {
         })
     }
 
-    /// Nobody keeps the packet's connection.
+    /// No one keeps the packet's connection.
     pub fn notrack(&mut self) -> &mut Expressions {
         self.step("notrack", &[], |_| {})
     }
@@ -310,12 +310,12 @@ pub(super) fn device(name: &str) -> Vec<u8> {
 }
 
 impl Expressions {
-    /// Goes on only for packets that leave by this device (a final `+`: any ending).
+    /// Continues only for packets that leave by this device (a final `+`: any ending).
     pub fn leaves_by(&mut self, name: &str) -> &mut Expressions {
         self.by_device(NftMeta::OutName, name, false)
     }
 
-    /// Goes on only for packets that came in by this device.
+    /// Continues only for packets that came in by this device.
     pub fn came_by(&mut self, name: &str) -> &mut Expressions {
         self.by_device(NftMeta::InName, name, false)
     }
@@ -330,7 +330,7 @@ impl Expressions {
         self.load_meta(end).compare(how, &bytes)
     }
 
-    /// Goes on only for packets whose mark, as far as these bits go, is this.
+    /// Continues only for packets whose mark, as far as these bits go, is this.
     pub fn marked(&mut self, mark: u32, mask: u32, not: bool) -> &mut Expressions {
         let how = if not { NftCmp::IsNot } else { NftCmp::Is };
         self.load_meta(NftMeta::Mark).masked(mask).compare(how, &mark.to_ne_bytes())

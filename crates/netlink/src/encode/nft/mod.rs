@@ -2,7 +2,7 @@
 //!
 //! [`Batch`] gathers messages, [`Expressions`] are what a rule is made of, and [`ruleset`] makes both of
 //! netfilter's rules as the model has them. Nothing here names a table that is not ours: a batch makes its
-//! table anew, so what others set is neither read nor touched.
+//! table again, so what others set is neither read nor touched.
 
 mod batch;
 mod expression;

@@ -44,7 +44,7 @@ impl fmt::Display for UnsupportedRule {
 
 impl core::error::Error for UnsupportedRule {}
 
-/// The batch that makes a table of ours with all these rules in it, in place of the one that is there.
+/// The batch that makes a table of tidegate's with all these rules in it, in place of the one that is there.
 ///
 /// # Errors
 /// A rule asks or does what has no expression here.
@@ -104,7 +104,7 @@ fn is_wanted(chain: &RuleChain) -> bool {
     chain.base.is_none() || !chain.rules.is_empty() || !chain.accepts
 }
 
-/// Chains of all tables stand in one: their names tell whose they are.
+/// Chains of all tables are in one: their names tell whose they are.
 fn chain_name(table: &RuleTable, chain: &str) -> String {
     let version = match table.family {
         Family::Ipv4 => "ip",
@@ -174,7 +174,7 @@ fn mixed(batch: &mut Batch, chain: &str, number: usize, rule: &NetfilterRule) {
     steps.iter().for_each(|steps| batch.rule(&aside, steps));
 }
 
-/// A rule as one of ours; `aside`: the chain that was made for it, if it needs one.
+/// A rule as one of tidegate's; `aside`: the chain that was made for it, if it needs one.
 fn one(
     batch: &mut Batch,
     table: &RuleTable,

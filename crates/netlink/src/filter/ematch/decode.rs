@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Found, read};
 use tidegate_policy::{Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
 
-/// How deep parentheses may stand in one another, and how many conditions there may be: what tc writes stays
+/// How deep parentheses may are in one another, and how many conditions there may be: what tc writes stays
 /// far below.
 const MAX_DEPTH: u32 = 32;
 const MAX_TERMS: usize = 4096;
@@ -35,7 +35,7 @@ fn group(all: &[&[u8]], from: usize, depth: u32) -> Option<Vec<Term>> {
         let what = match kind {
             0 => {
                 let begins = *numbers(rest).first()? as usize;
-                // Whatever stands in a parenthesis stands behind it: so there is an end.
+                // Whatever is in a parenthesis follows it: so there is an end.
                 (begins > from).then(|| group(all, begins, depth + 1)).flatten().map(Ematch::All)?
             }
             1 => compare(rest)?,
@@ -102,7 +102,7 @@ fn bytes_of(bytes: &[u8]) -> Option<Ematch> {
 
 fn meta(from: &Found<'_>) -> Option<Ematch> {
     let head = from.get(1)?.get(..8)?;
-    // The kernel tells numbers as long as its own words.
+    // The kernel reports numbers as long as its own words.
     let number = |at: u16| from.get(at).and_then(|bytes| numbers(bytes).first().copied()).unwrap_or(0);
     let side = |at: usize, value: u32| {
         let id = u16::from_ne_bytes([head[at], head[at + 1]]) & 0xfff;

@@ -2,7 +2,7 @@
 //!
 //! TCP's acknowledgements are cumulative: on a link that is slow in one direction most of them can be left
 //! out. One that waits may go when a later packet of its connection acknowledges more, as long as nothing
-//! else in it is lost: no data, no flags but the two echoes of ECN and these unchanged, no options but
+//! else in it is dropped: no data, no flags but the two echoes of ECN and these unchanged, no options but
 //! timestamps that are not newer and selective acknowledgements that the later one covers.
 
 use super::Cake;
@@ -14,7 +14,7 @@ use tidegate_policy::CakeAckFilter;
 
 /// The echoes of ECN, which are compared and not refused.
 const ECHOES: u8 = tcp_flags::ECE | tcp_flags::CWR;
-/// Bits of the octet before the flags that are not the header's length: they must be zero.
+/// Bits of the byte before the flags that are not the header's length: they must be zero.
 const RESERVED: u8 = 0x0f;
 
 /// Options of TCP (RFC 9293, 7323, 2018).

@@ -1,6 +1,6 @@
 //! cake: common applications kept enhanced (Høiland-Jørgensen, Täht and Morton, LANMAN 2018; tc-cake(8)).
 //!
-//! One discipline for a home's link. A shaper without bursts sends by a clock that counts what each packet
+//! One qdisc for a home's link. A shaper without bursts sends by a clock that counts what each packet
 //! costs on the link. Packets take one of up to eight tins by their DSCP; a tin that keeps to its threshold,
 //! a share of the rate, goes before those that do not. Within a tin flows take turns ([`tin`]), each judged
 //! by COBALT ([`crate::algo::cobalt`]). When the memory is full the longest queue of all pays ([`overflow`]).
@@ -236,7 +236,7 @@ impl Cake {
         }
     }
 
-    /// The tin of a packet, its DSCP cleared where that is asked for.
+    /// The tin of a packet, its DSCP cleared where that is requested.
     fn choose_tin(&self, pool: &mut Pool, own: QdiscState, pkt: &Pkt) -> usize {
         let meta = pool.meta_mut(pkt);
         let dscp = tins::dscp(meta);
@@ -308,7 +308,7 @@ impl Cake {
         cost
     }
 
-    /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just
+    /// Drops from the longest queues until the memory suffices; returns whether the flow that a packet just
     /// came for was among them.
     fn make_room(&mut self, cx: &mut Context<'_>, at: Handle, came_for: (usize, u32)) -> bool {
         let mut own = false;
@@ -318,7 +318,7 @@ impl Cake {
             let found = self.tins[tin].flow_of(queue);
             let Some((flow, pkt)) = found.and_then(|flow| Some((flow, self.tins[tin].pop(cx.pool, flow)?)))
             else {
-                // The heap is wrong: it is built anew. Then an empty queue on top means that nothing waits.
+                // The heap is wrong: it is built again. Then an empty queue on top means that nothing waits.
                 self.overflow.forget();
                 if fresh {
                     break;
@@ -366,8 +366,8 @@ impl Cake {
         }
     }
 
-    /// The tin that sends next. Shaped: the highest whose time has come, else the one whose time comes first.
-    /// Not shaped: by turns. `None`: no flow takes part in any round.
+    /// The tin that sends next. Shaped: the highest whose time has come, otherwise the one whose time comes
+    /// first. Not shaped: by turns. `None`: no flow takes part in any round.
     fn choose_next(&mut self, now: u64) -> Option<usize> {
         if !self.pace.is_some() {
             return self.next_in_turn();
@@ -406,7 +406,7 @@ impl Cake {
     }
 
     /// Serves a tin: the next packet of the flow whose turn it is. `None`: a flow was found empty, and
-    /// everything is to be looked at anew.
+    /// everything is to be looked at again.
     fn serve(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, fresh: &mut bool) -> Option<Pkt> {
         let mode = self.mode();
         loop {
@@ -462,7 +462,7 @@ impl Cake {
         self.tins[at].flow(flow).state.decide(&law, now, waited, bulk, &mut Here(cx, pkt))
     }
 
-    /// Loses a packet that its flow's law dropped; tells whether the flow was charged for it, so that its
+    /// Drops a packet that its flow's law dropped; returns whether the flow was charged for it, so that its
     /// turn may be over.
     fn drop_packet(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
         let charged = self.charges_drops();

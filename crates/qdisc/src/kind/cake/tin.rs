@@ -33,7 +33,7 @@ const fn parts() -> [u16; QUEUES + 1] {
     all
 }
 
-/// Where a flow stands in the rounds.
+/// Where a flow is in the rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FlowSet {
     /// In none.
@@ -134,7 +134,7 @@ pub(super) struct Tin {
     hosts: Vec<Host>,
 }
 
-/// How a packet's flow is called: the hash that reserves a queue, and the hosts behind it, asked for only
+/// How a packet's flow is called: the hash that reserves a queue, and the hosts behind it, requested only
 /// when a flow begins.
 pub(super) struct Called<'a> {
     pub(super) hash: u32,

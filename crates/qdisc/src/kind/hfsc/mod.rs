@@ -37,7 +37,7 @@ pub(crate) struct Hfsc {
     default: u16,
     hash: ClassHash,
     tree: Tree,
-    /// Some class has been asked for its list of filters.
+    /// Some class has been requested its list of filters.
     class_lists: bool,
     overlimits: u32,
 }
@@ -125,8 +125,8 @@ impl Hfsc {
         self.hash.get(id)
     }
 
-    /// A packet's leaf by its priority, else by filters from the root down, else the default; `None` when
-    /// nobody takes it.
+    /// A packet's leaf by its priority, else by filters from the root down, otherwise the default; `None`
+    /// when no one takes it.
     fn choose(
         &mut self,
         cx: &mut Context<'_>,

@@ -48,7 +48,7 @@ pub(crate) struct Htb {
     /// `overlimits` as the last dump of the qdisc itself published it: a parent's class shows no more.
     published: u32,
     hash: ClassHash,
-    /// Some class has been asked for its list of filters.
+    /// Some class has been requested its list of filters.
     class_lists: bool,
     tree: Tree,
 }
@@ -89,7 +89,7 @@ struct Class {
     activity: u8,
     deficit: [i32; LEVELS],
 
-    /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's
+    /// Of the priorities of its activity, those at which it is in its parent's feed, and in its level's
     /// row.
     in_feed: u8,
     in_row: u8,
@@ -176,7 +176,7 @@ impl Htb {
     }
 
     /// A packet's class by its priority, else by filters from the root (or the inner class its priority
-    /// names) down, else the default.
+    /// names) down, otherwise the default.
     fn choose(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! Who may send, and who does: modes, feeds and rows, turns, charging.
 //!
-//! A leaf with packets is *active* at its priority. An active class that may send stands in the *row* of its
-//! level and priority; one that may only borrow stands in its parent's *feed* of that priority, and so makes
+//! A leaf with packets is *active* at its priority. An active class that may send is in the *row* of its
+//! level and priority; one that may only borrow is in its parent's *feed* of that priority, and so makes
 //! the parent active there. Serving walks from the lowest level and best priority of any row down through
 //! feeds to a leaf; each row and feed remembers whose turn it is.
 
@@ -29,7 +29,7 @@ const MAX_EVENTS: usize = 100_000;
 /// Whose turn it is among classes in order of their ids.
 #[derive(Clone, Copy, Debug, Default)]
 enum Turn {
-    /// Nobody's: the end was reached, or nothing was served yet.
+    /// No one's: the end was reached, or nothing was served yet.
     #[default]
     End,
     /// This class's.
@@ -135,7 +135,7 @@ impl Tree {
         }
     }
 
-    /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
+    /// A leaf gets its first child: its queue is dropped, its debt of waiting forgotten.
     pub(super) fn leaf_to_inner(&mut self, cx: &mut Context<'_>, at: u32) {
         self.settle_ranks();
         self.class_mut(at).child.leave(cx);
@@ -183,7 +183,7 @@ impl Tree {
         class.mode = Mode::Send;
     }
 
-    /// Every queue was emptied: nobody is active, nobody waits.
+    /// Every queue was emptied: no one is active, no one waits.
     pub(super) fn forget_activity(&mut self) {
         for class in &mut self.classes {
             class.activity = 0;
@@ -283,7 +283,7 @@ impl Tree {
         }
     }
 
-    /// All classes that could stand in the feeds of `holder`, by place.
+    /// All classes that could are in the feeds of `holder`, by place.
     fn order(&self, holder: Holder) -> &[u32] {
         match holder {
             Holder::Row(_) => &self.sorted,
@@ -397,8 +397,8 @@ impl Tree {
     }
 
     /// An inner class is told that it has nothing to send any more, though classes below it may have: it
-    /// leaves its place, and is back in it only when one of those becomes active anew at a priority that none
-    /// below it has.
+    /// leaves its place, and is back in it only when one of those becomes active again at a priority that
+    /// none below it has.
     pub(super) fn silence(&mut self, at: u32) {
         if self.class(at).activity != 0 && self.class(at).inner.is_some() {
             self.rank();
@@ -477,7 +477,7 @@ impl Tree {
         }
     }
 
-    /// What holds of a class between two operations: it stands in its level's row only while it may send, in
+    /// What holds of a class between two operations: it is in its level's row only while it may send, in
     /// its parent's feed only while it may borrow, and in neither without activity.
     #[inline]
     fn check_place(&self, at: u32) {

@@ -1,4 +1,4 @@
-//! Which packets are lost: each by chance, or by a chain of states.
+//! Which packets are dropped: each by chance, or by a chain of states.
 
 use super::Correlated;
 use tidegate_packet::RandomSource;
@@ -17,9 +17,9 @@ enum State {
     /// Receiving, between bursts.
     #[default]
     Good,
-    /// Bad; of four states: receiving within a burst of losses.
+    /// Bad; of four states: receiving within a burst of drops.
     Burst,
-    /// A single packet was lost.
+    /// A single packet was dropped.
     LostAlone,
     /// Losing, within a burst.
     Lost,
@@ -42,7 +42,7 @@ impl LossGenerator {
                 matches!(self.state, State::LostAlone | State::Lost)
             }
             NetemLoss::Gilbert { p, r, h, k1 } => {
-                // What becomes of the packet is decided in the state that it finds.
+                // What happens to the packet is decided in the state that it finds.
                 let good = self.state == State::Good;
                 if draws.u32() < if good { p } else { r } {
                     self.state = if good { State::Burst } else { State::Good };

@@ -1,10 +1,10 @@
 //! netem: the delays and faults of a network (Hemminger 2005; loss by chains: Salsano, Ludovici and others
 //! 2009).
 //!
-//! A packet may get a second copy, be lost, get a wrong bit; then it is given a time at which it may leave,
-//! and waits in the order of these times. With a rate it may leave only when those before it have been sent.
-//! A packet that is reordered leaves at once. Below may hang a qdisc, that gets packets when their time has
-//! come.
+//! A packet may get a second copy, be dropped, get a wrong bit; then it is given a time at which it may
+//! leave, and waits in the order of these times. With a rate it may leave only when those before it have been
+//! sent. A packet that is reordered leaves at once. Below may hang a qdisc, that gets packets when their time
+//! has come.
 //!
 //! A second copy begins again at the root of the tree. That happens before the original has its time, so the
 //! original is set aside meanwhile: see [`Context::copy`].
@@ -83,7 +83,7 @@ impl Correlated {
     }
 }
 
-/// The burst under way.
+/// The burst in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     /// When it began, or the next begins; 0: there are none.
@@ -227,7 +227,7 @@ impl Netem {
         }
     }
 
-    /// The copy is through: its original goes on.
+    /// The copy is through: its original continues.
     pub(crate) fn resume(&mut self, cx: &mut Context<'_>) {
         if let Some(pkt) = self.aside.take() {
             self.take_in(cx, pkt);

@@ -50,7 +50,7 @@ impl Waiting {
         self.timed.pop_front().map(|one| one.pkt)
     }
 
-    /// Loses all: those that overtook one by one, the others together.
+    /// Drops all: those that overtook one by one, the others together.
     pub(super) fn purge(&mut self, cx: &mut Context<'_>, at: Handle) {
         cx.next_purge_group();
         for (_, pkt) in self.first.drain(..) {

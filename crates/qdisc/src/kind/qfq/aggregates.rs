@@ -80,7 +80,7 @@ pub(super) struct Aggregates {
 }
 
 impl Aggregates {
-    /// One with room for such a class; a new one has no classes yet.
+    /// One with space for such a class; a new one has no classes yet.
     pub(super) fn find_or_make(&mut self, longest: u32, weight: u32) -> u32 {
         let fits = |at: &&u32| {
             let aggregate = &self.list[**at as usize];

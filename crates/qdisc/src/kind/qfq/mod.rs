@@ -421,7 +421,7 @@ impl Discipline for Qfq {
             served = other;
             next = self.next_in(cx, served);
         }
-        // When it holds back what it has, nobody else is asked, as in Linux.
+        // When it holds back what it has, no one else is asked, as in Linux.
         let Some((at, len)) = next else { return nothing };
         let result = self.send(cx, served, at, len);
         if matches!(result, Dequeue::Packet(_)) {

@@ -141,7 +141,7 @@ impl Sender {
         }
     }
 
-    /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
+    /// RACK: marks what was sent before something delivered and is overdue. Returns whether there was any.
     pub(super) fn detect_losses(&mut self, now: Time) -> bool {
         let found = self.mark_overdue(now);
         self.reorder_at = self.reorder_at.map(|due| timer(now, due.since(now) + PROBE_SLACK));

@@ -37,7 +37,7 @@ const LOCAL_RETRY: Nanos = Nanos::millis(500);
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// A retransmission of it is under way.
+/// A retransmission of it is in flight.
 const RETRANS: u8 = 4;
 /// It was retransmitted some time: its round trip says nothing.
 const EVER: u8 = 8;
@@ -112,7 +112,7 @@ impl Trips {
     }
 
     /// The sample for the timeout, and the one for congestion control: the first and the last segment
-    /// reported that was sent once, else the echo of the timestamp.
+    /// reported that was sent once, otherwise the echo of the timestamp.
     fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Nanos>, Option<Nanos>) {
         let ordered = self.first.zip(self.last).filter(|_| !self.again);
         let known = ordered.or(self.sacked).unzip();
@@ -200,7 +200,7 @@ pub(crate) struct Sender {
     scan: u32,
     /// Below this no segment waits for retransmission.
     hint: u32,
-    /// Retransmissions under way: segment and order, in order.
+    /// Retransmissions in flight: segment and order, in order.
     resent: VecDeque<(u32, u32)>,
     /// Transmissions so far.
     order: u32,
@@ -213,7 +213,7 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
-    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether
+    /// What the end of the data was when a probe was sent, until it is known the outcome of it; and whether
     /// that repeated the last segment.
     probed: Option<(u32, bool)>,
     undo: Undo,
@@ -414,7 +414,7 @@ impl Sender {
         self.socket.look(self.una, self.sacked_out, self.window.cwnd)
     }
 
-    /// The application writes all there is room for.
+    /// The application writes all there is space for.
     pub(crate) fn application_writes(&mut self) {
         self.socket.write(self.una, self.sacked_out);
     }
@@ -450,7 +450,7 @@ impl Sender {
         }
     }
 
-    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for
+    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has space for
     /// this flow.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
@@ -486,7 +486,7 @@ impl Sender {
         Some(self.send_new(now))
     }
 
-    /// There is something new to send, and the receiver has room for it.
+    /// There is something new to send, and the receiver has space for it.
     fn has_new(&self) -> bool {
         self.next < self.config.total.min(self.socket.end)
             && self.next - self.una < self.config.receive_window
@@ -502,8 +502,8 @@ impl Sender {
         self.prefer_new
     }
 
-    /// The application may have nothing more to say while there is room: what is then delivered does not tell
-    /// the path's rate.
+    /// The application may have nothing more to say while there is space: what is then delivered does not
+    /// report the path's rate.
     fn note_application(&mut self, fits: bool) {
         let in_flight = self.in_flight();
         if let Some(model) = &mut self.model

@@ -34,7 +34,7 @@ impl Sender {
         self.check_duplicate_sacks();
         // A recovery that has just ended does not make the next loss a hasty one.
         let lost = !waits && self.detect_losses(acked.now);
-        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce
+        // What a timeout had sent again is lost once more: that is congestion again (the recorded runs reduce
         // there).
         let anew = self.state == State::Loss && self.lost_again;
         if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
@@ -57,7 +57,7 @@ impl Sender {
     }
 
     pub(super) fn enter(&mut self, state: State, cause: Cause) {
-        // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
+        // From a reduction in flight into recovery there is no second one (RFC 3168 section 6.1.2).
         let anew = matches!(self.state, State::Open | State::Loss);
         match state {
             State::Recovery => self.remember(anew.then(|| self.window.threshold_worth())),
@@ -65,7 +65,7 @@ impl Sender {
         }
         if anew {
             self.probed = None;
-            // Every reduction is told, also that for a loss (RFC 3168 section 6.1.2).
+            // Every reduction is reported, also that for a loss (RFC 3168 section 6.1.2).
             self.send_cwr = self.config.ecn;
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
             match &mut self.model {
@@ -188,7 +188,7 @@ impl Sender {
     }
 
     /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section
-    /// 6.3): what was sent less than a round trip ago is still under way.
+    /// 6.3): what was sent less than a round trip ago is still in flight.
     fn mark_overdue_lost(&mut self, now: Time) {
         let due = self.rack.rtt;
         let head = self.segs.front().map(|seg| seg.order);

@@ -69,8 +69,8 @@ impl Sender {
         }
     }
 
-    /// A probe (RFC 8985 section 7.3): new data if there is some, else the last segment again. The timeout
-    /// counts from now, and there is no second probe until something is acknowledged or sent.
+    /// A probe (RFC 8985 section 7.3): new data if there is some, otherwise the last segment again. The
+    /// timeout counts from now, and there is no second probe until something is acknowledged or sent.
     pub(super) fn send_probe(&mut self, now: Time, may: bool) -> Option<Segment> {
         let segment = if may {
             self.probed = Some((self.next + 1, false));

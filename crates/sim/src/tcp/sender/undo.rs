@@ -75,8 +75,8 @@ impl Sender {
 
     /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission:
     /// that was late, and so, it may be, is the rest. While a retransmission is out nothing else is held for
-    /// lost or sent again, and when none is, the reduction is taken back. Tells whether losses are left alone
-    /// until then.
+    /// lost or sent again, and when none is, the reduction is taken back. Returns whether losses are left
+    /// alone until then.
     pub(super) fn check_partial_ack(&mut self, ack: &AckSegment) -> bool {
         if !self.undo.is_late(ack) {
             return false;
@@ -92,7 +92,8 @@ impl Sender {
     }
 
     /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the
-    /// timeout and never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
+    /// timeout and never again; `sacked`: SACK reports something new. Returns whether the timeout was
+    /// needless.
     pub(super) fn check_timeout_undo(
         &mut self,
         ack: &AckSegment,

@@ -94,7 +94,7 @@ fn address_at(v6: Option<bool>, destination: bool) -> Result<Payload, Unknown> {
     }
 }
 
-/// An address as it stands there: IPv4's is the end of what the model keeps.
+/// An address as it is there: IPv4's is the end of what the model keeps.
 fn address_bytes(address: &[u8; 16], at: Payload) -> &[u8] {
     &address[16 - at.length as usize..]
 }

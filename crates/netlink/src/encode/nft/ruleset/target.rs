@@ -70,7 +70,7 @@ fn mark(steps: &mut Expressions, value: u32, mask: u32) {
     steps.set_meta(NftMeta::Mark);
 }
 
-/// Do bits of both marks stand in what comes of it?
+/// Do bits of both marks are in what comes of it?
 const fn mixes(what: ConnmarkTarget) -> bool {
     match what {
         ConnmarkTarget::Set { .. } => false,
@@ -99,7 +99,7 @@ fn connmark(steps: &mut Expressions, what: ConnmarkTarget) {
     }
 }
 
-/// `to = (to & !cleared) ^ (from & carried)`, bit by bit: the rules that do it, if a target asks for it.
+/// `to = (to & !cleared) ^ (from & carried)`, bit by bit: the rules that do it, if a target requests it.
 pub(super) fn carry_bits(target: &NetfilterTarget) -> Option<Vec<Expressions>> {
     let NetfilterTarget::Connmark(what) = target else { return None };
     let (save, cleared, carried) = match *what {
