@@ -252,8 +252,8 @@ impl Arm {
         self.set_rules(way.rules, &way.before.table)?;
         for (dev, plan) in &way.plans {
             let ops: Vec<&Op> = plan.ops().collect();
-            if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
-                bail!(Kernel, "{}", blame(wanted, plan, at, &trouble, dev));
+            if let Err((at, problem)) = self.kernel.carry_out(ops.iter().copied()) {
+                bail!(Kernel, "{}", blame(wanted, plan, at, &problem, dev));
             }
         }
         self.look(wanted, &way.targets)

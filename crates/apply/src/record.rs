@@ -23,8 +23,8 @@ pub fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
@@ -34,7 +34,7 @@ fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
 
 /// What a kernel told of a device, kept.
 pub(crate) fn kept(told: &RawDump) -> Value {
-    let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
+    let list = |all: &[Vec<u8>]| all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>();
     json!({
         "number": told.number,
         "qdiscs": list(&told.qdiscs),

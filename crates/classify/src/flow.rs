@@ -279,8 +279,8 @@ fn tracked(which: u32, asked: &ClassifyContext<'_>) -> u32 {
     }
 }
 
-fn last_word(octets: [u8; 16]) -> u32 {
-    u32::from_be_bytes([octets[12], octets[13], octets[14], octets[15]])
+fn last_word(bytes: [u8; 16]) -> u32 {
+    u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]])
 }
 
 fn address(addrs: Addrs, destination: bool) -> u32 {

@@ -185,8 +185,8 @@ impl FilterList {
     /// Deletes the filters of a chain.
     fn flush(&mut self, chain: u32) {
         let all = core::mem::take(&mut self.prefs);
-        let (gone, stay): (Vec<Pref>, Vec<Pref>) = all.into_iter().partition(|pref| pref.chain == chain);
-        self.prefs = stay;
+        let (gone, sojourn): (Vec<Pref>, Vec<Pref>) = all.into_iter().partition(|pref| pref.chain == chain);
+        self.prefs = sojourn;
         gone.iter().for_each(|pref| self.forget_root(&pref.body));
     }
 
@@ -318,12 +318,12 @@ impl FilterList {
     /// Filters are gone: so are the chains without any that no filter's action goes to. They are the latest
     /// if they come again.
     fn forget_chains(&mut self, actions: &Actions) {
-        let mut led = Vec::new();
+        let mut redirected = Vec::new();
         self.each_action(&mut |places| {
-            led.extend(places.iter().filter_map(|place| actions.act_at(*place)).flat_map(goes_to))
+            redirected.extend(places.iter().filter_map(|place| actions.act_at(*place)).flat_map(goes_to))
         });
         let mut chains = core::mem::take(&mut self.chains);
-        chains.retain(|chain| led.contains(chain) || self.has_chain(*chain));
+        chains.retain(|chain| redirected.contains(chain) || self.has_chain(*chain));
         self.chains = chains;
     }
 

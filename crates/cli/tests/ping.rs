@@ -90,7 +90,7 @@ fn serve(socket: &UdpSocket, answers: bool, stop: &AtomicBool) -> Vec<Option<u8>
                 _ => 1,
             };
             let back = came.from.expect("it came from somebody");
-            (0..times).for_each(|_| assert!(socket.send_to(&buffer[..came.octets], back).is_ok()));
+            (0..times).for_each(|_| assert!(socket.send_to(&buffer[..came.bytes], back).is_ok()));
         }
     }
     fields

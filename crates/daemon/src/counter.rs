@@ -10,7 +10,7 @@ use tidegate_dataplane::packet_io::AttachPoint;
 /// The command sender, for anyone who calls at the control socket.
 pub(crate) struct Counter {
     /// Where commands are given.
-    pub(crate) desk: CommandSender,
+    pub(crate) command_sender: CommandSender,
     /// What runs.
     pub(crate) wanted: Mutex<Wanted>,
     /// Where the backend stands, or is to stand.
@@ -18,7 +18,7 @@ pub(crate) struct Counter {
     /// The kernel's part of it.
     pub(crate) marks: Marks,
     /// The name of the backend that is open.
-    pub(crate) door: Arc<Mutex<&'static str>>,
+    pub(crate) packet_io: Arc<Mutex<&'static str>>,
     /// How it was requested.
     pub(crate) options: Mutex<DaemonOptions>,
     /// The commands that it came of.

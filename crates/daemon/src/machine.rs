@@ -91,9 +91,9 @@ impl Wanted {
         for (link, spec) in &self.devices {
             gateway.add_device(&link.name, *spec);
         }
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
         for op in &self.ops {
-            let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut draws }, op);
+            let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut source }, op);
             told.map_err(|error| error!(Policy, "{error}: {op:?}"))?;
         }
         Ok(gateway)

@@ -61,26 +61,26 @@ impl Opener {
     /// # Errors
     /// The backend's.
     pub(crate) fn open(&mut self, spots: &[AttachPoint]) -> io::Result<Box<dyn PacketIo>> {
-        let (name, door): (_, Box<dyn PacketIo>) = match self.kind {
+        let (name, packet_io): (_, Box<dyn PacketIo>) = match self.kind {
             PacketIoBackend::Capture => ("capture", Box::new(CaptureIo::open(spots)?)),
             PacketIoBackend::Nfqueue => ("nfqueue", Box::new(QueueIo::anywhere(spots)?)),
             PacketIoBackend::Tun => {
                 let between = self.between.as_mut().ok_or(io::ErrorKind::InvalidInput)?;
-                let door = between.opened.take().map_or_else(|| between.open(), Ok)?;
-                ("tun", Box::new(door))
+                let packet_io = between.opened.take().map_or_else(|| between.open(), Ok)?;
+                ("tun", Box::new(packet_io))
             }
             PacketIoBackend::Auto => match CaptureIo::open(spots) {
-                Ok(door) => ("capture", Box::new(door)),
+                Ok(packet_io) => ("capture", Box::new(packet_io)),
                 // No BPF, or none for us: what is IP comes by netfilter.
                 Err(first) if first.kind() != io::ErrorKind::NotFound => match QueueIo::anywhere(spots) {
-                    Ok(door) => ("nfqueue", Box::new(door)),
+                    Ok(packet_io) => ("nfqueue", Box::new(packet_io)),
                     Err(_) => return Err(first),
                 },
                 Err(gone) => return Err(gone),
             },
         };
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = name;
-        Ok(door)
+        Ok(packet_io)
     }
 }
 
@@ -118,14 +118,14 @@ impl Between {
         let end = |namespace, name: &str| TunEnd { namespace, name: name.to_owned(), mtu: MTU };
         let ends = [end(None, &name), end(Some(inside), name_inside)];
         let mut between = Between { ends, addresses: [*here, *there], opened: None };
-        let door = between.open().context("the door between the two cannot be opened")?;
-        between.opened = Some(door);
+        let packet_io = between.open().context("the door between the two cannot be opened")?;
+        between.opened = Some(packet_io);
         Ok(between)
     }
 
     /// A device on either side, with its address and the way to the other; inside, everything goes that way.
     fn open(&self) -> io::Result<TunIo> {
-        let door = TunIo::open(&self.ends)?;
+        let packet_io = TunIo::open(&self.ends)?;
         let [here, there] = self.addresses;
         let [outer, inner] = &self.ends;
         let mut links = Links::open()?;
@@ -138,6 +138,6 @@ impl Between {
             links.address(&name, there)?;
             links.add_default_route(&name, here)
         })??;
-        Ok(door)
+        Ok(packet_io)
     }
 }

@@ -24,8 +24,8 @@ pub(crate) fn log(commands: &[Vec<String>]) -> Result<Vec<Op>> {
     let taken_for_granted = taken_for_granted(commands);
     let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
     machine.distributions = tidegate_loader::distributions::installed();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let mut shim = machine.shim(&mut pool, &mut draws);
+    let (mut pool, mut random) = (Pool::new(0), Seeded::new(1));
+    let mut shim = machine.shim(&mut pool, &mut random);
     for words in commands {
         let [tool, args @ ..] = words.as_slice() else { continue };
         let call = Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: "/".into() };
@@ -97,12 +97,12 @@ fn carry_out(
 ) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
-    let told = counter.desk.run(move |running| -> Result<()> {
+    let told = counter.command_sender.run(move |running| -> Result<()> {
         if let Err((at, error)) = running.apply(&ops)? {
             let told = format!("{error}: {:?}", ops[at]);
             return match undo(running, &found, &log) {
                 Ok(()) => Err(error!(Policy, "{told}; everything is as it was")),
-                Err(trouble) => Err(trouble.context(format!(
+                Err(problem) => Err(problem.context(format!(
                     "{told}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
                 ))),
             };
@@ -159,7 +159,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
     let machine = wanted.machine()?;
     let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     names.extend(current.devices.iter().map(|(link, _)| link.name.clone()));
-    let found = counter.desk.run(move |running| {
+    let found = counter.command_sender.run(move |running| {
         running.visit(|gateway, GatewayContext { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
             names.extend(there.iter().cloned());

@@ -80,7 +80,7 @@ impl Counter {
     }
 
     fn door(&self) -> &'static str {
-        *self.door.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.packet_io.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wanted(&self) -> Wanted {
@@ -98,7 +98,7 @@ impl Counter {
     }
 
     fn status(&self) -> Result<Value, DaemonGone> {
-        let told = self.desk.run(|running| {
+        let told = self.command_sender.run(|running| {
             let state = running.state().clone();
             (state, running.engine.counts(), running.engine.holds(), running.engine.now(), running.door())
         })?;
@@ -128,7 +128,7 @@ impl Counter {
     }
 
     fn snapshot(&self) -> Result<Value, DaemonGone> {
-        let (counts, now, devices) = self.desk.run(look)?;
+        let (counts, now, devices) = self.command_sender.run(look)?;
         Ok(json!({
             "version": 1,
             "at_ns": now.0,
@@ -152,7 +152,7 @@ impl Counter {
         if changes(&words) && !may_change(who) {
             return Ok(not_you(who));
         }
-        let reply = self.desk.run(move |running| {
+        let reply = self.command_sender.run(move |running| {
             running.visit(|gateway, world| {
                 with_machine(gateway, world, |shim| shim.tc(&words, input.as_deref()))
             })
@@ -190,7 +190,7 @@ impl Counter {
             },
         };
         let (to, captured) = mpsc::sync_channel(WAITING);
-        let begun = self.desk.run(move |running| {
+        let begun = self.command_sender.run(move |running| {
             let found = running.visit(|gateway, _| gateway.device(&device)).ok().flatten();
             match found {
                 Some(found) => {
@@ -308,7 +308,7 @@ impl Counter {
         if !may_change(who) {
             return Ok(not_you(who));
         }
-        self.desk.run(|running| running.end())?;
+        self.command_sender.run(|running| running.end())?;
         Ok(json!({"stopping": true}))
     }
 }
@@ -444,12 +444,12 @@ pub fn device_snapshot(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], cla
 }
 
 fn packet_told(packet: &Captured) -> Value {
-    let fate = match packet.fate {
+    let fate = match packet.outcome {
         PacketOutcome::Left { marked: false } => "left",
         PacketOutcome::Left { marked: true } => "marked",
         PacketOutcome::Dropped => "lost",
     };
-    let front: String = packet.front.iter().map(|octet| format!("{octet:02x}")).collect();
+    let front: String = packet.front.iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
         "came_ns": packet.came.0,
         "left_ns": packet.left.0,

@@ -71,18 +71,18 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     if !options.strict {
         engine.never_starve(ssh::session().map(|Ssh { here, there }| Session { here, there }));
     }
-    let (desk, errands) = CommandSender::new()?;
-    ends_when_asked(desk.clone())?;
+    let (command_sender, tasks) = CommandSender::new()?;
+    ends_when_asked(command_sender.clone())?;
     let places = Arc::new(Mutex::new(wanted.spots.clone()));
     let counter = Counter {
-        desk: desk.clone(),
+        command_sender: command_sender.clone(),
         wanted: Mutex::new(wanted.clone()),
         places: places.clone(),
         marks,
         options: Mutex::new(DaemonOptions { started_for: None, ..options.clone() }),
         commands: Mutex::new(carried.into_iter().map(|carried| carried.words).collect()),
         starts,
-        door: opener.opened.clone(),
+        packet_io: opener.opened.clone(),
     };
     let sockets = Sockets::open(&room, &wanted)?;
     if options.realtime {
@@ -100,14 +100,14 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     };
     let mut open = || {
         let spots = places.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut door = opener.open(&spots)?;
+        let mut packet_io = opener.open(&spots)?;
         if split {
             // A backend that cannot takes them whole.
-            let _ = door.split(true);
+            let _ = packet_io.split(true);
         }
-        Ok(door)
+        Ok(packet_io)
     };
-    daemon::run(&mut engine, clock, &mut open, &errands, &mut opened)
+    daemon::run(&mut engine, clock, &mut open, &tasks, &mut opened)
         .with_context(|| format!("no door at {}", names(&wanted.spots)))?;
     let _ = service::notify("STOPPING=1");
     Ok(())
@@ -177,13 +177,13 @@ fn split(wanted: &Wanted) -> Result<bool> {
 }
 
 /// Who asks this process to end has the daemon end in order.
-fn ends_when_asked(desk: CommandSender) -> Result<()> {
+fn ends_when_asked(commands: CommandSender) -> Result<()> {
     let bell = File::from(interrupt::event_fd()?);
     let wait = move || {
         // Signals that mean something else interrupt the wait, and mean nothing here.
         while let Ok(rung) = poll::readable(&[bell.as_fd()], DAY) {
             if rung == [true] {
-                let _ = desk.run(|running| running.end());
+                let _ = commands.run(|running| running.end());
                 return;
             }
         }

@@ -108,12 +108,12 @@ fn machine(script: &str, most: usize) -> (Engine, Harness) {
 }
 
 /// A UDP datagram of this many bytes of frame, from a port, ECN capable if `ecn` says so.
-fn frame(octets: usize, port: u16, ecn: u8) -> Vec<u8> {
-    let mut frame = vec![0; octets];
+fn frame(bytes: usize, port: u16, ecn: u8) -> Vec<u8> {
+    let mut frame = vec![0; bytes];
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[14] = 0x45;
     frame[15] = ecn;
-    frame[16..18].copy_from_slice(&(octets as u16 - 14).to_be_bytes());
+    frame[16..18].copy_from_slice(&(bytes as u16 - 14).to_be_bytes());
     frame[22..24].copy_from_slice(&[64, 17]);
     frame[26..34].copy_from_slice(&[192, 0, 2, 1, 198, 51, 100, 1]);
     frame[34..36].copy_from_slice(&port.to_be_bytes());
@@ -287,7 +287,7 @@ fn who_watches_sees_how_long_packets_wait_in_each_class() {
     let seen: Vec<_> = captured.try_iter().collect();
     assert_eq!(seen.len(), 1);
     assert_eq!(
-        (seen[0].class, seen[0].len, seen[0].fate),
+        (seen[0].class, seen[0].len, seen[0].outcome),
         (class(0x20), 1000, PacketOutcome::Left { marked: false })
     );
 }

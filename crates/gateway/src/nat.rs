@@ -18,9 +18,9 @@ const LOCALHOST_6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
     addresses.iter().find_map(|(address, _)| match address {
         IpAddr::V4(address) if !v6 => {
-            let mut octets = [0; 16];
-            octets[12..].copy_from_slice(&address.octets());
-            Some(octets)
+            let mut bytes = [0; 16];
+            bytes[12..].copy_from_slice(&address.octets());
+            Some(bytes)
         }
         IpAddr::V6(address) if v6 => Some(address.octets()),
         _ => None,

@@ -164,9 +164,9 @@ impl Gateway {
         offer: XmitStatus,
     ) -> XmitStatus {
         let GatewayContext { now, pool, random: draws } = world;
-        let led = self.port(device).shaper.take_redirected();
+        let redirected = self.port(device).shaper.take_redirected();
         self.send_copies(GatewayContext { now, pool, random: draws }, device, 0);
-        let Some((pkt, way)) = led else { return offer };
+        let Some((pkt, way)) = redirected else { return offer };
         if self.targets_device_that_is_down(way) {
             self.port(device).shaper.drop_at_hook(now, pool, draws, pkt);
             return if offer == XmitStatus::Away { XmitStatus::Stopped } else { offer };
@@ -178,11 +178,11 @@ impl Gateway {
         let meta = pool.meta_mut(&pkt);
         meta.redirected_to = RedirectedTo::at(device.0 as u16, true);
         meta.set_tx_queue(None);
-        let led = self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt).0;
-        match (offer, led) {
+        let redirected = self.redirect(GatewayContext { now, pool, random: draws }, device, way, pkt).0;
+        match (offer, redirected) {
             (XmitStatus::Away, XmitStatus::Refused | XmitStatus::Stopped) => XmitStatus::Stopped,
             (XmitStatus::Away, _) => XmitStatus::Away,
-            _ => led,
+            _ => redirected,
         }
     }
 
@@ -248,11 +248,11 @@ impl Gateway {
         way: Redirect,
         pkt: Pkt,
     ) -> (XmitStatus, DeviceId) {
-        let led = self.redirect_onward(world, from, way.to, pkt);
-        if !matches!(led.0, XmitStatus::Queued | XmitStatus::Away) {
+        let redirected = self.redirect_onward(world, from, way.to, pkt);
+        if !matches!(redirected.0, XmitStatus::Queued | XmitStatus::Away) {
             self.shared.actions.note_refused(way.by);
         }
-        led
+        redirected
     }
 
     /// Gives a packet to the egress of device number `to`, and on if filters there lead it further.

@@ -136,7 +136,7 @@ impl Gateway {
         let (len, dsfield) = (meta.frame_len.saturating_sub(above.link_header), meta.dsfield);
         let mut head = pool.head(pkt).clone();
         head.set_dsfield(dsfield);
-        let (head, octets, protocol) = match encap {
+        let (head, bytes, protocol) = match encap {
             Encap::Bare => (None, 0, None),
             Encap::Vlan(_) => (None, 0, Some(ethertype::VLAN)),
             Encap::Pppoe => (Some(encap::pppoe(&head, len)), PPPOE_LEN, Some(ethertype::PPPOE)),
@@ -153,7 +153,7 @@ impl Gateway {
             }
         };
         let meta = pool.meta_mut(pkt);
-        meta.frame_len = len + octets as u32 + below.link_header;
+        meta.frame_len = len + bytes as u32 + below.link_header;
         meta.len = meta.frame_len;
         meta.ethertype = protocol.unwrap_or(meta.ethertype);
         if let Some(head) = head {
@@ -169,7 +169,7 @@ impl Gateway {
     /// that one's are; it arrives there next.
     pub(crate) fn ascend(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
         let GatewayContext { now, pool, random: draws } = world;
-        let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else {
+        let Some((upper, head, bytes)) = self.opened(pool, device, &pkt) else {
             return ReceiveOutcome::Passed(pkt, device);
         };
         let tunnel =
@@ -192,7 +192,7 @@ impl Gateway {
         }
         let meta = pool.meta_mut(&pkt);
         meta.frame_len =
-            (meta.frame_len + above.link_header).saturating_sub(below.link_header + octets as u32);
+            (meta.frame_len + above.link_header).saturating_sub(below.link_header + bytes as u32);
         meta.len = meta.frame_len;
         meta.ethertype = head.ethertype();
         meta.dsfield = head.dsfield();
@@ -210,23 +210,23 @@ impl Gateway {
         let mut above = (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone());
         above.find_map(|(at, port)| {
             let stacked = port.stacked.filter(|stacked| stacked.on == Some(device))?;
-            let (head, octets) = match stacked.encap {
+            let (head, bytes) = match stacked.encap {
                 Encap::Bare => return None,
                 Encap::Vlan(_) if tagged && head.ethertype() != ethertype::VLAN => (head.clone(), 0),
                 Encap::Vlan(_) => return None,
                 Encap::Pppoe => (encap::of_pppoe(head)?, PPPOE_LEN),
                 Encap::Tunnel(tunnel) => {
-                    let (inner, outer, octets) = encap::of_tunnelled(head)?;
+                    let (inner, outer, bytes) = encap::of_tunnelled(head)?;
                     let is = |known: IpAddr, seen: IpAddr| known.is_unspecified() || known == seen;
                     let ours = outer.gre == matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
                     let ours = ours && outer.dst.is_ipv6() == (tunnel.mode == TunnelMode::Ip6tnl);
                     if !ours || !is(tunnel.remote, outer.src) || !is(tunnel.local, outer.dst) {
                         return None;
                     }
-                    (inner, octets)
+                    (inner, bytes)
                 }
             };
-            Some((DeviceId(at), head, octets))
+            Some((DeviceId(at), head, bytes))
         })
     }
 }

@@ -151,10 +151,10 @@ impl Driver {
         until: Time,
     ) -> io::Result<bool> {
         for taken in 0..BATCH {
-            let Some((party, octets)) = outside.receive(&mut self.buffer)? else { return Ok(taken > 0) };
+            let Some((party, bytes)) = outside.receive(&mut self.buffer)? else { return Ok(taken > 0) };
             world.net.run(outside.now().min(until));
             let buffer = std::mem::take(&mut self.buffer);
-            self.put_in(world, self.parties[party].node, &buffer[..octets]);
+            self.put_in(world, self.parties[party].node, &buffer[..bytes]);
             self.buffer = buffer;
             self.counts.received += 1;
         }
@@ -163,7 +163,7 @@ impl Driver {
 
     /// Puts a packet on its way from a node.
     fn put_in(&mut self, world: &mut World, from: usize, packet: &[u8]) {
-        let ethertype = match packet.first().map(|octet| octet >> 4) {
+        let ethertype = match packet.first().map(|byte| byte >> 4) {
             Some(4) => ethertype::IPV4,
             Some(6) => ethertype::IPV6,
             _ => return,

@@ -51,8 +51,8 @@ impl Environment for Edges {
             if !self.ready[party] {
                 continue;
             }
-            if let Some(octets) = self.tuns[party].read(into)? {
-                return Ok(Some((party, octets)));
+            if let Some(bytes) = self.tuns[party].read(into)? {
+                return Ok(Some((party, bytes)));
             }
             self.ready[party] = false;
         }

@@ -24,9 +24,9 @@ impl Frames {
     /// A copy was made.
     pub(crate) fn copy(&mut self, copy: usize, of: usize) {
         let Some(original) = self.slots.get_mut(of) else { return };
-        let octets = std::mem::take(original);
-        self.keep(copy, &octets);
-        self.slots[of] = octets;
+        let bytes = std::mem::take(original);
+        self.keep(copy, &bytes);
+        self.slots[of] = bytes;
     }
 
     /// The packet as it was sent.

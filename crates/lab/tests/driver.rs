@@ -69,13 +69,13 @@ fn world(commands: &[&str]) -> World {
     ];
     let mut gateway = Gateway::new();
     let devices = ["eth1", "eth0"].map(|name| gateway.add_device(name, DeviceSpec::default())).to_vec();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for command in commands {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let parsed =
             tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
-        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
+        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     }
     let machines = vec![RouterNode { node: 1, gateway, devices }];
@@ -89,18 +89,18 @@ fn parties() -> Vec<Party> {
 }
 
 /// A datagram of this many bytes, its header's checksum right.
-fn datagram(from: usize, sport: u16, octets: usize, dsfield: u8) -> Vec<u8> {
-    let mut packet = vec![0; octets];
+fn datagram(from: usize, sport: u16, bytes: usize, dsfield: u8) -> Vec<u8> {
+    let mut packet = vec![0; bytes];
     packet[0] = 0x45;
     packet[1] = dsfield;
-    packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+    packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
     (packet[8], packet[9]) = (64, 17);
     packet[12..16].copy_from_slice(&HOSTS[from]);
     packet[16..20].copy_from_slice(&HOSTS[1 - from]);
     packet[20..22].copy_from_slice(&sport.to_be_bytes());
-    packet[24..26].copy_from_slice(&((octets - 20) as u16).to_be_bytes());
-    for (n, octet) in packet[28..].iter_mut().enumerate() {
-        *octet = n as u8;
+    packet[24..26].copy_from_slice(&((bytes - 20) as u16).to_be_bytes());
+    for (n, byte) in packet[28..].iter_mut().enumerate() {
+        *byte = n as u8;
     }
     let sum = checksum::updated(0xffff, &[], &packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -109,14 +109,14 @@ fn datagram(from: usize, sport: u16, octets: usize, dsfield: u8) -> Vec<u8> {
 
 /// Bursts from both sides, several flows, ECN capable or not.
 fn arrivals() -> Vec<Sent> {
-    let mut draws = Seeded::new(3);
+    let mut random = Seeded::new(3);
     let mut at = START;
     let mut all = Vec::new();
     for _ in 0..400 {
-        at += Nanos(draws.next() % 2_000_000);
-        let (from, flow) = (usize::from(draws.next().is_multiple_of(4)), (draws.next() % 5) as u16);
-        let octets = 28 + (draws.next() % 1400) as usize;
-        all.push((at, from, datagram(from, 1000 + flow, octets, (draws.next() % 3) as u8)));
+        at += Nanos(random.next() % 2_000_000);
+        let (from, flow) = (usize::from(random.next().is_multiple_of(4)), (random.next() % 5) as u16);
+        let bytes = 28 + (random.next() % 1400) as usize;
+        all.push((at, from, datagram(from, 1000 + flow, bytes, (random.next() % 3) as u8)));
     }
     all
 }

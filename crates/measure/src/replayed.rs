@@ -97,7 +97,7 @@ pub struct ClassOutcome {
     /// Is what it holds on its way in?
     pub inward: bool,
     /// The outcome of its packets.
-    pub fates: OutcomeCounts,
+    pub outcomes: OutcomeCounts,
     /// Of each step the packets that arrived in it.
     pub packets: Vec<u32>,
     /// Those of them that were lost.
@@ -116,7 +116,7 @@ pub struct FlowOutcome {
     /// The class that most of its packets were in.
     pub class: String,
     /// The outcome of them.
-    pub fates: OutcomeCounts,
+    pub outcomes: OutcomeCounts,
 }
 
 /// The outcome of packets.

@@ -59,8 +59,8 @@ pub fn irregularity(course: &StreamTrace, phase: usize) -> f64 {
 
 /// What the packets of a phase say on a path of this irregularity (ns); `None` if too few arrived.
 pub fn service(course: &StreamTrace, phase: usize, irregularity: f64) -> Option<Service> {
-    let journeys: Vec<&PacketRecord> = course.of_phase(phase).map(|(_, journey)| journey).collect();
-    let mut arrived: Vec<(u32, Passage)> = journeys.iter().filter_map(|journey| passage(journey)).collect();
+    let packets: Vec<&PacketRecord> = course.of_phase(phase).map(|(_, journey)| journey).collect();
+    let mut arrived: Vec<(u32, Passage)> = packets.iter().filter_map(|journey| passage(journey)).collect();
     arrived.sort_unstable_by_key(|(rank, _)| *rank);
     // What comes first and last still shares the line with packets of other sizes.
     let margin = arrived.len() / 16 + 1;
@@ -72,7 +72,7 @@ pub fn service(course: &StreamTrace, phase: usize, irregularity: f64) -> Option<
     let gaps: Vec<f64> = passages.windows(2).map(|pair| pair[1].arrived - pair[0].arrived).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let slack = ALIKE_NS + RANGE * irregularity;
-    let lost = journeys.iter().any(|journey| journey.sent.is_some() && journey.arrived.is_none());
+    let lost = packets.iter().any(|journey| journey.sent.is_some() && journey.arrived.is_none());
     let is_policed = lost && went_as_they_came(&passages, slack);
     let regular = regular(&gaps, mean, slack).filter(|_| !is_policed);
     let spread = spread(&gaps, mean);
@@ -161,13 +161,13 @@ mod tests {
     fn course(gap: u64, arrived: impl Fn(u64) -> Option<u64>) -> StreamTrace {
         let phase = PacketTrain { payload: 100, gap_ns: gap, packets: 400, ..PacketTrain::default() };
         let mut rank = 0;
-        let journeys = (0..400u64).map(|n| {
+        let records = (0..400u64).map(|n| {
             let journey =
                 PacketRecord { sent: Some(n * gap), arrived: arrived(n), rank, ..PacketRecord::default() };
             rank += u32::from(journey.arrived.is_some());
             journey
         });
-        StreamTrace { packets: journeys.collect(), stream: Stream::steady(phase) }
+        StreamTrace { packets: records.collect(), stream: Stream::steady(phase) }
     }
 
     /// A line that takes 12 µs for each, offered one each 10: the time is found, however others and losses

@@ -54,7 +54,7 @@ impl Line {
             Before::Bucket(bytes, _) | Before::Policer(bytes, _) => (bytes, 0.0f64),
             _ => (0.0, 0.0),
         };
-        let journeys = stream.dues().map(|due| {
+        let records = stream.dues().map(|due| {
             let at = due.at_ns as f64;
             let mut journey = PacketRecord { sent: Some(due.at_ns), rank, ..PacketRecord::default() };
             let ip = u32::from(due.payload) + HEADERS;
@@ -88,7 +88,7 @@ impl Line {
             rank += 1;
             journey
         });
-        StreamTrace { packets: journeys.collect(), stream: stream.clone() }
+        StreamTrace { packets: records.collect(), stream: stream.clone() }
     }
 }
 

@@ -62,7 +62,7 @@ fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
     for way in [plan(&before, &Installed::default(), &[]).map_err(cannot)?, back] {
         let ops: Vec<_> = way.ops().collect();
         let gone = kernel.carry_out(ops.iter().copied());
-        gone.map_err(|(at, trouble)| differs(format!("{trouble}: {:?}", ops[at])))?;
+        gone.map_err(|(at, problem)| differs(format!("{problem}: {:?}", ops[at])))?;
     }
     let left = plan(&stand(kernel)?, &before, &[]).map_err(cannot)?;
     match left.steps.first() {
@@ -107,7 +107,7 @@ fn env(words: &[String]) -> Env {
 fn one(kernel: &mut Kernel, words: &[String], flags: ShowFlags) -> Result<(), String> {
     let parsed = tc::parse_line(words, flags, &env(words)).map_err(|refusal| refusal.stderr)?;
     let text = match parsed.command {
-        TcCommand::Apply(op) => return kernel.apply(&op).map_err(|trouble| trouble.to_string()),
+        TcCommand::Apply(op) => return kernel.apply(&op).map_err(|problem| problem.to_string()),
         TcCommand::Show(what) => shown(kernel, &what, &parsed.flags),
         TcCommand::ShowActions(ShowActions::Kind(kind)) => {
             let dumps = kernel.actions(&kind);

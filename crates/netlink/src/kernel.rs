@@ -117,7 +117,7 @@ impl Kernel {
         &mut self,
         ops: impl IntoIterator<Item = &'o Op>,
     ) -> Result<(), (usize, KernelError)> {
-        ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
+        ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|problem| (at, problem)))
     }
 
     /// The message for an operation of traffic control; one look-up for each device, however many operations

@@ -64,7 +64,7 @@ fn of_kernel(commands: Vec<String>) -> Seen {
             Err(KernelError::Refused(refused)) => {
                 seen.refused.push((command, Some(refused.errno), refused.message))
             }
-            Err(trouble) => panic!("{command}: {trouble}"),
+            Err(problem) => panic!("{command}: {problem}"),
         }
     }
     for device in DEVICES {

@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn what_is_put_on_comes_off_again() {
-        let mut octets = [0u8; 28];
-        (octets[0], octets[1], octets[6], octets[8], octets[9]) = (0x45, 0xbb, 0x40, 63, proto::UDP);
-        let packet = Head::from_network(ethertype::IPV4, &octets);
+        let mut bytes = [0u8; 28];
+        (bytes[0], bytes[1], bytes[6], bytes[8], bytes[9]) = (0x45, 0xbb, 0x40, 63, proto::UDP);
+        let packet = Head::from_network(ethertype::IPV4, &bytes);
         let outer =
             Outer { src: [10, 7, 0, 1].into(), dst: [10, 8, 0, 1].into(), ttl: 0, gre: false, limit: None };
         let frame = pppoe(&packet, 28);
         assert_eq!(&frame.network()[..8], &[0x11, 0, 0, 1, 0, 30, 0, 0x21]);
-        assert_eq!(of_pppoe(&frame).map(|p| p.network().to_vec()), Some(octets.to_vec()));
+        assert_eq!(of_pppoe(&frame).map(|p| p.network().to_vec()), Some(bytes.to_vec()));
         for (gre, len, protocol) in [(false, 48, proto::IPIP), (true, 52, proto::GRE)] {
             let tunnelled = tunnelled(&packet, 28, Outer { gre, ..outer });
             let n = tunnelled.network();
@@ -198,7 +198,7 @@ mod tests {
             let (inner, seen, _) = of_tunnelled(&tunnelled).expect("a tunnel's packet");
             assert_eq!(
                 (inner.network(), seen.src, seen.dst, seen.gre),
-                (&octets[..], outer.src, outer.dst, gre)
+                (&bytes[..], outer.src, outer.dst, gre)
             );
         }
         assert!(of_tunnelled(&packet).is_none() && of_pppoe(&packet).is_none());
@@ -215,15 +215,15 @@ mod tests {
             [(&four[..], ethertype::IPV4, proto::IPIP), (&six[..], ethertype::IPV6, proto::IPV6)]
         {
             let packet = Head::from_network(ethertype, inner);
-            for (limit, octets) in [(None, 40), (Some(4), 48)] {
+            for (limit, bytes) in [(None, 40), (Some(4), 48)] {
                 let outer = Outer { src, dst, ttl: 0, gre: false, limit };
                 let tunnelled = tunnelled(&packet, inner.len() as u32, outer);
                 let n = tunnelled.network();
                 let length = usize::from(u16::from_be_bytes([n[4], n[5]]));
-                assert_eq!((n[0], n[1], n[7], length + 40), (0x60, 0x20, 64, inner.len() + octets));
+                assert_eq!((n[0], n[1], n[7], length + 40), (0x60, 0x20, 64, inner.len() + bytes));
                 assert_eq!(if limit.is_some() { n[40] } else { n[6] }, protocol);
                 let (found, seen, off) = of_tunnelled(&tunnelled).expect("a tunnel's packet");
-                assert_eq!((found.network(), found.ethertype(), off), (inner, ethertype, octets));
+                assert_eq!((found.network(), found.ethertype(), off), (inner, ethertype, bytes));
                 assert_eq!(seen, Outer { ttl: 64, ..outer });
             }
         }

@@ -137,8 +137,8 @@ impl Head {
     }
 
     /// The same packet without its first bytes, of this EtherType.
-    pub fn unwrapped(&self, ethertype: u16, octets: usize) -> Head {
-        let inner = self.network().get(octets..).unwrap_or(&[]);
+    pub fn unwrapped(&self, ethertype: u16, data: usize) -> Head {
+        let inner = self.network().get(data..).unwrap_or(&[]);
         let mut head = Head::from_network(ethertype, inner);
         head.bytes[..12].copy_from_slice(&self.bytes[..12]);
         (head.rest, head.summed) = (self.rest, self.summed);
@@ -219,9 +219,9 @@ impl Head {
     }
 
     /// Turns a bit of the frame round, if it is among the bytes kept.
-    pub fn flip(&mut self, octet: usize, bit: u32) {
-        if let Some(octet) = self.bytes[..usize::from(self.len)].get_mut(octet) {
-            *octet ^= 1 << (bit & 7);
+    pub fn flip(&mut self, byte: usize, bit: u32) {
+        if let Some(byte) = self.bytes[..usize::from(self.len)].get_mut(byte) {
+            *byte ^= 1 << (bit & 7);
         }
     }
 

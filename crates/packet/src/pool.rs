@@ -595,13 +595,13 @@ impl Pool {
     }
 
     /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was requested before.
-    pub fn corrupt(&mut self, pkt: &Pkt, octet: u32, bit: u32) {
+    pub fn corrupt(&mut self, pkt: &Pkt, byte: u32, bit: u32) {
         let meta = &mut self.meta[pkt.0 as usize];
         let cold = &mut self.cold[pkt.0 as usize];
         if cold.head.dsfield() != meta.dsfield {
             cold.head.set_dsfield(meta.dsfield);
         }
-        cold.head.flip(octet as usize, bit);
+        cold.head.flip(byte as usize, bit);
         (meta.ethertype, meta.dsfield) = (cold.head.ethertype(), cold.head.dsfield());
         cold.keys = None;
     }

@@ -33,8 +33,8 @@ impl Transport {
     }
 }
 
-fn word(octets: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 impl Head {
@@ -92,9 +92,9 @@ impl Head {
         let place = transport.at + transport.sum_at()?;
         let network = self.network();
         let end = transport.at + transport.len;
-        let octets = network.get(transport.at..end.min(network.len()))?;
+        let bytes = network.get(transport.at..end.min(network.len()))?;
         // The place of the checksum itself does not count.
-        let sum = self.pseudo_header(transport).with(octets).with_word(!word(network, place)?);
+        let sum = self.pseudo_header(transport).with(bytes).with_word(!word(network, place)?);
         let beyond = if end > network.len() { self.rest() } else { 0 };
         Some(match sum.with_word(beyond).checksum() {
             0 if transport.protocol == proto::UDP => (place, 0xffff),

@@ -160,8 +160,8 @@ mod tests {
     #[test]
     fn upkeep_comes_at_least_as_late_as_it_was_asked_for() {
         let fired = |ticks: u32| {
-            let mut upkeep = PeriodicTimer::after(Jiffies { hz: 1000 }, Time(120_000_000_000), ticks);
-            [(); 3].map(|()| upkeep.fired(Time(130_000_000_000), ticks).map(|at| at.0 / 1_000_000))
+            let mut timer = PeriodicTimer::after(Jiffies { hz: 1000 }, Time(120_000_000_000), ticks);
+            [(); 3].map(|()| timer.fired(Time(130_000_000_000), ticks).map(|at| at.0 / 1_000_000))
         };
         assert_eq!(fired(15), [Some(120_016), Some(120_032), Some(120_048)]);
         assert_eq!(fired(500), [Some(120_504), Some(121_008), Some(121_512)]);

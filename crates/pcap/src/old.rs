@@ -39,7 +39,7 @@ impl Old {
 
     /// Takes the header in.
     pub(crate) fn begin(self, header: &[u8]) -> Result<Old, Cause> {
-        let words = Words { octets: header, big: self.big };
+        let words = Words { bytes: header, big: self.big };
         match words.u16_at(4) {
             VERSION => {}
             other => return Err(Cause::Version(other)),
@@ -48,17 +48,17 @@ impl Old {
         Ok(Old { link: words.word(20) as u16, snap: words.word(16), ..self })
     }
 
-    pub(crate) fn next<'b>(&mut self, octets: &'b [u8]) -> Found<'b> {
-        if octets.len() < Old::BEFORE {
+    pub(crate) fn next<'b>(&mut self, data: &'b [u8]) -> Found<'b> {
+        if data.len() < Old::BEFORE {
             return Ok(Next::Needs(Old::BEFORE));
         }
-        let words = Words { octets, big: self.big };
+        let words = Words { bytes: data, big: self.big };
         let kept = words.word(8);
         if kept > self.snap.max(USUAL_MOST).min(LONGEST as u32) {
             return Err(Cause::TooLong(kept));
         }
         let whole = Old::BEFORE + kept as usize;
-        let Some(packet) = octets.get(Old::BEFORE..whole) else { return Ok(Next::Needs(whole)) };
+        let Some(packet) = data.get(Old::BEFORE..whole) else { return Ok(Next::Needs(whole)) };
         let part = u64::from(words.word(4)) * if self.nanoseconds { 1 } else { 1000 };
         let packet = CapturedPacket {
             number: 0,

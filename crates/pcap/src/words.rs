@@ -3,20 +3,20 @@
 /// Bytes, and how their words are put together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'b> {
-    pub(crate) octets: &'b [u8],
+    pub(crate) bytes: &'b [u8],
     pub(crate) big: bool,
 }
 
 impl<'b> Words<'b> {
     /// A word of four bytes; 0 where there is none.
     pub(crate) fn word(&self, at: usize) -> u32 {
-        let Some(word) = self.octets.get(at..).and_then(|rest| rest.first_chunk::<4>()) else { return 0 };
+        let Some(word) = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) else { return 0 };
         if self.big { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) }
     }
 
     /// A word of two bytes; 0 where there is none.
     pub(crate) fn u16_at(&self, at: usize) -> u16 {
-        let Some(half) = self.octets.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
+        let Some(half) = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) else { return 0 };
         if self.big { u16::from_be_bytes(*half) } else { u16::from_le_bytes(*half) }
     }
 
@@ -31,9 +31,9 @@ impl<'b> Words<'b> {
         let mut at = at;
         core::iter::from_fn(move || {
             let (code, length) = (self.u16_at(at), usize::from(self.u16_at(at + 2)));
-            let value = self.octets.get(at + 4..at + 4 + length)?;
+            let value = self.bytes.get(at + 4..at + 4 + length)?;
             at += 4 + length.next_multiple_of(4);
-            (code != 0).then_some((code, Words { octets: value, big: self.big }))
+            (code != 0).then_some((code, Words { bytes: value, big: self.big }))
         })
     }
 }

@@ -150,9 +150,9 @@ impl Block<'_> {
     }
 
     /// Bytes, filled up to a multiple of four.
-    fn padded(&mut self, octets: &[u8]) {
-        self.out.extend(octets);
-        let fill = octets.len().next_multiple_of(4) - octets.len();
+    fn padded(&mut self, bytes: &[u8]) {
+        self.out.extend(bytes);
+        let fill = bytes.len().next_multiple_of(4) - bytes.len();
         self.out.extend(&[0; 3][..fill]);
     }
 

@@ -9,7 +9,7 @@ use tidegate_pcap::{
 struct Told {
     time: Option<u64>,
     link: u16,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     length: u32,
     direction: Option<CaptureDirection>,
     interface: u32,
@@ -17,7 +17,7 @@ struct Told {
 
 fn told(packet: CapturedPacket<'_>) -> Told {
     let CapturedPacket { time, link, bytes: octets, length, direction, interface, .. } = packet;
-    Told { time, link, octets: octets.to_vec(), length, direction, interface }
+    Told { time, link, bytes: octets.to_vec(), length, direction, interface }
 }
 
 /// Reads a file as one that is shown bytes only as it requests them, and checks that it never requests what
@@ -32,12 +32,12 @@ fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
                 (at, shown) = (at + used, shown - used);
             }
             Ok(Next::Passed(used)) => (at, shown) = (at + used, shown - used),
-            Ok(Next::Needs(octets)) => {
-                assert!(octets > shown, "it asks for {octets} and has {shown}");
-                if at + octets > file.len() {
+            Ok(Next::Needs(bytes)) => {
+                assert!(bytes > shown, "it asks for {bytes} and has {shown}");
+                if at + bytes > file.len() {
                     return (packets, parser.end(file.len() - at));
                 }
-                shown = octets;
+                shown = bytes;
             }
             Err(broken) => return (packets, Err(broken)),
         }
@@ -83,11 +83,11 @@ fn old(big: bool, magic: u32, link: u32, packets: &[(u32, u32, &[u8], u32)]) -> 
     for word in [0, 0, 96, link] {
         maker.word(word);
     }
-    for (seconds, part, octets, length) in packets {
-        for word in [*seconds, *part, octets.len() as u32, *length] {
+    for (seconds, part, bytes, length) in packets {
+        for word in [*seconds, *part, bytes.len() as u32, *length] {
             maker.word(word);
         }
-        maker.out.extend(*octets);
+        maker.out.extend(*bytes);
     }
     maker.out
 }
@@ -124,16 +124,16 @@ fn new(big: bool) -> Vec<u8> {
         b.word(0);
         b.option(9, &[0x80 | 10]);
     });
-    for (interface, ticks, octets, flags) in
+    for (interface, ticks, bytes, flags) in
         [(0, 1_500_000_u64, &b"abcd"[..], 2_u32), (1, 1_001, b"xyz", 1), (2, 512, b"", 0)]
     {
         maker.block(6, |b| {
             b.word(interface);
             b.word((ticks >> 32) as u32);
             b.word(ticks as u32);
-            b.word(octets.len() as u32);
+            b.word(bytes.len() as u32);
             b.word(60);
-            b.out.extend(octets);
+            b.out.extend(bytes);
             b.out.resize(b.out.len().next_multiple_of(4), 0);
             let flags = if b.big { flags.to_be_bytes() } else { flags.to_le_bytes() };
             b.option(1, b"said");
@@ -161,12 +161,12 @@ fn new(big: bool) -> Vec<u8> {
 fn of(
     time: u64,
     link: u16,
-    octets: &[u8],
+    bytes: &[u8],
     length: u32,
     direction: Option<CaptureDirection>,
     interface: u32,
 ) -> Told {
-    Told { time: Some(time), link, octets: octets.to_vec(), length, direction, interface }
+    Told { time: Some(time), link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
                 Ok(()) => {}
                 Err(broken) => {
                     assert!(
-                        broken.octet <= cut as u64 && broken.packets == packets.len() as u64,
+                        broken.byte <= cut as u64 && broken.packets == packets.len() as u64,
                         "{broken:?}"
                     );
                     assert!(matches!(broken.cause, Cause::CutShort { .. } | Cause::Unknown), "{broken:?}");
@@ -265,9 +265,9 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
 #[test]
 fn damage_is_told_with_its_place() {
     let whole = new(false);
-    let at = |octet: usize, value: u32| {
+    let at = |byte: usize, value: u32| {
         let mut file = whole.clone();
-        file[octet..octet + 4].copy_from_slice(&value.to_le_bytes());
+        file[byte..byte + 4].copy_from_slice(&value.to_le_bytes());
         read(&file).1.expect_err("damaged").to_string()
     };
     let pcap = |value: u32| {

@@ -41,8 +41,8 @@ impl Machine {
 
     /// Carries out an operation.
     fn told(&mut self, op: &Op) -> Result<(), TcError> {
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let done = self.gateway.apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut draws }, op);
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+        let done = self.gateway.apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut source }, op);
         self.log.extend(done.is_ok().then(|| op.clone()));
         done.map(drop)
     }

@@ -90,8 +90,8 @@ fn names_are_those_of_the_tools() {
         ["eq", "gt", "lt"]
     );
     let widths = [(Width::U8, "u8", 1), (Width::U16, "u16", 2), (Width::U32, "u32", 4)];
-    for (width, name, octets) in widths {
-        assert_eq!((width.name(), width.octets()), (name, octets));
+    for (width, name, bytes) in widths {
+        assert_eq!((width.name(), width.octets()), (name, bytes));
     }
     assert_eq!([Layer::Link, Layer::Network, Layer::Transport].map(Layer::number), [0, 1, 2]);
     assert_eq!([Family::Ipv4, Family::Ipv6, Family::Inet].map(Family::name), ["ip", "ip6", "inet"]);

@@ -65,8 +65,8 @@ impl Token {
     }
 
     /// The text of a token, from bytes that a machine drew: 256 bits as hexadecimal digits.
-    pub fn drawn(octets: &[u8; NONCE_LEN]) -> String {
-        octets.iter().map(|octet| format!("{octet:02x}")).collect()
+    pub fn drawn(bytes: &[u8; NONCE_LEN]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// What stands for a token where none is requested.
@@ -203,15 +203,15 @@ pub struct Seal {
 
 impl Seal {
     /// The seal of the next.
-    pub fn tag(&mut self, octets: &[u8]) -> [u8; TAG] {
+    pub fn tag(&mut self, bytes: &[u8]) -> [u8; TAG] {
         self.number += 1;
-        self.key.tag(&[&self.number.to_be_bytes(), octets])
+        self.key.tag(&[&self.number.to_be_bytes(), bytes])
     }
 
     /// Is that the seal of the next?
-    pub fn verifies(&mut self, octets: &[u8], tag: &[u8; TAG]) -> bool {
+    pub fn verifies(&mut self, bytes: &[u8], tag: &[u8; TAG]) -> bool {
         self.number += 1;
-        self.key.tags(tag, &[&self.number.to_be_bytes(), octets])
+        self.key.tags(tag, &[&self.number.to_be_bytes(), bytes])
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
             (seal.tag(b"one"), seal.tag(b"one"))
         };
         assert_ne!(first, second);
-        let verifies = |key: &SessionKey, side, octets: &[u8], tag| key.seal(side).verifies(octets, tag);
+        let verifies = |key: &SessionKey, side, bytes: &[u8], tag| key.seal(side).verifies(bytes, tag);
         assert!(verifies(&key, Role::Client, b"one", &first));
         assert!(!verifies(&key, Role::Client, b"one", &second), "not the first");
         assert!(

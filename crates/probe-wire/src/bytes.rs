@@ -60,13 +60,13 @@ impl<'a> Reader<'a> {
     pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
-            let octet = self.u8()?;
-            let part = u64::from(octet & 0x7f);
+            let byte = self.u8()?;
+            let part = u64::from(byte & 0x7f);
             if shift == 63 && part > 1 {
                 break;
             }
             value |= part << shift;
-            if octet & 0x80 == 0 {
+            if byte & 0x80 == 0 {
                 return Ok(value);
             }
         }
@@ -105,8 +105,8 @@ impl<'a> Reader<'a> {
 pub(crate) struct Writer(pub(crate) Vec<u8>);
 
 impl Writer {
-    pub(crate) fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
+    pub(crate) fn octets(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
     }
 
     pub(crate) fn u8(&mut self, value: u8) {
@@ -177,12 +177,12 @@ mod tests {
             (624_485, &[0xe5, 0x8e, 0x26]),
             (u64::MAX, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
         ];
-        for (number, octets) in table {
+        for (number, bytes) in table {
             let mut writer = Writer::default();
             writer.number(number);
-            assert_eq!(writer.0, octets, "{number}");
-            assert_eq!(Reader(octets).number(), Ok(number));
-            assert!(Reader(&octets[..octets.len() - 1]).number().is_err(), "cut short");
+            assert_eq!(writer.0, bytes, "{number}");
+            assert_eq!(Reader(bytes).number(), Ok(number));
+            assert!(Reader(&bytes[..bytes.len() - 1]).number().is_err(), "cut short");
         }
         let large = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2];
         assert_eq!(Reader(&large).number(), Err(Malformed("a number is too large")), "65 bits");

@@ -91,17 +91,17 @@ impl TcpSample {
         writer.u32(TcpSample::MARK);
         [self.at_ns, self.acked, self.delivery_rate].iter().for_each(|long| writer.u64(*long));
         [self.cwnd, self.srtt_us, self.retransmissions].iter().for_each(|word| writer.u32(*word));
-        let mut octets = [0; TcpSample::ENCODED_LEN];
-        octets.copy_from_slice(&writer.0);
-        octets
+        let mut bytes = [0; TcpSample::ENCODED_LEN];
+        bytes.copy_from_slice(&writer.0);
+        bytes
     }
 
     /// As bytes, sealed.
     pub fn write_sealed(&self, seal: &mut Seal) -> [u8; TcpSample::SEALED] {
-        let octets = self.write();
-        let tag = seal.tag(&octets);
+        let bytes = self.write();
+        let tag = seal.tag(&bytes);
         core::array::from_fn(|at| {
-            if at < TcpSample::ENCODED_LEN { octets[at] } else { tag[at - TcpSample::ENCODED_LEN] }
+            if at < TcpSample::ENCODED_LEN { bytes[at] } else { tag[at - TcpSample::ENCODED_LEN] }
         })
     }
 
@@ -109,8 +109,8 @@ impl TcpSample {
     ///
     /// # Errors
     /// They are none, or not the next of who has the key.
-    pub fn read_sealed(octets: &[u8], seal: &mut Seal) -> Result<TcpSample, Malformed> {
-        match octets.split_last_chunk::<TAG>() {
+    pub fn read_sealed(bytes: &[u8], seal: &mut Seal) -> Result<TcpSample, Malformed> {
+        match bytes.split_last_chunk::<TAG>() {
             Some((body, tag)) if seal.verifies(body, tag) => TcpSample::read(body),
             _ => Err(Malformed("a sample that was changed on its way")),
         }
@@ -120,8 +120,8 @@ impl TcpSample {
     ///
     /// # Errors
     /// They are none.
-    pub fn read(octets: &[u8]) -> Result<TcpSample, Malformed> {
-        let mut reader = Reader(octets);
+    pub fn read(bytes: &[u8]) -> Result<TcpSample, Malformed> {
+        let mut reader = Reader(bytes);
         if reader.u32()? != TcpSample::MARK {
             return Err(Malformed("no sample begins here"));
         }
@@ -197,7 +197,7 @@ pub enum ControlMessage {
     /// Server: that was all there is to tell.
     Told {
         /// What went wrong with it, in words; empty: nothing.
-        trouble: String,
+        problem: String,
     },
     /// Client, first on a connection of its own: this connection is a flow of a session.
     Flow {
@@ -234,12 +234,12 @@ impl ControlMessage {
 
     /// With its length before it and its seal behind it.
     pub fn encode_sealed(&self, seal: &mut Seal) -> Vec<u8> {
-        let mut octets = self.encode();
-        let tag = seal.tag(&octets[4..]);
-        octets.extend_from_slice(&tag);
-        let length = (octets.len() - 4) as u32;
-        octets[..4].copy_from_slice(&length.to_be_bytes());
-        octets
+        let mut bytes = self.encode();
+        let tag = seal.tag(&bytes[4..]);
+        bytes.extend_from_slice(&tag);
+        let length = (bytes.len() - 4) as u32;
+        bytes[..4].copy_from_slice(&length.to_be_bytes());
+        bytes
     }
 
     /// From what follows the length, seal included. A refusal is believed without: anyone who can forge it
@@ -247,13 +247,13 @@ impl ControlMessage {
     ///
     /// # Errors
     /// It is no message, or not the next one of who has the key.
-    pub fn decode_sealed(octets: &[u8], seal: &mut Seal) -> Result<ControlMessage, Malformed> {
-        if let Some((body, tag)) = octets.split_last_chunk::<TAG>()
+    pub fn decode_sealed(bytes: &[u8], seal: &mut Seal) -> Result<ControlMessage, Malformed> {
+        if let Some((body, tag)) = bytes.split_last_chunk::<TAG>()
             && seal.verifies(body, tag)
         {
             return ControlMessage::decode(body);
         }
-        match ControlMessage::decode(octets) {
+        match ControlMessage::decode(bytes) {
             Ok(refused @ ControlMessage::Refused(_)) => Ok(refused),
             _ => Err(Malformed("a message that was changed on its way, or is not from who has the token")),
         }
@@ -288,12 +288,12 @@ impl ControlMessage {
     ///
     /// # Errors
     /// It is no message.
-    pub fn decode(octets: &[u8]) -> Result<ControlMessage, Malformed> {
-        let mut reader = Reader(octets);
+    pub fn decode(bytes: &[u8]) -> Result<ControlMessage, Malformed> {
+        let mut reader = Reader(bytes);
         let message = read(&mut reader)?;
         if message.is_first() {
             // Anyone who is not known yet says more than he is told.
-            return if octets.len() == FIRST {
+            return if bytes.len() == FIRST {
                 Ok(message)
             } else {
                 Err(Malformed("a first message is filled up"))
@@ -345,7 +345,7 @@ impl ControlMessage {
             ControlMessage::Sent => to.u8(9),
             ControlMessage::Seen { first, part } => write_part(to, 10, *first, part),
             ControlMessage::Departed { first, part } => write_part(to, 11, *first, part),
-            ControlMessage::Told { trouble } => {
+            ControlMessage::Told { problem: trouble } => {
                 to.u8(12);
                 to.text(shortened(trouble, TEXT));
             }
@@ -389,7 +389,7 @@ fn read(from: &mut Reader<'_>) -> Result<ControlMessage, Malformed> {
         9 => ControlMessage::Sent,
         10 => ControlMessage::Seen { first: from.u32()?, part: rest(from) },
         11 => ControlMessage::Departed { first: from.u32()?, part: rest(from) },
-        12 => ControlMessage::Told { trouble: from.text(TEXT)? },
+        12 => ControlMessage::Told { problem: from.text(TEXT)? },
         13 => {
             let tag = from.array()?;
             let (session, number) = (from.u32()?, from.u32()?);
@@ -508,7 +508,7 @@ mod tests {
             ControlMessage::Sent,
             ControlMessage::Seen { first: 3, part: vec![1, 2, 3] },
             ControlMessage::Departed { first: 4, part: vec![] },
-            ControlMessage::Told { trouble: "ü".into() },
+            ControlMessage::Told { problem: "ü".into() },
             ControlMessage::flow(&Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]), 9, 1, plan),
         ]
     }
@@ -525,7 +525,7 @@ mod tests {
         let mut reader = key.seal(Role::Server);
         assert_eq!(TcpSample::read_sealed(&sealed[0], &mut reader), Ok(sample(1)));
         assert_eq!(TcpSample::read_sealed(&sealed[1], &mut reader), Ok(sample(2)));
-        let refused = |octets: &[u8]| TcpSample::read_sealed(octets, &mut key.seal(Role::Server)).is_err();
+        let refused = |bytes: &[u8]| TcpSample::read_sealed(bytes, &mut key.seal(Role::Server)).is_err();
         assert!(refused(&sealed[1]), "the second comes first");
         assert!(refused(&sealed[0][1..]) && refused(&[]));
         for at in 0..TcpSample::SEALED {
@@ -570,8 +570,8 @@ mod tests {
     #[test]
     fn messages_come_back() {
         for message in examples() {
-            let octets = message.encode();
-            let (front, body) = octets.split_first_chunk().unwrap();
+            let bytes = message.encode();
+            let (front, body) = bytes.split_first_chunk().unwrap();
             assert_eq!(ControlMessage::length(*front, MOST), Ok(body.len()));
             assert_eq!(ControlMessage::decode(body), Ok(message.clone()));
             // None of them can be cut short unnoticed.
@@ -593,13 +593,13 @@ mod tests {
         let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
         let (mut says, mut hears) = (key.seal(Role::Server), key.seal(Role::Server));
         for message in examples() {
-            let octets = message.encode_sealed(&mut says);
-            let (front, body) = octets.split_first_chunk().unwrap();
+            let bytes = message.encode_sealed(&mut says);
+            let (front, body) = bytes.split_first_chunk().unwrap();
             assert_eq!(ControlMessage::length(*front, MOST + TAG), Ok(body.len()));
             assert_eq!(ControlMessage::decode_sealed(body, &mut hears), Ok(message));
         }
-        let octets = ControlMessage::Go.encode_sealed(&mut says);
-        let mut forged = octets[4..].to_vec();
+        let bytes = ControlMessage::Go.encode_sealed(&mut says);
+        let mut forged = bytes[4..].to_vec();
         forged[0] ^= 1;
         assert!(ControlMessage::decode_sealed(&forged, &mut key.seal(Role::Server)).is_err());
         assert!(

@@ -103,18 +103,18 @@ mod tests {
                 PacketHeader { kind, exchange: 7, session: u32::MAX - 5, number: 0x0102_0304, sent: 1 << 62 };
             let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
             let (ours, theirs) = (key.packets(Role::Client), key.packets(Role::Server));
-            let octets = header.write(&ours);
+            let bytes = header.write(&ours);
             assert_eq!(
-                (PacketHeader::read(&octets), PacketHeader::read_sealed(&octets, &ours)),
+                (PacketHeader::read(&bytes), PacketHeader::read_sealed(&bytes, &ours)),
                 (Some(header), Some(header))
             );
-            assert_eq!(PacketHeader::read_sealed(&octets, &theirs), None);
+            assert_eq!(PacketHeader::read_sealed(&bytes, &theirs), None);
             for at in 0..PacketHeader::ENCODED_LEN {
-                let mut forged = octets;
+                let mut forged = bytes;
                 forged[at] ^= 1;
                 assert_eq!(PacketHeader::read_sealed(&forged, &ours), None, "octet {at}");
             }
-            assert_eq!(PacketHeader::read(&octets[..23]), None);
+            assert_eq!(PacketHeader::read(&bytes[..23]), None);
         }
         assert_eq!(PacketHeader::read(&[0; 1200]), None);
     }

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     quotas.limits.bits_per_second = u64::MAX;
     let at: IpAddr = [127, 0, 0, 1].into();
     let server = Server::start(&Serving { at: vec![at], port: 0, token: None, quotas })?;
-    let mut far = ServerSession::connect(&ServerTarget {
+    let mut session = ServerSession::connect(&ServerTarget {
         port: server.at()[0].port(),
         ..ServerTarget::new("127.0.0.1")
     })?;
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (name, is_up) in [("up", true), ("down", false)] {
             let stream = Stream::steady(PacketTrain::at_rate(1400, megabits * 1e6, 1_000_000_000));
             let (up, down) = if is_up { (stream, Stream::default()) } else { (Stream::default(), stream) };
-            let outcome = far.carry_out(&Exchange { up, down })?;
+            let outcome = session.carry_out(&Exchange { up, down })?;
             let course = if is_up { outcome.up } else { outcome.down };
             let times = || course.packets.iter().filter_map(|journey| journey.sent);
             let length = times().max().unwrap_or(0).saturating_sub(times().min().unwrap_or(0)).max(1);
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
         }
     }
-    for doubt in far.doubts() {
+    for doubt in session.doubts() {
         println!("{doubt}");
     }
     Ok(())

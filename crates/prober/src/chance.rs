@@ -8,7 +8,7 @@ use std::io::{self, Read};
 /// # Errors
 /// The kernel's source of them is not there.
 pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
-    let mut octets = [0; N];
-    File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    Ok(octets)
+    let mut bytes = [0; N];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }

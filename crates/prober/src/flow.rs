@@ -49,7 +49,7 @@ pub struct MeasuredFlow {
     /// What the sender's TCP said, with times by our clock, ns.
     pub samples: Vec<TcpSample>,
     /// Why it ended early, if it did.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 impl FlowOpener {
@@ -101,7 +101,7 @@ impl FlowOpener {
             FlowDirection::Up => notes.send(stream, is_over),
             FlowDirection::Down => notes.receive(stream, early, &mut key.samples(), is_over),
         };
-        notes.carried.trouble = went.err().map(|error| error.to_string());
+        notes.carried.problem = went.err().map(|error| error.to_string());
         Ok(notes.carried)
     }
 }
@@ -166,9 +166,9 @@ impl Notes<'_> {
             }
             match stream.read(&mut chunk) {
                 Ok(0) => break Err(io::Error::other("the server ended it")),
-                Ok(octets) => {
-                    total += octets as u64;
-                    blocks.take(&chunk[..octets], seal, |sample| self.note_sample(sample));
+                Ok(bytes) => {
+                    total += bytes as u64;
+                    blocks.take(&chunk[..bytes], seal, |sample| self.note_sample(sample));
                 }
                 Err(error) if is_patience(&error) => {}
                 Err(error) => break Err(error),
@@ -220,10 +220,10 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn take(&mut self, mut octets: &[u8], seal: &mut Seal, mut found: impl FnMut(TcpSample)) {
-        while !octets.is_empty() {
+    fn take(&mut self, mut bytes: &[u8], seal: &mut Seal, mut found: impl FnMut(TcpSample)) {
+        while !bytes.is_empty() {
             let missing = TcpSample::SEALED.saturating_sub(self.at);
-            let (front, _) = octets.split_at(missing.min(octets.len()));
+            let (front, _) = bytes.split_at(missing.min(bytes.len()));
             self.front.extend_from_slice(front);
             if missing > 0 && self.front.len() == TcpSample::SEALED {
                 // A block that does not begin with one is not the server's, or its mistake; its bytes count
@@ -231,9 +231,9 @@ impl Blocks {
                 TcpSample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
                 self.front.clear();
             }
-            let used = octets.len().min(TcpSample::BLOCK - self.at);
+            let used = bytes.len().min(TcpSample::BLOCK - self.at);
             self.at = (self.at + used) % TcpSample::BLOCK;
-            octets = &octets[used..];
+            bytes = &bytes[used..];
         }
     }
 }
@@ -248,16 +248,16 @@ mod tests {
         let samples: Vec<TcpSample> =
             (1..5).map(|at_ns| TcpSample { at_ns, cwnd: 9, ..TcpSample::default() }).collect();
         let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]).flow(3);
-        let (mut octets, mut seal) = (Vec::new(), key.samples());
+        let (mut bytes, mut seal) = (Vec::new(), key.samples());
         for sample in &samples {
-            octets.extend_from_slice(&sample.write_sealed(&mut seal));
-            octets.resize(octets.len().next_multiple_of(TcpSample::BLOCK), 7);
+            bytes.extend_from_slice(&sample.write_sealed(&mut seal));
+            bytes.resize(bytes.len().next_multiple_of(TcpSample::BLOCK), 7);
         }
         for size in [1, 7, 39, 40, 41, 55, 56, 57, 1000, TcpSample::BLOCK, 40_000] {
             let mut found = Vec::new();
             let mut blocks = Blocks::default();
             let mut seal = key.samples();
-            octets.chunks(size).for_each(|chunk| blocks.take(chunk, &mut seal, |sample| found.push(sample)));
+            bytes.chunks(size).for_each(|chunk| blocks.take(chunk, &mut seal, |sample| found.push(sample)));
             assert_eq!(found, samples, "in pieces of {size}");
         }
     }

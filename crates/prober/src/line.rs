@@ -51,11 +51,11 @@ impl Line {
     /// # Errors
     /// The other side is gone.
     pub(crate) fn send(&mut self, message: &ControlMessage) -> io::Result<()> {
-        let octets = match &mut self.seals {
+        let bytes = match &mut self.seals {
             Some((ours, _)) => message.encode_sealed(ours),
             None => message.encode(),
         };
-        self.stream.write_all(&octets)
+        self.stream.write_all(&bytes)
     }
 
     /// From here on both sides seal what they say; `side` is ours.
@@ -76,7 +76,7 @@ impl Line {
         let mut chunk = [0; CHUNK];
         match self.stream.read(&mut chunk) {
             Ok(0) => return Ok(Came::End),
-            Ok(octets) => self.heard.extend_from_slice(&chunk[..octets]),
+            Ok(bytes) => self.heard.extend_from_slice(&chunk[..bytes]),
             Err(error) if is_patience(&error) => return Ok(Came::Nothing),
             Err(error) => return Err(error),
         }

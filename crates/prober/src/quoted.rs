@@ -73,7 +73,7 @@ fn listen(errors: &Errors, to: IpAddr, heard: &mut BTreeMap<IpAddr, u8>) -> io::
     for _ in 0..1024 {
         let Some(came) = stamped::receive(errors, &mut buffer)? else { break };
         let by = came.from.map(|from| from.ip());
-        if let Some((by, field)) = by.zip(field_of(&buffer[..came.octets], to)) {
+        if let Some((by, field)) = by.zip(field_of(&buffer[..came.bytes], to)) {
             heard.insert(by, field);
         }
     }

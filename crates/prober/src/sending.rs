@@ -67,7 +67,7 @@ impl Sending<'_> {
             .map(|(due, packet)| Outgoing {
                 to: self.to,
                 ds: due.dscp << 2,
-                octets: &packet[..usize::from(due.payload.clamp(PacketTrain::LEAST, PacketTrain::MOST))],
+                bytes: &packet[..usize::from(due.payload.clamp(PacketTrain::LEAST, PacketTrain::MOST))],
             })
             .collect();
         self.socket.send(&outgoing, |place| departures.note(batch[place].number, sent));

@@ -22,13 +22,13 @@ fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, ServerTar
 fn what_is_sent_arrives_with_its_mark_both_ways() {
     let (server, target) =
         serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let mut far = ServerSession::connect(&target).unwrap();
+    let mut session = ServerSession::connect(&target).unwrap();
     let marked = |payload, dscp| PacketTrain { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
     let up = Stream { phases: vec![marked(24, 46), marked(1452, 8)] };
     let exchange = Exchange { up, down: Stream::steady(marked(200, 34)) };
     // One after the other over the same session.
     for _ in 0..2 {
-        let outcome = far.carry_out(&exchange).unwrap();
+        let outcome = session.carry_out(&exchange).unwrap();
         assert_eq!(outcome.cut, None);
         assert_eq!((outcome.up.sent(), outcome.up.arrived()), (200, 200));
         assert_eq!((outcome.down.sent(), outcome.down.arrived()), (100, 100));
@@ -51,10 +51,10 @@ fn the_same_over_ipv6() {
         return;
     }
     let (_server, target) = serve("::1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let mut far = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target }).unwrap();
+    let mut session = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target }).unwrap();
     let stream =
         Stream::steady(PacketTrain { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
-    let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
+    let outcome = session.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
     let marked =
         |course: &StreamTrace| course.packets.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
@@ -63,7 +63,7 @@ fn the_same_over_ipv6() {
 #[test]
 fn an_empty_stream_is_nothing_and_one_way_is_enough() {
     let (_server, target) = serve("127.0.0.1", None, Quotas::default());
-    let mut far = ServerSession::connect(&target).unwrap();
+    let mut session = ServerSession::connect(&target).unwrap();
     let some = || {
         Stream::steady(PacketTrain { payload: 100, gap_ns: 100_000, packets: 50, ..PacketTrain::default() })
     };
@@ -71,7 +71,7 @@ fn an_empty_stream_is_nothing_and_one_way_is_enough() {
         [(some(), Stream::default()), (Stream::default(), some()), (Stream::default(), Stream::default())];
     for (up, down) in cases {
         let (ups, downs) = (up.packets(), down.packets());
-        let outcome = far.carry_out(&Exchange { up, down }).unwrap();
+        let outcome = session.carry_out(&Exchange { up, down }).unwrap();
         assert_eq!((outcome.up.arrived(), outcome.down.arrived()), (ups, downs));
     }
 }
@@ -97,19 +97,19 @@ fn more_than_the_server_allows_is_refused_and_less_goes_on() {
     let mut quotas = Quotas::default();
     quotas.limits.packets = 10;
     let (_server, target) = serve("127.0.0.1", None, quotas);
-    let mut far = ServerSession::connect(&target).unwrap();
+    let mut session = ServerSession::connect(&target).unwrap();
     let of = |packets| Exchange {
         up: Stream::steady(PacketTrain { payload: 100, gap_ns: 1000, packets, ..PacketTrain::default() }),
         down: Stream::default(),
     };
-    assert!(matches!(far.carry_out(&of(11)), Err(Error::Refused(_))));
-    assert_eq!(far.carry_out(&of(10)).unwrap().up.arrived(), 10);
+    assert!(matches!(session.carry_out(&of(11)), Err(Error::Refused(_))));
+    assert_eq!(session.carry_out(&of(10)).unwrap().up.arrived(), 10);
 }
 
 #[test]
 fn a_server_that_goes_in_the_middle_leaves_what_came() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let mut far = ServerSession::connect(&target).unwrap();
+    let mut session = ServerSession::connect(&target).unwrap();
     let long = Stream::steady(PacketTrain {
         payload: 100,
         gap_ns: 1_000_000,
@@ -118,7 +118,7 @@ fn a_server_that_goes_in_the_middle_leaves_what_came() {
     });
     let exchange = Exchange { up: long.clone(), down: long };
     let outcome = std::thread::scope(|scope| {
-        let run = scope.spawn(|| far.carry_out(&exchange));
+        let run = scope.spawn(|| session.carry_out(&exchange));
         while server.counts().packets < 100 {
             std::thread::yield_now();
         }
@@ -129,17 +129,17 @@ fn a_server_that_goes_in_the_middle_leaves_what_came() {
     // The server counts the hellos too, of which up to 8 go before the stream.
     assert!((92..60_000).contains(&outcome.up.sent()), "{}", outcome.up.sent());
     assert!((1..60_000).contains(&outcome.down.arrived()), "{}", outcome.down.arrived());
-    assert!(matches!(far.carry_out(&exchange), Err(Error::Gone(_))));
+    assert!(matches!(session.carry_out(&exchange), Err(Error::Gone(_))));
 }
 
 #[test]
 fn flows_carry_both_ways_with_their_account() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let far = ServerSession::connect(&target).unwrap();
+    let session = ServerSession::connect(&target).unwrap();
     for way in [FlowDirection::Up, FlowDirection::Down] {
         let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: 400_000_000 };
-        let carried = far.flow().carry(&plan, 50_000_000, || false).unwrap();
-        assert_eq!(carried.trouble, None, "{way:?}");
+        let carried = session.flow().carry(&plan, 50_000_000, || false).unwrap();
+        assert_eq!(carried.problem, None, "{way:?}");
         let (_, bytes) = carried.bytes.last().copied().unwrap();
         assert!(bytes > 1_000_000, "{way:?}: {bytes}");
         assert!(carried.bytes.is_sorted());

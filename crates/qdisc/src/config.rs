@@ -30,10 +30,10 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
-        self.configure(|shaper| shaper.do_qdisc(now, pool, draws, op))
+        self.configure(|shaper| shaper.do_qdisc(now, pool, random, op))
     }
 
     /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the
@@ -53,7 +53,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let before = self.ingress.is_there();
@@ -62,18 +62,18 @@ impl Shaper {
         }
         self.ingress.qdisc_op(op, &mut self.shared.blocks)?;
         if self.ingress.is_there() != before {
-            self.empty(now, pool, draws);
+            self.empty(now, pool, random);
         }
         Ok(())
     }
 
     /// The device stops: what waits in its tree is dropped without being counted.
-    pub fn stop(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
-        self.configure(|shaper| shaper.empty(now, pool, draws));
+    pub fn stop(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
+        self.configure(|shaper| shaper.empty(now, pool, random));
     }
 
-    fn empty(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
-        let (root, _, mut cx) = self.enter_all(now, pool, draws);
+    fn empty(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
+        let (root, _, mut cx) = self.enter_all(now, pool, random);
         root.purge(&mut cx);
     }
 
@@ -81,14 +81,14 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
-            return self.do_ingress(now, pool, draws, op);
+            return self.do_ingress(now, pool, random, op);
         }
         if op.verb == Verb::Delete {
-            return self.delete(now, pool, draws, op);
+            return self.delete(now, pool, random, op);
         }
         let there = if op.parent.is_none() {
             if op.handle.is_none() {
@@ -109,7 +109,7 @@ impl Shaper {
                         "Qdisc not found. To create specify NLM_F_CREATE flag",
                     ));
                 }
-                return self.create(now, pool, draws, op);
+                return self.create(now, pool, random, op);
             }
             there
         };
@@ -120,7 +120,7 @@ impl Shaper {
         if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
             return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
         }
-        self.change(now, pool, draws, op, handle)
+        self.change(now, pool, random, op, handle)
     }
 
     /// Does an operation that names a parent make a new qdisc there (or else change what is `there`)?
@@ -168,7 +168,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
@@ -200,14 +200,14 @@ impl Shaper {
         if handle.is_none() {
             return Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero"));
         }
-        self.graft(now, pool, draws, op.parent, None)
+        self.graft(now, pool, random, op.parent, None)
     }
 
     fn change(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
         handle: Handle,
     ) -> Result<(), TcError> {
@@ -221,7 +221,7 @@ impl Shaper {
             }
             return Err(refused);
         }
-        self.on(now, pool, draws, handle, |node, cx| {
+        self.on(now, pool, random, handle, |node, cx| {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
             }
@@ -237,7 +237,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let kind = match &op.params {
@@ -256,17 +256,19 @@ impl Shaper {
         self.births += 1;
         let births = self.births;
         self.check_copies(op, None)?;
-        let (_, mut cx) = self.enter(now, pool, draws);
+        let (_, mut cx) = self.enter(now, pool, random);
         let made = QdiscNode::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
         if op.params.is_some() && reports_when_made(kind, made.is_ok()) && op.parent != Handle::ROOT {
             let accepted = made.is_ok();
-            self.on(now, pool, draws, op.parent.qdisc(), |node, cx| node.child_made(cx, op.parent, accepted));
+            self.on(now, pool, random, op.parent.qdisc(), |node, cx| {
+                node.child_made(cx, op.parent, accepted)
+            });
         }
         let mut node = made?;
-        let (_, cx) = self.enter(now, pool, draws);
+        let (_, cx) = self.enter(now, pool, random);
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
-        self.graft(now, pool, draws, op.parent, Some(node))?;
+        self.graft(now, pool, random, op.parent, Some(node))?;
         self.parents.note(handle, op.parent);
         Ok(())
     }
@@ -302,12 +304,12 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         parent: Handle,
         new: Option<QdiscNode>,
     ) -> Result<(), TcError> {
         if parent == Handle::ROOT {
-            let (root, mut cx) = self.enter(now, pool, draws);
+            let (root, mut cx) = self.enter(now, pool, random);
             let new = new.unwrap_or_else(|| QdiscNode::untouched(cx.device, cx.watchdogs));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
@@ -315,7 +317,7 @@ impl Shaper {
         let mut new = Some(new);
         let mut graft =
             |node: &mut QdiscNode, cx: &mut Context<'_>| node.graft(cx, parent, new.take().flatten());
-        self.on(now, pool, draws, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
+        self.on(now, pool, random, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     fn auto_handle(&mut self) -> Result<Handle, TcError> {
@@ -337,17 +339,17 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
-        self.configure(|shaper| shaper.do_class(now, pool, draws, op))
+        self.configure(|shaper| shaper.do_class(now, pool, random, op))
     }
 
     fn do_class(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let root = self.root.handle();
@@ -370,7 +372,7 @@ impl Shaper {
         } else if op.parent == Handle::ROOT {
             op.classid = qdisc;
         }
-        self.on(now, pool, draws, qdisc, |node, cx| {
+        self.on(now, pool, random, qdisc, |node, cx| {
             if node.kind().classes() == ClassLayout::None {
                 return Err(TcError::bare(Errno::Inval));
             }
@@ -392,28 +394,28 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
-        self.configure(|shaper| shaper.do_filter(now, pool, draws, op))
+        self.configure(|shaper| shaper.do_filter(now, pool, random, op))
     }
 
     fn do_filter(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        source: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         if self.is_hook(op.parent) {
-            let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+            let (_, ingress, mut cx) = self.enter_all(now, pool, source);
             return ingress.filter_op(&mut cx, op);
         }
         if op.parent.is_none() && self.root.handle().is_none() {
             return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
         }
         let parent = self.filter_parent(op.parent)?;
-        self.on(now, pool, draws, parent.qdisc(), |node, cx| {
+        self.on(now, pool, source, parent.qdisc(), |node, cx| {
             node.with_filters(parent, |node, filters| {
                 let has_class = |class: Handle| node.may_hold(parent, class);
                 let owner = Owner {
@@ -437,7 +439,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         op: &ChainOp,
     ) -> Result<(), TcError> {
         if op.parent.is_none() && self.root.handle().is_none() {
@@ -445,7 +447,7 @@ impl Shaper {
         }
         self.configure(|shaper| {
             if shaper.is_hook(op.parent) {
-                let (_, ingress, _) = shaper.enter_all(now, pool, draws);
+                let (_, ingress, _) = shaper.enter_all(now, pool, random);
                 return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
             }
             let parent = shaper.filter_parent(op.parent)?;
@@ -485,11 +487,11 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        source: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         self.configure(|shaper| {
-            let (_, mut cx) = shaper.enter(now, pool, draws);
+            let (_, mut cx) = shaper.enter(now, pool, source);
             let mut filters = cx.blocks.lend(op.block).ok_or(ingress::NO_BLOCK)?;
             let owner = ingress::owner(Handle::NONE, &cx);
             let done = filters.apply(op, owner, cx.actions, &mut cx.random.random());

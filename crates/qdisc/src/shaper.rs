@@ -136,13 +136,13 @@ impl Shaper {
 
     /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless
     /// the length is what it was.
-    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource, packets: u32) {
+    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, packets: u32) {
         if packets == self.device.tx_queue_len {
             return;
         }
         self.device.tx_queue_len = packets;
         self.configure(|shaper| {
-            let (root, _, mut cx) = shaper.enter_all(now, pool, draws);
+            let (root, _, mut cx) = shaper.enter_all(now, pool, random);
             root.resize(&mut cx);
         });
     }
@@ -192,10 +192,10 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         pkt: Pkt,
     ) -> IngressVerdict {
-        let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+        let (_, ingress, mut cx) = self.enter_all(now, pool, random);
         match ingress.arrive(&mut cx, pkt) {
             Hooked::Passed(pkt) => IngressVerdict::Passed(pkt),
             Hooked::Lost => IngressVerdict::Dropped,
@@ -227,11 +227,11 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         pkt: Pkt,
     ) -> XmitStatus {
         let pkt = if self.ingress.is_there() {
-            let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+            let (_, ingress, mut cx) = self.enter_all(now, pool, random);
             match ingress.leave(&mut cx, pkt) {
                 Hooked::Passed(pkt) => pkt,
                 Hooked::Lost => return XmitStatus::Stopped,
@@ -243,7 +243,7 @@ impl Shaper {
         } else {
             pkt
         };
-        let (root, mut cx, ways) = self.enter_paths(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, random);
         offer_to(root, &mut cx, ways, pkt)
     }
 
@@ -254,18 +254,18 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         packets: &mut Vec<Pkt>,
         mut told: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
     ) {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
-                let offer = self.offer(now, pool, draws, pkt);
+                let offer = self.offer(now, pool, random, pkt);
                 told(offer, self.redirected.take());
             }
             return;
         }
-        let (root, mut cx, ways) = self.enter_paths(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, random);
         let near = cx.watchdogs.len() < FEW_QDISCS && cx.pool.live() < FEW_PACKETS;
         for n in (0..packets.len()).step_by(BATCH).filter(|_| !near) {
             prefetch_paths(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
@@ -277,13 +277,13 @@ impl Shaper {
     }
 
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
-    pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) -> Option<Pkt> {
-        let (root, mut cx) = self.enter(now, pool, draws);
+    pub fn poll(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) -> Option<Pkt> {
+        let (root, mut cx) = self.enter(now, pool, random);
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
                 if self.device.tx_queues > 1 {
-                    self.dequeue_again(now, pool, draws)
+                    self.dequeue_again(now, pool, random)
                 } else {
                     None
                 }
@@ -299,12 +299,12 @@ impl Shaper {
     /// stack.
     #[cold]
     #[inline(never)]
-    fn dequeue_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) -> Option<Pkt> {
+    fn dequeue_again(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) -> Option<Pkt> {
         let sent = self.root.sent_packets();
         if core::mem::replace(&mut self.sent_at_end, sent) == sent {
             return None;
         }
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx) = self.enter(now, pool, random);
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
@@ -317,11 +317,11 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         room: usize,
         out: &mut Vec<Pkt>,
     ) {
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx) = self.enter(now, pool, random);
         let mut budget = Budget { packets: room, bytes: i64::MAX };
         while budget.packets > 0 {
             if root.dequeue_run(&mut cx, &mut budget, out) {
@@ -356,7 +356,7 @@ impl Shaper {
     }
 
     /// Changes the hash key that was due first, drawing the new one.
-    pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource) {
+    pub fn perturb(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
         let due = self.perturb_due();
         let Some(handle) = self.find(|node| node.rehash_due() == due) else { return };
         if self.late_timers {
@@ -364,7 +364,7 @@ impl Shaper {
             self.wheel.set_pending(others.at);
         }
         self.perturb_known = None;
-        self.on(now, pool, draws, handle, |node, cx| node.perturb(cx, due));
+        self.on(now, pool, random, handle, |node, cx| node.perturb(cx, due));
     }
 
     /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned`
@@ -406,27 +406,27 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         pkt: Pkt,
         why: DropReason,
     ) {
-        let (_, mut cx) = self.enter(now, pool, draws);
+        let (_, mut cx) = self.enter(now, pool, random);
         cx.drop(Handle::NONE, pkt, why);
     }
 
     /// Drops a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
-    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn RandomSource, pkt: Pkt) {
+    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, pkt: Pkt) {
         self.ingress.count_drop();
-        self.refuse(now, pool, draws, pkt, DropReason::Policy);
+        self.refuse(now, pool, random, pkt, DropReason::Policy);
     }
 
     pub(crate) fn enter<'a>(
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn RandomSource,
+        random: &'a mut dyn RandomSource,
     ) -> (&'a mut QdiscNode, Context<'a>) {
-        let (root, _, cx) = self.enter_all(now, pool, draws);
+        let (root, _, cx) = self.enter_all(now, pool, random);
         (root, cx)
     }
 
@@ -434,9 +434,9 @@ impl Shaper {
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn RandomSource,
+        random: &'a mut dyn RandomSource,
     ) -> (&'a mut QdiscNode, &'a mut Ingress, Context<'a>) {
-        let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, draws);
+        let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, random);
         (root, ingress, cx)
     }
 
@@ -444,9 +444,9 @@ impl Shaper {
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn RandomSource,
+        random: &'a mut dyn RandomSource,
     ) -> (&'a mut QdiscNode, Context<'a>, &'a ParentIndex) {
-        let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, draws);
+        let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, random);
         (root, cx, ways)
     }
 
@@ -454,14 +454,14 @@ impl Shaper {
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn RandomSource,
+        random_source: &'a mut dyn RandomSource,
     ) -> Entered<'a> {
         let cx = Context {
             now,
             pool,
             actions: &mut self.shared.actions,
             blocks: &mut self.shared.blocks,
-            random: RandomContext { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
+            random: RandomContext { source: random_source, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
@@ -519,12 +519,12 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         handle: Handle,
         mut f: impl FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let way = self.parents.to(&mut self.root, handle)?;
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx) = self.enter(now, pool, random);
         root.with(&mut cx, way.classes(), &mut f)
     }
 }

@@ -12,7 +12,7 @@ const STEPS: usize = 30;
 struct Machine {
     shaper: Shaper,
     pool: Pool,
-    draws: Seeded,
+    random: Seeded,
     batched: bool,
     log: String,
 }
@@ -21,7 +21,7 @@ impl Machine {
     fn new(batched: bool) -> Machine {
         let device = DeviceInfo { tx_queue_len: 12, ..DeviceInfo::default() };
         let shaper = Shaper::new(device, EventRing::new(10_000));
-        Machine { shaper, pool: Pool::new(100_000), draws: Seeded::new(5), batched, log: String::new() }
+        Machine { shaper, pool: Pool::new(100_000), random: Seeded::new(5), batched, log: String::new() }
     }
 
     fn qdisc(
@@ -44,13 +44,13 @@ impl Machine {
             estimator,
             blocks: SharedBlocks::default(),
         };
-        let result = self.shaper.qdisc_op(Time(1_000), &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.qdisc_op(Time(1_000), &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
     }
 
     fn class(&mut self, now: Time, verb: Verb, parent: Handle, classid: Handle, params: Option<ClassParams>) {
         let op = ClassOp { verb, dev: "eth0".into(), parent, classid, kind: None, params, estimator: None };
-        let result = self.shaper.class_op(now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.class_op(now, &mut self.pool, &mut self.random, &op);
         let _ = writeln!(self.log, "{classid} {result:?}");
     }
 
@@ -68,7 +68,7 @@ impl Machine {
             params: None,
             actions: Vec::new(),
         };
-        let result = self.shaper.filter_op(Time(1_000), &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.filter_op(Time(1_000), &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{result:?}");
     }
 
@@ -81,11 +81,12 @@ impl Machine {
         let mut packets: Vec<Pkt> = metas.iter().map(|meta| insert(meta, &mut self.pool)).collect();
         let mut told: Vec<XmitStatus> = Vec::new();
         if self.batched {
-            self.shaper
-                .offer_batch(now, &mut self.pool, &mut self.draws, &mut packets, |offer, _| told.push(offer));
+            self.shaper.offer_batch(now, &mut self.pool, &mut self.random, &mut packets, |offer, _| {
+                told.push(offer)
+            });
         } else {
             for pkt in packets {
-                told.push(self.shaper.offer(now, &mut self.pool, &mut self.draws, pkt));
+                told.push(self.shaper.offer(now, &mut self.pool, &mut self.random, pkt));
             }
         }
         let _ = writeln!(self.log, "{now:?} {told:?}");
@@ -94,10 +95,10 @@ impl Machine {
     fn poll(&mut self, now: Time, room: usize) {
         let mut out = Vec::new();
         if self.batched {
-            self.shaper.poll_batch(now, &mut self.pool, &mut self.draws, room, &mut out);
+            self.shaper.poll_batch(now, &mut self.pool, &mut self.random, room, &mut out);
         } else {
             while out.len() < room
-                && let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.draws)
+                && let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.random)
             {
                 out.push(pkt);
             }
@@ -117,7 +118,7 @@ impl Machine {
 
 /// Two machines with one random tree, and what can be named in it.
 struct Pair {
-    draws: Seeded,
+    random: Seeded,
     machines: [Machine; 2],
     named: Vec<Handle>,
     leaves: Vec<Handle>,
@@ -126,7 +127,7 @@ struct Pair {
 
 impl Pair {
     fn below(&mut self, n: u64) -> u64 {
-        self.draws.next() % n
+        self.random.next() % n
     }
 
     fn qdisc(&mut self, parent: Handle, kind: &str, params: Option<QdiscParams>) -> Handle {
@@ -274,7 +275,7 @@ fn batches_are_as_packets_one_by_one() {
     let (mut sent, mut lost) = (0, 0);
     for tree in 0..TREES {
         let mut pair = Pair {
-            draws: Seeded::new(tree),
+            random: Seeded::new(tree),
             machines: [Machine::new(false), Machine::new(true)],
             named: Vec::new(),
             leaves: Vec::new(),

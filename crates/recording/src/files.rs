@@ -21,7 +21,7 @@ pub struct Texts<'t> {
     /// `schedule.csv`: packets and commands with their times.
     pub schedule: &'t str,
     /// `draws.csv`; `None`: no one recorded the run.
-    pub draws: Option<&'t str>,
+    pub random: Option<&'t str>,
     /// There is a `frames.csv`: the frames that leave are wanted, byte by byte.
     pub has_frames: bool,
 }
@@ -33,7 +33,7 @@ pub struct Recording {
     /// What happens, in the order of time.
     pub rows: Vec<ScheduleRow>,
     /// The random draws.
-    pub draws: RecordedRandom,
+    pub random: RecordedRandom,
     /// It has the frames that left, byte by byte.
     pub has_frames: bool,
 }
@@ -101,7 +101,7 @@ impl Recording {
     /// Which file cannot be read, where, and why.
     pub fn parse(texts: &Texts<'_>, seed: u64) -> Result<Recording, RecordingError> {
         Ok(Recording {
-            draws: match texts.draws {
+            random: match texts.random {
                 Some(text) => RecordedRandom::parse(text, EPOCH)?,
                 None => RecordedRandom::from_seed(seed),
             },

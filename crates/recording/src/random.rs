@@ -76,8 +76,8 @@ impl RecordedRandom {
     /// # Errors
     /// The first difference.
     pub fn check(&self) -> Result<(), RandomError> {
-        if let Some(trouble) = &self.error {
-            return Err(trouble.clone());
+        if let Some(problem) = &self.error {
+            return Err(problem.clone());
         }
         match self.rows.len() {
             0 => Ok(()),

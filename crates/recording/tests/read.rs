@@ -21,8 +21,8 @@ fn arrival(columns: &str, row: &str) -> tidegate_recording::RecordedArrival {
 }
 
 /// The ones' complement sum that a right checksum makes of bytes: all ones (RFC 1071).
-fn sum(octets: &[u8]) -> u32 {
-    let words = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let sum: u32 = words.sum();
     (sum >> 16) + (sum & 0xffff)
 }
@@ -40,7 +40,7 @@ fn a_datagram_is_made_of_its_row() {
     assert_eq!(n[12..20], [10, 0, 0, 1, 10, 9, 0, 2]);
     // Ports, 46 bytes of UDP; the id at the very end.
     assert_eq!((&n[20..26], &n[62..]), (&[0x03, 0xe8, 0, 53, 0, 46][..], &66_051_u32.to_be_bytes()[..]));
-    assert!(n[28..62].iter().all(|octet| *octet == 0));
+    assert!(n[28..62].iter().all(|byte| *byte == 0));
     assert_eq!(sum(&n[..20]), 0xffff);
     // The pseudo header: addresses, protocol, length.
     assert_eq!(sum(&[&n[12..20], &[0, 17, 0, 46], &n[20..]].concat()) % 0xffff, 0);
@@ -131,7 +131,7 @@ fn rows_happen_in_the_order_of_the_file() {
     assert_eq!(recording.rows.iter().map(|row| row.time).collect::<Vec<_>>(), [5, 5, 9]);
     assert!(matches!(&recording.rows[1].what, RowKind::Command(line) if line == "tc qdisc show"));
     let wanted = RecordedLink { rate: 8_000_000, overhead: 0, mtu: 1500, tx_queue_len: 100, forward: true };
-    assert_eq!((recording.link, recording.has_frames, recording.draws.made_up()), (wanted, false, true));
+    assert_eq!((recording.link, recording.has_frames, recording.random.made_up()), (wanted, false, true));
     // 1000 bytes and 24 beside at 8 Mbit/s take 1024 µs.
     assert_eq!(RecordedLink { overhead: 24, ..wanted }.frame_time(1000), 1_024_000);
     // The recording's zero is 128 s after the machine's start.

@@ -34,7 +34,7 @@ fn carried_out(files: &RecordingFiles) -> Option<(ReplayedRun, PlainCommands)> {
     let texts = Texts {
         link: text("link").unwrap_or_default(),
         schedule: text("schedule.csv").unwrap_or_default(),
-        draws: text("draws.csv"),
+        random: text("draws.csv"),
         has_frames: files.contains_key("frames.csv"),
     };
     let recording = Recording::parse(&texts, 1).expect("a recording");

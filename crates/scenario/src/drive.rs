@@ -234,7 +234,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
             let simulated = machines.get(number)?;
             host.now = now;
             std::mem::swap(&mut host.gateway, &mut simulated.gateway);
-            let reply = prepare::told(&mut host.shim(pool, &mut simulated.draws), &command.words);
+            let reply = prepare::told(&mut host.shim(pool, &mut simulated.random), &command.words);
             std::mem::swap(&mut host.gateway, &mut simulated.gateway);
             Some(reply)
         });

@@ -110,18 +110,18 @@ fn answer(dir: &Path, packets: bool) -> Result<(), String> {
 }
 
 /// A line for each packet that came before b0.
-fn stays(stays: impl Iterator<Item = SojournRecord>) -> String {
+fn stays(sojourns: impl Iterator<Item = SojournRecord>) -> String {
     let mut text = String::from("came_ns,ended_ns,sport,seq,flags,size,dsfield,fate\n");
-    for stay in stays {
-        let head = stay.head.network();
+    for sojourn in sojourns {
+        let head = sojourn.head.network();
         // IPv4 without options, then TCP.
         let at = 20;
         let number = |at: usize, bytes: usize| {
             head[at..at + bytes].iter().fold(0_u32, |n, byte| n << 8 | u32::from(*byte))
         };
-        let fate = if stay.end == SojournEnd::Sent { "sent" } else { "lost" };
-        text += &format!("{},{},{},{},", stay.came.0, stay.ended.0, number(at, 2), number(at + 4, 4));
-        text += &format!("{:x},{},{},{fate}\n", number(at + 13, 1), stay.len, stay.dsfield);
+        let outcome = if sojourn.end == SojournEnd::Sent { "sent" } else { "lost" };
+        text += &format!("{},{},{},{},", sojourn.came.0, sojourn.ended.0, number(at, 2), number(at + 4, 4));
+        text += &format!("{:x},{},{},{outcome}\n", number(at + 13, 1), sojourn.len, sojourn.dsfield);
     }
     text
 }
@@ -141,12 +141,12 @@ fn hop_delay(script: &str, hop: &str) -> Result<u64, String> {
 fn machine(script: &str) -> Result<GatewayMachine, String> {
     let mut gateway = Gateway::new();
     let device = gateway.add_device("b0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for line in script.lines().filter(|line| line.contains(" dev b0 ")) {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
         let parsed = tc::parse(&words, &Env::default()).map_err(|refusal| format!("{line}: {refusal:?}"))?;
         let TcCommand::Apply(op) = parsed.command else { return Err(format!("{line}: changes nothing")) };
-        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, &op).map_err(|error| format!("{line}: {error:?}"))?;
     }
     Ok(GatewayMachine::new(gateway, [device], 1))

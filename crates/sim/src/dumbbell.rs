@@ -48,12 +48,12 @@ pub struct Dumbbell {
 /// Builds it in an empty network.
 pub fn dumbbell<M: Forwarder>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
     let access = LinkSpec::drop_tail(1_000_000_000, Nanos::millis(1), Limit::None);
-    let far = Nanos::millis(18);
+    let session = Nanos::millis(18);
     let bottleneck = net.link(match spec.queue {
-        Some(limit) => LinkSpec::drop_tail(spec.bits_per_second, far, limit),
-        None => LinkSpec::port(Port(0), Some(spec.bits_per_second), far),
+        Some(limit) => LinkSpec::drop_tail(spec.bits_per_second, session, limit),
+        None => LinkSpec::port(Port(0), Some(spec.bits_per_second), session),
     });
-    let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, far, Limit::None));
+    let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, session, Limit::None));
     let paths = |net: &mut Net<M>| {
         let [from, to, answer, home] =
             [spec.jitter, Nanos(0), spec.jitter, Nanos(0)].map(|j| net.link(access.jitter(j)));

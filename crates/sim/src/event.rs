@@ -210,12 +210,12 @@ mod tests {
     /// Against a sorted list: pushes, pops and reschedulings at random.
     #[test]
     fn comes_out_in_order_of_time_then_of_scheduling() {
-        let (mut events, mut draws) = (Events::default(), Seeded::new(1));
+        let (mut events, mut random) = (Events::default(), Seeded::new(1));
         let mut model: Vec<(u64, u64, usize)> = Vec::new();
         let mut order = 0;
         for step in 0..20_000usize {
-            let at = draws.next() % 50 + step as u64;
-            let chance = draws.next() % 3;
+            let at = random.next() % 50 + step as u64;
+            let chance = random.next() % 3;
             if chance == 0 || model.is_empty() {
                 order += 1;
                 events.push(Time(at), Kind::Timer, step);

@@ -10,7 +10,7 @@ pub struct GatewayMachine {
     /// The machine, for operations and dumps.
     pub gateway: Gateway,
     /// Its randomness.
-    pub draws: Seeded,
+    pub random: Seeded,
     /// Tunnels end at other machines of the network, so what comes through one is wrapped when it comes.
     pub tunnels_are_met: bool,
     devices: Vec<DeviceId>,
@@ -30,8 +30,8 @@ impl GatewayMachine {
         number: u32,
     ) -> GatewayMachine {
         // The network draws from the same seed: the machine's stream is another one.
-        let draws = Seeded::new(seed).fork(u64::from(u32::MAX - number));
-        GatewayMachine { gateway, draws, tunnels_are_met: false, devices: devices.into_iter().collect() }
+        let random = Seeded::new(seed).fork(u64::from(u32::MAX - number));
+        GatewayMachine { gateway, random, tunnels_are_met: false, devices: devices.into_iter().collect() }
     }
 
     /// What filters had arrive at a device beside what continues ends there: no conversation of the network
@@ -70,7 +70,7 @@ impl Forwarder for GatewayMachine {
             Origin::Port(from) | Origin::Above(from) => self.device(from),
             _ => None,
         };
-        let world = GatewayContext { now, pool, random: &mut self.draws };
+        let world = GatewayContext { now, pool, random: &mut self.random };
         let route = match origin {
             Origin::Local => EgressPath::Local,
             Origin::Outside | Origin::Port(_) => EgressPath::Forwarded(from),
@@ -92,7 +92,7 @@ impl Forwarder for GatewayMachine {
     #[inline]
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
         let device = self.device(port)?;
-        self.gateway.poll(GatewayContext { now, pool, random: &mut self.draws }, device)
+        self.gateway.poll(GatewayContext { now, pool, random: &mut self.random }, device)
     }
 
     #[inline]
@@ -101,7 +101,7 @@ impl Forwarder for GatewayMachine {
         self.gateway.unwrap_arrival(pool, device, &pkt);
         self.gateway.wrap_arrival(pool, device, &pkt, !self.tunnels_are_met);
         let received =
-            self.gateway.receive(GatewayContext { now, pool, random: &mut self.draws }, device, pkt);
+            self.gateway.receive(GatewayContext { now, pool, random: &mut self.random }, device, pkt);
         self.end_arrived(pool);
         match received {
             tidegate_gateway::ReceiveOutcome::Passed(pkt, came_in) => {
@@ -137,7 +137,7 @@ impl Forwarder for GatewayMachine {
     fn handle_timeout(&mut self, pool: &mut Pool, now: Time, port: Port) -> bool {
         let Some(device) = self.device(port) else { return false };
         while self.gateway.perturb_due() <= now {
-            self.gateway.perturb(GatewayContext { now, pool, random: &mut self.draws });
+            self.gateway.perturb(GatewayContext { now, pool, random: &mut self.random });
         }
         self.gateway.fire(now, device)
     }

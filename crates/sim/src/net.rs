@@ -40,7 +40,7 @@ pub struct Net<M> {
     pub(crate) pool: Pool,
     pub(crate) transport: Vec<TransportMeta>,
     pub(crate) events: Events,
-    pub(crate) draws: Seeded,
+    pub(crate) random: Seeded,
     pub(crate) links: Vec<Link>,
     /// Devices that give back what they are given (ifb).
     returning: Vec<usize>,
@@ -68,7 +68,7 @@ impl<M: Forwarder> Net<M> {
             pool,
             transport: Vec::new(),
             events: Events::default(),
-            draws: Seeded::new(seed),
+            random: Seeded::new(seed),
             links: Vec::new(),
             returning: Vec::new(),
             routes: alloc::vec![END],
@@ -114,14 +114,14 @@ impl<M: Forwarder> Net<M> {
         let id = self.flows.len();
         assert!(id < MAX_INDEX, "a million flows at most");
         self.events.push(spec.start.max(self.now), Kind::Start, id);
-        let draws = self.flow_draws(id);
-        self.flows.push(TcpFlow::new(spec, draws));
+        let random = self.flow_draws(id);
+        self.flows.push(TcpFlow::new(spec, random));
         FlowId(id as u32)
     }
 
     /// What chance decides inside flow `id` (where BBR begins its cycle).
     pub(crate) fn flow_draws(&self, id: usize) -> Seeded {
-        self.draws.fork(1 << 32 | id as u64)
+        self.random.fork(1 << 32 | id as u64)
     }
 
     /// Adds a ping, whose first request is sent at its start, or now if that has passed.
@@ -144,8 +144,8 @@ impl<M: Forwarder> Net<M> {
         let id = self.sources.len();
         assert!(id < MAX_INDEX, "a million sources at most");
         self.events.push(spec.start.max(self.now), Kind::Source, id);
-        let draws = self.draws.fork(id as u64 + 1);
-        self.sources.push(Source::new(spec, draws));
+        let random = self.random.fork(id as u64 + 1);
+        self.sources.push(Source::new(spec, random));
         SourceId(id as u32)
     }
 
@@ -244,13 +244,13 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// Puts a packet on its way over `path`; `local`: it is made on the machine itself.
-    pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: TransportMeta, path: PathId) -> OfferResult {
-        cargo.route = path.0;
+    pub(crate) fn launch(&mut self, pkt: Pkt, mut meta: TransportMeta, path: PathId) -> OfferResult {
+        meta.route = path.0;
         let slot = pkt.slot();
         if slot >= self.transport.len() {
             self.transport.resize(slot + 1, TransportMeta::default());
         }
-        self.transport[slot] = cargo;
+        self.transport[slot] = meta;
         self.hop(pkt, Origin::Local)
     }
 
@@ -282,7 +282,7 @@ impl<M: Forwarder> Net<M> {
                     self.drop_packet(pkt);
                     return OfferResult::Dropped;
                 }
-                let sending = link.send(self.now, pkt, len, &mut self.draws);
+                let sending = link.send(self.now, pkt, len, &mut self.random);
                 self.end_sojourn(slot, at, sending.start, SojournEnd::Sent);
                 self.under_way(at, sending);
                 OfferResult::Queued
@@ -326,7 +326,7 @@ impl<M: Forwarder> Net<M> {
             }
             let len = self.pool.meta(&pkt).frame_len;
             let link = &mut self.links[at];
-            let sending = link.send(self.now, pkt, len, &mut self.draws);
+            let sending = link.send(self.now, pkt, len, &mut self.random);
             let (left, alone) = (sending.left, link.in_ring() == 1);
             self.under_way(at, sending);
             if alone {
@@ -388,10 +388,9 @@ impl<M: Forwarder> Net<M> {
 
     /// A copy that leaves where its packet was not to go is for anyone who listens there: no one here.
     fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
-        let cargo = &mut self.transport[pkt.slot()];
-        if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32)
-        {
-            (cargo.role, cargo.route) = (Role::Stray, NOWHERE);
+        let meta = &mut self.transport[pkt.slot()];
+        if meta.copy && meta.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32) {
+            (meta.role, meta.route) = (Role::Stray, NOWHERE);
         }
     }
 
@@ -417,31 +416,31 @@ impl<M: Forwarder> Net<M> {
         while let Some(slot) = self.pool.take_released() {
             self.links[at].stats.dropped += 1;
             self.end_sojourn(slot, at, self.now, SojournEnd::Dropped(None));
-            let cargo = self.transport[slot];
-            self.record_loss(cargo);
+            let meta = self.transport[slot];
+            self.record_loss(meta);
         }
     }
 
-    fn record_loss(&mut self, cargo: TransportMeta) {
-        match cargo.role {
-            _ if cargo.copy => {}
+    fn record_loss(&mut self, meta: TransportMeta) {
+        match meta.role {
+            _ if meta.copy => {}
             Role::Data | Role::Syn | Role::Bare => {
-                let owner = cargo.owner as usize;
+                let owner = meta.owner as usize;
                 let flow = &mut self.flows[owner];
                 flow.lost += 1;
-                if cargo.local && flow.leave_queue() {
+                if meta.local && flow.leave_queue() {
                     self.flow_wakes(owner);
                 }
             }
-            Role::Open => self.sources[cargo.owner as usize].lost += 1,
+            Role::Open => self.sources[meta.owner as usize].lost += 1,
             _ => {}
         }
     }
 
     /// A packet that the network itself lost.
     fn drop_packet(&mut self, pkt: Pkt) {
-        let cargo = self.transport[pkt.slot()];
-        self.record_loss(cargo);
+        let meta = self.transport[pkt.slot()];
+        self.record_loss(meta);
         self.discard(pkt);
     }
 
@@ -453,25 +452,25 @@ impl<M: Forwarder> Net<M> {
 
     /// A local packet has left the machine's queue: its sender may have waited for that.
     fn release_share(&mut self, pkt: &Pkt) {
-        let cargo = &mut self.transport[pkt.slot()];
-        if !cargo.local {
+        let meta = &mut self.transport[pkt.slot()];
+        if !meta.local {
             return;
         }
-        cargo.local = false;
-        let owner = cargo.owner as usize;
+        meta.local = false;
+        let owner = meta.owner as usize;
         if self.flows[owner].leave_queue() {
             self.flow_wakes(owner);
         }
     }
 
     fn deliver(&mut self, pkt: Pkt) {
-        let cargo = self.transport[pkt.slot()];
-        match cargo.role {
-            Role::Bare | Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
-            Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),
-            Role::Open => self.source_deliver(pkt, cargo),
-            Role::Question | Role::Answer => self.transaction_deliver(pkt, cargo),
-            Role::Foreign => self.foreign_deliver(pkt, cargo),
+        let meta = self.transport[pkt.slot()];
+        match meta.role {
+            Role::Bare | Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, meta),
+            Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, meta),
+            Role::Open => self.source_deliver(pkt, meta),
+            Role::Question | Role::Answer => self.transaction_deliver(pkt, meta),
+            Role::Foreign => self.foreign_deliver(pkt, meta),
             Role::Stray => self.discard(pkt),
         }
     }

@@ -136,10 +136,10 @@ impl VirtualPath {
             there,
             back,
         };
-        let (near, far) = if machine.is_some() { (Some(0), Some(1)) } else { (None, None) };
+        let (near, session) = if machine.is_some() { (Some(0), Some(1)) } else { (None, None) };
         let cables = Vec::from([
             cable([(HERE, None), (MACHINE, near)], inside(Nanos(0)), inside(jitter)),
-            cable([(MACHINE, far), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
+            cable([(MACHINE, session), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
             cable([(MODEM, None), (EXCHANGE, None)], up.line, down.line),
             cable([(EXCHANGE, None), (FAR, None)], inside(jitter), inside(Nanos(0))),
             cable([(NEIGHBOUR, None), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
@@ -217,9 +217,9 @@ impl VirtualPath {
     /// Sends a packet now.
     fn send(&mut self, due: Due, is_down: bool) {
         let (way, owner) = (self.ways[usize::from(is_down)], due.number | if is_down { DOWN } else { 0 });
-        let octets = HEADERS + usize::from(due.payload);
+        let bytes = HEADERS + usize::from(due.payload);
         // Without room the packet is lost like any other.
-        let _ = self.world.net.inject(head(due.dscp, octets, is_down), octets as u32, way.path, owner);
+        let _ = self.world.net.inject(head(due.dscp, bytes, is_down), bytes as u32, way.path, owner);
     }
 }
 
@@ -238,14 +238,14 @@ impl Path for VirtualPath {
             self.collect(&mut arrivals);
             let now = self.world.net.now();
             let sent = if is_down { self.far(now) } else { now.0 };
-            arrivals[usize::from(is_down)].journeys[due.number as usize].sent = Some(sent);
+            arrivals[usize::from(is_down)].packets[due.number as usize].sent = Some(sent);
             self.send(due, is_down);
         }
         self.run(began + Nanos(exchange.up.length_ns().max(exchange.down.length_ns())));
         self.wait_for_the_rest(&mut arrivals);
         let [up, down] = arrivals;
         let course =
-            |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), packets: of.journeys };
+            |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), packets: of.packets };
         Ok(ExchangeResult { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
     }
 }
@@ -267,17 +267,17 @@ impl VirtualPath {
 
 /// What arrived of a stream so far.
 struct Arrived {
-    journeys: Vec<PacketRecord>,
+    packets: Vec<PacketRecord>,
     count: u32,
 }
 
 impl Arrived {
     fn of(stream: &Stream) -> Arrived {
-        Arrived { journeys: alloc::vec![PacketRecord::default(); stream.packets() as usize], count: 0 }
+        Arrived { packets: alloc::vec![PacketRecord::default(); stream.packets() as usize], count: 0 }
     }
 
     fn note(&mut self, number: usize, at: u64, ds: u8) {
-        let Some(journey) = self.journeys.get_mut(number) else { return };
+        let Some(journey) = self.packets.get_mut(number) else { return };
         if journey.arrived.is_some() {
             journey.copies = journey.copies.saturating_add(1);
             return;
@@ -296,19 +296,19 @@ fn source(cross: Cross, way: NodePath) -> SourceSpec {
 }
 
 /// The front of a datagram of this many bytes.
-fn head(dscp: u8, octets: usize, is_down: bool) -> Head {
+fn head(dscp: u8, bytes: usize, is_down: bool) -> Head {
     let mut packet = [0; HEADERS];
     packet[0] = 0x45;
     packet[1] = dscp << 2;
-    packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+    packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
     (packet[8], packet[9]) = (64, 17);
-    let (near, far) = ([10, 0, 0, 2], [198, 51, 100, 7]);
-    let (from, to) = if is_down { (far, near) } else { (near, far) };
+    let (near, session) = ([10, 0, 0, 2], [198, 51, 100, 7]);
+    let (from, to) = if is_down { (session, near) } else { (near, session) };
     packet[12..16].copy_from_slice(&from);
     packet[16..20].copy_from_slice(&to);
     packet[20..22].copy_from_slice(&8787u16.to_be_bytes());
     packet[22..24].copy_from_slice(&8787u16.to_be_bytes());
-    packet[24..26].copy_from_slice(&((octets - 20) as u16).to_be_bytes());
+    packet[24..26].copy_from_slice(&((bytes - 20) as u16).to_be_bytes());
     let mut head = Head::from_network(ethertype::IPV4, &packet);
     head.set_summed();
     head

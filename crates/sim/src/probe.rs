@@ -161,7 +161,7 @@ pub struct SourceStats {
 pub(crate) struct Source {
     pub(crate) spec: SourceSpec,
     pub(crate) template: Template,
-    pub(crate) draws: Seeded,
+    pub(crate) random: Seeded,
     /// When the next packet would be due if nothing were late.
     pub(crate) due: Time,
     pub(crate) stats: SourceStats,
@@ -169,16 +169,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(spec: SourceSpec, draws: Seeded) -> Source {
+    pub(crate) fn new(spec: SourceSpec, random: Seeded) -> Source {
         let template = match spec.protocol {
             proto::UDP => Template::udp(spec.ends),
             proto::TCP => Template::tcp(spec.ends),
             other => Template::raw(other, spec.ends),
         };
-        Source { spec, template, draws, due: spec.start, stats: SourceStats::default(), lost: 0 }
+        Source { spec, template, random, due: spec.start, stats: SourceStats::default(), lost: 0 }
     }
 
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * libm::log(1.0 - self.draws.unit())
+        -mean * libm::log(1.0 - self.random.unit())
     }
 }

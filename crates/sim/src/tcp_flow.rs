@@ -188,7 +188,7 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    pub(crate) fn new(spec: FlowSpec, draws: Seeded) -> TcpFlow {
+    pub(crate) fn new(spec: FlowSpec, random: Seeded) -> TcpFlow {
         let mut writes = Writes::new(spec.mss);
         let total = writes.write(spec.bytes);
         let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
@@ -202,7 +202,7 @@ impl TcpFlow {
             mss: spec.mss,
             pacing: spec.pacing,
         };
-        let mut sender = Sender::new(config, draws);
+        let mut sender = Sender::new(config, random);
         if spec.bytes.is_some_and(|bytes| bytes > 0) {
             writes.close(sender.end());
         }
@@ -249,8 +249,8 @@ impl TcpFlow {
     }
 
     /// One direction of a connection, with nothing written yet.
-    pub(crate) fn endpoint(spec: FlowSpec, half: TcpEndpoint, draws: Seeded) -> TcpFlow {
-        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, draws);
+    pub(crate) fn endpoint(spec: FlowSpec, half: TcpEndpoint, random: Seeded) -> TcpFlow {
+        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, random);
         flow.writes = Writes::new(spec.mss);
         flow.half = Some(half);
         flow

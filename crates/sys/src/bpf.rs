@@ -179,7 +179,7 @@ impl BpfProgram {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::ACCESS)) => {
                 let mut words = vec![0; WORDS];
                 load(instructions, &mut words).map_err(|error| {
-                    let end = words.iter().position(|octet| *octet == 0).unwrap_or(WORDS);
+                    let end = words.iter().position(|byte| *byte == 0).unwrap_or(WORDS);
                     io::Error::new(
                         error.kind(),
                         format!("{error}: {}", String::from_utf8_lossy(&words[..end]).trim()),

@@ -31,7 +31,7 @@ pub struct Outgoing<'a> {
     /// Its DS field, all eight bits.
     pub ds: u8,
     /// Its payload.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
 }
 
 /// A packet that came.
@@ -40,7 +40,7 @@ pub struct Incoming<'a> {
     /// Where from.
     pub from: SocketAddr,
     /// Its payload, as much as is kept.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
     /// When the kernel had it: ns of Unix time.
     pub stamp: Option<u64>,
     /// The DS field it came with.
@@ -58,7 +58,7 @@ pub struct DatagramSocket {
 
 /// Where packets are received into.
 pub struct ReceiveBuffers {
-    octets: Vec<[u8; KEPT]>,
+    bytes: Vec<[u8; KEPT]>,
     beside: Vec<Buffer<BESIDE>>,
     addresses: Vec<Address>,
 }
@@ -72,7 +72,7 @@ impl std::fmt::Debug for ReceiveBuffers {
 impl Default for ReceiveBuffers {
     fn default() -> ReceiveBuffers {
         ReceiveBuffers {
-            octets: vec![[0; KEPT]; BATCH],
+            bytes: vec![[0; KEPT]; BATCH],
             beside: vec![Buffer::new(); BATCH],
             addresses: vec![Address::NONE; BATCH],
         }
@@ -123,7 +123,7 @@ impl DatagramSocket {
         let mut addresses = [Address::NONE; BATCH];
         let mut marks = [Number::new(level, kind, 0); BATCH];
         for (at, packet) in packets.iter().enumerate() {
-            pieces[at] = [IoSlice::new(packet.octets)];
+            pieces[at] = [IoSlice::new(packet.bytes)];
             addresses[at] = Address::new(packet.to);
             marks[at] = Number::new(level, kind, packet.ds.into());
         }
@@ -166,18 +166,18 @@ impl DatagramSocket {
                 };
             }
         };
-        for (at, (octets, control)) in lengths[..count].iter().enumerate() {
+        for (at, (bytes, control)) in lengths[..count].iter().enumerate() {
             let Some(from) = room.addresses[at].get() else { continue };
-            let octets = &room.octets[at][..(*octets).min(KEPT)];
+            let bytes = &room.bytes[at][..(*bytes).min(KEPT)];
             let beside = Beside::read(&room.beside[at], *control);
-            each(Incoming { from, octets, stamp: beside.stamp, ds: beside.ds, lost_here: beside.lost });
+            each(Incoming { from, bytes, stamp: beside.stamp, ds: beside.ds, lost_here: beside.lost });
         }
         Ok(count)
     }
 
     /// Receives into the room: how many, and the bytes and control bytes of each.
     fn take(&self, room: &mut ReceiveBuffers) -> io::Result<(usize, [(usize, usize); BATCH])> {
-        let mut pieces: Vec<_> = room.octets.iter_mut().map(|octets| [IoSliceMut::new(octets)]).collect();
+        let mut pieces: Vec<_> = room.bytes.iter_mut().map(|bytes| [IoSliceMut::new(bytes)]).collect();
         let beside = room.addresses.iter_mut().zip(&mut room.beside);
         let message = |(pieces, (address, control))| InMessage::new(pieces).from(address).with(control);
         let mut messages: Vec<_> =
@@ -245,7 +245,7 @@ mod tests {
             families += 1;
             let there = to.local().unwrap();
             let packets = [(0xb8, &b"one"[..]), (0x20, &b"two more"[..])];
-            let packets = packets.map(|(ds, octets)| Outgoing { to: there, ds, octets });
+            let packets = packets.map(|(ds, bytes)| Outgoing { to: there, ds, bytes });
             let mut went = Vec::new();
             from.send(&packets, |place| went.push(place));
             assert_eq!(went, [0, 1]);
@@ -254,7 +254,7 @@ mod tests {
             while came.len() < 2 {
                 assert_eq!(crate::poll::readable(&[to.as_fd()], Duration::from_secs(10)).unwrap(), [true]);
                 to.receive(&mut room, |packet| {
-                    came.push((packet.from, packet.octets.to_vec(), packet.ds, packet.stamp.is_some()));
+                    came.push((packet.from, packet.bytes.to_vec(), packet.ds, packet.stamp.is_some()));
                 })
                 .unwrap();
             }

@@ -53,12 +53,12 @@ fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
     let mut words = vec![0_u32; 3 + count * NAME / 4];
     (words[0], words[1], words[2]) = (GET_STRINGS, FEATURES, count as u32);
     ask(socket, device, &mut words)?;
-    let octets: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let name = |octets: &[u8]| {
-        let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
+    let bytes: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let name = |bytes: &[u8]| {
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(name).into_owned()
     };
-    Ok(octets.chunks(NAME).map(name).collect())
+    Ok(bytes.chunks(NAME).map(name).collect())
 }
 
 /// Asks one question; the kernel writes no more than the question says that there is space for.

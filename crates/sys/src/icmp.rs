@@ -89,8 +89,8 @@ impl AsFd for Errors {
 ///
 /// # Errors
 /// What the kernel reports.
-pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
-    rustix::net::send(socket, octets, SendFlags::DONTWAIT)?;
+pub fn send(socket: &impl AsFd, bytes: &[u8]) -> io::Result<()> {
+    rustix::net::send(socket, bytes, SendFlags::DONTWAIT)?;
     Ok(())
 }
 

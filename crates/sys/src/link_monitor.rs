@@ -85,21 +85,21 @@ impl LinkMonitor {
     /// # Errors
     /// The socket is broken.
     pub fn read(&mut self) -> io::Result<Vec<LinkEvent>> {
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         loop {
             match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((octets, _)) => {
-                    for told in messages(&self.buffer[..octets.min(self.buffer.len())]) {
+                Ok((bytes, _)) => {
+                    for told in messages(&self.buffer[..bytes.min(self.buffer.len())]) {
                         let Some(link) = link(told.body) else { continue };
                         match told.kind {
-                            RTM_NEWLINK => news.push(LinkEvent::Is(link)),
-                            RTM_DELLINK => news.push(LinkEvent::Gone(link)),
+                            RTM_NEWLINK => events.push(LinkEvent::Is(link)),
+                            RTM_DELLINK => events.push(LinkEvent::Gone(link)),
                             _ => {}
                         }
                     }
                 }
-                Err(Errno::AGAIN | Errno::INTR) => return Ok(news),
-                Err(Errno::NOBUFS) => news.push(LinkEvent::Missed),
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(events),
+                Err(Errno::NOBUFS) => events.push(LinkEvent::Missed),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -166,7 +166,7 @@ mod tests {
             println!("skipped: no network namespace may be made here");
             return;
         };
-        let news = place.go(|| {
+        let events = place.go(|| {
             let mut bulletin = LinkMonitor::open().expect("netlink");
             let mut links = Links::open().expect("netlink");
             links.create("one0", "ifb", 7).expect("an ifb");
@@ -179,24 +179,25 @@ mod tests {
             links.delete("two0").expect("it goes");
             bulletin.read().expect("news")
         });
-        let news = news.expect("the place");
-        let LinkEvent::Is(first) = &news[0] else { panic!("{news:?}") };
+        let events = events.expect("the place");
+        let LinkEvent::Is(first) = &events[0] else { panic!("{events:?}") };
         assert_eq!(
             (first.name.as_str(), first.kind.as_str(), first.txqlen, first.up),
             ("one0", "ifb", 7, true)
         );
         assert!(
-            news.iter()
-                .any(|news| matches!(news, LinkEvent::Is(link) if link.name == "two0" && link.mtu == 1400)),
-            "{news:?}"
+            events.iter().any(
+                |events| matches!(events, LinkEvent::Is(link) if link.name == "two0" && link.mtu == 1400)
+            ),
+            "{events:?}"
         );
-        assert!(matches!(news.last(), Some(LinkEvent::Gone(link)) if link.name == "two0"), "{news:?}");
+        assert!(matches!(events.last(), Some(LinkEvent::Gone(link)) if link.name == "two0"), "{events:?}");
     }
 
     #[test]
     fn a_message_cut_short_is_no_link() {
         let whole = [0, 0, 1, 0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 8, 0, 3, 0, b'e', b'0', 0, 0];
         assert_eq!(link(&whole).map(|link| (link.index, link.name)), Some((5, "e0".into())));
-        (0..whole.len() - 1).for_each(|octets| assert_eq!(link(&whole[..octets]), None, "{octets} octets"));
+        (0..whole.len() - 1).for_each(|bytes| assert_eq!(link(&whole[..bytes]), None, "{bytes} octets"));
     }
 }

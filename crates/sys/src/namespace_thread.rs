@@ -35,7 +35,7 @@ impl NamespaceThread {
     /// # Errors
     /// The kernel does not allow it: that needs root, or a user namespace of tidegate's.
     pub fn new(name: &str) -> io::Result<NamespaceThread> {
-        let (errands, to_do) = mpsc::channel::<NamespaceTask>();
+        let (commands, to_do) = mpsc::channel::<NamespaceTask>();
         let (tell, told) = mpsc::sync_channel(1);
         let live = move || {
             let entered = enter();
@@ -50,7 +50,7 @@ impl NamespaceThread {
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(live)?;
         told.recv().map_err(io::Error::other)??;
-        Ok(NamespaceThread { name: name.to_owned(), tasks: Some(errands), thread: Some(thread) })
+        Ok(NamespaceThread { name: name.to_owned(), tasks: Some(commands), thread: Some(thread) })
     }
 
     /// What it is called.

@@ -174,12 +174,12 @@ impl Links {
     /// The kernel's answer.
     pub fn address(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let (family, octets) = address_bytes(address);
+        let (family, bytes) = address_bytes(address);
         let flags = if family == AF_INET6 { IFA_F_NODAD } else { 0 };
-        let mut body = vec![family, (octets.len() * 8) as u8, flags, 0];
+        let mut body = vec![family, (bytes.len() * 8) as u8, flags, 0];
         body.extend(index.to_ne_bytes());
-        put(&mut body, IFA_LOCAL, &octets);
-        put(&mut body, IFA_ADDRESS, &octets);
+        put(&mut body, IFA_LOCAL, &bytes);
+        put(&mut body, IFA_ADDRESS, &bytes);
         self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
@@ -208,11 +208,11 @@ impl Links {
     /// The kernel's answer.
     pub fn add_route(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let (family, octets) = address_bytes(address);
-        let mut body = vec![family, (octets.len() * 8) as u8, 0, 0];
+        let (family, bytes) = address_bytes(address);
+        let mut body = vec![family, (bytes.len() * 8) as u8, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
-        put(&mut body, RTA_DST, &octets);
+        put(&mut body, RTA_DST, &bytes);
         put(&mut body, RTA_OIF, &index.to_ne_bytes());
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
     }

@@ -117,14 +117,14 @@ impl NetlinkSocket {
         all: impl IntoIterator<Item = (u16, u16, &'m [u8])>,
     ) -> io::Result<Result<(), (usize, KernelRefusal)>> {
         let first = self.sequence.wrapping_add(1);
-        let (mut octets, mut awaited) = (Vec::new(), first);
+        let (mut bytes, mut awaited) = (Vec::new(), first);
         for (kind, flags, body) in all {
-            self.write(&mut octets, kind, flags, body)?;
+            self.write(&mut bytes, kind, flags, body)?;
             if flags & NLM_F_ACK != 0 {
                 awaited = self.sequence;
             }
         }
-        rustix::net::sendto(&self.socket, &octets, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        rustix::net::sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let mut refused: Option<(usize, KernelRefusal)> = None;
         let mut ended = false;
         // The kernel has answered by the time that the messages are sent, so nothing is waited for.
@@ -232,28 +232,26 @@ pub(crate) struct ReplyMessage<'b> {
 }
 
 /// The messages of an answer; what is cut short ends them.
-pub(crate) fn messages(mut octets: &[u8]) -> impl Iterator<Item = ReplyMessage<'_>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = ReplyMessage<'_>> {
     std::iter::from_fn(move || {
-        let head = octets.get(..NLMSG_HEAD)?;
+        let head = bytes.get(..NLMSG_HEAD)?;
         let length = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let body = octets.get(NLMSG_HEAD..length)?;
+        let body = bytes.get(NLMSG_HEAD..length)?;
         let answer = ReplyMessage {
             kind: u16::from_ne_bytes([head[4], head[5]]),
             flags: u16::from_ne_bytes([head[6], head[7]]),
             sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
             body,
         };
-        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(answer)
     })
 }
 
 /// What an acknowledgement says; `None`: it was done.
 fn refusal(answer: &ReplyMessage<'_>) -> Option<KernelRefusal> {
-    let code = answer
-        .body
-        .get(..4)
-        .map(|octets| i32::from_ne_bytes([octets[0], octets[1], octets[2], octets[3]]))?;
+    let code =
+        answer.body.get(..4).map(|bytes| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))?;
     if code == 0 {
         return None;
     }
@@ -262,9 +260,9 @@ fn refusal(answer: &ReplyMessage<'_>) -> Option<KernelRefusal> {
 }
 
 /// The kernel's words among the attributes behind a refusal.
-fn words(octets: &[u8]) -> Option<String> {
-    let (_, value) = each(octets).find(|(number, _)| *number == NLMSGERR_ATTR_MSG)?;
-    let text = value.split(|octet| *octet == 0).next()?;
+fn words(bytes: &[u8]) -> Option<String> {
+    let (_, value) = each(bytes).find(|(number, _)| *number == NLMSGERR_ATTR_MSG)?;
+    let text = value.split(|byte| *byte == 0).next()?;
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
@@ -277,11 +275,11 @@ mod tests {
     use super::*;
 
     fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
-        let mut octets = Vec::new();
-        put_head(&mut octets, (NLMSG_HEAD + body.len()) as u32, kind, flags, sequence);
-        octets.extend(body);
-        octets.resize(octets.len().next_multiple_of(4), 0);
-        octets
+        let mut bytes = Vec::new();
+        put_head(&mut bytes, (NLMSG_HEAD + body.len()) as u32, kind, flags, sequence);
+        bytes.extend(body);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
     }
 
     #[test]
@@ -290,16 +288,16 @@ mod tests {
         body.extend([0; NLMSG_HEAD]);
         body.extend([12, 0, 1, 0]);
         body.extend(*b"in use\0\0");
-        let octets = message(NLMSG_ERROR, NLM_F_ACK_TLVS, 1, &body);
-        let answer = messages(&octets).next().expect("a message");
+        let bytes = message(NLMSG_ERROR, NLM_F_ACK_TLVS, 1, &body);
+        let answer = messages(&bytes).next().expect("a message");
         assert_eq!(refusal(&answer), Some(KernelRefusal { errno: 17, message: Some("in use".into()) }));
     }
 
     #[test]
     fn what_is_cut_short_ends_an_answer() {
-        let mut octets = message(36, 0, 1, &[1, 2, 3]);
-        octets.extend(&message(36, 0, 1, &[4; 8])[..20]);
-        let bodies: Vec<Vec<u8>> = messages(&octets).map(|answer| answer.body.to_vec()).collect();
+        let mut bytes = message(36, 0, 1, &[1, 2, 3]);
+        bytes.extend(&message(36, 0, 1, &[4; 8])[..20]);
+        let bodies: Vec<Vec<u8>> = messages(&bytes).map(|answer| answer.body.to_vec()).collect();
         assert_eq!(bodies, [[1, 2, 3]]);
     }
 }

@@ -156,14 +156,14 @@ impl Queues {
     /// refusals of it are told by `receive`, unless it is there at once, as it is unless many packets wait.
     fn ask(&mut self, queue: u16, attributes: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut octets = Vec::new();
-        message(&mut octets, CONFIG, NLM_F_REQUEST | NLM_F_ACK, self.sequence, queue, attributes);
-        self.send(&octets)?;
+        let mut bytes = Vec::new();
+        message(&mut bytes, CONFIG, NLM_F_REQUEST | NLM_F_ACK, self.sequence, queue, attributes);
+        self.send(&bytes)?;
         let mut answer = [0_u8; MESSAGE];
         // Nothing is taken that is not the answer: packets stay for `receive`.
         let peeked = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT | RecvFlags::PEEK);
         match peeked {
-            Ok((octets, _)) if octets >= NLMSG_HEAD + 4 && u16_at(&answer, 4) == NLMSG_ERROR => {
+            Ok((bytes, _)) if bytes >= NLMSG_HEAD + 4 && u16_at(&answer, 4) == NLMSG_ERROR => {
                 rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT)?;
                 refused(&answer)
             }
@@ -172,8 +172,8 @@ impl Queues {
         }
     }
 
-    fn send(&self, octets: &[u8]) -> io::Result<()> {
-        rustix::net::sendto(&self.socket, octets, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        rustix::net::sendto(&self.socket, bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         Ok(())
     }
 
@@ -192,8 +192,8 @@ impl Queues {
             let asked = BATCH.min(most - all);
             let lengths = self.read(asked)?;
             let read = lengths.iter().take_while(|length| **length > 0).count();
-            for (octets, length) in self.room.iter().zip(lengths).take(read) {
-                each(&octets[..length.min(MESSAGE)], tell);
+            for (bytes, length) in self.room.iter().zip(lengths).take(read) {
+                each(&bytes[..length.min(MESSAGE)], tell);
             }
             all += read;
             if read < asked {
@@ -237,12 +237,12 @@ impl Queues {
         let mut body = [0_u8; 20];
         let verdict = if accept { ACCEPT } else { DROP };
         put_attribute(&mut body[..12], VERDICT_HEAD, &[verdict.to_be_bytes(), id.to_be_bytes()]);
-        let mut octets = 12;
+        let mut bytes = 12;
         if let Some(mark) = mark {
             put_attribute(&mut body[12..], MARK, &[mark.to_be_bytes()]);
-            octets = 20;
+            bytes = 20;
         }
-        message(&mut self.verdicts, VERDICT, NLM_F_REQUEST, 0, queue, &body[..octets]);
+        message(&mut self.verdicts, VERDICT, NLM_F_REQUEST, 0, queue, &body[..bytes]);
         if self.verdicts.len() >= FULL { self.flush() } else { Ok(()) }
     }
 
@@ -282,25 +282,25 @@ pub fn dropped_before(queues: &[u16]) -> u64 {
 }
 
 /// Tells what a message says.
-fn each(octets: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
-    if octets.len() < BOTH_HEADS {
+fn each(bytes: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
+    if bytes.len() < BOTH_HEADS {
         return;
     }
-    match u16_at(octets, 4) {
+    match u16_at(bytes, 4) {
         PACKET => {
-            if let Some(waiting) = waiting(octets) {
+            if let Some(waiting) = waiting(bytes) {
                 tell(Some(waiting));
             }
         }
-        NLMSG_ERROR if refused(octets).is_err() => tell(None),
+        NLMSG_ERROR if refused(bytes).is_err() => tell(None),
         _ => {}
     }
 }
 
 /// What a message says of a packet.
-fn waiting(octets: &[u8]) -> Option<QueuedPacket<'_>> {
+fn waiting(bytes: &[u8]) -> Option<QueuedPacket<'_>> {
     let mut waiting = QueuedPacket {
-        queue: u16::from_be_bytes([octets[18], octets[19]]),
+        queue: u16::from_be_bytes([bytes[18], bytes[19]]),
         id: 0,
         protocol: 0,
         mark: 0,
@@ -310,7 +310,7 @@ fn waiting(octets: &[u8]) -> Option<QueuedPacket<'_>> {
         is_super: false,
     };
     let (mut whole, mut known) = (None, false);
-    for (number, value) in each_attribute(octets.get(BOTH_HEADS..)?) {
+    for (number, value) in each_attribute(bytes.get(BOTH_HEADS..)?) {
         match number {
             PACKET_HEAD if value.len() >= 7 => {
                 waiting.id = word(value)?;
@@ -329,18 +329,18 @@ fn waiting(octets: &[u8]) -> Option<QueuedPacket<'_>> {
     known.then_some(waiting)
 }
 
-fn word(octets: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(octets.get(..4)?.try_into().ok()?))
+fn word(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
 }
 
 /// A number of 16 bits in this machine's order.
-fn u16_at(octets: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([octets[at], octets[at + 1]])
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// What an acknowledgement says.
-fn refused(octets: &[u8]) -> io::Result<()> {
-    let code = i32::from_ne_bytes([octets[16], octets[17], octets[18], octets[19]]);
+fn refused(bytes: &[u8]) -> io::Result<()> {
+    let code = i32::from_ne_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
 }
 
@@ -377,14 +377,14 @@ mod tests {
         put(&mut attributes, INFO, &INFO_GSO.to_be_bytes());
         put(&mut attributes, WHOLE_LENGTH, &64_000_u32.to_be_bytes());
         put(&mut attributes, PAYLOAD, front);
-        let mut octets = Vec::new();
-        message(&mut octets, PACKET, 0, 0, 40, &attributes);
-        octets
+        let mut bytes = Vec::new();
+        message(&mut bytes, PACKET, 0, 0, 40, &attributes);
+        bytes
     }
 
     #[test]
     fn a_packet_is_told_of() {
-        let octets = packet(&[0x45; 128]);
+        let bytes = packet(&[0x45; 128]);
         let expected = QueuedPacket {
             queue: 40,
             id: 7,
@@ -395,14 +395,14 @@ mod tests {
             len: 64_000,
             is_super: true,
         };
-        assert_eq!(waiting(&octets), Some(expected));
+        assert_eq!(waiting(&bytes), Some(expected));
     }
 
     #[test]
     fn what_is_cut_short_is_no_packet_or_a_shorter_one() {
-        let octets = packet(&[0x45; 20]);
-        for cut in 0..octets.len() {
-            each(&octets[..cut], &mut |waiting| assert!(waiting.is_some_and(|waiting| waiting.id == 7)));
+        let bytes = packet(&[0x45; 20]);
+        for cut in 0..bytes.len() {
+            each(&bytes[..cut], &mut |waiting| assert!(waiting.is_some_and(|waiting| waiting.id == 7)));
         }
     }
 }

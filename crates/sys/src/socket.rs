@@ -84,16 +84,16 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
 ///
 /// # Errors
 /// It is no TCP socket.
-pub fn most_unsent(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets as c_int)
+pub fn most_unsent(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
 /// Lets a TCP socket send no faster than this many bytes per second.
 ///
 /// # Errors
 /// What the kernel reports.
-pub fn most_per_second(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, octets as c_int)
+pub fn most_per_second(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes as c_int)
 }
 
 /// A TCP socket that listens, of an address's family only.

@@ -66,12 +66,12 @@ impl Tun {
     /// The device is gone, or down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.fd, &mut *into) {
-            Ok(octets) if self.frames => {
-                let octets = octets.min(into.len());
-                into.copy_within(FRAME_HEAD.min(octets)..octets, 0);
-                Ok(Some(octets.saturating_sub(FRAME_HEAD)))
+            Ok(bytes) if self.frames => {
+                let bytes = bytes.min(into.len());
+                into.copy_within(FRAME_HEAD.min(bytes)..bytes, 0);
+                Ok(Some(bytes.saturating_sub(FRAME_HEAD)))
             }
-            Ok(octets) => Ok(Some(octets)),
+            Ok(bytes) => Ok(Some(bytes)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -101,7 +101,7 @@ fn frame_head(packet: &[u8]) -> [u8; FRAME_HEAD] {
     let mut head = [0; FRAME_HEAD];
     head[..6].copy_from_slice(&WIRE_ADDRESS);
     head[6..12].copy_from_slice(&OTHER_ADDRESS);
-    let protocol: u16 = if packet.first().is_some_and(|octet| octet >> 4 == 6) { 0x86dd } else { 0x0800 };
+    let protocol: u16 = if packet.first().is_some_and(|byte| byte >> 4 == 6) { 0x86dd } else { 0x0800 };
     head[12..].copy_from_slice(&protocol.to_be_bytes());
     head
 }

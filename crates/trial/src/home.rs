@@ -291,7 +291,7 @@ fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
             let mut machine = Machine::new([], DeviceSpec::default());
             machine.now = now;
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
-            let reply = machine.shim(pool, &mut simulated.draws).answer(&call);
+            let reply = machine.shim(pool, &mut simulated.random).answer(&call);
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
             reply
         });

@@ -84,7 +84,7 @@ pub fn classes(replayed: &Replayed, outcome: &ReplayOutcome) -> Data {
     ];
     let all: u64 = outcome.out.bytes + outcome.inward.bytes;
     let row = |class: &ClassOutcome| {
-        let fates = &class.fates;
+        let fates = &class.outcomes;
         let mut row = vec![
             name(class),
             class.queue.clone(),
@@ -132,7 +132,7 @@ pub fn losses(replayed: &Replayed) -> Data {
     let mut rows = Vec::new();
     for one in &replayed.policies {
         for class in &one.classes {
-            for (why, count) in &class.fates.dropped {
+            for (why, count) in &class.outcomes.dropped {
                 rows.push(vec![one.name.clone(), name(class), why.clone(), count.to_string()]);
             }
         }
@@ -161,11 +161,11 @@ pub fn flows(replayed: &Replayed) -> Data {
     let first = replayed.policies.first().map(|one| one.flows.as_slice()).unwrap_or_default();
     let rows = first.iter().enumerate().map(|(at, flow)| {
         let of = || replayed.policies.iter().filter_map(|one| one.flows.get(at));
-        let mut row = vec![flow.name.clone(), flow.fates.packets.to_string(), size(flow.fates.bytes)];
+        let mut row = vec![flow.name.clone(), flow.outcomes.packets.to_string(), size(flow.outcomes.bytes)];
         row.extend(
-            of().map(|flow| flow.fates.waited.map_or_else(|| "–".to_owned(), |summary| wait(summary.p95))),
+            of().map(|flow| flow.outcomes.waited.map_or_else(|| "–".to_owned(), |summary| wait(summary.p95))),
         );
-        row.extend(of().map(|flow| lost(&flow.fates)));
+        row.extend(of().map(|flow| lost(&flow.outcomes)));
         row
     });
     Data { caption: "The largest flows".to_owned(), head, rows: rows.collect() }

@@ -87,7 +87,7 @@ fn class(class: &ClassOutcome) -> Value {
         "title": class.title,
         "queue": class.queue,
         "way": if class.inward { "in" } else { "out" },
-        "fates": fates(&class.fates),
+        "fates": fates(&class.outcomes),
         "packets": class.packets,
         "dropped": class.dropped,
         "median_ns": class.median,
@@ -96,5 +96,5 @@ fn class(class: &ClassOutcome) -> Value {
 }
 
 fn flow(flow: &FlowOutcome) -> Value {
-    json!({ "name": flow.name, "class": flow.class, "fates": fates(&flow.fates) })
+    json!({ "name": flow.name, "class": flow.class, "fates": fates(&flow.outcomes) })
 }

@@ -30,7 +30,7 @@ fn outcome(name: &str, p95: u64) -> ReplayOutcome {
         id: id.into(),
         title: title.into(),
         queue: "pfifo".into(),
-        fates,
+        outcomes: fates,
         packets: vec![1, 2],
         ..ClassOutcome::default()
     };
@@ -52,7 +52,7 @@ fn outcome(name: &str, p95: u64) -> ReplayOutcome {
         flows: vec![FlowOutcome {
             name: "a > b".into(),
             class: "1:20".into(),
-            fates: fates(50, &[("tail", 5)], &[p95]),
+            outcomes: fates(50, &[("tail", 5)], &[p95]),
         }],
     }
 }

@@ -42,8 +42,8 @@ const fn place(source: bool) -> usize {
 }
 
 fn address(head: &Head, at: usize) -> u32 {
-    let octets = head.network().get(at..at + 4).and_then(|octets| octets.try_into().ok());
-    u32::from_be_bytes(octets.unwrap_or_default())
+    let bytes = head.network().get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    u32::from_be_bytes(bytes.unwrap_or_default())
 }
 
 /// What an address becomes, if it is one of those looked for.

@@ -22,8 +22,8 @@ fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
     let begin = begin(key.header, head)?;
     let mut at = begin + i64::from(key.offset);
     if let Some(step) = key.at {
-        let octet = byte_at(head, begin + i64::from(step.offset), len)?;
-        let step = i64::from((u32::from(octet) & step.mask).checked_shr(step.shift).unwrap_or(0));
+        let byte = byte_at(head, begin + i64::from(step.offset), len)?;
+        let step = i64::from((u32::from(byte) & step.mask).checked_shr(step.shift).unwrap_or(0));
         if (i64::from(key.offset) + step) % 4 != 0 {
             return None;
         }
@@ -50,8 +50,8 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     match head.ethertype() {
         _ if head.tags().len() > 1 => None,
         ethertype::IPV4 => {
-            let octets = i64::from(network.first()? & 15) * 4;
-            (network.len() >= 20 && octets >= 20).then_some(octets)
+            let bytes = i64::from(network.first()? & 15) * 4;
+            (network.len() >= 20 && bytes >= 20).then_some(bytes)
         }
         ethertype::IPV6 => {
             let (protocol, rest) = transport(ethertype::IPV6, network)?;
@@ -73,12 +73,12 @@ fn byte_at(head: &Head, at: i64, len: i64) -> Option<u8> {
 /// into its second.
 fn write(key: &PeditKey, head: &mut Head, place: usize) {
     let frame = head.frame_mut();
-    let index = |octet: usize| (place + octet).checked_sub(HEADROOM as usize);
+    let index = |byte: usize| (place + byte).checked_sub(HEADROOM as usize);
     let old: [u8; 4] =
-        core::array::from_fn(|octet| index(octet).and_then(|at| frame.get(at)).copied().unwrap_or(0));
+        core::array::from_fn(|byte| index(byte).and_then(|at| frame.get(at)).copied().unwrap_or(0));
     let new = changed(key, old);
-    for (octet, new) in new.into_iter().enumerate() {
-        if let Some(place) = index(octet).and_then(|at| frame.get_mut(at)) {
+    for (byte, new) in new.into_iter().enumerate() {
+        if let Some(place) = index(byte).and_then(|at| frame.get_mut(at)) {
             *place = new;
         }
     }

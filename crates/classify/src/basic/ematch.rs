@@ -33,18 +33,18 @@ pub(super) fn holds_counted(terms: &[Term], asked: &mut ClassifyContext<'_>, cou
 fn one(what: &Ematch, asked: &mut ClassifyContext<'_>) -> bool {
     match what {
         Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {
-            let mut octets = [0; 4];
-            let octets = &mut octets[..width.octets()];
-            if !read(asked, *layer, *offset, octets) {
+            let mut bytes = [0; 4];
+            let bytes = &mut bytes[..width.octets()];
+            if !read(asked, *layer, *offset, bytes) {
                 return false;
             }
             if *trans {
-                octets.reverse();
+                bytes.reverse();
             }
-            let found = octets.iter().fold(0, |number: u32, octet| number << 8 | u32::from(*octet));
+            let found = bytes.iter().fold(0, |number: u32, octet| number << 8 | u32::from(*octet));
             how.holds(u64::from(if *mask == 0 { found } else { found & mask }), u64::from(*value))
         }
-        Ematch::Nbyte { offset, layer, octets } => {
+        Ematch::Nbyte { offset, layer, data: octets } => {
             let mut at = *offset;
             octets.iter().all(|wanted| {
                 let mut found = [0];
@@ -67,14 +67,14 @@ fn one(what: &Ematch, asked: &mut ClassifyContext<'_>) -> bool {
 /// Reads bytes of a layer; false: the packet ends before them.
 fn read(asked: &ClassifyContext<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
     let Some(from) = begin(asked, layer) else { return false };
-    let octets = into.len() as i32;
-    for (at, octet) in (from + i32::from(offset)..).zip(into) {
+    let bytes = into.len() as i32;
+    for (at, byte) in (from + i32::from(offset)..).zip(into) {
         match byte_at(asked, at) {
-            Some(found) => *octet = found,
+            Some(found) => *byte = found,
             None => return false,
         }
     }
-    octets > 0
+    bytes > 0
 }
 
 /// Where a layer begins, counted from the network header.
@@ -105,14 +105,14 @@ fn byte_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
 /// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for
 /// nothing.
 fn word(key: &U32Key, asked: &ClassifyContext<'_>) -> bool {
-    let mut octets = [0; 4];
-    for (at, octet) in (key.offset..).zip(&mut octets) {
+    let mut bytes = [0; 4];
+    for (at, byte) in (key.offset..).zip(&mut bytes) {
         match byte_at(asked, at) {
-            Some(found) => *octet = found,
+            Some(found) => *byte = found,
             None => return false,
         }
     }
-    (u32::from_be_bytes(octets) ^ key.value) & key.mask == 0
+    (u32::from_be_bytes(bytes) ^ key.value) & key.mask == 0
 }
 
 /// What the kernel knows; `None` where it knows nothing of the sort about this packet.

@@ -144,9 +144,9 @@ fn address_bytes(address: core::net::IpAddr) -> [u8; 16] {
     match address {
         core::net::IpAddr::V6(address) => address.octets(),
         core::net::IpAddr::V4(address) => {
-            let mut octets = [0; 16];
-            octets[12..].copy_from_slice(&address.octets());
-            octets
+            let mut bytes = [0; 16];
+            bytes[12..].copy_from_slice(&address.octets());
+            bytes
         }
     }
 }

@@ -128,16 +128,16 @@ fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: NatSide) -> [u8; 1
 }
 
 fn write(head: &mut Head, end: NatSide, address: &[u8; 16], port: Option<u16>) {
-    let octets = head.network_mut();
-    let v6 = octets.first().is_some_and(|octet| octet >> 4 == 6);
+    let bytes = head.network_mut();
+    let v6 = bytes.first().is_some_and(|byte| byte >> 4 == 6);
     let (at, own, ports) = match v6 {
         true => (8, &address[..], 40),
-        false => (12, &address[12..], octets.first().map_or(0, |octet| usize::from(octet & 15) * 4)),
+        false => (12, &address[12..], bytes.first().map_or(0, |byte| usize::from(byte & 15) * 4)),
     };
     let shift = |len: usize| if end == NatSide::Destination { len } else { 0 };
-    checksum::rewrite(octets, at + shift(own.len()), own);
+    checksum::rewrite(bytes, at + shift(own.len()), own);
     if let Some(port) = port {
-        checksum::rewrite(octets, ports + shift(2), &port.to_be_bytes());
+        checksum::rewrite(bytes, ports + shift(2), &port.to_be_bytes());
     }
 }
 

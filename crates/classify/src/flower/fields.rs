@@ -103,14 +103,14 @@ fn arp(field: FlowerField, asked: &ClassifyContext<'_>) -> u128 {
     if head.ethertype() != ethertype::ARP || head.word(0) != Some(0x0001_0800) {
         return 0;
     }
-    let (at, octets) = match field {
+    let (at, bytes) = match field {
         FlowerField::ArpOp => (6, 2),
         FlowerField::ArpSha => (8, 6),
         FlowerField::ArpSip => (14, 4),
         FlowerField::ArpTha => (18, 6),
         _ => (24, 4),
     };
-    (at..at + octets).fold(0, |value, at| value << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
+    (at..at + bytes).fold(0, |value, at| value << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
 }
 
 impl Inner {
@@ -120,14 +120,14 @@ impl Inner {
             return Inner::default();
         };
         let outermost = network.len() == head.network().len();
-        let octet = |at: usize| network.get(at).copied().unwrap_or(0);
+        let byte = |at: usize| network.get(at).copied().unwrap_or(0);
         let mut inner = Inner::default();
         if family == ethertype::IPV4 {
-            (inner.dsfield, inner.ttl) = (octet(1), octet(8));
-            let place = u16::from_be_bytes([octet(6), octet(7)]);
+            (inner.dsfield, inner.ttl) = (byte(1), byte(8));
+            let place = u16::from_be_bytes([byte(6), byte(7)]);
             inner.fragment = u8::from(place & 0x3fff != 0) | u8::from(place & 0x3fff == 0x2000) << 1;
         } else {
-            (inner.dsfield, inner.ttl) = (octet(0) << 4 | octet(1) >> 4, octet(7));
+            (inner.dsfield, inner.ttl) = (byte(0) << 4 | byte(1) >> 4, byte(7));
         }
         if outermost {
             // It may have been rewritten since the packet came.

@@ -28,7 +28,7 @@ pub(crate) struct Lists {
     leaving: FilterList,
     actions: Actions,
     pool: Pool,
-    draws: Seeded,
+    random: Seeded,
     flow_key_drawn: bool,
     wheel: Wheel,
 }
@@ -43,7 +43,7 @@ impl Lists {
             leaving: FilterList::new(),
             actions: Actions::default(),
             pool: Pool::new(64),
-            draws: Seeded::new(1),
+            random: Seeded::new(1),
             flow_key_drawn: false,
             wheel: Wheel::new(Jiffies { hz: 1000 }),
         }
@@ -124,7 +124,7 @@ impl Lists {
                     wheel: &self.wheel,
                 };
                 let mut random =
-                    FilterRandom { source: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+                    FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn };
                 self.filters.apply(op, owner, &mut self.actions, &mut random).map(|()| None)
             }
             Op::Chain(op) => self.filters.apply_chain(op).map(|()| None),
@@ -178,7 +178,7 @@ impl Lists {
         };
         let qdisc = if holder == LEAVING { CLSACT } else { root };
         let owner = Owner { qdisc, holder, has_class: &has_class, now, wheel: &self.wheel };
-        let mut random = FilterRandom { source: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+        let mut random = FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn };
         let _ = list.apply(op, owner, &mut self.actions, &mut random);
         if op.verb != Verb::Add {
             self.actions.filters_may_be_gone(now);
@@ -216,7 +216,7 @@ impl Lists {
             meter: ActionInput { len, whole: len, now, passed_over: false },
             pool: &mut self.pool,
             actions: &mut self.actions,
-            random: FilterRandom { source: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn },
+            random: FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn },
             link_header: Head::ETHERNET as u32,
         };
         match leaving {

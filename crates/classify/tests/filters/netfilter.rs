@@ -26,7 +26,7 @@ fn rules_count_as_linux_did() {
     }
     // The broadcast went to a neighbour's address, which routers pass on.
     let schedule = PACKETS.replace("255.255.255.255,udp", "10.9.0.255,udp");
-    let texts = Texts { link: "0 0 1500 1000", schedule: &schedule, draws: None, has_frames: false };
+    let texts = Texts { link: "0 0 1500 1000", schedule: &schedule, random: None, has_frames: false };
     let forward = mangle.at_hook(Hook::Forward).next().expect("mangle has it").1;
     let place = HookDevices { input: "in1", output: "link0" };
     for row in Recording::parse(&texts, 1).expect("packets").rows {

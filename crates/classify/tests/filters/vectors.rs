@@ -55,7 +55,7 @@ fn decided(packets: &Recording, filters: &str) -> String {
 
 #[test]
 fn filters_decide_as_linux_did() {
-    let texts = Texts { link: "0 0 1500 1000", schedule: PACKETS, draws: None, has_frames: false };
+    let texts = Texts { link: "0 0 1500 1000", schedule: PACKETS, random: None, has_frames: false };
     let packets = Recording::parse(&texts, 1).expect("packets");
     let rows =
         VECTORS.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').expect("two"));

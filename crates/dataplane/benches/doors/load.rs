@@ -77,11 +77,11 @@ fn flood(line: &Line, through: Through) -> io::Result<()> {
     line.a.go(move || -> io::Result<()> {
         let socket = UdpSocket::bind(SocketAddr::from(([0; 4], 0)))?;
         socket.connect(to)?;
-        let (began, octets) = (Instant::now(), [0; SMALL]);
+        let (began, bytes) = (Instant::now(), [0; SMALL]);
         while began.elapsed() < LOAD {
             for _ in 0..64 {
                 // The sender's own device may be full.
-                let _ = socket.send(&octets);
+                let _ = socket.send(&bytes);
             }
         }
         Ok(())
@@ -94,11 +94,11 @@ fn stream(line: &Line, through: Through) -> io::Result<f64> {
     let receiving = thread::spawn(move || -> io::Result<f64> {
         let (mut stream, _) = listener.accept()?;
         stream.set_read_timeout(Some(LIMIT))?;
-        let (began, mut room, mut octets) = (Instant::now(), vec![0; 1 << 18], 0);
+        let (began, mut room, mut bytes) = (Instant::now(), vec![0; 1 << 18], 0);
         loop {
             match stream.read(&mut room)? {
-                0 => return Ok(octets as f64 * 8.0 / began.elapsed().as_secs_f64()),
-                read => octets += read,
+                0 => return Ok(bytes as f64 * 8.0 / began.elapsed().as_secs_f64()),
+                read => bytes += read,
             }
         }
     });
@@ -106,9 +106,9 @@ fn stream(line: &Line, through: Through) -> io::Result<f64> {
         let mut stream = TcpStream::connect_timeout(&to, LIMIT)?;
         congestion_control(&stream, "cubic")?;
         stream.set_write_timeout(Some(LIMIT))?;
-        let (began, octets) = (Instant::now(), vec![0; 1 << 17]);
+        let (began, bytes) = (Instant::now(), vec![0; 1 << 17]);
         while began.elapsed() < LOAD {
-            stream.write_all(&octets)?;
+            stream.write_all(&bytes)?;
         }
         Ok(())
     })??;

@@ -188,23 +188,24 @@ fn keep(
     }
 }
 
-fn waiter(door: &dyn PacketIo) -> io::Result<Waiter> {
+fn waiter(packet_io: &dyn PacketIo) -> io::Result<Waiter> {
     let waiter = Waiter::new()?;
-    door.handles().into_iter().try_for_each(|handle| waiter.add(handle, 0))?;
+    packet_io.handles().into_iter().try_for_each(|handle| waiter.add(handle, 0))?;
     Ok(waiter)
 }
 
 /// Lets go what comes.
-fn bare(door: &mut dyn PacketIo, stop: &AtomicBool) -> io::Result<()> {
-    let mut waiter = waiter(door)?;
+fn bare(packet_io: &mut dyn PacketIo, stop: &AtomicBool) -> io::Result<()> {
+    let mut waiter = waiter(packet_io)?;
     let mut came: Vec<(u32, usize, u32)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
         let _ = waiter.wait(Some(LOOK))?;
-        while door.receive(64, &mut |packet| came.push((packet.ticket, packet.place, packet.mark)))? > 0 {
+        while packet_io.receive(64, &mut |packet| came.push((packet.ticket, packet.place, packet.mark)))? > 0
+        {
             for (ticket, place, mark) in came.drain(..) {
-                door.pass(ticket, &Leaving::unchanged(place, mark))?;
+                packet_io.pass(ticket, &Leaving::unchanged(place, mark))?;
             }
-            door.flush()?;
+            packet_io.flush()?;
         }
     }
     Ok(())
@@ -212,7 +213,7 @@ fn bare(door: &mut dyn PacketIo, stop: &AtomicBool) -> io::Result<()> {
 
 /// Has the engine decide.
 fn with_engine(
-    door: &mut dyn PacketIo,
+    packet_io: &mut dyn PacketIo,
     policy: Policy,
     spots: &[AttachPoint],
     stop: &AtomicBool,
@@ -221,12 +222,12 @@ fn with_engine(
     let mut engine = Engine::new(&devices, spots, MOST, 1);
     let clock = MonotonicClock::new(Time(1_000_000_000));
     for spot in spots {
-        let refused = engine.apply(door, clock.now(), &policy.ops(&spot.dev))?;
+        let refused = engine.apply(packet_io, clock.now(), &policy.ops(&spot.dev))?;
         refused.map_err(|(_, error)| io::Error::other(error.to_string()))?;
     }
-    let mut waiter = waiter(door)?;
+    let mut waiter = waiter(packet_io)?;
     while !stop.load(Ordering::Relaxed) {
-        while engine.turn(door, clock.now())? {}
+        while engine.turn(packet_io, clock.now())? {}
         let left = engine.due().map_or(LOOK, |due| Duration::from_nanos(due.0.saturating_sub(clock.now().0)));
         let _ = waiter.wait(Some(left.min(LOOK)))?;
     }

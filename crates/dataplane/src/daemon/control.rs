@@ -59,14 +59,15 @@ pub fn is_trusted(who: Peer) -> bool {
 /// # Errors
 /// No thread can be had.
 pub fn serve(listener: UnixListener, answers: Arc<dyn RequestHandler>) -> io::Result<()> {
-    let desk = Arc::new(ControlServer { answers, guests: ClientQuota::default(), large: Mutex::default() });
+    let commands =
+        Arc::new(ControlServer { answers, guests: ClientQuota::default(), large: Mutex::default() });
     let accept = move || {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
                 std::thread::sleep(AGAIN);
                 continue;
             };
-            desk.clone().receive(stream);
+            commands.clone().receive(stream);
         }
     };
     std::thread::Builder::new().name("control".into()).spawn(accept).map(drop)

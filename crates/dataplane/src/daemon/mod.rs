@@ -61,11 +61,11 @@ impl CommandSender {
     /// # Errors
     /// No pair of sockets can be had.
     pub fn new() -> io::Result<(CommandSender, CommandReceiver)> {
-        let (errands, to_do) = mpsc::sync_channel(WAITING);
+        let (tasks, to_do) = mpsc::sync_channel(WAITING);
         let (bell, heard) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         heard.set_nonblocking(true)?;
-        Ok((CommandSender { commands: errands, wake: Arc::new(bell) }, CommandReceiver { to_do, heard }))
+        Ok((CommandSender { commands: tasks, wake: Arc::new(bell) }, CommandReceiver { to_do, heard }))
     }
 
     /// Has the daemon do something between two packets, and waits for what it comes to.
@@ -195,27 +195,27 @@ pub fn run(
     engine: &mut Engine,
     clock: MonotonicClock,
     open: &mut Open<'_>,
-    errands: &CommandReceiver,
+    commands: &CommandReceiver,
     opened: &mut dyn FnMut(),
 ) -> io::Result<()> {
     scheduling::wake_on_time();
     let mut bulletin = LinkMonitor::open()?;
     let mut state = DaemonState::default();
-    let mut door = open()?;
+    let mut packet_io = open()?;
     opened();
     loop {
         state.openings += 1;
         state.error = None;
         engine.number(link_monitor::links()?.into_iter().map(|link| (link.index, link.name)));
-        let next = match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
+        let next = match serve(engine, &mut *packet_io, clock, commands, &mut bulletin, &mut state, None) {
             Ok(()) if state.ended => {
-                engine.empty(&mut *door)?;
+                engine.empty(&mut *packet_io)?;
                 return Ok(());
             }
             Ok(()) => {
                 // The new backend is there before the old one goes: nothing passes by unseen.
                 let next = open();
-                leave(engine, &mut *door, clock);
+                leave(engine, &mut *packet_io, clock);
                 next.ok()
             }
             Err(error) => {
@@ -224,18 +224,18 @@ pub fn run(
             }
         };
         engine.orphan();
-        drop(door);
+        drop(packet_io);
         if let Some(places) = state.moves.take() {
             engine.settle_in(&places);
         }
-        door = match next {
-            Some(door) => door,
+        packet_io = match next {
+            Some(packet_io) => packet_io,
             None => loop {
                 match open() {
-                    Ok(door) => break door,
+                    Ok(packet_io) => break packet_io,
                     Err(error) => state.error = Some(error.to_string()),
                 }
-                serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
+                serve(engine, &mut Closed, clock, commands, &mut bulletin, &mut state, Some(PATIENCE))?;
                 if state.ended {
                     return Ok(());
                 }
@@ -248,15 +248,15 @@ pub fn run(
 }
 
 /// Lets go what came to a backend that is closed next, and what waits.
-fn leave(engine: &mut Engine, door: &mut dyn PacketIo, clock: MonotonicClock) {
+fn leave(engine: &mut Engine, packet_io: &mut dyn PacketIo, clock: MonotonicClock) {
     for _ in 0..LAST_TURNS {
-        match engine.turn(door, clock.now()) {
+        match engine.turn(packet_io, clock.now()) {
             Ok(true) => {}
             Ok(false) | Err(_) => break,
         }
     }
     // If it breaks now, what waits is dropped with it.
-    let _ = engine.empty(door);
+    let _ = engine.empty(packet_io);
 }
 
 /// Serves a backend until it breaks, or a command ends it all or wants another; with `patience`, until news
@@ -265,21 +265,21 @@ fn serve(
     engine: &mut Engine,
     door: &mut dyn PacketIo,
     clock: MonotonicClock,
-    errands: &CommandReceiver,
+    commands: &CommandReceiver,
     bulletin: &mut LinkMonitor,
     state: &mut DaemonState,
     patience: Option<Duration>,
 ) -> io::Result<()> {
     let mut waiter = Waiter::new()?;
     waiter.add(&*bulletin, NEWS)?;
-    waiter.add(&errands.heard, COMMAND)?;
+    waiter.add(&commands.heard, COMMAND)?;
     for handle in door.handles() {
         waiter.add(handle, PACKET_IO)?;
     }
     let give_up = patience.map(|patience| Instant::now() + patience);
     loop {
         let busy = engine.turn(door, clock.now())?;
-        for errand in errands.to_do.try_iter().take(COMMANDS_PER_TURN) {
+        for errand in commands.to_do.try_iter().take(COMMANDS_PER_TURN) {
             errand(&mut DaemonContext { engine, packet_io: door, clock: &clock, state });
         }
         if state.ended || state.moves.is_some() {
@@ -297,11 +297,11 @@ fn serve(
         }
         if rung {
             // However often it rang, all that is to be done is done.
-            let _ = (&errands.heard).read(&mut [0; WAITING]);
+            let _ = (&commands.heard).read(&mut [0; WAITING]);
         }
         if told {
-            let news = bulletin.read()?;
-            let heard = on_link_events(engine, door, clock, &news);
+            let events = bulletin.read()?;
+            let heard = on_link_events(engine, door, clock, &events);
             // A backend that is closed already is not closed by what happened before.
             if patience.is_none() {
                 heard?;
@@ -316,12 +316,12 @@ fn serve(
 /// The machine's devices become as the news say. One that is gone takes the backend with it.
 fn on_link_events(
     engine: &mut Engine,
-    door: &mut dyn PacketIo,
+    packet_io: &mut dyn PacketIo,
     clock: MonotonicClock,
-    news: &[LinkEvent],
+    events: &[LinkEvent],
 ) -> io::Result<()> {
-    for news in news {
-        let link = match news {
+    for events in events {
+        let link = match events {
             LinkEvent::Is(link) => link,
             LinkEvent::Gone(link) if engine.numbered(link.index).is_some() => {
                 return Err(io::Error::new(
@@ -346,7 +346,7 @@ fn on_link_events(
             );
         }
         // What the model refuses to become stays as it was.
-        let _ = engine.apply(door, clock.now(), &changes)?;
+        let _ = engine.apply(packet_io, clock.now(), &changes)?;
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ struct Held {
 pub struct Engine {
     gateway: Gateway,
     pool: Pool,
-    draws: Seeded,
+    random: Seeded,
     now: Time,
     places: Vec<(DeviceId, bool)>,
     devices: Vec<DeviceId>,
@@ -97,7 +97,7 @@ impl Engine {
         let mut engine = Engine {
             gateway,
             pool,
-            draws: Seeded::new(seed),
+            random: Seeded::new(seed),
             now: Time(0),
             places: Vec::new(),
             devices: Vec::new(),
@@ -133,15 +133,15 @@ impl Engine {
     ///
     /// # Errors
     /// The backend is broken.
-    pub fn turn(&mut self, door: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
-        let behind = self.catch_up(door, now)?;
-        let came = self.take_in(door)?;
+    pub fn turn(&mut self, packet_io: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
+        let behind = self.catch_up(packet_io, now)?;
+        let came = self.take_in(packet_io)?;
         let mut incoming = std::mem::take(&mut self.incoming);
         for (pkt, place) in incoming.drain(..) {
-            self.arrive(door, place, pkt)?;
+            self.arrive(packet_io, place, pkt)?;
         }
         self.incoming = incoming;
-        door.flush()?;
+        packet_io.flush()?;
         Ok(behind || came == BATCH)
     }
 
@@ -159,11 +159,11 @@ impl Engine {
     /// The backend is broken.
     pub fn apply(
         &mut self,
-        door: &mut dyn PacketIo,
+        packet_io: &mut dyn PacketIo,
         now: Time,
         ops: &[Op],
     ) -> io::Result<Result<(), (usize, TcError)>> {
-        self.visit(door, now, |gateway, world| {
+        self.visit(packet_io, now, |gateway, world| {
             let GatewayContext { now, pool, random: draws } = world;
             ops.iter().enumerate().try_for_each(|(at, op)| {
                 gateway
@@ -181,19 +181,19 @@ impl Engine {
     /// The backend is broken.
     pub fn visit<R>(
         &mut self,
-        door: &mut dyn PacketIo,
+        packet_io: &mut dyn PacketIo,
         now: Time,
         work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R,
     ) -> io::Result<R> {
-        self.catch_up(door, now)?;
-        let Engine { gateway, pool, draws, now, .. } = self;
+        self.catch_up(packet_io, now)?;
+        let Engine { gateway, pool, random: draws, now, .. } = self;
         let done = work(gateway, GatewayContext { now: *now, pool, random: draws });
         self.devices = self.gateway.devices().collect();
-        self.account(door)?;
+        self.account(packet_io)?;
         for at in 0..self.devices.len() {
-            self.drain(door, self.devices[at])?;
+            self.drain(packet_io, self.devices[at])?;
         }
-        door.flush()?;
+        packet_io.flush()?;
         Ok(done)
     }
 
@@ -202,18 +202,18 @@ impl Engine {
     ///
     /// # Errors
     /// The backend is broken.
-    pub fn empty(&mut self, door: &mut dyn PacketIo) -> io::Result<u64> {
+    pub fn empty(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<u64> {
         let before = self.counts.passed;
         let mut waiting: Vec<_> =
             self.held.iter_mut().filter_map(|held| Some((held.came, held.ticket.take()?, *held))).collect();
         waiting.sort_by_key(|(came, ticket, _)| (*came, *ticket));
         for (_, ticket, held) in waiting {
-            match door.pass(ticket, &Leaving::unchanged(held.place, held.mark))? {
+            match packet_io.pass(ticket, &Leaving::unchanged(held.place, held.mark))? {
                 Passed::Gone => self.counts.passed += 1,
                 Passed::Full => self.counts.full += 1,
             }
         }
-        door.flush()?;
+        packet_io.flush()?;
         Ok(self.counts.passed - before)
     }
 
@@ -295,7 +295,7 @@ impl Engine {
     }
 
     /// Carries out what was due until a time; true: there is more.
-    fn catch_up(&mut self, door: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
+    fn catch_up(&mut self, packet_io: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
         let from = Time(now.0.saturating_sub(CREDIT.0));
         for _ in 0..MOST_TIMERS {
             let Some(due) = self.due().filter(|due| *due <= now) else {
@@ -305,14 +305,14 @@ impl Engine {
             self.counts.latest = self.counts.latest.max(now.0 - due.0);
             self.counts.late += u64::from(due < from);
             self.now = self.now.max(due).max(from);
-            self.fire(door)?;
+            self.fire(packet_io)?;
         }
         Ok(true)
     }
 
     /// Carries out what is due now.
-    fn fire(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
-        let Engine { gateway, pool, draws, now, .. } = self;
+    fn fire(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
+        let Engine { gateway, pool, random: draws, now, .. } = self;
         if gateway.perturb_due() <= *now {
             gateway.perturb(GatewayContext { now: *now, pool, random: draws });
         }
@@ -321,17 +321,17 @@ impl Engine {
             if self.gateway.timeout(device).is_some_and(|due| due <= self.now)
                 && self.gateway.fire(self.now, device)
             {
-                self.drain(door, device)?;
+                self.drain(packet_io, device)?;
             }
         }
-        self.account(door)
+        self.account(packet_io)
     }
 
     /// Takes in what has come to the backend: how many packets.
-    fn take_in(&mut self, door: &mut dyn PacketIo) -> io::Result<usize> {
+    fn take_in(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<usize> {
         let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
         let mut lost = Vec::new();
-        let came = door.receive(BATCH, &mut |came| {
+        let came = packet_io.receive(BATCH, &mut |came| {
             counts.received += 1;
             let device = places.get(came.place).map(|(device, _)| *device);
             let link_header = device.map_or(0, |device| gateway.spec(device).link_header);
@@ -350,67 +350,67 @@ impl Engine {
         })?;
         for ticket in lost {
             self.counts.no_room += 1;
-            door.drop_packet(ticket)?;
+            packet_io.drop_packet(ticket)?;
         }
         Ok(came)
     }
 
     /// A packet meets the machine.
-    fn arrive(&mut self, door: &mut dyn PacketIo, place: usize, pkt: Pkt) -> io::Result<()> {
+    fn arrive(&mut self, packet_io: &mut dyn PacketIo, place: usize, pkt: Pkt) -> io::Result<()> {
         let (device, arriving) = self.places[place];
         if let Some(express) = &mut self.express
             && express.takes(self.now, self.pool.head(&pkt))
         {
             self.counts.fast_path += 1;
-            return self.leave(door, device, arriving, pkt);
+            return self.leave(packet_io, device, arriving, pkt);
         }
-        let Engine { gateway, pool, draws, now, .. } = self;
+        let Engine { gateway, pool, random: draws, now, .. } = self;
         let world = GatewayContext { now: *now, pool, random: draws };
         if arriving {
             match gateway.receive(world, device, pkt) {
-                ReceiveOutcome::Passed(pkt, by) => self.leave(door, by, true, pkt)?,
-                ReceiveOutcome::Redirected(to) => self.drain(door, to)?,
+                ReceiveOutcome::Passed(pkt, by) => self.leave(packet_io, by, true, pkt)?,
+                ReceiveOutcome::Redirected(to) => self.drain(packet_io, to)?,
                 ReceiveOutcome::Dropped => {}
             }
         } else {
             let offer = gateway.offer(world, device, EgressPath::Direct, pkt);
-            self.after_offer(door, device, offer)?;
+            self.after_offer(packet_io, device, offer)?;
         }
-        self.forward_redirected(door)?;
-        self.account(door)
+        self.forward_redirected(packet_io)?;
+        self.account(packet_io)
     }
 
     fn after_offer(
         &mut self,
-        door: &mut dyn PacketIo,
+        packet_io: &mut dyn PacketIo,
         device: DeviceId,
         offer: XmitStatus,
     ) -> io::Result<()> {
         match offer {
             XmitStatus::Stopped | XmitStatus::Away => Ok(()),
-            _ => self.drain(door, device),
+            _ => self.drain(packet_io, device),
         }
     }
 
     /// Packets that filters led or copied to other devices continue there.
-    fn forward_redirected(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
+    fn forward_redirected(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];
             if self.gateway.take_redirect_target_flag(device) {
-                self.drain(door, device)?;
+                self.drain(packet_io, device)?;
             }
         }
         while let Some((pkt, device)) = self.gateway.take_arrived() {
-            self.leave(door, device, true, pkt)?;
+            self.leave(packet_io, device, true, pkt)?;
         }
         Ok(())
     }
 
     /// Lets go what a device may send now.
-    fn drain(&mut self, door: &mut dyn PacketIo, device: DeviceId) -> io::Result<()> {
+    fn drain(&mut self, packet_io: &mut dyn PacketIo, device: DeviceId) -> io::Result<()> {
         loop {
-            self.follow_copies(door);
-            let Engine { gateway, pool, draws, now, .. } = self;
+            self.follow_copies(packet_io);
+            let Engine { gateway, pool, random: draws, now, .. } = self;
             let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) else {
                 return Ok(());
             };
@@ -418,10 +418,10 @@ impl Engine {
                 Some((to, true)) => {
                     let offer =
                         gateway.offer_back(GatewayContext { now: *now, pool, random: draws }, to, pkt);
-                    self.after_offer(door, to, offer)?;
+                    self.after_offer(packet_io, to, offer)?;
                 }
-                Some((to, false)) => self.leave(door, to, true, pkt)?,
-                None => self.leave(door, device, false, pkt)?,
+                Some((to, false)) => self.leave(packet_io, to, true, pkt)?,
+                None => self.leave(packet_io, device, false, pkt)?,
             }
         }
     }
@@ -429,12 +429,12 @@ impl Engine {
     /// A packet is through.
     fn leave(
         &mut self,
-        door: &mut dyn PacketIo,
+        packet_io: &mut dyn PacketIo,
         device: DeviceId,
         arriving: bool,
         pkt: Pkt,
     ) -> io::Result<()> {
-        self.follow_copies(door);
+        self.follow_copies(packet_io);
         let slot = pkt.slot();
         let place = self.places.iter().position(|place| *place == (device, arriving));
         let held = self.held.get_mut(slot);
@@ -443,7 +443,7 @@ impl Engine {
         else {
             self.counts.nowhere += 1;
             if let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) {
-                door.drop_packet(ticket)?;
+                packet_io.drop_packet(ticket)?;
             }
             self.pool.release(pkt);
             return Ok(());
@@ -460,7 +460,7 @@ impl Engine {
         }
         let front = rewritten.then(|| self.pool.settle(&pkt).frame());
         let dsfield = (dsfield != held.dsfield && front.is_none()).then_some(dsfield);
-        match door.pass(ticket, &Leaving { place, mark, dsfield, front })? {
+        match packet_io.pass(ticket, &Leaving { place, mark, dsfield, front })? {
             Passed::Gone => self.counts.passed += 1,
             Passed::Full => self.counts.full += 1,
         }
@@ -470,19 +470,19 @@ impl Engine {
 
     /// Tells the backend of copies that were made.
     #[inline]
-    fn follow_copies(&mut self, door: &mut dyn PacketIo) {
+    fn follow_copies(&mut self, packet_io: &mut dyn PacketIo) {
         // Several times for each packet, and hardly ever are there any.
         if self.pool.has_copied() {
-            self.report_copies(door);
+            self.report_copies(packet_io);
         }
     }
 
-    fn report_copies(&mut self, door: &mut dyn PacketIo) {
+    fn report_copies(&mut self, packet_io: &mut dyn PacketIo) {
         let Engine { pool, held, counts, .. } = self;
         let copied: Vec<_> = pool.take_copied().collect();
         for (copy, of) in copied {
             let original = held.get(of).copied().unwrap_or_default();
-            let ticket = original.ticket.and_then(|ticket| door.copy(ticket));
+            let ticket = original.ticket.and_then(|ticket| packet_io.copy(ticket));
             counts.nowhere += u64::from(ticket.is_none());
             if copy >= held.len() {
                 held.resize(copy + 1, Held::default());
@@ -493,8 +493,8 @@ impl Engine {
     }
 
     /// Tells the backend what was dropped.
-    fn account(&mut self, door: &mut dyn PacketIo) -> io::Result<()> {
-        self.follow_copies(door);
+    fn account(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
+        self.follow_copies(packet_io);
         while let Some(slot) = self.pool.take_released() {
             let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) else { continue };
             self.counts.dropped += 1;
@@ -503,7 +503,7 @@ impl Engine {
                 let met = PacketSojourn { device, slot, came: self.held[slot].came, left: self.now };
                 watch.note(&self.pool, &met, PacketOutcome::Dropped);
             }
-            door.drop_packet(ticket)?;
+            packet_io.drop_packet(ticket)?;
         }
         Ok(())
     }
@@ -513,7 +513,7 @@ impl Engine {
 fn seen(came: &Came<'_>, link_header: u32) -> (Head, Meta) {
     // The rest is not looked at: checksums that are there are kept up by what is changed.
     let front = &came.frame[..came.frame.len().min(Head::ETHERNET + Head::NETWORK)];
-    let mut head = match (came.link_header, front.first().map(|octet| octet >> 4)) {
+    let mut head = match (came.link_header, front.first().map(|byte| byte >> 4)) {
         (0, Some(6)) => Head::from_network(ethertype::IPV6, front),
         (0, _) => Head::from_network(ethertype::IPV4, front),
         _ => Head::from_frame(front),

@@ -21,8 +21,8 @@ pub(super) fn counted(came: &Came<'_>, head: &Head) -> u32 {
 
 /// Bytes of network and transport header.
 fn headers(head: &Head) -> u32 {
-    let octets = head.network();
-    let at = |place: usize| usize::from(octets.get(place).copied().unwrap_or(0));
+    let bytes = head.network();
+    let at = |place: usize| usize::from(bytes.get(place).copied().unwrap_or(0));
     let (network, protocol) = match head.ethertype() {
         ethertype::IPV6 => (40, at(6)),
         _ => ((at(0) & 15) * 4, at(9)),

@@ -112,7 +112,7 @@ pub struct Captured {
     /// See `qdisc`.
     pub class: Handle,
     /// The outcome of it.
-    pub fate: PacketOutcome,
+    pub outcome: PacketOutcome,
     /// Bytes of the whole frame.
     pub len: u32,
     /// The front of the frame, from its Ethernet header on, as it left.
@@ -160,10 +160,10 @@ impl Watch {
     }
 
     /// Notes a packet that is through.
-    pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) {
+    pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) {
         let stand = pool.queue_location(met.slot);
         let seen = self.seen.entry((met.device, stand.on)).or_default();
-        match fate {
+        match outcome {
             PacketOutcome::Left { marked } => {
                 seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
                 seen.marked += u64::from(marked);
@@ -176,7 +176,7 @@ impl Watch {
         self.listeners.retain_mut(|listener| {
             let wanted =
                 listener.device == met.device && (listener.class == stand.on || listener.class.is_none());
-            !wanted || listener.tell(captured(pool, met, fate))
+            !wanted || listener.tell(captured(pool, met, outcome))
         });
     }
 }
@@ -195,7 +195,7 @@ impl Listener {
     }
 }
 
-fn captured(pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) -> Captured {
+fn captured(pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) -> Captured {
     let stand = pool.queue_location(met.slot);
     let mut front = pool.last_head(met.slot).cloned().unwrap_or_default();
     let meta = pool.last_known(met.slot);
@@ -209,7 +209,7 @@ fn captured(pool: &Pool, met: &PacketSojourn, fate: PacketOutcome) -> Captured {
         left: met.left,
         qdisc: stand.qdisc,
         class: stand.on,
-        fate,
+        outcome,
         len: meta.map_or(0, |meta| meta.frame_len),
         front: front.frame().to_vec(),
     }

@@ -97,21 +97,21 @@ impl Slot {
     }
 
     /// The first `octets` are no part of the frame.
-    pub(super) fn strip(&mut self, octets: usize) {
-        let octets = octets.min(self.front().len());
-        self.start += octets;
-        self.len -= octets;
+    pub(super) fn strip(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.front().len());
+        self.start += bytes;
+        self.len -= bytes;
     }
 
     /// Makes changes that were requested; false: one of them could not be made.
     pub(super) fn change(&mut self, link_header: u32, leaving: &super::Leaving<'_>) -> bool {
         self.mark = leaving.mark;
         let mut done = true;
-        if let Some(octets) = leaving.front {
+        if let Some(data) = leaving.front {
             let front = self.front_mut();
-            let fits = octets.len().min(front.len());
-            front[..fits].copy_from_slice(&octets[..fits]);
-            done = fits == octets.len();
+            let fits = data.len().min(front.len());
+            front[..fits].copy_from_slice(&data[..fits]);
+            done = fits == data.len();
         }
         if let Some(dsfield) = leaving.dsfield {
             done &= bytes::set_dsfield(self.front_mut(), link_header as usize, dsfield);
@@ -128,7 +128,7 @@ pub(super) struct BufferPool {
     /// Large pieces no one uses.
     spare: Vec<Vec<u8>>,
     /// Bytes of second pieces in use.
-    octets: usize,
+    bytes: usize,
     /// How many were held.
     number: u64,
 }
@@ -146,25 +146,25 @@ impl BufferPool {
         };
         let mut big = self.spare.pop().unwrap_or_else(|| vec![0; BIG]);
         let slot = &mut self.slots[ticket as usize];
-        let octets = read(&mut [IoSliceMut::new(&mut slot.small[..]), IoSliceMut::new(&mut big)]);
-        let beyond = octets.as_ref().map_or(0, |octets| octets.unwrap_or(0)).saturating_sub(SMALL);
+        let bytes = read(&mut [IoSliceMut::new(&mut slot.small[..]), IoSliceMut::new(&mut big)]);
+        let beyond = bytes.as_ref().map_or(0, |bytes| bytes.unwrap_or(0)).saturating_sub(SMALL);
         if beyond > COPIED {
             slot.big = big;
         } else {
             slot.big.extend_from_slice(&big[..beyond]);
             self.spare.push(big);
         }
-        self.octets += slot.big.len();
-        let Some(octets) = octets? else { return Ok(Read::Nothing) };
+        self.bytes += slot.big.len();
+        let Some(bytes) = bytes? else { return Ok(Read::Nothing) };
         slot.offload = Offload::read(&slot.small[..]);
         slot.start = offload::OCTETS;
-        slot.len = octets.saturating_sub(offload::OCTETS);
+        slot.len = bytes.saturating_sub(offload::OCTETS);
         Ok(Read::Packet(ticket))
     }
 
     /// The next slot to be used is at the end of the free ones.
     fn next_free(&mut self) -> Option<u32> {
-        if self.octets + BIG > MAX_BYTES {
+        if self.bytes + BIG > MAX_BYTES {
             return None;
         }
         if self.free.is_empty() {
@@ -189,7 +189,7 @@ impl BufferPool {
         let original = self.slots.get(of as usize).filter(|slot| slot.held)?;
         let copy = original.clone();
         let ticket = self.next_free()?;
-        self.octets += copy.big.len();
+        self.bytes += copy.big.len();
         self.slots[ticket as usize] = copy;
         self.hold(ticket);
         Some(ticket)
@@ -222,7 +222,7 @@ impl BufferPool {
 
     fn empty(&mut self, ticket: u32) {
         let big = &mut self.slots[ticket as usize].big;
-        self.octets -= big.len();
+        self.bytes -= big.len();
         if big.len() < BIG {
             // Its room stays for the next.
             big.clear();
@@ -260,8 +260,8 @@ mod tests {
     use super::*;
     use crate::packet_io::Leaving;
 
-    fn put(slots: &mut BufferPool, octets: usize) -> Option<u32> {
-        let packet: Vec<u8> = (0..offload::OCTETS + octets).map(|n| n as u8).collect();
+    fn put(slots: &mut BufferPool, bytes: usize) -> Option<u32> {
+        let packet: Vec<u8> = (0..offload::OCTETS + bytes).map(|n| n as u8).collect();
         put_all(slots, &packet)
     }
 
@@ -289,12 +289,12 @@ mod tests {
     #[test]
     fn frames_of_every_size_come_out_as_they_went_in() {
         let mut slots = BufferPool::default();
-        for octets in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, SMALL + COPIED, 65_549] {
-            let ticket = put(&mut slots, octets).expect("room");
+        for bytes in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, SMALL + COPIED, 65_549] {
+            let ticket = put(&mut slots, bytes).expect("room");
             let slot = slots.slot(ticket);
             let all = [slot.front(), slot.rest()].concat();
-            let expected: Vec<u8> = (offload::OCTETS..offload::OCTETS + octets).map(|n| n as u8).collect();
-            assert_eq!((all, slot.len() as usize), (expected, octets));
+            let expected: Vec<u8> = (offload::OCTETS..offload::OCTETS + bytes).map(|n| n as u8).collect();
+            assert_eq!((all, slot.len() as usize), (expected, bytes));
         }
         assert_eq!(slots.held(), 7);
     }
@@ -323,7 +323,7 @@ mod tests {
         slots.release(ticket);
         assert_eq!(slots.slot(copy).front()[0], offload::OCTETS as u8);
         assert_eq!(
-            (slots.slot(copy).rest().len(), slots.held(), slots.octets),
+            (slots.slot(copy).rest().len(), slots.held(), slots.bytes),
             (offload::OCTETS, 1, offload::OCTETS)
         );
     }

@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn nothing_is_written_where_no_ds_field_is() {
-        for (octets, link_header) in [(0, 14), (13, 14), (14, 14), (33, 14), (0, 0), (19, 0)] {
-            let mut frame = vec![0x45; octets];
-            assert!(!set_dsfield(&mut frame, link_header, 3), "{octets}");
-            assert_eq!(frame, vec![0x45; octets]);
+        for (bytes, link_header) in [(0, 14), (13, 14), (14, 14), (33, 14), (0, 0), (19, 0)] {
+            let mut frame = vec![0x45; bytes];
+            assert!(!set_dsfield(&mut frame, link_header, 3), "{bytes}");
+            assert_eq!(frame, vec![0x45; bytes]);
         }
     }
 }

@@ -147,10 +147,10 @@ impl PacketIo for TunIo {
             self.counts.unchanged += 1;
         }
         let slot = self.slots.slot(ticket);
-        let octets = [&slot.offload.0[..], slot.front(), slot.rest()].map(IoSlice::new);
+        let bytes = [&slot.offload.0[..], slot.front(), slot.rest()].map(IoSlice::new);
         let written = match leaving.place {
-            0 => self.taps[1].write(&octets),
-            1 => self.taps[0].write(&octets),
+            0 => self.taps[1].write(&bytes),
+            1 => self.taps[0].write(&bytes),
             _ => Ok(false),
         };
         self.slots.release(ticket);

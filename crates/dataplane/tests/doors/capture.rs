@@ -27,20 +27,20 @@ pub(crate) fn both() -> Vec<AttachPoint> {
 }
 
 /// Sends a frame by a device of a place, as somebody there would.
-fn send(place: &NamespaceThread, device: &str, octets: Vec<u8>, mark: u32) {
+fn send(place: &NamespaceThread, device: &str, bytes: Vec<u8>, mark: u32) {
     let device = device.to_owned();
     let sent = place.go(move || -> io::Result<()> {
         let sender = Sender::open(Links::open()?.index(&device)?, false)?;
         let frame =
-            OutgoingFrame { offload: Offload::default(), pieces: [&octets, &[], &[]], mark, protocol: 0 };
+            OutgoingFrame { offload: Offload::default(), pieces: [&bytes, &[], &[]], mark, protocol: 0 };
         sender.send(&mut std::iter::once(frame), &mut |_| {})
     });
     sent.expect("the place is there").expect("frames can be sent");
 }
 
 /// A broadcast of no known protocol (EtherType 88b5 is for experiments), behind these tags.
-fn broadcast(tags: &[u8], octets: &[u8]) -> Vec<u8> {
-    [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], tags, &[0x88, 0xb5], octets].concat()
+fn broadcast(tags: &[u8], bytes: &[u8]) -> Vec<u8> {
+    [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], tags, &[0x88, 0xb5], bytes].concat()
 }
 
 /// The links of a place, in order.
@@ -124,9 +124,9 @@ fn what_waited_together_leaves_together() {
     for (from, to, at) in [(&wire.far, &wire.near, 1), (&wire.near, &wire.far, 0)] {
         assert_eq!(ping(from, address(ADDRESSES[at]), NO_MORE, 56), Some(1));
         let mut stream = hosts::numbered(from, to, address(ADDRESSES[at]), MANY);
-        let door = wire.near.go(|| CaptureIo::open(&both())).expect("place").expect("it opens");
+        let packet_io = wire.near.go(|| CaptureIo::open(&both())).expect("place").expect("it opens");
         stream.begin();
-        wire.near.go(move || drop(door)).expect("place");
+        wire.near.go(move || drop(packet_io)).expect("place");
         stream.receive_some();
         assert_eq!(stream.numbers(), (1..=MANY).collect::<Vec<_>>());
     }

@@ -28,13 +28,13 @@ impl Keeper {
 }
 
 /// Starts it in a place; returns once the backend is open.
-pub(crate) fn start(place: &NamespaceThread, door: &str) -> Keeper {
-    let door = door.to_owned();
+pub(crate) fn start(place: &NamespaceThread, packet_io: &str) -> Keeper {
+    let packet_io = packet_io.to_owned();
     let started = place.go(move || -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["--exact", "child::keeps_a_door", "--nocapture"])
-            .env(DOOR, door)
+            .env(DOOR, packet_io)
             .stdout(Stdio::piped());
         tidegate_sys::process::die_with_parent(&mut command).spawn()
     });
@@ -48,14 +48,15 @@ pub(crate) fn start(place: &NamespaceThread, door: &str) -> Keeper {
 /// What the child does; nothing when it is run as a test.
 #[test]
 fn keeps_a_door() {
-    let Ok(door) = std::env::var(DOOR) else { return };
-    let opened: io::Result<Box<dyn PacketIo>> = match door.as_str() {
-        "Link" => CaptureIo::by(AttachMethod::Link, &both()).map(|door| Box::new(door) as _),
-        "Filter" => CaptureIo::by(AttachMethod::Filter, &both()).map(|door| Box::new(door) as _),
-        "Queue" => QueueIo::open(&both(), Options::default()).map(|door| Box::new(door) as _),
+    let Ok(packet_io) = std::env::var(DOOR) else { return };
+    let opened: io::Result<Box<dyn PacketIo>> = match packet_io.as_str() {
+        "Link" => CaptureIo::by(AttachMethod::Link, &both()).map(|packet_io| Box::new(packet_io) as _),
+        "Filter" => CaptureIo::by(AttachMethod::Filter, &both()).map(|packet_io| Box::new(packet_io) as _),
+        "Queue" => QueueIo::open(&both(), Options::default()).map(|packet_io| Box::new(packet_io) as _),
         other => panic!("no door is called {other}"),
     };
-    let mut door = opened.expect("the door opens");
+    let mut packet_io = opened.expect("the door opens");
     println!("{OPEN}");
-    forward(door.as_mut(), &AtomicBool::new(false), &mut |_| FrameOutcome::Pass).expect("the door stands");
+    forward(packet_io.as_mut(), &AtomicBool::new(false), &mut |_| FrameOutcome::Pass)
+        .expect("the door stands");
 }

@@ -54,16 +54,16 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     is_ping: impl Fn(&Came<'_>) -> bool + Send + 'static,
 ) {
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "everybody knows where the other is");
-    let mut door = wire.near.go(open).expect("place").expect("it opens");
+    let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
     let echo = ask(&wire.far, address(ADDRESSES[1]));
     let held = wire.near.go(move || -> io::Result<PacketIoStats> {
         let mut came = false;
         while !came {
-            poll::readable(&door.handles(), LIMIT)?;
-            door.receive(64, &mut |packet| came |= is_ping(&packet))?;
+            poll::readable(&packet_io.handles(), LIMIT)?;
+            packet_io.receive(64, &mut |packet| came |= is_ping(&packet))?;
         }
         // Here the backend is closed.
-        Ok(door.counts())
+        Ok(packet_io.counts())
     });
     assert!(held.expect("place").expect("the door stands").held > 0);
     assert!(echo.reply(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
@@ -71,7 +71,7 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
 
 /// Sends this many bytes over TCP, each with its number's low byte; panics if they do not arrive as they
 /// were.
-pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, octets: usize) {
+pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, bytes: usize) {
     let listener =
         to.go(move || TcpListener::bind(SocketAddr::new(address, 0))).expect("place").expect("listens");
     let address = listener.local_addr().expect("it is bound");
@@ -85,32 +85,32 @@ pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: Ip
     let sent = from.go(move || -> io::Result<()> {
         let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
         stream.set_write_timeout(Some(LIMIT))?;
-        stream.write_all(&(0..octets).map(|n| n as u8).collect::<Vec<u8>>())
+        stream.write_all(&(0..bytes).map(|n| n as u8).collect::<Vec<u8>>())
     });
     sent.expect("place").expect("what is sent goes");
     let received = receiving.join().expect("no panic").expect("it is received");
-    assert_eq!(received.len(), octets);
-    assert!(received.iter().enumerate().all(|(n, octet)| *octet == n as u8), "what arrived is what was sent");
+    assert_eq!(received.len(), bytes);
+    assert!(received.iter().enumerate().all(|(n, byte)| *byte == n as u8), "what arrived is what was sent");
 }
 
 /// Sends a datagram, to whom it may concern.
-pub(crate) fn datagram(from: &NamespaceThread, to: IpAddr, octets: &'static [u8]) {
-    let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(octets, SocketAddr::new(to, 9)));
+pub(crate) fn datagram(from: &NamespaceThread, to: IpAddr, bytes: &'static [u8]) {
+    let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(bytes, SocketAddr::new(to, 9)));
     sent.expect("place").expect("it is sent");
 }
 
 /// Sends a datagram and waits until it is there.
-pub(crate) fn deliver(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, octets: &'static [u8]) {
+pub(crate) fn deliver(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, bytes: &'static [u8]) {
     let receiver =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = receiver.local_addr().expect("it is bound");
     receiver.set_read_timeout(Some(LIMIT)).expect("a limit");
-    from.go(move || UdpSocket::bind(any(address))?.send_to(octets, there))
+    from.go(move || UdpSocket::bind(any(address))?.send_to(bytes, there))
         .expect("place")
         .expect("it is sent");
     let mut room = [0; 100];
     let read = receiver.recv(&mut room).expect("it arrives");
-    assert_eq!(&room[..read], octets);
+    assert_eq!(&room[..read], bytes);
 }
 
 /// Any address and port of the same family.
@@ -130,7 +130,7 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
             return Ok(());
         }
         let mut packet = [0; 2048];
-        let Some(octets) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
+        let Some(bytes) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
         let ip = OCTETS;
         if packet[ip] != 0x45 {
             continue;
@@ -146,7 +146,7 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
             let sum = tidegate_packet::checksum::updated(sum, &[8, 0], &[0, 0]);
             packet[ip + 22..ip + 24].copy_from_slice(&sum.to_be_bytes());
         }
-        tun.write(&[io::IoSlice::new(&packet[..octets])])?;
+        tun.write(&[io::IoSlice::new(&packet[..bytes])])?;
         left -= 1;
     }
     Ok(())

@@ -83,7 +83,7 @@ fn ip_passes_both_ways() {
 fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = lay() else { return };
     let (tell, told) = mpsc::channel();
-    let open = || open().and_then(|mut door| door.split(true).map(|()| door));
+    let open = || open().and_then(|mut packet_io| packet_io.split(true).map(|()| packet_io));
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.segments, came.len));
         FrameOutcome::Pass
@@ -191,31 +191,31 @@ fn ten_thousand_are_held_and_leave_backwards() {
     let mut stream = hosts::numbered(&wire.far, &wire.near, address(ADDRESSES[1]), MANY as u64);
     let held = wire.near.go(move || -> io::Result<()> {
         let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
-        let mut door = QueueIo::open(&spots, Options::default())?;
+        let mut packet_io = QueueIo::open(&spots, Options::default())?;
         stream.begin();
         let mut tickets = Vec::with_capacity(MANY);
         let mut others = Vec::new();
         while tickets.len() < MANY {
-            poll::readable(&door.handles(), LIMIT)?;
-            door.receive(64, &mut |came| {
+            poll::readable(&packet_io.handles(), LIMIT)?;
+            packet_io.receive(64, &mut |came| {
                 // Bytes of data tell the stream from what kernels say to each other.
                 let ours = came.len == 14 + 20 + 8 + 8;
                 if ours { &mut tickets } else { &mut others }.push(came.ticket);
             })?;
             for ticket in others.drain(..) {
-                door.pass(ticket, &Leaving::default())?;
+                packet_io.pass(ticket, &Leaving::default())?;
             }
-            door.flush()?;
+            packet_io.flush()?;
         }
-        assert_eq!(door.counts().held, MANY as u64);
+        assert_eq!(packet_io.counts().held, MANY as u64);
         for ticket in tickets.into_iter().rev() {
-            door.pass(ticket, &Leaving::default())?;
+            packet_io.pass(ticket, &Leaving::default())?;
             // The receiver has space for some hundred.
             stream.receive_some();
         }
-        door.flush()?;
+        packet_io.flush()?;
         stream.receive_some();
-        let counts = door.counts();
+        let counts = packet_io.counts();
         assert_eq!((counts.held, counts.full, counts.overruns), (0, 0, 0));
         let numbers = stream.numbers();
         assert_eq!(numbers.len(), MANY);
@@ -252,21 +252,21 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
 #[test]
 fn a_device_that_goes_takes_its_packets_along() {
     let Some(wire) = lay() else { return };
-    let mut door = wire.near.go(open).expect("place").expect("it opens");
+    let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
     hosts::datagram(&wire.near, address(ADDRESSES[0]), b"is held");
     let ended = wire.near.go(move || -> io::Result<_> {
         let mut held = Vec::new();
         while held.is_empty() {
-            poll::readable(&door.handles(), LIMIT)?;
-            door.receive(64, &mut |came| held.push((came.ticket, came.place)))?;
+            poll::readable(&packet_io.handles(), LIMIT)?;
+            packet_io.receive(64, &mut |came| held.push((came.ticket, came.place)))?;
         }
         Links::open()?.delete(WIRE)?;
         for (ticket, place) in held {
-            door.pass(ticket, &Leaving::unchanged(place, 0))?;
+            packet_io.pass(ticket, &Leaving::unchanged(place, 0))?;
         }
-        door.flush()?;
-        door.receive(64, &mut |_| {})?;
-        Ok(door.counts())
+        packet_io.flush()?;
+        packet_io.receive(64, &mut |_| {})?;
+        Ok(packet_io.counts())
     });
     let counts = ended.expect("place").expect("a device that goes is no error");
     assert_eq!((counts.passed, counts.held), (counts.received - counts.full, 0));

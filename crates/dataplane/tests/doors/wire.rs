@@ -125,15 +125,15 @@ pub(crate) fn keep<D: PacketIo>(
     let started = place.go(move || {
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::spawn(move || {
-            let mut door = match open() {
-                Ok(door) => door,
+            let mut packet_io = match open() {
+                Ok(packet_io) => packet_io,
                 Err(error) => {
                     let _ = tell.send(Err(io::Error::new(error.kind(), error.to_string())));
                     return Err(error);
                 }
             };
             let _ = tell.send(Ok(()));
-            forward(&mut door, &stopped, &mut decide)
+            forward(&mut packet_io, &stopped, &mut decide)
         });
         told.recv().expect("it opens, or fails").map(|()| thread)
     });
@@ -143,32 +143,31 @@ pub(crate) fn keep<D: PacketIo>(
 
 /// Lets go what comes until it is told to stop.
 pub(crate) fn forward(
-    door: &mut dyn PacketIo,
+    packet_io: &mut dyn PacketIo,
     stop: &AtomicBool,
     decide: &mut dyn FnMut(&Came<'_>) -> FrameOutcome,
 ) -> io::Result<PacketIoStats> {
     let mut batch: Vec<(u32, usize, u32, FrameOutcome)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
-        poll::readable(&door.handles(), Duration::from_millis(5))?;
-        while door.receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))?
+        poll::readable(&packet_io.handles(), Duration::from_millis(5))?;
+        while packet_io
+            .receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))?
             > 0
         {
-            for (ticket, place, mark, fate) in batch.drain(..) {
-                let leaving = match fate {
+            for (ticket, place, mark, outcome) in batch.drain(..) {
+                let leaving = match outcome {
                     FrameOutcome::Pass => Leaving::unchanged(place, mark),
                     FrameOutcome::Mark(mark) => Leaving::unchanged(place, mark),
-                    FrameOutcome::DsField(octet) => {
-                        Leaving { place, mark, dsfield: Some(octet), front: None }
-                    }
+                    FrameOutcome::DsField(byte) => Leaving { place, mark, dsfield: Some(byte), front: None },
                     FrameOutcome::Lose => {
-                        door.drop_packet(ticket)?;
+                        packet_io.drop_packet(ticket)?;
                         continue;
                     }
                 };
-                door.pass(ticket, &leaving)?;
+                packet_io.pass(ticket, &leaving)?;
             }
-            door.flush()?;
+            packet_io.flush()?;
         }
     }
-    Ok(door.counts())
+    Ok(packet_io.counts())
 }

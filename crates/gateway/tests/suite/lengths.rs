@@ -9,13 +9,13 @@ use tidegate_policy::{LinkDriver, Op};
 
 /// A UDP datagram's front.
 fn head(bytes: u16) -> Head {
-    let mut octets = [0_u8; 28];
-    octets[0] = 0x45;
-    octets[2..4].copy_from_slice(&bytes.to_be_bytes());
-    octets[9] = proto::UDP;
-    octets[12..16].copy_from_slice(&Ipv4Addr::new(192, 0, 2, 1).octets());
-    octets[16..20].copy_from_slice(&Ipv4Addr::new(198, 51, 100, 1).octets());
-    Head::from_network(ethertype::IPV4, &octets)
+    let mut data = [0_u8; 28];
+    data[0] = 0x45;
+    data[2..4].copy_from_slice(&bytes.to_be_bytes());
+    data[9] = proto::UDP;
+    data[12..16].copy_from_slice(&Ipv4Addr::new(192, 0, 2, 1).octets());
+    data[16..20].copy_from_slice(&Ipv4Addr::new(198, 51, 100, 1).octets());
+    Head::from_network(ethertype::IPV4, &data)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_packet_is_as_long_on_ppp_as_on_ethernet() {
     for name in ["eth0", "eth1", "ppp0"] {
         gateway.add_device(name, DeviceSpec::of(&LinkDriver::of_name(name)));
     }
-    let (mut pool, mut draws) = (Pool::new(64), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(64), Seeded::new(1));
     let rule = NetfilterRule {
         matches: vec![Match { not: false, what: Condition::Length(60, 60) }],
         target: Some(NetfilterTarget::Mark { value: 7, mask: u32::MAX }),
@@ -33,7 +33,7 @@ fn a_packet_is_as_long_on_ppp_as_on_ethernet() {
     let command = NfCommand::Append("POSTROUTING".into(), rule);
     let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
     gateway
-        .apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws }, &op)
+        .apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op)
         .expect("is taken");
     let mut seen = Vec::new();
     for (input, output) in
@@ -48,12 +48,12 @@ fn a_packet_is_as_long_on_ppp_as_on_ethernet() {
         let head = head(60);
         let pkt = pool.insert(Meta::of(&head, 60 + header), head).expect("has room");
         let _ = gateway.offer(
-            GatewayContext { now: Time(2), pool: &mut pool, random: &mut draws },
+            GatewayContext { now: Time(2), pool: &mut pool, random: &mut source },
             to,
             route,
             pkt,
         );
-        let world = GatewayContext { now: Time(3), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(3), pool: &mut pool, random: &mut source };
         let pkt = gateway.poll(world, to).expect("leaves");
         let meta = pool.meta(&pkt);
         seen.push((output, meta.mark.0, meta.frame_len));

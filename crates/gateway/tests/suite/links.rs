@@ -6,8 +6,8 @@ use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::{LinkDriver, LinkOp, Op, TcError};
 
 fn apply(gateway: &mut Gateway, op: LinkOp) -> Result<(), TcError> {
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+    let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut source };
     gateway.apply(world, &Op::Link(op)).map(|_| ())
 }
 
@@ -81,8 +81,8 @@ fn the_largest_packet_has_bounds() {
     gateway.add_device("eth0", DeviceSpec::default());
     gateway.add_device("ifb0", DeviceSpec::of(&LinkDriver::Ifb));
     let mut set = |dev: &str, bytes| {
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut source };
         let answer = gateway.apply(world, &Op::Mtu { dev: dev.into(), bytes });
         answer.map_or_else(|error| error.to_string(), |_| String::new())
     };

@@ -41,8 +41,9 @@ fn targets_have_their_tables_and_chains() {
         let rule = NetfilterRule { target: Some(target), ..NetfilterRule::default() };
         let command = NfCommand::Append(chain.into(), rule);
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: name.into(), command });
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let answer = gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws }, &op);
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+        let answer =
+            gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op);
         let message = answer.err().and_then(|error| error.message).map(|message| message.into_owned());
         let refused = format!("RULE_APPEND failed (Invalid argument): rule in chain {chain}");
         assert_eq!(message, (!stands).then_some(refused), "{said}");
@@ -52,10 +53,11 @@ fn targets_have_their_tables_and_chains() {
 #[test]
 fn chains_that_packets_come_to_lead_to_an_end() {
     let mut gateway = Gateway::new();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     let mut said = |command: NfCommand| {
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
-        let answer = gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws }, &op);
+        let answer =
+            gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op);
         answer.err().map(|error| {
             error.message.map_or_else(|| error.errno.text().to_owned(), |text| text.into_owned())
         })

@@ -29,7 +29,7 @@ pub(crate) struct Done {
     pub(crate) stats: String,
     pub(crate) filters: String,
     pub(crate) snapshot: String,
-    pub(crate) draws: RecordedRandom,
+    pub(crate) random: RecordedRandom,
 }
 
 pub(crate) struct Machine {
@@ -37,7 +37,7 @@ pub(crate) struct Machine {
     device: DeviceId,
     beside: Vec<DeviceId>,
     pool: Pool,
-    draws: RecordedRandom,
+    random: RecordedRandom,
     link: RecordedLink,
     busy_until: Option<Time>,
     egress: String,
@@ -89,7 +89,7 @@ impl Machine {
             device,
             beside,
             pool: Pool::new(POOL),
-            draws: recording.draws.clone(),
+            random: recording.random.clone(),
             link,
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
@@ -136,14 +136,14 @@ impl Machine {
         for dump in self.gateway.qdiscs(end, self.device) {
             filters += &show(&mut self, &format!("-s -d filter show dev link0 parent {}", dump.handle))?;
         }
-        let Machine { egress, frames, snapshot, draws, .. } = self;
-        Ok(Done { egress, frames, stats, filters, snapshot, draws })
+        let Machine { egress, frames, snapshot, random: draws, .. } = self;
+        Ok(Done { egress, frames, stats, filters, snapshot, random: draws })
     }
 
     // --- packets and time
 
     fn with(&mut self, now: Time) -> (&mut Gateway, GatewayContext<'_>) {
-        (&mut self.gateway, GatewayContext { now, pool: &mut self.pool, random: &mut self.draws })
+        (&mut self.gateway, GatewayContext { now, pool: &mut self.pool, random: &mut self.random })
     }
 
     fn arrive(&mut self, now: Time, pkt: Pkt) {
@@ -231,7 +231,7 @@ impl Machine {
             let gateway = &mut self.gateway;
             let beside = self.beside.iter().filter_map(|id| Some((gateway.timeout(*id)?, *id))).min();
             let due = self.gateway.perturb_due();
-            let perturb = self.draws.next_by_timer().filter(|time| due <= *time);
+            let perturb = self.random.next_by_timer().filter(|time| due <= *time);
             let all = [self.busy_until, watchdog, perturb, beside.map(|(time, _)| time)];
             let Some(next) = all.into_iter().flatten().min().filter(|time| *time <= end) else { return };
             if self.busy_until == Some(next) {
@@ -270,8 +270,8 @@ impl Machine {
             if let Some((ident, dsfield)) = seen {
                 let _ = writeln!(self.egress, "{},{ident},{frame_len},{dsfield}", ns(now));
             }
-            let octets: String = wire.frame().iter().map(|octet| format!("{octet:02x}")).collect();
-            let _ = writeln!(self.frames, "{},{frame_len},{octets}", ns(now));
+            let bytes: String = wire.frame().iter().map(|byte| format!("{byte:02x}")).collect();
+            let _ = writeln!(self.frames, "{},{frame_len},{bytes}", ns(now));
             self.pool.release(pkt);
             if self.link.rate > 0 {
                 self.busy_until = Some(now + Nanos(self.link.frame_time(frame_len)));

@@ -59,14 +59,14 @@ const TUNNELS: [(&str, bool, u32, u16); 5] = [
 fn a_packet_grows_by_what_is_put_before_it() {
     let others = [("ppp0", "", false, 8, PPPOE), ("ppp0", "", true, 8, PPPOE), ("eth1", "", false, 0, IPV4)];
     let vlan = [("eth0.7", "ip link add link eth0 name eth0.7 type vlan id 7", false, 0, VLAN)];
-    let tunnels = TUNNELS.map(|(made, v6, octets, outer)| ("t", made, v6, octets, outer));
-    for (upper, made, v6, octets, outer) in others.into_iter().chain(vlan).chain(tunnels) {
+    let tunnels = TUNNELS.map(|(made, v6, bytes, outer)| ("t", made, v6, bytes, outer));
+    for (upper, made, v6, bytes, outer) in others.into_iter().chain(vlan).chain(tunnels) {
         let mut machine = stacked(upper, made);
         let pkt = down(&mut machine, upper, v6, 0).expect(made);
         let meta = machine.pool.meta(&pkt);
         let told = (meta.frame_len, meta.len, meta.ethertype);
         // Anyone who meets the frame beyond the card counts the tag.
-        assert_eq!(told, (14 + octets + NETWORK, 14 + octets + NETWORK, outer), "{upper} {made} IPv6 {v6}");
+        assert_eq!(told, (14 + bytes + NETWORK, 14 + bytes + NETWORK, outer), "{upper} {made} IPv6 {v6}");
         machine.pool.release(pkt);
         assert_eq!(machine.live(), 0);
     }

@@ -23,15 +23,14 @@ fn packet(tunnelled: bool, host: u8) -> Head {
     let inner = ip(17, [10, 0, 0, host], [10, 9, 0, 1]);
     let outer = ip(4, [192, 0, 2, 1], [192, 0, 2, 2]);
     let ports = [0x04, host, 0, 53, 0, 8, 0, 0];
-    let octets =
-        if tunnelled { [&outer[..], &inner, &ports].concat() } else { [&inner[..], &ports].concat() };
-    Head::from_network(ethertype::IPV4, &octets)
+    let bytes = if tunnelled { [&outer[..], &inner, &ports].concat() } else { [&inner[..], &ports].concat() };
+    Head::from_network(ethertype::IPV4, &bytes)
 }
 
 /// How many of three packets wait in each of five classes, chosen by the last byte of one key: two hosts in
 /// a tunnel, one outside.
 fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
-    let (mut pool, mut draws) = (Pool::new(16), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(16), Seeded::new(1));
     let mut gateway = Gateway::new();
     let eth0 = gateway.add_device("eth0", DeviceSpec::default());
     gateway.set_dissector(dissector);
@@ -82,13 +81,13 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     ops.extend([1, 2, 3, 4, 5].map(class));
     ops.push(Op::Filter(filter));
     for op in ops {
-        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut source };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
     for (tunnelled, host) in [(true, 3), (true, 4), (false, 3)] {
         let head = packet(tunnelled, host);
         let pkt = pool.insert(Meta::of(&head, 100), head).expect("room");
-        let world = GatewayContext { now: Time(2), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(2), pool: &mut pool, random: &mut source };
         let _ = gateway.offer(world, eth0, EgressPath::Direct, pkt);
     }
     let queued = gateway
@@ -97,7 +96,7 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
         .map(|class| class.stats.map_or(0, |stats| stats.qlen))
         .collect();
     while let Some(pkt) =
-        gateway.poll(GatewayContext { now: Time(4), pool: &mut pool, random: &mut draws }, eth0)
+        gateway.poll(GatewayContext { now: Time(4), pool: &mut pool, random: &mut source }, eth0)
     {
         pool.release(pkt);
     }

@@ -18,7 +18,7 @@ pub(crate) const FRAME: u32 = 114;
 pub(crate) struct Machine {
     pub(crate) gateway: Gateway,
     pub(crate) pool: Pool,
-    pub(crate) draws: Seeded,
+    pub(crate) random: Seeded,
     pub(crate) now: Time,
 }
 
@@ -39,11 +39,11 @@ impl Machine {
         for name in devices {
             gateway.add_device(name, DeviceSpec::of(&LinkDriver::of_name(name)));
         }
-        Machine { gateway, pool: Pool::new(256), draws: Seeded::new(1), now: Time(1) }
+        Machine { gateway, pool: Pool::new(256), random: Seeded::new(1), now: Time(1) }
     }
 
     pub(crate) fn world(&mut self) -> (&mut Gateway, GatewayContext<'_>) {
-        (&mut self.gateway, GatewayContext { now: self.now, pool: &mut self.pool, random: &mut self.draws })
+        (&mut self.gateway, GatewayContext { now: self.now, pool: &mut self.pool, random: &mut self.random })
     }
 
     pub(crate) fn id(&self, name: &str) -> DeviceId {
@@ -139,14 +139,14 @@ impl Machine {
     pub(crate) fn see(&mut self, pkt: Pkt) -> Seen {
         let meta = self.pool.meta(&pkt);
         let (frame_len, mark, kind) = (meta.frame_len, meta.mark.0, meta.ethertype);
-        let octets = self.pool.settle(&pkt).network().to_vec();
+        let bytes = self.pool.settle(&pkt).network().to_vec();
         self.pool.release(pkt);
-        let port = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
-        let (source, destination) = if octets[0] >> 4 == 4 {
-            let ip = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&octets[at..at + 4]).expect("four"));
+        let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let (source, destination) = if bytes[0] >> 4 == 4 {
+            let ip = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&bytes[at..at + 4]).expect("four"));
             ((ip(12), port(20)), (ip(16), port(22)))
         } else {
-            let ip = |at: usize| IpAddr::from(<[u8; 16]>::try_from(&octets[at..at + 16]).expect("sixteen"));
+            let ip = |at: usize| IpAddr::from(<[u8; 16]>::try_from(&bytes[at..at + 16]).expect("sixteen"));
             ((ip(8), port(40)), (ip(24), port(42)))
         };
         Seen { frame_len, ethertype: kind, source, destination, mark }

@@ -27,7 +27,7 @@ pub struct RealNetwork<'s> {
     tuns: Vec<Tun>,
     driver: Driver,
     clock: LoadClock,
-    effort: SchedulingOptions,
+    scheduling: SchedulingOptions,
     _turn: SchedulingGuard,
 }
 
@@ -39,13 +39,13 @@ impl<'s> RealNetwork<'s> {
     pub fn new(
         scenario: &'s Scenario,
         mut laid: LaidOut,
-        effort: SchedulingOptions,
+        scheduling: SchedulingOptions,
     ) -> Result<RealNetwork<'s>> {
         let (hosts, parties, tuns) = Hosts::new(scenario, &mut laid, None)?;
-        let turn = effort.begin()?;
+        let turn = scheduling.begin()?;
         let driver = Driver::new(parties, &machines(scenario, &mut laid));
-        let clock = LoadClock::new(Instant::now(), effort.realtime);
-        Ok(RealNetwork { scenario, laid, hosts, tuns, driver, clock, effort, _turn: turn })
+        let clock = LoadClock::new(Instant::now(), scheduling.realtime);
+        Ok(RealNetwork { scenario, laid, hosts, tuns, driver, clock, scheduling, _turn: turn })
     }
 
     /// The host of a name, to start programs on.
@@ -77,7 +77,7 @@ impl<'s> RealNetwork<'s> {
         mut observer: Option<&mut dyn RunObserver>,
         (every, each): (Nanos, &mut ReadStep<'_>),
     ) -> Result<ExitStatus> {
-        let mut edges = Edges::new(std::mem::take(&mut self.tuns), START, self.effort.busy);
+        let mut edges = Edges::new(std::mem::take(&mut self.tuns), START, self.scheduling.busy);
         let (mut now, mut step) = (START, START + every);
         let status = loop {
             now += NOTICE;

@@ -71,8 +71,8 @@ impl std::error::Error for Error {
 }
 
 impl From<HostError> for Error {
-    fn from(trouble: HostError) -> Error {
-        Error::Host(trouble)
+    fn from(problem: HostError) -> Error {
+        Error::Host(problem)
     }
 }
 

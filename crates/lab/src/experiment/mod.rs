@@ -37,7 +37,7 @@ pub struct LabSettings {
     /// Hosts send each segment on its own, as simulated ones do (GSO off).
     pub single_segments: bool,
     /// What the network gets of the machine.
-    pub effort: SchedulingOptions,
+    pub scheduling: SchedulingOptions,
 }
 
 /// All runs of a scenario, one after the other: by policy, then by load, then by repeat. After `stop` what
@@ -69,7 +69,7 @@ pub fn carry_out(
             break;
         }
         let plan = kernel::Plan::of(scenario, prepared, case.policy).map_err(outside)?;
-        let traffic = RealTraffic::new((settings.effort, settings.single_segments), plan, say);
+        let traffic = RealTraffic::new((settings.scheduling, settings.single_segments), plan, say);
         let mut observer = if runs.is_empty() { first.take() } else { (watch.observer)() };
         let observer = observer.as_mut().map(|one| one.as_mut() as &mut dyn RunObserver);
         let watch = RunWatch { stop: watch.stop, seconds: watch.seconds, observer };

@@ -25,7 +25,7 @@ use tidegate_sys::scheduling::SchedulingGuard;
 pub(super) struct RealTraffic<'s> {
     /// What the kernel is told, if it is a machine of the run.
     plan: Option<kernel::Plan>,
-    effort: SchedulingOptions,
+    scheduling: SchedulingOptions,
     /// Segments that hosts may hand over as one; `None`: as the kernel likes.
     segments: Option<u32>,
     stage: Option<Stage>,
@@ -83,7 +83,7 @@ impl<'s> RealTraffic<'s> {
     ) -> RealTraffic<'s> {
         RealTraffic {
             plan,
-            effort,
+            scheduling: effort,
             segments: single_segments.then_some(1),
             stage: None,
             pieces: Vec::new(),
@@ -155,16 +155,16 @@ impl TrafficDriver for RealTraffic<'_> {
             }
         }
         for (on, line, program) in &run.traffic.programs {
-            let fate = program.outcome();
-            if fate.failed() {
-                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", fate.output().trim_end()));
+            let end = program.outcome();
+            if end.failed() {
+                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", end.output().trim_end()));
             }
-            let at = fate.began.unwrap_or_default();
+            let at = end.began.unwrap_or_default();
             run.events.push(doc::EventRecord {
                 at,
                 on: on.clone(),
                 what: line.clone(),
-                output: fate.output(),
+                output: end.output(),
             });
         }
         run.events.sort_by_key(|event| event.at);
@@ -210,11 +210,11 @@ fn set_up(run: &mut ScenarioRun<'_, RealTraffic<'_>>) -> Result<()> {
         tuns.extend(ends);
         arm
     });
-    let turn = run.traffic.effort.begin()?;
+    let turn = run.traffic.scheduling.begin()?;
     let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
     let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
-    let edges = Edges::new(tuns, START, run.traffic.effort.busy);
-    let clock = LoadClock::new(edges.began(), run.traffic.effort.realtime);
+    let edges = Edges::new(tuns, START, run.traffic.scheduling.busy);
+    let clock = LoadClock::new(edges.began(), run.traffic.scheduling.realtime);
     let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
     let mut pieces = Vec::new();
     for (number, item) in run.load().iter().enumerate() {

@@ -52,7 +52,7 @@ type DatagramTimes = (u64, Option<u64>);
 /// Datagrams.
 #[derive(Debug)]
 pub struct DatagramLoad {
-    journeys: Arc<Mutex<Vec<DatagramTimes>>>,
+    packets: Arc<Mutex<Vec<DatagramTimes>>>,
 }
 
 impl DatagramLoad {
@@ -66,23 +66,23 @@ impl DatagramLoad {
         to: &LabHost,
         plan: DatagramsPlan,
     ) -> io::Result<DatagramLoad> {
-        let journeys = Arc::new(Mutex::new(Vec::new()));
-        let (own, at) = (Arc::clone(&journeys), clock.clone());
+        let packets = Arc::new(Mutex::new(Vec::new()));
+        let (own, at) = (Arc::clone(&packets), clock.clone());
         let note = Arc::new(move |_: &UdpSocket, message: &[u8], _: SocketAddr| arrived(&at, message, &own));
         let ticket = to.on_datagram(clock, plan.to.ip(), plan.to.port(), note)?;
-        let (own, at) = (Arc::clone(&journeys), clock.clone());
+        let (own, at) = (Arc::clone(&packets), clock.clone());
         from.go(move || {
             let socket = UdpSocket::bind((any_like(plan.to.ip()), 0))?;
             socket::ds_field(&socket, plan.to.is_ipv6(), plan.dsfield)?;
             socket.connect(plan.to)?;
             spawn(at, "datagrams", move |at| send(at, &socket, ticket, plan, &own))
         })??;
-        Ok(DatagramLoad { journeys })
+        Ok(DatagramLoad { packets })
     }
 
     /// When each was sent, and how long it was in flight.
     pub fn times(&self) -> Vec<(u64, Option<u64>)> {
-        lock(&self.journeys).clone()
+        lock(&self.packets).clone()
     }
 }
 
@@ -91,37 +91,37 @@ fn send(
     socket: &UdpSocket,
     ticket: u16,
     plan: DatagramsPlan,
-    journeys: &Mutex<Vec<DatagramTimes>>,
+    packets: &Mutex<Vec<DatagramTimes>>,
 ) {
-    let mut draws = Seeded::new(plan.seed);
+    let mut random = Seeded::new(plan.seed);
     let mut message = vec![0; (plan.payload as usize).max(TICKET + NUMBER)];
     message[..TICKET].copy_from_slice(&ticket.to_be_bytes());
     let mut due = plan.start;
     while due < plan.stop {
-        let late = if let Pace::Late(most) = plan.pace { (draws.unit() * most as f64) as u64 } else { 0 };
+        let late = if let Pace::Late(most) = plan.pace { (random.unit() * most as f64) as u64 } else { 0 };
         if !clock.sleep_until(due + late) {
             return;
         }
         let number = {
-            let mut journeys = lock(journeys);
-            journeys.push((clock.now(), None));
-            journeys.len() as u32 - 1
+            let mut packets = lock(packets);
+            packets.push((clock.now(), None));
+            packets.len() as u32 - 1
         };
         message[TICKET..TICKET + NUMBER].copy_from_slice(&number.to_be_bytes());
         // A full queue loses it, as it would another packet.
         let _ = socket.send(&message);
         due += match plan.pace {
-            Pace::Poisson => (-(1.0 - draws.unit()).ln() * plan.every as f64) as u64,
+            Pace::Poisson => (-(1.0 - random.unit()).ln() * plan.every as f64) as u64,
             _ => plan.every,
         }
         .max(1);
     }
 }
 
-fn arrived(clock: &LoadClock, message: &[u8], journeys: &Mutex<Vec<DatagramTimes>>) {
+fn arrived(clock: &LoadClock, message: &[u8], packets: &Mutex<Vec<DatagramTimes>>) {
     let now = clock.now();
     let Some(number) = message.first_chunk::<NUMBER>() else { return };
-    if let Some((sent, took)) = lock(journeys).get_mut(u32::from_be_bytes(*number) as usize) {
+    if let Some((sent, took)) = lock(packets).get_mut(u32::from_be_bytes(*number) as usize) {
         took.get_or_insert(now.saturating_sub(*sent));
     }
 }

@@ -96,8 +96,8 @@ fn take_datagrams(clock: &LoadClock, socket: &UdpSocket, list: &Mutex<Vec<OnData
     let mut message = [0; 65_536];
     while !clock.is_over() {
         match socket.recv_from(&mut message) {
-            Ok((octets, from)) => {
-                let Some((ticket, rest)) = message[..octets].split_at_checked(TICKET) else { continue };
+            Ok((bytes, from)) => {
+                let Some((ticket, rest)) = message[..bytes].split_at_checked(TICKET) else { continue };
                 let who = lock(list).get(usize::from(u16::from_be_bytes([ticket[0], ticket[1]]))).cloned();
                 if let Some(who) = who {
                     who(socket, rest, from);

@@ -37,7 +37,7 @@ pub struct PingLoad {
 struct Seen {
     /// Of each request when it was sent and how long its answer took, ns.
     answers: Vec<(u64, Option<u64>)>,
-    trouble: Option<String>,
+    problem: Option<String>,
 }
 
 impl PingLoad {
@@ -53,7 +53,7 @@ impl PingLoad {
             socket::ds_field(&echo, plan.to.is_ipv6(), plan.dsfield)?;
             spawn(clock, "ping", move |clock| {
                 if let Err(error) = go_on(clock, &echo, plan, &own) {
-                    lock(&own).trouble = Some(error.to_string());
+                    lock(&own).problem = Some(error.to_string());
                 }
             })
         })??;
@@ -67,7 +67,7 @@ impl PingLoad {
 
     /// Why it ended early, if it did.
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.seen).trouble.clone()
+        lock(&self.seen).problem.clone()
     }
 }
 

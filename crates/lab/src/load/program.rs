@@ -42,7 +42,7 @@ pub struct ProgramOutcome {
     /// It still ran at its end, and was stopped.
     pub stopped: bool,
     /// Why it could not be started.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     said: Vec<u8>,
     /// It said more than is kept.
     more: bool,
@@ -51,7 +51,7 @@ pub struct ProgramOutcome {
 impl ProgramOutcome {
     /// It could not be started, or ended on its own and says that it failed.
     pub fn failed(&self) -> bool {
-        self.trouble.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
+        self.problem.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
     }
 
     /// What it said, both streams as they came, and in brackets what else there is to say about it.
@@ -63,8 +63,8 @@ impl ProgramOutcome {
         if self.more {
             let _ = writeln!(told, "[more output than the {KEPT} bytes that are kept]");
         }
-        if let Some(trouble) = &self.trouble {
-            let _ = writeln!(told, "[it could not be started: {trouble}]");
+        if let Some(problem) = &self.problem {
+            let _ = writeln!(told, "[it could not be started: {problem}]");
         }
         match self.status {
             _ if self.stopped => told.push_str("[it still ran at its end, and was stopped]\n"),
@@ -90,18 +90,18 @@ impl ProgramLoad {
     /// # Errors
     /// No thread can be started on the host.
     pub fn begin(clock: &LoadClock, host: &LabHost, plan: ProgramPlan) -> io::Result<ProgramLoad> {
-        let fate = Arc::new(Mutex::new(ProgramOutcome::default()));
-        let (clock, of) = (clock.clone(), Arc::clone(&fate));
+        let end = Arc::new(Mutex::new(ProgramOutcome::default()));
+        let (clock, of) = (clock.clone(), Arc::clone(&end));
         host.go(move || {
             spawn(clock, "program", move |clock| {
                 if clock.sleep_until(plan.start)
                     && let Err(error) = live(clock, &plan, &of)
                 {
-                    lock(&of).trouble = Some(error.to_string());
+                    lock(&of).problem = Some(error.to_string());
                 }
             })
         })??;
-        Ok(ProgramLoad { outcome: fate })
+        Ok(ProgramLoad { outcome: end })
     }
 
     /// What has become of it so far.
@@ -111,10 +111,10 @@ impl ProgramLoad {
 }
 
 /// Its life.
-fn live(clock: &LoadClock, plan: &ProgramPlan, fate: &Arc<Mutex<ProgramOutcome>>) -> io::Result<()> {
+fn live(clock: &LoadClock, plan: &ProgramPlan, outcome: &Arc<Mutex<ProgramOutcome>>) -> io::Result<()> {
     let (mut child, said) = start(&plan.line)?;
-    lock(fate).began = Some(clock.now());
-    let of = Arc::clone(fate);
+    lock(outcome).began = Some(clock.now());
+    let of = Arc::clone(outcome);
     spawn(clock.clone(), "listener", move |_| listen(said, &of))?;
     let mut stopped = false;
     let status = loop {
@@ -133,10 +133,10 @@ fn live(clock: &LoadClock, plan: &ProgramPlan, fate: &Arc<Mutex<ProgramOutcome>>
         }
         std::thread::sleep(LOOK);
     };
-    let mut fate = lock(fate);
-    fate.ended = Some(clock.now());
-    fate.status = Some(status);
-    fate.stopped = stopped;
+    let mut outcome = lock(outcome);
+    outcome.ended = Some(clock.now());
+    outcome.status = Some(status);
+    outcome.stopped = stopped;
     Ok(())
 }
 
@@ -150,15 +150,15 @@ fn start(line: &str) -> io::Result<(Child, PipeReader)> {
 }
 
 /// Hears it out, and keeps the beginning.
-fn listen(mut said: PipeReader, fate: &Mutex<ProgramOutcome>) {
+fn listen(mut said: PipeReader, outcome: &Mutex<ProgramOutcome>) {
     let mut chunk = [0; 4096];
-    while let Ok(octets) = said.read(&mut chunk) {
-        if octets == 0 {
+    while let Ok(bytes) = said.read(&mut chunk) {
+        if bytes == 0 {
             return;
         }
-        let mut fate = lock(fate);
-        let kept = octets.min(KEPT - fate.said.len());
-        fate.said.extend_from_slice(&chunk[..kept]);
-        fate.more |= kept < octets;
+        let mut outcome = lock(outcome);
+        let kept = bytes.min(KEPT - outcome.said.len());
+        outcome.said.extend_from_slice(&chunk[..kept]);
+        outcome.more |= kept < bytes;
     }
 }

@@ -266,12 +266,12 @@ impl<'c> DialogueConnection<'c> {
     fn converse(&mut self, turns: &[DialogueTurn], as_client: bool, said: usize) -> io::Result<()> {
         let mut said = if turns.first().is_some_and(|turn| turn.client) { said } else { 0 };
         for turn in turns {
-            let octets = (turn.bytes as usize).saturating_sub(std::mem::take(&mut said));
+            let data = (turn.bytes as usize).saturating_sub(std::mem::take(&mut said));
             if turn.client == as_client {
                 std::thread::sleep(duration(turn.think));
-                self.copy_bytes(octets, |talk, n| talk.stream.write(&talk.chunk[..n]))?;
+                self.copy_bytes(data, |talk, n| talk.stream.write(&talk.chunk[..n]))?;
             } else {
-                self.copy_bytes(octets, |talk, n| talk.stream.read(&mut talk.chunk[..n]))?;
+                self.copy_bytes(data, |talk, n| talk.stream.read(&mut talk.chunk[..n]))?;
             }
         }
         Ok(())
@@ -279,10 +279,10 @@ impl<'c> DialogueConnection<'c> {
 
     fn copy_bytes(
         &mut self,
-        octets: usize,
+        bytes: usize,
         some: impl Fn(&mut Self, usize) -> io::Result<usize>,
     ) -> io::Result<()> {
-        let mut left = octets;
+        let mut left = bytes;
         while left > 0 {
             if self.clock.is_over() || self.clock.now() >= self.patience {
                 return Err(io::ErrorKind::TimedOut.into());

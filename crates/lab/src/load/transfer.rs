@@ -58,7 +58,7 @@ pub struct TransferFlow {
     /// What TCP said last.
     pub info: TcpInfo,
     /// Why it ended early, if it did.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 impl TransferLoad {
@@ -113,7 +113,7 @@ impl TransferLoad {
 
 fn note(flow: &Mutex<TransferFlow>, went: io::Result<()>) {
     if let Err(error) = went {
-        lock(flow).trouble = Some(error.to_string());
+        lock(flow).problem = Some(error.to_string());
     }
 }
 

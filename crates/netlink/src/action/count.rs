@@ -45,6 +45,6 @@ fn decode_sample(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     let options = told.options;
-    let (rate, group, octets) = (options.u32(3), options.u32(5), options.u32(4));
-    Some((head, Act::Sample(SampleAction { rate, group, trunc_size: octets, control })))
+    let (rate, group, bytes) = (options.u32(3), options.u32(5), options.u32(4));
+    Some((head, Act::Sample(SampleAction { rate, group, trunc_size: bytes, control })))
 }

@@ -25,8 +25,8 @@ fn v6(protocol: u8, rest: &[u8]) -> Vec<u8> {
 const PORTS: [u8; 8] = [0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0];
 const BOTH: (u16, u16) = (0x1234, 0x5678);
 
-fn keys(ethertype: u16, octets: &[u8]) -> FlowKeys {
-    dissect(&Head::from_network(ethertype, octets), Dissector::Modern)
+fn keys(ethertype: u16, bytes: &[u8]) -> FlowKeys {
+    dissect(&Head::from_network(ethertype, bytes), Dissector::Modern)
 }
 
 fn four() -> Addrs {
@@ -170,10 +170,10 @@ fn tunnels_are_followed_to_the_innermost_packet() {
         );
         let head = Head::from_network(IPV4, &packet);
         assert_eq!(dissect(&head, Dissector::Legacy).ports, (0, 0));
-        let (innermost_kind, octets) = innermost(&head, Dissector::Modern).expect("there is one");
+        let (innermost_kind, bytes) = innermost(&head, Dissector::Modern).expect("there is one");
         let wanted = if kind == IPV6 { v6(17, &PORTS) } else { inner.clone() };
-        assert_eq!((innermost_kind, octets), (kind, &wanted[..]));
-        assert_eq!(innermost(&head, Dissector::Legacy).map(|(_, octets)| octets.len()), Some(packet.len()));
+        assert_eq!((innermost_kind, bytes), (kind, &wanted[..]));
+        assert_eq!(innermost(&head, Dissector::Legacy).map(|(_, bytes)| bytes.len()), Some(packet.len()));
     }
     // Routing (RFC 1701) and version 1 (PPTP) are not followed.
     for flags in [[0x40, 0], [0, 1], [0, 4]] {

@@ -7,11 +7,11 @@ use tidegate_packet::{
 
 /// UDP from 10.0.0.HOST port 1 to 10.9.0.1 port 2.
 fn head(host: u8) -> Head {
-    let mut octets = [0; 32];
-    (octets[0], octets[3], octets[8], octets[9]) = (0x45, 32, 64, 17);
-    octets[12..20].copy_from_slice(&[10, 0, 0, host, 10, 9, 0, 1]);
-    (octets[21], octets[23], octets[25]) = (1, 2, 12);
-    Head::from_network(IPV4, &octets)
+    let mut bytes = [0; 32];
+    (bytes[0], bytes[3], bytes[8], bytes[9]) = (0x45, 32, 64, 17);
+    bytes[12..20].copy_from_slice(&[10, 0, 0, host, 10, 9, 0, 1]);
+    (bytes[21], bytes[23], bytes[25]) = (1, 2, 12);
+    Head::from_network(IPV4, &bytes)
 }
 
 fn put(pool: &mut Pool, host: u8) -> Pkt {
@@ -145,14 +145,16 @@ fn where_packets_wait_is_followed_for_who_asks() {
 fn what_a_packet_is_to_connections() {
     let mut pool = Pool::new(4);
     let pkt = put(&mut pool, 1);
-    let (lan, wan, far) = ([10, 0, 0, 1], [192, 0, 2, 1], [10, 9, 0, 1]);
+    let (lan, wan, session) = ([10, 0, 0, 1], [192, 0, 2, 1], [10, 9, 0, 1]);
     assert_eq!(pool.untranslated_keys(&pkt), None, "nothing is known");
     // What will be translated is as it will be; the same is nothing to tell.
-    pool.set_inside(&pkt, Some((Addrs::V4(lan, far), (1, 2))));
+    pool.set_inside(&pkt, Some((Addrs::V4(lan, session), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None);
-    for (addrs, ports) in
-        [(Addrs::V4(wan, far), (1, 2)), (Addrs::V4(lan, far), (9, 2)), (Addrs::V4(wan, far), (9, 2))]
-    {
+    for (addrs, ports) in [
+        (Addrs::V4(wan, session), (1, 2)),
+        (Addrs::V4(lan, session), (9, 2)),
+        (Addrs::V4(wan, session), (9, 2)),
+    ] {
         pool.set_inside(&pkt, Some((addrs, ports)));
         let told = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
         assert_eq!(told, Some((addrs, ports, 17)));
@@ -163,22 +165,22 @@ fn what_a_packet_is_to_connections() {
     let hash = pool.hash(&pkt);
     pool.meta_mut(&pkt).connection = 3;
     pool.translate(&pkt, |head| head.network_mut()[12..16].copy_from_slice(&wan));
-    assert_eq!(pool.keys(&pkt).addrs, Addrs::V4(wan, far));
-    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, far));
+    assert_eq!(pool.keys(&pkt).addrs, Addrs::V4(wan, session));
+    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, session));
     assert_eq!(
         pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports)),
-        Some((Addrs::V4(lan, far), (1, 2)))
+        Some((Addrs::V4(lan, session), (1, 2)))
     );
     assert_ne!(pool.hash(&pkt), hash);
     // Twice translated, it still came as it came; another header is another packet's.
     pool.translate(&pkt, |head| head.network_mut()[15] = 99);
-    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, far));
+    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, session));
     pool.set_head(&pkt, head(5), false);
-    assert_eq!((pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs), (3, Addrs::V4(lan, far)));
+    assert_eq!((pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs), (3, Addrs::V4(lan, session)));
     pool.set_head(&pkt, head(5), true);
     assert_eq!(
         (pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs),
-        (0, Addrs::V4([10, 0, 0, 5], far))
+        (0, Addrs::V4([10, 0, 0, 5], session))
     );
     pool.release(pkt);
 }

@@ -53,7 +53,7 @@ pub enum Ematch {
         /// The layer.
         layer: Layer,
         /// They.
-        octets: Vec<u8>,
+        data: Vec<u8>,
     },
     /// A word, as u32 compares it.
     U32(super::parts::U32Key),

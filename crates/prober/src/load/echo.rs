@@ -102,13 +102,12 @@ impl Echoes {
                 Err(error) if is_passing(&error) => continue,
                 Err(error) => return Err(error),
             };
-            let octets = &buffer[..came.octets.min(buffer.len())];
+            let data = &buffer[..came.bytes.min(buffer.len())];
             // A raw socket over IPv4 gives the packet's head as well.
             let raw = self.socket.is_raw();
-            let head = if raw && !self.v6 { usize::from(octets.first().unwrap_or(&0) & 15) * 4 } else { 0 };
+            let head = if raw && !self.v6 { usize::from(data.first().unwrap_or(&0) & 15) * 4 } else { 0 };
             let kinds = if self.v6 { [129; 2] } else { [0; 2] };
-            let of_ours =
-                octets.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
+            let of_ours = data.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
             if let Some(RequestId::Number(number)) = of_ours {
                 let bytes = (usize::from(DATA) + HEADS) as u64;
                 meter.add(bytes);

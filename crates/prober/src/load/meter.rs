@@ -72,7 +72,7 @@ pub(super) struct Shared {
     /// From now on only as much as is needed to know the rate.
     pub(super) level: AtomicBool,
     /// Why it stopped on its own.
-    pub(super) trouble: Mutex<Option<String>>,
+    pub(super) problem: Mutex<Option<String>>,
 }
 
 impl Shared {
@@ -80,9 +80,9 @@ impl Shared {
         self.over.load(Ordering::Acquire)
     }
 
-    pub(super) fn stop(&self, trouble: impl Into<String>) {
-        let mut told = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get_or_insert(trouble.into());
+    pub(super) fn stop(&self, problem: impl Into<String>) {
+        let mut told = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        told.get_or_insert(problem.into());
     }
 }
 
@@ -116,7 +116,7 @@ impl RunningLoad {
     /// Why it stopped on its own, if it did.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -147,9 +147,9 @@ impl Pace {
     }
 
     /// How many packets of this many bytes are due at this rate, until now.
-    pub(super) fn due(&mut self, octets: usize, bits_per_second: f64) -> u32 {
+    pub(super) fn due(&mut self, bytes: usize, bits_per_second: f64) -> u32 {
         let now = Instant::now();
-        let gap = Duration::from_secs_f64(octets as f64 * 8.0 / bits_per_second.max(1.0));
+        let gap = Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second.max(1.0));
         self.due = self.due.max(now.checked_sub(MADE_UP.max(gap)).unwrap_or(now));
         let mut count = 0;
         while self.due <= now {

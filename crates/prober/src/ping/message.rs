@@ -18,25 +18,25 @@ pub(crate) struct Sign {
 
 /// The data of request `number`: this many bytes.
 pub(crate) fn data(sign: Sign, number: u64, size: u16) -> Vec<u8> {
-    let mut octets = [sign.token.to_be_bytes(), number.to_be_bytes()].concat();
+    let mut bytes = [sign.token.to_be_bytes(), number.to_be_bytes()].concat();
     // As ping does: bytes that count up, so that no one on the way compresses them to nothing.
-    octets.extend((SIGNED..size.into()).map(|at| at as u8));
-    octets.truncate(size.into());
-    octets
+    bytes.extend((SIGNED..size.into()).map(|at| at as u8));
+    bytes.truncate(size.into());
+    bytes
 }
 
 /// An echo request with this data.
 pub(crate) fn request(v6: bool, sign: Sign, number: u64, data: &[u8]) -> Vec<u8> {
-    let mut octets = vec![if v6 { 128 } else { 8 }, 0, 0, 0];
-    octets.extend(sign.identifier.to_be_bytes());
-    octets.extend((number as u16).to_be_bytes());
-    octets.extend(data);
+    let mut bytes = vec![if v6 { 128 } else { 8 }, 0, 0, 0];
+    bytes.extend(sign.identifier.to_be_bytes());
+    bytes.extend((number as u16).to_be_bytes());
+    bytes.extend(data);
     if !v6 {
         // Over IPv6 the kernel does it, who knows the addresses that belong to it.
-        let sum = checksum(&octets);
-        octets[2..4].copy_from_slice(&sum.to_be_bytes());
+        let sum = checksum(&bytes);
+        bytes[2..4].copy_from_slice(&sum.to_be_bytes());
     }
-    octets
+    bytes
 }
 
 /// Which request somebody speaks of.
@@ -50,8 +50,8 @@ pub(crate) enum RequestId {
 
 /// Which request an echo message is about that begins with its type: an answer, or our request as somebody
 /// quotes it. `None`: none of tidegate's.
-pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
-    let head = octets.get(..HEAD)?;
+pub(crate) fn echo(bytes: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
+    let head = bytes.get(..HEAD)?;
     if !kinds.contains(&head[0]) || head[1] != 0 {
         return None;
     }
@@ -59,7 +59,7 @@ pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Opti
     if raw && head[4..6] != sign.identifier.to_be_bytes() {
         return None;
     }
-    match signed(&octets[HEAD..], sign) {
+    match signed(&bytes[HEAD..], sign) {
         Signed::Yes(number) => Some(RequestId::Number(number)),
         Signed::TooShort => Some(RequestId::Sequence(u16::from_be_bytes([head[6], head[7]]))),
         Signed::No => None,
@@ -78,22 +78,22 @@ pub(crate) enum Signed {
 
 /// Whose data this is.
 pub(crate) fn signed(data: &[u8], sign: Sign) -> Signed {
-    let Some(number) = data.get(8..SIGNED).and_then(|octets| octets.try_into().ok()) else {
+    let Some(number) = data.get(8..SIGNED).and_then(|bytes| bytes.try_into().ok()) else {
         return Signed::TooShort;
     };
     if data[..8] == sign.token.to_be_bytes() { Signed::Yes(u64::from_be_bytes(number)) } else { Signed::No }
 }
 
 /// What follows the IPv4 header.
-pub(crate) fn behind_ip(octets: &[u8]) -> &[u8] {
-    let length = usize::from(octets.first().copied().unwrap_or_default() & 0x0f) * 4;
-    octets.get(length..).unwrap_or_default()
+pub(crate) fn behind_ip(bytes: &[u8]) -> &[u8] {
+    let length = usize::from(bytes.first().copied().unwrap_or_default() & 0x0f) * 4;
+    bytes.get(length..).unwrap_or_default()
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(octets: &[u8]) -> u16 {
+fn checksum(bytes: &[u8]) -> u16 {
     let words =
-        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from));
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from));
     let mut sum: u32 = words.fold(0, |sum, word| {
         let sum = sum + word;
         (sum & 0xffff) + (sum >> 16)
@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn an_odd_octet_is_summed_as_if_a_zero_followed() {
         // RFC 1071's example, and one byte more.
-        let octets = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
-        assert_eq!(checksum(&octets), !0xddf2);
-        assert_eq!(checksum(&[&octets[..], &[0x10]].concat()), !0xedf2);
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(checksum(&bytes), !0xddf2);
+        assert_eq!(checksum(&[&bytes[..], &[0x10]].concat()), !0xedf2);
         assert_eq!(checksum(&[]), 0xffff);
     }
 

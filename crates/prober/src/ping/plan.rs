@@ -80,7 +80,7 @@ pub struct PingProgress {
     /// When it began, ns since 1970.
     pub began_ns: u64,
     /// Why it ended early, other than by being stopped.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     /// Of the last answer of each target: the DS field it came with, where the kernel reports.
     pub answered_ds_field: Vec<Option<u8>>,
     /// Who sent it.

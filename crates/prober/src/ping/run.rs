@@ -83,7 +83,7 @@ impl Run {
     /// Asks until all is done, or no one wants more.
     pub(super) fn go(mut self, shared: &Shared) {
         if let Err(error) = self.exchange(shared) {
-            lock(shared).trouble = Some(format!("waiting for answers failed: {error}"));
+            lock(shared).problem = Some(format!("waiting for answers failed: {error}"));
         }
         self.end(shared);
     }
@@ -122,10 +122,10 @@ impl Run {
             };
             let mut seen = lock(shared);
             let Some(target) = seen.targets.get_mut(n) else { continue };
-            let octets = one.socket.prepare(target.asked.len() as u64);
+            let bytes = one.socket.prepare(target.asked.len() as u64);
             let sent_ns = self.clock.now();
             let number = requests::ask(target, sent_ns);
-            if let Err(error) = one.socket.send(number, &octets) {
+            if let Err(error) = one.socket.send(number, &bytes) {
                 requests::fault(target, "this computer", &error.to_string());
             }
             target.passed_over += one.went(now);
@@ -134,7 +134,7 @@ impl Run {
         }
         if self.sent >= MOST_REQUESTS && self.asked.iter().any(|one| one.due.is_some()) {
             self.asked.iter_mut().for_each(|one| one.due = None);
-            lock(shared).trouble = Some(format!("more than {MOST_REQUESTS} requests are not kept"));
+            lock(shared).problem = Some(format!("more than {MOST_REQUESTS} requests are not kept"));
         }
     }
 
@@ -162,7 +162,7 @@ impl Run {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    seen.trouble = Some(format!("a socket broke: {error}"));
+                    seen.problem = Some(format!("a socket broke: {error}"));
                     one.due = None;
                     break;
                 }

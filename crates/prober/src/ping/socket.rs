@@ -129,11 +129,11 @@ impl Socket {
     ///
     /// # Errors
     /// What the kernel reports; the request has not gone.
-    pub(super) fn send(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&mut self, number: u64, bytes: &[u8]) -> io::Result<()> {
         // An error that came back for an earlier request is told once to anyone who sends next, who is then
         // not served.
-        if icmp::send(self, octets).is_err()
-            && let Err(error) = icmp::send(self, octets)
+        if icmp::send(self, bytes).is_err()
+            && let Err(error) = icmp::send(self, bytes)
         {
             // No one knows whether the kernel counted those.
             self.rebind()?;
@@ -169,7 +169,7 @@ impl Socket {
         // Bounded: anyone who floods us does not keep us from asking.
         for _ in 0..64 {
             if let Some(told) = stamped::notice(self, buffer)? {
-                let what = self.error_event(&told.about, &buffer[..told.octets]);
+                let what = self.error_event(&told.about, &buffer[..told.bytes]);
                 match what {
                     Some(what) => return Ok(Some(PingMessage { stamp_ns: told.stamp_ns, what })),
                     None => continue,
@@ -181,7 +181,7 @@ impl Socket {
                 Ok(None) => return Ok(None),
                 Ok(Some(came)) => came,
             };
-            if let Some(which) = self.answer(&buffer[..came.octets]) {
+            if let Some(which) = self.answer(&buffer[..came.bytes]) {
                 let by = came.from.map(|from| from.ip());
                 let what = PingEvent::Answer { which, error: false, by, ds_field: came.ds_field };
                 return Ok(Some(PingMessage { stamp_ns: came.stamp_ns, what }));
@@ -191,16 +191,16 @@ impl Socket {
     }
 
     /// Which request these bytes answer.
-    fn answer(&self, octets: &[u8]) -> Option<RequestId> {
+    fn answer(&self, bytes: &[u8]) -> Option<RequestId> {
         match &self.kind {
-            Kind::Udp(_) => match message::signed(octets, self.sign) {
+            Kind::Udp(_) => match message::signed(bytes, self.sign) {
                 Signed::Yes(number) => Some(RequestId::Number(number)),
                 Signed::No | Signed::TooShort => None,
             },
             Kind::Icmp(socket) => {
-                let octets = if socket.is_raw() && !self.v6 { message::behind_ip(octets) } else { octets };
+                let bytes = if socket.is_raw() && !self.v6 { message::behind_ip(bytes) } else { bytes };
                 let answers = if self.v6 { [129, 129] } else { [0, 0] };
-                message::echo(octets, answers, self.sign, socket.is_raw())
+                message::echo(bytes, answers, self.sign, socket.is_raw())
             }
         }
     }
@@ -233,16 +233,16 @@ impl Socket {
     /// Which request is quoted; `Some(None)`: one of tidegate's, but too little of it to say which; `None`:
     /// none of ours.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
-    fn quoted(&self, octets: &[u8]) -> Option<Option<RequestId>> {
+    fn quoted(&self, bytes: &[u8]) -> Option<Option<RequestId>> {
         match &self.kind {
-            Kind::Udp(_) => match message::signed(octets, self.sign) {
+            Kind::Udp(_) => match message::signed(bytes, self.sign) {
                 Signed::Yes(number) => Some(Some(RequestId::Number(number))),
                 Signed::TooShort => Some(None),
                 Signed::No => None,
             },
             Kind::Icmp(socket) => {
                 let requests = if self.v6 { [128, 128] } else { [8, 8] };
-                message::echo(octets, requests, self.sign, socket.is_raw()).map(Some)
+                message::echo(bytes, requests, self.sign, socket.is_raw()).map(Some)
             }
         }
     }

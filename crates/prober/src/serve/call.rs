@@ -171,11 +171,11 @@ impl ServedConnection<'_> {
     /// Tells what came, and when what went was sent.
     fn tell(&mut self) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
-        let mut trouble = String::new();
+        let mut problem = String::new();
         let departures = match running.sender.map(JoinHandle::join) {
             Some(Ok(departures)) => departures,
             Some(Err(_)) => {
-                trouble = "the server's sender failed".to_owned();
+                problem = "the server's sender failed".to_owned();
                 Departures::default()
             }
             None => Departures::default(),
@@ -187,6 +187,6 @@ impl ServedConnection<'_> {
         for (first, part) in departures.parts() {
             self.line.send(&ControlMessage::Departed { first, part })?;
         }
-        self.line.send(&ControlMessage::Told { trouble })
+        self.line.send(&ControlMessage::Told { problem })
     }
 }

@@ -109,7 +109,7 @@ fn receive(
     while !is_over(shared, call) {
         match stream.read(&mut chunk) {
             Ok(0) => return Ok(()),
-            Ok(octets) => total += octets as u64,
+            Ok(bytes) => total += bytes as u64,
             Err(error) if is_patience(&error) => {}
             Err(error) => return Err(error),
         }

@@ -183,16 +183,16 @@ fn take_packets(shared: &Shared, socket: &DatagramSocket) {
         let took = socket.receive(&mut room, |packet| {
             let stamp = clock.stamped(packet.stamp);
             if let PacketResponse::Answer(header) =
-                sessions.datagram(clock.now(), packet.from, packet.octets, stamp, packet.ds)
+                sessions.datagram(clock.now(), packet.from, packet.bytes, stamp, packet.ds)
             {
-                answers.push((packet.from, header, packet.octets.len()));
+                answers.push((packet.from, header, packet.bytes.len()));
             }
         });
         drop(sessions);
         for (to, header, length) in answers.drain(..) {
-            let mut octets = header.to_vec();
-            octets.resize(length, 0);
-            socket.send(&[Outgoing { to, ds: 0, octets: &octets }], |_| {});
+            let mut bytes = header.to_vec();
+            bytes.resize(length, 0);
+            socket.send(&[Outgoing { to, ds: 0, bytes: &bytes }], |_| {});
         }
         if took.is_err() {
             std::thread::sleep(Duration::from_millis(10));

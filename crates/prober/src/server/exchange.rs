@@ -32,19 +32,23 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What is lost is not waited for longer than this beyond two round trips, ns.
 const QUIET_NS: u64 = 300_000_000;
 
-pub(super) fn carry_out(far: &mut ServerSession, exchange: &Exchange) -> Result<ExchangeResult, Error> {
-    send_hello(far)?;
-    let quiet_ns = QUIET_NS + 2 * far.rtt_ns;
-    let go = answer(&mut far.line, &ControlMessage::Plan { exchange: exchange.clone(), quiet_ns })?;
+pub(super) fn carry_out(
+    server_session: &mut ServerSession,
+    exchange: &Exchange,
+) -> Result<ExchangeResult, Error> {
+    send_hello(server_session)?;
+    let quiet_ns = QUIET_NS + 2 * server_session.rtt_ns;
+    let go =
+        answer(&mut server_session.line, &ControlMessage::Plan { exchange: exchange.clone(), quiet_ns })?;
     if go != ControlMessage::Go {
         return Err(out_of_turn(go));
     }
-    far.exchange = far.exchange.wrapping_add(1);
+    server_session.exchange = server_session.exchange.wrapping_add(1);
     let over = AtomicBool::new(false);
-    let (clock, socket) = (far.clock.clone(), far.socket.clone());
-    let (to, session, number) = (far.server, far.session, far.exchange);
-    let key = far.key.packets(Role::Client);
-    let mut taking = Taking::new(far, exchange, quiet_ns);
+    let (clock, socket) = (server_session.clock.clone(), server_session.socket.clone());
+    let (to, session, number) = (server_session.server, server_session.session, server_session.exchange);
+    let key = server_session.key.packets(Role::Client);
+    let mut taking = Taking::new(server_session, exchange, quiet_ns);
     let sent = std::thread::scope(|scope| {
         let sender = || {
             let sending = Sending {
@@ -68,25 +72,25 @@ pub(super) fn carry_out(far: &mut ServerSession, exchange: &Exchange) -> Result<
 }
 
 /// Shows the server by UDP where we are, so that whatever translates addresses lets its packets through.
-fn send_hello(far: &mut ServerSession) -> Result<(), Error> {
+fn send_hello(server_session: &mut ServerSession) -> Result<(), Error> {
     let hello = PacketHeader {
         kind: ProbePacketKind::Hello,
         exchange: 0,
-        session: far.session,
+        session: server_session.session,
         number: 0,
-        sent: far.clock.now(),
+        sent: server_session.clock.now(),
     };
-    let octets = hello.write(&far.key.packets(Role::Client));
-    let theirs = far.key.packets(Role::Server);
+    let bytes = hello.write(&server_session.key.packets(Role::Client));
+    let theirs = server_session.key.packets(Role::Server);
     for _ in 0..HELLOS {
-        far.socket.send(&[Outgoing { to: far.server, ds: 0, octets: &octets }], |_| {});
-        let until = far.clock.now() + HELLO_WAIT.as_nanos() as u64;
+        server_session.socket.send(&[Outgoing { to: server_session.server, ds: 0, bytes: &bytes }], |_| {});
+        let until = server_session.clock.now() + HELLO_WAIT.as_nanos() as u64;
         let mut answered = false;
-        while !answered && far.clock.now() < until && !far.is_stopped() {
-            let _ = readable(&[far.socket.as_fd()], LOOK);
-            let session = far.session;
-            let took = far.socket.receive(&mut far.room, |packet| {
-                let header = PacketHeader::read_sealed(packet.octets, &theirs);
+        while !answered && server_session.clock.now() < until && !server_session.is_stopped() {
+            let _ = readable(&[server_session.socket.as_fd()], LOOK);
+            let session = server_session.session;
+            let took = server_session.socket.receive(&mut server_session.room, |packet| {
+                let header = PacketHeader::read_sealed(packet.bytes, &theirs);
                 answered |= header
                     .is_some_and(|header| header.kind == ProbePacketKind::Seen && header.session == session);
             });
@@ -98,13 +102,13 @@ fn send_hello(far: &mut ServerSession) -> Result<(), Error> {
     }
     Err(Error::Gone(format!(
         "its TCP answers and its UDP does not: is port {} open for UDP as well, on both sides?",
-        far.server.port()
+        server_session.server.port()
     )))
 }
 
 /// What has come so far.
 struct Taking<'f> {
-    far: &'f mut ServerSession,
+    session: &'f mut ServerSession,
     quiet_ns: u64,
     /// What came down, and when each packet says that it was sent.
     down: PacketArrivals,
@@ -119,10 +123,10 @@ struct Taking<'f> {
 }
 
 impl<'f> Taking<'f> {
-    fn new(far: &'f mut ServerSession, exchange: &Exchange, quiet_ns: u64) -> Taking<'f> {
+    fn new(session: &'f mut ServerSession, exchange: &Exchange, quiet_ns: u64) -> Taking<'f> {
         let (up, down) = (exchange.up.packets() as usize, exchange.down.packets() as usize);
         Taking {
-            far,
+            session,
             quiet_ns,
             down: PacketArrivals::new(down),
             stamps: Departures::new(down),
@@ -137,11 +141,11 @@ impl<'f> Taking<'f> {
     /// Takes what comes until the server has told everything and nothing more is to be expected, or it is
     /// cut.
     fn wait_for_result(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
-        let mut heard = self.far.clock.now();
+        let mut heard = self.session.clock.now();
         let mut alive = heard;
         let mut told = 0;
         while self.cut.is_none() {
-            let now = self.far.clock.now();
+            let now = self.session.clock.now();
             if self.told
                 && (self.down.is_whole()
                     || now.saturating_sub(self.down.last().unwrap_or(0).max(told)) > self.quiet_ns)
@@ -150,42 +154,42 @@ impl<'f> Taking<'f> {
             }
             if self.said.is_none() && sender.is_finished() {
                 self.said = Some(now);
-                if let Err(error) = self.far.line.send(&ControlMessage::Sent) {
+                if let Err(error) = self.session.line.send(&ControlMessage::Sent) {
                     self.broken(&error.to_string());
                     return;
                 }
             }
-            if self.far.is_stopped() {
+            if self.session.is_stopped() {
                 self.broken("it was stopped");
                 return;
             }
             if now.saturating_sub(alive) > ALIVE_NS && !self.told {
                 alive = now;
                 // Where that fails, what is heard next says so.
-                let _ = self.far.line.send(&ControlMessage::Alive { arrived: self.down.arrived() });
+                let _ = self.session.line.send(&ControlMessage::Alive { arrived: self.down.arrived() });
             }
-            let fds = [self.far.socket.as_fd(), self.far.line.as_fd()];
-            let ready = readable(&fds, if self.far.line.has_more() { Duration::ZERO } else { LOOK });
+            let fds = [self.session.socket.as_fd(), self.session.line.as_fd()];
+            let ready = readable(&fds, if self.session.line.has_more() { Duration::ZERO } else { LOOK });
             let ready = ready.unwrap_or_default();
             self.take_packets();
-            if (ready.get(1) == Some(&true) || self.far.line.has_more()) && self.listen() {
-                heard = self.far.clock.now();
+            if (ready.get(1) == Some(&true) || self.session.line.has_more()) && self.listen() {
+                heard = self.session.clock.now();
                 told = if self.told && told == 0 { heard } else { told };
             }
-            if !self.told && self.far.clock.now().saturating_sub(heard) > SILENT_NS {
+            if !self.told && self.session.clock.now().saturating_sub(heard) > SILENT_NS {
                 self.broken(&format!("it has said nothing for {} s", SILENT_NS / 1_000_000_000));
             }
         }
     }
 
     fn take_packets(&mut self) {
-        let clock = &mut self.far.clock;
-        let (session, exchange) = (self.far.session, self.far.exchange);
-        let theirs = self.far.key.packets(Role::Server);
-        let (down, stamps, lost_here) = (&mut self.down, &mut self.stamps, &mut self.far.lost_here);
-        let took = self.far.socket.receive(&mut self.far.room, |packet| {
+        let clock = &mut self.session.clock;
+        let (session, exchange) = (self.session.session, self.session.exchange);
+        let theirs = self.session.key.packets(Role::Server);
+        let (down, stamps, lost_here) = (&mut self.down, &mut self.stamps, &mut self.session.lost_here);
+        let took = self.session.socket.receive(&mut self.session.room, |packet| {
             *lost_here = packet.lost_here.map_or(*lost_here, |lost| lost.max(*lost_here));
-            let Some(header) = PacketHeader::read_sealed(packet.octets, &theirs) else { return };
+            let Some(header) = PacketHeader::read_sealed(packet.bytes, &theirs) else { return };
             let ours = header.kind == ProbePacketKind::Data
                 && header.session == session
                 && header.exchange == exchange;
@@ -200,7 +204,7 @@ impl<'f> Taking<'f> {
 
     /// Hears one message; false: there was none.
     fn listen(&mut self) -> bool {
-        let message = match self.far.line.receive(MOST, Duration::ZERO) {
+        let message = match self.session.line.receive(MOST, Duration::ZERO) {
             Ok(Came::Message(message)) => message,
             Ok(Came::Nothing) => return false,
             Ok(Came::End) => {
@@ -219,7 +223,7 @@ impl<'f> Taking<'f> {
         let took = match message {
             ControlMessage::Seen { first, part } => self.up.take_part(first, &part),
             ControlMessage::Departed { first, part } => self.departed.take_part(first, &part),
-            ControlMessage::Told { trouble } => {
+            ControlMessage::Told { problem: trouble } => {
                 self.told = true;
                 self.cut = (!trouble.is_empty()).then_some(trouble);
                 Ok(())
@@ -238,13 +242,13 @@ impl<'f> Taking<'f> {
 
     /// There is no going on, in this exchange and with this server.
     fn broken(&mut self, why: &str) {
-        let why = if self.far.is_stopped() {
+        let why = if self.session.is_stopped() {
             "it was stopped".to_owned()
         } else {
             format!("the server is gone: {why}")
         };
         self.cut = Some(why.clone());
-        self.far.broken = Some(why);
+        self.session.broken = Some(why);
     }
 
     fn outcome(self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
@@ -252,7 +256,7 @@ impl<'f> Taking<'f> {
         // Of what came each packet says when it was sent; of what did not only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(told, stamp)| told.or(stamp));
         let down = stream_trace(&exchange.down, departed, &self.down);
-        for (worst, course) in self.far.late.iter_mut().zip([&up, &down]) {
+        for (worst, course) in self.session.late.iter_mut().zip([&up, &down]) {
             *worst = late(course).unwrap_or(0).max(*worst);
         }
         ExchangeResult { up, down, cut: self.cut }

@@ -89,7 +89,7 @@ fn flow_hash(flow: u32) -> u32 {
 pub struct Rig {
     shaper: Shaper,
     pool: Pool,
-    draws: Seeded,
+    source: Seeded,
     now: Time,
     arrival: PacketInput,
     names: Names,
@@ -189,7 +189,7 @@ impl Rig {
                 EventRing::new(0),
             ),
             pool: Pool::new(1 << 20),
-            draws: Seeded::new(1),
+            source: Seeded::new(1),
             now: Time(1_000_000_000),
             arrival,
             names: Names::of(case),
@@ -277,7 +277,7 @@ impl Rig {
             params,
             actions: Vec::new(),
         };
-        let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.source, &op);
         assert!(result.is_ok(), "filter {op:?}: {result:?}");
     }
 
@@ -298,7 +298,7 @@ impl Rig {
             estimator: None,
             blocks: SharedBlocks::default(),
         };
-        let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.source, &op);
         assert!(result.is_ok(), "qdisc {op:?}: {result:?}");
     }
 
@@ -306,7 +306,7 @@ impl Rig {
         let (kind, params) = (None, Some(params));
         let op =
             ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params, estimator: None };
-        let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.source, &op);
         assert!(result.is_ok(), "class {op:?}: {result:?}");
     }
 
@@ -342,7 +342,7 @@ impl Rig {
     fn offer(&mut self, pkt: Pkt) {
         self.now += STEP;
         let pkt = self.renew(pkt);
-        if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != XmitStatus::Queued {
+        if self.shaper.offer(self.now, &mut self.pool, &mut self.source, pkt) != XmitStatus::Queued {
             self.lost += 1;
         }
     }
@@ -362,7 +362,7 @@ impl Rig {
     /// A batch out and in.
     fn turn(&mut self) {
         let mut batch = core::mem::take(&mut self.batch);
-        self.shaper.poll_batch(self.now, &mut self.pool, &mut self.draws, BATCH, &mut batch);
+        self.shaper.poll_batch(self.now, &mut self.pool, &mut self.source, BATCH, &mut batch);
         self.lost += BATCH - batch.len();
         self.now += Nanos(STEP.0 * BATCH as u64);
         let mut renewed = core::mem::take(&mut self.renewed);
@@ -371,7 +371,7 @@ impl Rig {
             renewed.push(pkt);
         }
         let lost = &mut self.lost;
-        self.shaper.offer_batch(self.now, &mut self.pool, &mut self.draws, &mut renewed, |offer, _| {
+        self.shaper.offer_batch(self.now, &mut self.pool, &mut self.source, &mut renewed, |offer, _| {
             *lost += usize::from(offer != XmitStatus::Queued);
         });
         (self.batch, self.renewed) = (batch, renewed);
@@ -379,7 +379,7 @@ impl Rig {
 
     fn turn_singly(&mut self) {
         for _ in 0..BATCH {
-            match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
+            match self.shaper.poll(self.now, &mut self.pool, &mut self.source) {
                 Some(pkt) => self.batch.push(pkt),
                 None => self.lost += 1,
             }

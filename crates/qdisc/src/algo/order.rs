@@ -249,14 +249,14 @@ mod tests {
 
     #[test]
     fn agrees_with_a_sorted_list() {
-        let mut draws = Seeded::new(11);
+        let mut random = Seeded::new(11);
         let (mut orders, mut trees) = (Orders::default(), [Ordered::default(); 2]);
         let mut models = [Model::default(), Model::default()];
         for step in 0..20_000u64 {
-            let (at, which) = ((draws.next() % 60) as u32, (draws.next() % 2) as usize);
+            let (at, which) = ((random.next() % 60) as u32, (random.next() % 2) as usize);
             let (tree, model) = (&mut trees[at as usize % 2], &mut models[at as usize % 2]);
-            let (key, value) = (draws.next() % 20, draws.next() % 20);
-            match draws.next() % 3 {
+            let (key, value) = (random.next() % 20, random.next() % 20);
+            match random.next() % 3 {
                 0 if !orders.is_inside(at) => {
                     orders.insert(tree, at, key, value);
                     model.0.push((key, step, at, value));
@@ -271,7 +271,7 @@ mod tests {
                     model.0.iter_mut().filter(|entry| entry.2 == at).for_each(|entry| entry.3 = value);
                 }
             }
-            let (tree, list, limit) = (trees[which], models[which].sorted(), draws.next() % 20);
+            let (tree, list, limit) = (trees[which], models[which].sorted(), random.next() % 20);
             assert_eq!(orders.first(tree), list.first().map(|entry| entry.2));
             assert_eq!(orders.last(tree), list.last().map(|entry| entry.2));
             assert_eq!(orders.least(tree), list.iter().map(|entry| entry.3).min());

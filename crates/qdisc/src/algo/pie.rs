@@ -105,7 +105,7 @@ impl State {
     pub fn drops(
         &mut self,
         params: &Params,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         backlog: u32,
         len: u32,
         mtu: u32,
@@ -128,7 +128,7 @@ impl State {
         if self.sum >= CERTAIN / 2 * 17 {
             return true;
         }
-        let drop = draws.word() >> 8 < probability;
+        let drop = random.word() >> 8 < probability;
         if drop {
             self.sum = 0;
         }
@@ -264,11 +264,11 @@ mod tests {
     /// missing when they come to 8.5.
     #[test]
     fn drops_are_neither_too_close_nor_too_far_apart() {
-        let (mut state, mut draws) = (busy(CERTAIN / 100), Seeded::new(3));
+        let (mut state, mut random) = (busy(CERTAIN / 100), Seeded::new(3));
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..200_000 {
             gap += 1;
-            if state.drops(&PARAMS, &mut draws, 100_000, 1000, 1514) {
+            if state.drops(&PARAMS, &mut random, 100_000, 1000, 1514) {
                 state.dropped();
                 gaps.push(core::mem::take(&mut gap));
             }

@@ -106,8 +106,8 @@ impl Params {
         self.p_per_unit = (rounded as u32).max(1);
     }
 
-    fn draw(&self, draws: &mut dyn RandomSource) -> u32 {
-        draws.u32() / self.p_per_unit
+    fn draw(&self, random: &mut dyn RandomSource) -> u32 {
+        random.u32() / self.p_per_unit
     }
 }
 
@@ -148,15 +148,15 @@ impl State {
     }
 
     /// What happens to the packet that arrived.
-    pub fn decide(&mut self, params: &Params, draws: &mut dyn RandomSource) -> RedVerdict {
-        self.decide_beside(params, draws, 0)
+    pub fn decide(&mut self, params: &Params, random: &mut dyn RandomSource) -> RedVerdict {
+        self.decide_beside(params, random, 0)
     }
 
     /// The same, where averages of other queues count with this one's.
     pub fn decide_beside(
         &mut self,
         params: &Params,
-        draws: &mut dyn RandomSource,
+        random: &mut dyn RandomSource,
         others: u64,
     ) -> RedVerdict {
         let average = self.average.wrapping_add(others);
@@ -168,7 +168,7 @@ impl State {
             self.pass();
             return RedVerdict::Hard;
         }
-        if self.is_selected_at(params, draws, average) { RedVerdict::Mark } else { RedVerdict::Pass }
+        if self.is_selected_at(params, random, average) { RedVerdict::Mark } else { RedVerdict::Pass }
     }
 
     /// The average, scaled.
@@ -199,11 +199,11 @@ impl State {
 
     /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is
     /// entered.
-    pub fn is_selected(&mut self, params: &Params, draws: &mut dyn RandomSource) -> bool {
-        self.is_selected_at(params, draws, self.average)
+    pub fn is_selected(&mut self, params: &Params, random: &mut dyn RandomSource) -> bool {
+        self.is_selected_at(params, random, self.average)
     }
 
-    fn is_selected_at(&mut self, params: &Params, draws: &mut dyn RandomSource, average: u64) -> bool {
+    fn is_selected_at(&mut self, params: &Params, random: &mut dyn RandomSource, average: u64) -> bool {
         self.count = self.count.wrapping_add(1);
         if self.count != 0 {
             let height = average.wrapping_sub(params.min) >> params.curve.wlog;
@@ -211,10 +211,10 @@ impl State {
                 return false;
             }
             self.count = 0;
-            self.due = params.draw(draws);
+            self.due = params.draw(random);
             return true;
         }
-        self.due = params.draw(draws);
+        self.due = params.draw(random);
         false
     }
 
@@ -296,11 +296,11 @@ mod tests {
     fn gaps_between_marks_are_uniform() {
         let params = params((u32::MAX / 10) + 1);
         let mut state = settled(&params, 12_500);
-        let mut draws = Seeded::new(7);
+        let mut random = Seeded::new(7);
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..200_000 {
             gap += 1;
-            if state.decide(&params, &mut draws) == RedVerdict::Mark {
+            if state.decide(&params, &mut random) == RedVerdict::Mark {
                 gaps.push(core::mem::take(&mut gap));
             }
         }
@@ -314,11 +314,11 @@ mod tests {
     #[test]
     fn outside_the_band_nothing_is_drawn() {
         let params = params(1 << 28);
-        let mut draws = Seeded::new(1);
+        let mut random = Seeded::new(1);
         let judged: Vec<RedVerdict> =
-            [4_900, 20_100].map(|length| settled(&params, length).decide(&params, &mut draws)).into();
+            [4_900, 20_100].map(|length| settled(&params, length).decide(&params, &mut random)).into();
         assert_eq!(judged, vec![RedVerdict::Pass, RedVerdict::Hard]);
-        assert_eq!(draws.u32(), Seeded::new(1).u32());
+        assert_eq!(random.u32(), Seeded::new(1).u32());
     }
 
     /// While idle the average is halved for each step of the table; in the first cell it sinks in proportion,

@@ -39,22 +39,22 @@ pub(crate) struct Choke {
 type Digest = [u8; 16];
 
 fn digest(keys: &FlowKeys) -> Digest {
-    let mut octets = [0; 16];
-    octets[0..2].copy_from_slice(&keys.ethertype.to_be_bytes());
-    octets[2] = keys.protocol;
-    octets[4..6].copy_from_slice(&keys.ports.0.to_be_bytes());
-    octets[6..8].copy_from_slice(&keys.ports.1.to_be_bytes());
+    let mut bytes = [0; 16];
+    bytes[0..2].copy_from_slice(&keys.ethertype.to_be_bytes());
+    bytes[2] = keys.protocol;
+    bytes[4..6].copy_from_slice(&keys.ports.0.to_be_bytes());
+    bytes[6..8].copy_from_slice(&keys.ports.1.to_be_bytes());
     match &keys.addrs {
         Addrs::V4(src, dst) => {
-            octets[8..12].copy_from_slice(src);
-            octets[12..16].copy_from_slice(dst);
+            bytes[8..12].copy_from_slice(src);
+            bytes[12..16].copy_from_slice(dst);
         }
         // Linux compares the place where IPv4 addresses would stand: half of an IPv6 source, nothing of its
         // destination.
-        Addrs::V6(src, _) => octets[8..16].copy_from_slice(&src[..8]),
+        Addrs::V6(src, _) => bytes[8..16].copy_from_slice(&src[..8]),
         Addrs::None => {}
     }
-    octets
+    bytes
 }
 
 /// The digest of a packet; the kernel keeps it in the packet.

@@ -76,13 +76,13 @@ impl Law {
     }
 
     /// Is a classic packet hit? With p², by two draws.
-    fn hits_classic(&self, draws: &mut dyn RandomSource) -> bool {
-        falls(draws, self.probability) && falls(draws, self.probability)
+    fn hits_classic(&self, random: &mut dyn RandomSource) -> bool {
+        falls(random, self.probability) && falls(random, self.probability)
     }
 
     /// Is a low-latency packet hit? With k·p.
-    fn hits_low(&self, draws: &mut dyn RandomSource) -> bool {
-        falls(draws, self.coupled())
+    fn hits_low(&self, random: &mut dyn RandomSource) -> bool {
+        falls(random, self.coupled())
     }
 
     fn forget(&mut self) {
@@ -92,8 +92,8 @@ impl Law {
 }
 
 /// Whether a draw falls below `probability`, of 2^32 - 1.
-fn falls(draws: &mut dyn RandomSource, probability: u64) -> bool {
-    u64::from(draws.u32()) < probability
+fn falls(random: &mut dyn RandomSource, probability: u64) -> bool {
+    u64::from(random.u32()) < probability
 }
 
 /// From 1/256 Hz to what a tick is worth.
@@ -516,7 +516,7 @@ mod tests {
     #[test]
     fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
         let law = Law { probability: 1_000_000, ..LAW };
-        let classic = |draws: [u32; 2]| law.hits_classic(&mut Told(draws.into()));
+        let classic = |random: [u32; 2]| law.hits_classic(&mut Told(random.into()));
         let below = [[999_999, 999_999], [1_000_000, 0], [999_999, 1_000_000]].map(classic);
         let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut Told([draw].into())));
         assert_eq!((below, low), ([true, false, false], [true, false]));

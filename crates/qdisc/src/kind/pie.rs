@@ -18,7 +18,7 @@ pub(crate) struct Pie {
     update_ticks: u32,
     ecn: bool,
     state: State,
-    upkeep: PeriodicTimer,
+    timer: PeriodicTimer,
     stats: PieStats,
     queue: Fifo,
 }
@@ -32,7 +32,7 @@ impl Pie {
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             state: State::default(),
-            upkeep: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
+            timer: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
             stats: PieStats::default(),
             queue: Fifo::new(),
         };
@@ -132,7 +132,7 @@ impl Discipline for Pie {
             limit: Some(self.limit),
             // Told in 32 bits of nanoseconds, so times beyond 4.29 s are told wrongly.
             target_us: Some((self.params.target << 6) as u32 / 1000),
-            tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
+            tupdate_us: Some(self.timer.jiffies().micros(self.update_ticks)),
             alpha: Some(self.params.alpha),
             beta: Some(self.params.beta),
             ecn: Some(self.ecn),
@@ -154,7 +154,7 @@ impl Discipline for Pie {
 
 impl BuiltIn for Pie {
     fn catch_up(&mut self, now: Time, own: QdiscState) {
-        while self.upkeep.fired(now, self.update_ticks).is_some() {
+        while self.timer.fired(now, self.update_ticks).is_some() {
             self.state.update(&self.params, own.backlog as u32);
         }
     }

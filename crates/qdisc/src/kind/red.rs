@@ -23,7 +23,7 @@ pub(crate) struct Red {
     flags: Flags,
     state: State,
     /// Every half second, when it adapts itself: see [`crate::Switches::adaptive_red`].
-    upkeep: PeriodicTimer,
+    timer: PeriodicTimer,
     stats: RedStats,
     overlimits: u32,
     child: QdiscNode,
@@ -73,7 +73,7 @@ impl Red {
             params: law,
             flags,
             state: State::default(),
-            upkeep: PeriodicTimer::never(cx.device.jiffies),
+            timer: PeriodicTimer::never(cx.device.jiffies),
             stats: RedStats::default(),
             overlimits: 0,
             child: queue(cx, handle, params.limit),
@@ -86,7 +86,7 @@ impl Red {
     /// Takes up the law: the average begins at nothing, in an idle queue.
     fn begin(&mut self, cx: &Context<'_>) {
         self.state = State::default();
-        self.upkeep = if self.flags.adaptive && cx.device.switches.adaptive_red {
+        self.timer = if self.flags.adaptive && cx.device.switches.adaptive_red {
             PeriodicTimer::after(cx.device.jiffies, cx.now, half_second(cx))
         } else {
             PeriodicTimer::never(cx.device.jiffies)
@@ -227,8 +227,8 @@ impl BuiltIn for Red {
     }
 
     fn catch_up(&mut self, now: Time, _own: QdiscState) {
-        let ticks = self.upkeep.jiffies().hz / 2;
-        while let Some(at) = self.upkeep.fired(now, ticks) {
+        let ticks = self.timer.jiffies().hz / 2;
+        while let Some(at) = self.timer.fired(now, ticks) {
             self.params.adapt(&self.state, at);
         }
     }

@@ -424,8 +424,8 @@ mod tests {
     #[test]
     fn v_b1_flows_seldom_share_all_bins() {
         extern crate std;
-        let mut draws = Seeded::new(1);
-        let key = HashKey(draws.next(), draws.next());
+        let mut random = Seeded::new(1);
+        let key = HashKey(random.next(), random.next());
         let mut next = 0u32;
         let mut hash = || {
             next += 1;

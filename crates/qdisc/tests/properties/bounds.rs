@@ -279,7 +279,7 @@ fn hfsc_meets_its_deadlines() {
         world.pass(world.now + Nanos::secs(30));
         assert_eq!(world.waiting(), 0);
         for (number, deadline) in deadlines {
-            let super::world::PacketState::Sent(at) = world.fates[number] else {
+            let super::world::PacketState::Sent(at) = world.outcomes[number] else {
                 panic!("{number} was lost")
             };
             // The end of its transmission; a tick of 64 ns is the grain of the arithmetic.

@@ -26,13 +26,13 @@ pub(crate) struct Done {
     pub(crate) stats: String,
     pub(crate) filters: String,
     pub(crate) snapshot: String,
-    pub(crate) draws: RecordedRandom,
+    pub(crate) random: RecordedRandom,
 }
 
 pub(crate) struct Machine {
     shaper: Shaper,
     pool: Pool,
-    draws: RecordedRandom,
+    random: RecordedRandom,
     link: RecordedLink,
     mtu: u32,
     busy_until: Option<Time>,
@@ -72,7 +72,7 @@ impl Machine {
         Machine {
             shaper: Shaper::new(device(link.mtu, link.tx_queue_len), EventRing::new(EVENTS)),
             pool: Pool::new(POOL),
-            draws: recording.draws.clone(),
+            random: recording.random.clone(),
             link,
             mtu: link.mtu,
             busy_until: None,
@@ -121,8 +121,8 @@ impl Machine {
             .iter()
             .map(|dump| self.shaper_filters(end, dump.handle))
             .collect();
-        let Machine { egress, drops, snapshot, draws, .. } = self;
-        Ok(Done { egress, drops, stats, filters: filters.concat(), snapshot, draws })
+        let Machine { egress, drops, snapshot, random: draws, .. } = self;
+        Ok(Done { egress, drops, stats, filters: filters.concat(), snapshot, random: draws })
     }
 
     fn shaper_filters(&mut self, now: Time, parent: Handle) -> String {
@@ -137,7 +137,7 @@ impl Machine {
     fn offer(&mut self, now: Time, pkt: Pkt) {
         self.pool.set_dissector(Dissector::default());
         self.pool.meta_mut(&pkt).came_in = 0;
-        let offer = self.shaper.offer(now, &mut self.pool, &mut self.draws, pkt);
+        let offer = self.shaper.offer(now, &mut self.pool, &mut self.random, pkt);
         if offer != XmitStatus::Stopped {
             self.send(now);
         }
@@ -148,14 +148,14 @@ impl Machine {
         loop {
             let watchdog = self.shaper.timeout();
             let due = self.shaper.perturb_due().at;
-            let perturb = self.draws.next_by_timer().filter(|time| due <= *time);
+            let perturb = self.random.next_by_timer().filter(|time| due <= *time);
             let next = [self.busy_until, watchdog, perturb].into_iter().flatten().min();
             let Some(next) = next.filter(|time| *time <= end) else { return };
             if self.busy_until == Some(next) {
                 self.busy_until = None;
                 self.send(next);
             } else if perturb == Some(next) {
-                self.shaper.perturb(next, &mut self.pool, &mut self.draws);
+                self.shaper.perturb(next, &mut self.pool, &mut self.random);
             } else if self.shaper.fire(next) {
                 self.send(next);
             }
@@ -165,7 +165,7 @@ impl Machine {
 
     fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
-            let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.draws) else { return };
+            let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.random) else { return };
             let meta = self.pool.meta(&pkt);
             let (&Meta { ident, frame_len, dsfield, .. }, rewritten) = (meta, meta.rewritten());
             let seen = match rewritten {
@@ -281,17 +281,17 @@ impl Machine {
 
     fn apply_op(&mut self, now: Time, op: &Op) -> Result<Result<Option<String>, TcError>, NeedsMore> {
         self.count_actions(now);
-        let (shaper, pool, draws) = (&mut self.shaper, &mut self.pool, &mut self.draws);
+        let (shaper, pool, random) = (&mut self.shaper, &mut self.pool, &mut self.random);
         let done = match op {
             Op::Qdisc(op) if op.dev == LINK && op.blocks == SharedBlocks::default() => {
-                shaper.qdisc_op(now, pool, draws, op).map(|()| None)
+                shaper.qdisc_op(now, pool, random, op).map(|()| None)
             }
-            Op::Class(op) if op.dev == LINK => shaper.class_op(now, pool, draws, op),
+            Op::Class(op) if op.dev == LINK => shaper.class_op(now, pool, random, op),
             Op::Filter(op) if op.dev == LINK && op.block == 0 && stays_here(op) => {
-                shaper.filter_op(now, pool, draws, op).map(|()| None)
+                shaper.filter_op(now, pool, random, op).map(|()| None)
             }
             Op::Chain(op) if op.dev == LINK && op.block == 0 => {
-                shaper.chain_op(now, pool, draws, op).map(|()| None)
+                shaper.chain_op(now, pool, random, op).map(|()| None)
             }
             _ => return Err(NeedsMore),
         };

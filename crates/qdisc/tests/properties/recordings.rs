@@ -42,14 +42,14 @@ fn chapters() -> BTreeMap<String, RecordingFiles> {
 /// The first difference between what the kernel did and what the tree does.
 fn difference(files: &RecordingFiles) -> Result<Option<String>, NeedsMore> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
-    let draws = files.get("draws.csv").map(String::as_str);
+    let random = files.get("draws.csv").map(String::as_str);
     if text("link").contains("forward") {
         return Err(NeedsMore);
     }
-    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), draws, has_frames: false };
+    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), random, has_frames: false };
     let recording = Recording::parse(&texts, 1).expect("a recording");
     let done = Machine::new(&recording).run(&recording, text("script.tc"))?;
-    if let Err(error) = done.draws.check() {
+    if let Err(error) = done.random.check() {
         return Ok(Some(error.to_string()));
     }
     let dropped = without_place(text("drops.csv"));

@@ -22,7 +22,7 @@ fn v_t1_tbf() {
     world.root("tbf", Some(QdiscParams::Tbf(tbf(1_000_000, 10_240, 13_990))));
     let steps = (0..9).map(|n| 2_864_000 + n * 12_112_000);
     assert_eq!(times(&mut world, &[1514; 20], 1), [0; 6].into_iter().chain(steps).collect::<Vec<u64>>());
-    assert_eq!(world.fates.iter().filter(|fate| matches!(fate, PacketState::Lost(_))).count(), 5);
+    assert_eq!(world.outcomes.iter().filter(|outcome| matches!(outcome, PacketState::Lost(_))).count(), 5);
 }
 
 #[test]
@@ -233,7 +233,8 @@ fn v_s3_sfq_drops_from_the_longest() {
         world.offer(class, 0, 500);
     }
     let name = |number: usize| letters[usize::from(world.offered[number].class) - 1];
-    let lost: String = (0..9).filter(|n| matches!(world.fates[*n], PacketState::Lost(_))).map(name).collect();
+    let lost: String =
+        (0..9).filter(|n| matches!(world.outcomes[*n], PacketState::Lost(_))).map(name).collect();
     assert_eq!(lost, "aaab");
     world.pass(world.now + Nanos::secs(5));
     let name = |number: &usize| letters[usize::from(world.offered[*number].class) - 1];
@@ -259,8 +260,9 @@ fn v_c1_codel_drops() {
     let mut seen = Vec::new();
     for ms in [10, 210, 210, 420] {
         world.now = start + Nanos::millis(ms);
-        let lost =
-            |world: &World| world.fates.iter().filter(|fate| matches!(fate, PacketState::Lost(_))).count();
+        let lost = |world: &World| {
+            world.outcomes.iter().filter(|outcome| matches!(outcome, PacketState::Lost(_))).count()
+        };
         let before = lost(&world);
         world.poll().expect("it has packets");
         seen.push((lost(&world) - before, world.waiting()));
@@ -335,7 +337,8 @@ fn v_f2_fq_codel_takes_from_the_fattest() {
             losses.push(lost);
         }
     }
-    let victims: Vec<usize> = (0..210).filter(|n| matches!(world.fates[*n], PacketState::Lost(_))).collect();
+    let victims: Vec<usize> =
+        (0..210).filter(|n| matches!(world.outcomes[*n], PacketState::Lost(_))).collect();
     assert!(victims.iter().all(|number| world.offered[*number].class == 1), "the thin flow loses nothing");
     assert!(
         losses.iter().all(|lost| *lost <= 64 && *lost >= 40),

@@ -40,7 +40,7 @@ pub(crate) struct World {
     pub(crate) random: Seeded,
     pub(crate) now: Time,
     pub(crate) offered: Vec<Offered>,
-    pub(crate) fates: Vec<PacketState>,
+    pub(crate) outcomes: Vec<PacketState>,
     /// Numbers of the packets sent, in order.
     pub(crate) sent: Vec<usize>,
     link: Rate,
@@ -72,7 +72,7 @@ impl World {
             random: Seeded::new(seed),
             now: Time(1_000_000_000),
             offered: Vec::new(),
-            fates: Vec::new(),
+            outcomes: Vec::new(),
             sent: Vec::new(),
             link: Rate::bits(link),
             busy_until: None,
@@ -181,7 +181,7 @@ impl World {
         let head = head(source, destination, class, flow);
         let pkt = self.pool.insert(self.meta(&head, class, len), head).expect("the pool has room");
         self.offered.push(Offered { at: self.now, class, flow, len });
-        self.fates.push(PacketState::Waits);
+        self.outcomes.push(PacketState::Waits);
         let _ = self.shaper.offer(self.now, &mut self.pool, &mut self.random, pkt);
         self.settle();
         self.send();
@@ -207,7 +207,7 @@ impl World {
         let number = pkt.map(|pkt| {
             let number = self.pool.meta(&pkt).ident as usize;
             self.pool.release(pkt);
-            self.fates[number] = PacketState::Sent(self.now);
+            self.outcomes[number] = PacketState::Sent(self.now);
             self.sent.push(number);
             number
         });
@@ -271,8 +271,12 @@ impl World {
                     panic!("nobody does that here")
                 }
                 EventKind::Drop(_) => {
-                    assert_eq!(self.fates[event.ident as usize], PacketState::Waits, "a packet has one end");
-                    self.fates[event.ident as usize] = PacketState::Lost(event.at);
+                    assert_eq!(
+                        self.outcomes[event.ident as usize],
+                        PacketState::Waits,
+                        "a packet has one end"
+                    );
+                    self.outcomes[event.ident as usize] = PacketState::Lost(event.at);
                 }
             }
         }
@@ -288,8 +292,8 @@ impl World {
         for dump in self.dumps() {
             let Some(account) = self.accounts.get(&dump.handle.0) else { continue };
             let (mut packets, mut lost, mut bytes) = (0u64, 0u64, 0u64);
-            for (packet, fate) in self.offered.iter().zip(&self.fates).skip(account.since) {
-                match fate {
+            for (packet, outcome) in self.offered.iter().zip(&self.outcomes).skip(account.since) {
+                match outcome {
                     _ if !account.classes.contains(&packet.class) => continue,
                     PacketState::Lost(at) if account.above.contains(at) => continue,
                     PacketState::Lost(_) => lost += 1,
@@ -326,7 +330,7 @@ impl World {
     /// When each packet was sent, and its length, for those of `class` (all: 0).
     pub(crate) fn departures(&self, class: u16) -> Vec<(Time, u32)> {
         let of = |number: &&usize| class == 0 || self.offered[**number].class == class;
-        let when = |number: &usize| match self.fates[*number] {
+        let when = |number: &usize| match self.outcomes[*number] {
             PacketState::Sent(at) => (at, self.offered[*number].len),
             other => panic!("{other:?} is not sent"),
         };

@@ -38,7 +38,7 @@ pub(super) struct Entry<'s> {
     /// The queue it was in, as a number.
     pub(super) queue: u32,
     /// Its last stay.
-    pub(super) stay: &'s SojournRecord,
+    pub(super) sojourn: &'s SojournRecord,
     /// Bytes of link header that the frame counts there.
     pub(super) link_header: u32,
     pub(super) direction: Option<CaptureDirection>,
@@ -53,7 +53,7 @@ struct Waiting {
     count: u64,
     interface: u32,
     number: u64,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     length: u32,
     outward: Option<bool>,
     queue: u32,
@@ -76,7 +76,7 @@ impl PcapngWriter {
 
     /// Notes a packet.
     pub(super) fn note(&mut self, entry: Entry<'_>) {
-        let Entry { number, at, interface, queue, stay, link_header, direction, comment } = entry;
+        let Entry { number, at, interface, queue, sojourn: stay, link_header, direction, comment } = entry;
         let mut head = stay.head.on_wire();
         head.set_addresses([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
         head.set_dsfield(stay.dsfield);
@@ -88,7 +88,7 @@ impl PcapngWriter {
             count: self.count,
             interface,
             number,
-            octets: head.frame()[..kept.min(head.frame().len())].to_vec(),
+            bytes: head.frame()[..kept.min(head.frame().len())].to_vec(),
             length: network + Head::ETHERNET as u32,
             outward: direction.map(|direction| direction == CaptureDirection::Out),
             queue,
@@ -120,7 +120,7 @@ impl PcapngWriter {
         self.writer.packet(&Record {
             interface: waiting.interface,
             time,
-            bytes: &waiting.octets,
+            bytes: &waiting.bytes,
             length: waiting.length,
             direction: waiting
                 .outward
@@ -149,9 +149,9 @@ pub fn wait(ns: u64) -> String {
 }
 
 /// What a stay's end is called: `sent`, `dropped: CoDel`.
-pub(super) fn fate(stay: &SojournRecord, in_device: bool) -> String {
-    let marked = if stay.dsfield & 3 == 3 && stay.came_with & 3 != 3 { "marked CE, " } else { "" };
-    match stay.end {
+pub(super) fn fate(sojourn: &SojournRecord, in_device: bool) -> String {
+    let marked = if sojourn.dsfield & 3 == 3 && sojourn.came_with & 3 != 3 { "marked CE, " } else { "" };
+    match sojourn.end {
         SojournEnd::Sent => format!("{marked}sent"),
         SojournEnd::Dropped(why) => format!("dropped: {}", reason(why, in_device)),
     }

@@ -30,7 +30,7 @@ pub struct SimulatedPackets {
 
 /// The file that they are written to, once the run has begun.
 struct UnderWay {
-    diary: PcapngWriter,
+    writer: PcapngWriter,
     links: Vec<Watched>,
     count: u64,
 }
@@ -58,7 +58,7 @@ impl RunObserver for SimulatedPackets {
     /// # Errors
     /// There is no such device, or the file cannot be written.
     fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), ExternalError> {
-        let mut diary = PcapngWriter::new((self.open)()?, &scenario.title);
+        let mut writer = PcapngWriter::new((self.open)()?, &scenario.title);
         let links = watched(self.wanted.as_ref(), scenario, laid);
         if links.is_empty() {
             let machines = scenario.nodes.iter().filter(|node| node.role == NodeRole::Machine);
@@ -71,12 +71,12 @@ impl RunObserver for SimulatedPackets {
         }
         for watched in &links {
             laid.world.net.observe(watched.link);
-            diary.interface(
+            writer.interface(
                 &watched.name,
                 "packets that waited there, when their sending began or they were lost",
             );
         }
-        self.under_way = Some(UnderWay { diary, links, count: 0 });
+        self.under_way = Some(UnderWay { writer, links, count: 0 });
         Ok(())
     }
 
@@ -88,21 +88,22 @@ impl RunObserver for SimulatedPackets {
 impl UnderWay {
     /// Writes what happened until now.
     fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), ExternalError> {
-        let UnderWay { diary, links, count } = self;
-        for stay in laid.world.net.take_sojourns() {
-            let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else {
+        let UnderWay { writer: diary, links, count } = self;
+        for sojourn in laid.world.net.take_sojourns() {
+            let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == sojourn.link)
+            else {
                 continue;
             };
             *count += 1;
             diary.note(Entry {
                 number: *count,
-                at: stay.ended,
+                at: sojourn.ended,
                 interface: at as u32,
-                queue: queue(stay.queue),
-                stay: &stay,
+                queue: queue(sojourn.queue),
+                sojourn: &sojourn,
                 link_header: watched.link_header,
                 direction: None,
-                comment: comment(&watched.name, &stay),
+                comment: comment(&watched.name, &sojourn),
             });
         }
         diary.write(now, (START, 0))
@@ -128,13 +129,17 @@ fn watched(wanted: Option<&WatchedDevice>, scenario: &Scenario, laid: &mut LaidO
 }
 
 /// `gateway:eth1 1:20, flow 17: waited 12.4 ms, sent`.
-fn comment(name: &str, stay: &SojournRecord) -> String {
-    let place = match stay.queue {
+fn comment(name: &str, sojourn: &SojournRecord) -> String {
+    let place = match sojourn.queue {
         QueueLocation { on: Handle::NONE, .. } => "before any queue".to_owned(),
         QueueLocation { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
         QueueLocation { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
         QueueLocation { qdisc, .. } => qdisc.to_string(),
     };
-    let flow = stay.queue.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
-    format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay, true))
+    let flow = sojourn.queue.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
+    format!(
+        "{name} {place}{flow}: waited {}, {}",
+        wait(sojourn.ended.since(sojourn.came).0),
+        fate(sojourn, true)
+    )
 }

@@ -21,7 +21,13 @@ pub trait PacketObserver {
     fn begin(&mut self, gateway: &CaptureNetwork);
 
     /// A packet has left, or was dropped: where it stood, and how its last stay ended.
-    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &SojournRecord);
+    fn left(
+        &mut self,
+        gateway: &CaptureNetwork,
+        named: &ClassLabel,
+        life: &PacketLife,
+        sojourn: &SojournRecord,
+    );
 
     /// Time has passed until `now`; [`Time::NEVER`]: the last packet has left.
     ///
@@ -66,7 +72,7 @@ struct Key {
 /// A class's, or a flow's, packets.
 #[derive(Default)]
 struct Ledger {
-    fates: OutcomeCounts,
+    outcomes: OutcomeCounts,
     waits: Vec<(u32, u64)>,
     /// By step, packets and losses.
     steps: Vec<(u32, u32)>,
@@ -128,27 +134,27 @@ impl<'p> Account<'p> {
     }
 
     /// A packet's stay somewhere has ended.
-    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &SojournRecord) {
+    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, sojourn: &SojournRecord) {
         // What machines make of packets is no one's of the capture.
-        let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
+        let Some(number) = sojourn.owner.filter(|_| !sojourn.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
-        life.marked |= stay.dsfield & ECN == ECN && stay.came_with & ECN != ECN;
-        life.waits.push((stay.link, stay.ended.0.saturating_sub(stay.came.0)));
-        let rank = rank(gateway, stay);
+        life.marked |= sojourn.dsfield & ECN == ECN && sojourn.came_with & ECN != ECN;
+        life.waits.push((sojourn.link, sojourn.ended.0.saturating_sub(sojourn.came.0)));
+        let rank = rank(gateway, sojourn);
         if rank >= life.rank {
-            (life.rank, life.stood) = (rank, Some((stay.link, stay.queue)));
+            (life.rank, life.stood) = (rank, Some((sojourn.link, sojourn.queue)));
         }
         let last = gateway.paths.last[usize::from(life.way == CaptureDirection::In)];
-        match stay.end {
+        match sojourn.end {
             SojournEnd::Dropped(why) => self.ends(
                 gateway,
                 number,
-                stay.ended,
-                End::Dropped(reason(why, gateway.device(stay.link).is_some()).to_owned()),
-                Some(stay),
+                sojourn.ended,
+                End::Dropped(reason(why, gateway.device(sojourn.link).is_some()).to_owned()),
+                Some(sojourn),
             ),
-            SojournEnd::Sent if stay.link == last => {
-                self.ends(gateway, number, stay.ended, End::Sent, Some(stay))
+            SojournEnd::Sent if sojourn.link == last => {
+                self.ends(gateway, number, sojourn.ended, End::Sent, Some(sojourn))
             }
             SojournEnd::Sent => {}
         }
@@ -176,7 +182,7 @@ impl<'p> Account<'p> {
         number: u32,
         at: Time,
         end: End,
-        stay: Option<&SojournRecord>,
+        sojourn: Option<&SojournRecord>,
     ) {
         let Some(life) = self.lives.remove(&number) else { return };
         let inward = life.way == CaptureDirection::In;
@@ -188,8 +194,8 @@ impl<'p> Account<'p> {
             let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
             (named, Ledger::default())
         });
-        if let (Some(observer), Some(stay)) = (&mut self.observer, stay) {
-            observer.left(gateway, named, &life, stay);
+        if let (Some(observer), Some(sojourn)) = (&mut self.observer, sojourn) {
+            observer.left(gateway, named, &life, sojourn);
         }
         let (step, waited) = ((life.arrived.since(START).0 / self.step_ns) as u32, at.since(life.arrived).0);
         if self.flows.len() <= life.flow as usize {
@@ -214,9 +220,9 @@ impl<'p> Account<'p> {
             for ledger in
                 flow.into_iter().chain([&mut self.both[usize::from(life.way == CaptureDirection::In)]])
             {
-                ledger.fates.packets += 1;
-                ledger.fates.bytes += u64::from(life.len);
-                ledger.fates.waiting += 1;
+                ledger.outcomes.packets += 1;
+                ledger.outcomes.bytes += u64::from(life.len);
+                ledger.outcomes.waiting += 1;
             }
         }
     }
@@ -234,7 +240,7 @@ impl<'p> Account<'p> {
         let classes =
             self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));
         let mut largest: Vec<usize> = (0..self.flows.len()).collect();
-        largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.fates.bytes), *at));
+        largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.outcomes.bytes), *at));
         largest.truncate(top);
         let told = largest.into_iter().map(|at| {
             let (ledger, classes) = std::mem::take(&mut self.flows[at]);
@@ -242,7 +248,7 @@ impl<'p> Account<'p> {
             FlowOutcome {
                 name: flows.name(at as u32),
                 class: most.map_or_else(String::new, |(key, _)| names[key].clone()),
-                fates: ledger.fates(),
+                outcomes: ledger.fates(),
             }
         });
         let (classes, told) = (classes.collect(), told.collect());
@@ -259,16 +265,16 @@ fn label(named: &ClassLabel) -> String {
 /// class says more than a root, and a longer wait more than a shorter one.
 type Rank = (u8, bool, u64);
 
-fn rank(gateway: &CaptureNetwork, stay: &SojournRecord) -> Rank {
-    let is_device = gateway.device(stay.link).is_some();
-    let class = stay.queue.on != Handle::ROOT && stay.queue.on.minor() != 0;
-    let most = match stay.end {
+fn rank(gateway: &CaptureNetwork, sojourn: &SojournRecord) -> Rank {
+    let is_device = gateway.device(sojourn.link).is_some();
+    let class = sojourn.queue.on != Handle::ROOT && sojourn.queue.on.minor() != 0;
+    let most = match sojourn.end {
         SojournEnd::Dropped(_) if is_device => 4,
-        _ if is_device && (class || !stay.queue.qdisc.is_none()) => 3,
+        _ if is_device && (class || !sojourn.queue.qdisc.is_none()) => 3,
         _ if !is_device => 2,
         _ => 1,
     };
-    (most, class, stay.ended.0.saturating_sub(stay.came.0))
+    (most, class, sojourn.ended.0.saturating_sub(sojourn.came.0))
 }
 
 fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
@@ -288,9 +294,9 @@ fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
 impl Ledger {
     fn record(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
         let len = u64::from(life.len);
-        self.fates.packets += 1;
-        self.fates.bytes += len;
-        self.fates.marked += u64::from(life.marked);
+        self.outcomes.packets += 1;
+        self.outcomes.bytes += len;
+        self.outcomes.marked += u64::from(life.marked);
         if self.steps.len() <= step as usize {
             self.steps.resize(step as usize + 1, (0, 0));
         }
@@ -298,8 +304,8 @@ impl Ledger {
         *packets += 1;
         match end {
             End::Sent => {
-                self.fates.sent += 1;
-                self.fates.sent_bytes += len;
+                self.outcomes.sent += 1;
+                self.outcomes.sent_bytes += len;
                 self.waits.push((step, waited));
             }
             End::Dropped(why) => {
@@ -313,7 +319,7 @@ impl Ledger {
     }
 
     fn fates(self) -> OutcomeCounts {
-        let Ledger { fates, waits, dropped, .. } = self;
+        let Ledger { outcomes: fates, waits, dropped, .. } = self;
         let mut dropped: Vec<(String, u64)> = dropped.into_iter().collect();
         dropped.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         OutcomeCounts { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
@@ -336,7 +342,7 @@ impl Ledger {
             title,
             queue,
             inward,
-            fates: self.fates(),
+            outcomes: self.fates(),
             packets,
             dropped,
             median,

@@ -26,7 +26,7 @@ pub struct Surveyed {
     /// From its first packet to its last, in ns.
     pub duration: u64,
     /// Bytes of the file.
-    pub octets: u64,
+    pub bytes: u64,
     /// `pcap` or `pcapng`.
     pub format: &'static str,
     /// Where and why reading ended before the file did.
@@ -71,7 +71,7 @@ impl Survey {
             rule,
             began,
             duration: last - began,
-            octets: bytes,
+            bytes,
             format,
             broken: broken
                 .map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
@@ -236,7 +236,7 @@ impl<'s> Arrivals<'s> {
             self.split = (self.split.0 + 1, self.split.1 + pieces.len() as u64);
             pieces
         } else {
-            vec![Piece { front: ip.octets.to_vec(), len: ip.len }]
+            vec![Piece { front: ip.bytes.to_vec(), len: ip.len }]
         };
         let flow = self.flows.number(CapturedFlowKey::of(&ip));
         let own = if way == CaptureDirection::Out { ip.source() } else { ip.destination() };

@@ -185,7 +185,7 @@ impl<'s> Conversations<'s> {
         let transport = ip.header() as u32;
         let (headers, flags) = match ip.protocol() {
             proto::TCP => {
-                let octet = |at: usize| ip.octets.get(ip.header() + at).copied().unwrap_or(0);
+                let octet = |at: usize| ip.bytes.get(ip.header() + at).copied().unwrap_or(0);
                 (transport + u32::from(octet(12) >> 4) * 4, octet(13))
             }
             proto::UDP => (transport + 8, 0),
@@ -257,7 +257,7 @@ pub fn scenario(
     for part in parts {
         let (source, destination) =
             (as_address(&part.key.source).to_string(), as_address(&part.key.destination).to_string());
-        let (near, far) = if part.talk.here { (source, destination) } else { (destination, source) };
+        let (near, session) = if part.talk.here { (source, destination) } else { (destination, source) };
         let near = hosts.entry(near).or_insert_with(|| {
             here.push(format!("here-{}", here.len() + 1));
             here[here.len() - 1].clone()
@@ -268,7 +268,7 @@ pub fn scenario(
         let rtt = part.talk.rtt.map_or(options.rtt.unwrap_or(USUAL_RTT).0, |rtt| rtt);
         let _ =
             writeln!(links, "[links.{name}]\nbetween = [\"isp\", \"{name}\"]\ndelay = \"{}us\"", rtt / 2000);
-        let _ = writeln!(links, "[hosts.{name}]\naddress = {}", quoted(&far));
+        let _ = writeln!(links, "[hosts.{name}]\naddress = {}", quoted(&session));
         traffic.push_str(&item(part, &near, &name));
     }
     let names: Vec<String> = here.iter().map(|name| quoted(name)).collect();
@@ -309,9 +309,9 @@ pub fn scenario(
 }
 
 /// A conversation as a scenario says it.
-fn item(part: &Conversation, near: &str, far: &str) -> String {
+fn item(part: &Conversation, near: &str, session: &str) -> String {
     let Conversation { key, talk, id } = part;
-    let (from, to) = if talk.is_out() { (near, far) } else { (far, near) };
+    let (from, to) = if talk.is_out() { (near, session) } else { (session, near) };
     let time = |ns: u64| format!("{}us", ns / 1000);
     let mut text = format!(
         "[[traffic]]\nid = \"{id}\"\nstart = \"{}\"\nport = {}\ntos = {}\n",
@@ -322,7 +322,7 @@ fn item(part: &Conversation, near: &str, far: &str) -> String {
     let (packets, bytes) = talk.sent[usize::from(!talk.forth())];
     if key.protocol == proto::TCP {
         // The one who is here calls, whichever way the bytes go.
-        let way = if talk.is_out() { format!("{near} -> {far}") } else { format!("{near} <- {far}") };
+        let way = if talk.is_out() { format!("{near} -> {session}") } else { format!("{near} <- {session}") };
         let _ = writeln!(text, "tcp = \"{way}\"\nbytes = {}", bytes.max(1));
     } else {
         let every = (talk.ended - talk.began) / packets.saturating_sub(1).max(1);

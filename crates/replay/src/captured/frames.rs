@@ -7,7 +7,7 @@ use tidegate_pcap::{CaptureDirection, CapturedPacket, link};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip<'b> {
     /// What was kept of it, from its IP header on.
-    pub octets: &'b [u8],
+    pub bytes: &'b [u8],
     /// How long it was.
     pub len: u32,
     /// It is of IPv6.
@@ -68,19 +68,19 @@ impl LeftOut {
 /// Why the packet is left out.
 pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
     let Opened { at, said } = before_ip(packet.link, packet.bytes)?;
-    let octets = packet.bytes.get(at..).ok_or(LeftOut::TooShort)?;
+    let data = packet.bytes.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
-    let (v6, header) = match octets.first().map(|octet| octet >> 4) {
+    let (v6, header) = match data.first().map(|byte| byte >> 4) {
         Some(4) => (false, 20),
         Some(6) => (true, 40),
         Some(_) => return Err(LeftOut::Damaged),
         None => return Err(LeftOut::TooShort),
     };
-    if octets.len() < header {
+    if data.len() < header {
         return Err(LeftOut::TooShort);
     }
-    let half = |at: usize| u32::from(u16::from_be_bytes([octets[at], octets[at + 1]]));
-    if !v6 && octets[0] & 15 < 5 {
+    let half = |at: usize| u32::from(u16::from_be_bytes([data[at], data[at + 1]]));
+    if !v6 && data[0] & 15 < 5 {
         return Err(LeftOut::Damaged);
     }
     // A length of 0: more than the field can say, split by the card. Short frames are filled up to 60 bytes.
@@ -90,8 +90,8 @@ pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
     if len < header as u32 || len > MOST {
         return Err(LeftOut::Damaged);
     }
-    let kept = octets.len().min(len as usize);
-    Ok(Ip { octets: &octets[..kept], len, v6, direction: packet.direction.or(said) })
+    let kept = data.len().min(len as usize);
+    Ok(Ip { bytes: &data[..kept], len, v6, direction: packet.direction.or(said) })
 }
 
 /// Bytes of the longest packet that cards are given.
@@ -159,12 +159,12 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
 impl Ip<'_> {
     /// The protocol above IP (and above extension headers that are known).
     pub fn protocol(&self) -> u8 {
-        self.octets[if self.v6 { 6 } else { 9 }]
+        self.bytes[if self.v6 { 6 } else { 9 }]
     }
 
     /// The DS field with ECN.
     pub fn dsfield(&self) -> u8 {
-        if self.v6 { self.octets[0] << 4 | self.octets[1] >> 4 } else { self.octets[1] }
+        if self.v6 { self.bytes[0] << 4 | self.bytes[1] >> 4 } else { self.bytes[1] }
     }
 
     /// The source address; of IPv4 as an IPv6-mapped one.
@@ -181,10 +181,10 @@ impl Ip<'_> {
     fn address(&self, at: usize) -> [u8; 16] {
         let mut all = [0; 16];
         match self.v6 {
-            true => all.copy_from_slice(&self.octets[at..at + 16]),
+            true => all.copy_from_slice(&self.bytes[at..at + 16]),
             false => {
                 all[10..12].fill(0xff);
-                all[12..].copy_from_slice(&self.octets[at..at + 4]);
+                all[12..].copy_from_slice(&self.bytes[at..at + 4]);
             }
         }
         all
@@ -192,12 +192,12 @@ impl Ip<'_> {
 
     /// Bytes of the IP header; options of IPv6 are not looked behind.
     pub fn header(&self) -> usize {
-        if self.v6 { 40 } else { usize::from(self.octets[0] & 15) * 4 }
+        if self.v6 { 40 } else { usize::from(self.bytes[0] & 15) * 4 }
     }
 
     /// Is it a later piece of a packet?
     pub fn is_later_fragment(&self) -> bool {
-        !self.v6 && (u16::from_be_bytes([self.octets[6], self.octets[7]]) & 0x1fff) != 0
+        !self.v6 && (u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff) != 0
     }
 
     /// The ports, where it has some that are kept.
@@ -205,8 +205,8 @@ impl Ip<'_> {
         let with =
             matches!(self.protocol(), proto::TCP | proto::UDP | 33 | 132 | 136) && !self.is_later_fragment();
         let at = self.header();
-        let octets = self.octets.get(at..at + 4).filter(|_| with)?;
-        Some((u16::from_be_bytes([octets[0], octets[1]]), u16::from_be_bytes([octets[2], octets[3]])))
+        let bytes = self.bytes.get(at..at + 4).filter(|_| with)?;
+        Some((u16::from_be_bytes([bytes[0], bytes[1]]), u16::from_be_bytes([bytes[2], bytes[3]])))
     }
 }
 
@@ -218,16 +218,8 @@ mod tests {
     const IP: [u8; 28] =
         [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
 
-    fn packet(link: u16, octets: &[u8], length: u32) -> CapturedPacket<'_> {
-        CapturedPacket {
-            number: 1,
-            time: Some(0),
-            link,
-            bytes: octets,
-            length,
-            direction: None,
-            interface: 0,
-        }
+    fn packet(link: u16, data: &[u8], length: u32) -> CapturedPacket<'_> {
+        CapturedPacket { number: 1, time: Some(0), link, bytes: data, length, direction: None, interface: 0 }
     }
 
     #[test]
@@ -246,17 +238,17 @@ mod tests {
             (link::PPP, vec![0x21], None),
         ];
         for (kind, before, direction) in befores {
-            let octets = [&before[..], &IP].concat();
-            let opened = open(&packet(kind, &octets, octets.len() as u32)).expect("IP");
+            let bytes = [&before[..], &IP].concat();
+            let opened = open(&packet(kind, &bytes, bytes.len() as u32)).expect("IP");
             assert_eq!(
-                (opened.octets, opened.len, opened.direction),
+                (opened.bytes, opened.len, opened.direction),
                 (&IP[..], 28, direction),
                 "{kind} {before:?}"
             );
             assert_eq!((opened.ports(), opened.dsfield(), opened.header()), (Some((1, 2)), 0xb8, 20));
             // Cut anywhere, it is an error or the packet with less of it.
-            for cut in 0..octets.len() {
-                match open(&packet(kind, &octets[..cut], octets.len() as u32)) {
+            for cut in 0..bytes.len() {
+                match open(&packet(kind, &bytes[..cut], bytes.len() as u32)) {
                     Ok(ip) => assert_eq!(ip.len, 28),
                     Err(why) => assert_eq!(why, LeftOut::TooShort, "{kind} cut at {cut}"),
                 }
@@ -269,7 +261,7 @@ mod tests {
         // Short frames are filled up.
         let filled = [&[0; 12][..], &[8, 0], &IP, &[0; 18]].concat();
         assert_eq!(
-            open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.octets.len())),
+            open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.bytes.len())),
             Ok((28, 28))
         );
         // No length at all: more than the field can say.

@@ -55,14 +55,14 @@ impl<'p> CaptureRun<'p> {
     /// # Errors
     /// What keeps the observer from going on.
     pub fn packet(&mut self, packet: &tidegate_pcap::CapturedPacket<'_>) -> Result<(), ExternalError> {
-        let mut trouble = Ok(());
+        let mut problem = Ok(());
         let passage = &mut self.passage;
         self.arrivals.take(packet, |arrival| {
-            if trouble.is_ok() {
-                trouble = passage.arrive(arrival);
+            if problem.is_ok() {
+                problem = passage.arrive(arrival);
             }
         });
-        trouble
+        problem
     }
 
     /// All have arrived: the outcome of them, what the capture was, and how many packets stood behind later
@@ -117,9 +117,9 @@ impl Passage<'_> {
     fn until(&mut self, time: Time) -> Result<(), ExternalError> {
         let Passage { gateway, account } = self;
         gateway.net.run(time);
-        let stays: Vec<_> = gateway.net.take_sojourns().collect();
-        for stay in &stays {
-            account.stayed(gateway, stay);
+        let sojourns: Vec<_> = gateway.net.take_sojourns().collect();
+        for sojourn in &sojourns {
+            account.stayed(gateway, sojourn);
         }
         gateway.net.take_copies().for_each(drop);
         loop {

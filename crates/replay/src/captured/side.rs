@@ -26,8 +26,8 @@ impl Prefix {
         (ours ^ theirs).checked_shr(128 - u32::from(self.bits)).unwrap_or(0) == 0
     }
 
-    const fn v4(octets: [u8; 4], bits: u8) -> Prefix {
-        let [a, b, c, d] = octets;
+    const fn v4(bytes: [u8; 4], bits: u8) -> Prefix {
+        let [a, b, c, d] = bytes;
         Prefix { first: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d], bits: V4_BITS + bits }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Run<'r> {
     pub(crate) beside: Vec<DeviceId>,
     commands: &'r mut dyn Commands,
     pub(crate) pool: Pool,
-    draws: RecordedRandom,
+    random: RecordedRandom,
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
     egress: String,
@@ -62,7 +62,7 @@ pub struct ReplayedRun {
     pub filters: String,
     /// The outcome of each packet.
     pub lives: RecordedPackets,
-    draws: RecordedRandom,
+    random: RecordedRandom,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -80,7 +80,7 @@ impl<'r> Run<'r> {
             beside: Vec::new(),
             commands,
             pool: Pool::new(POOL),
-            draws: recording.draws.clone(),
+            random: recording.random.clone(),
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
             frames: recording.has_frames.then(|| String::from("time_ns,len,octets\n")),
@@ -126,7 +126,7 @@ impl<'r> Run<'r> {
             drops: self.drops,
             stats,
             filters,
-            draws: self.draws,
+            random: self.random,
             counts: self.counts,
             lives: self.lives,
         })
@@ -135,8 +135,8 @@ impl<'r> Run<'r> {
     fn run_script(&mut self) -> Result<(), ReplayError> {
         self.machine.now = at(SCRIPT_AT);
         self.machine.gateway.late_timers(true);
-        let (pool, draws) = (&mut self.pool, &mut self.draws);
-        self.commands.script(&mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
+        let (pool, random) = (&mut self.pool, &mut self.random);
+        self.commands.script(&mut self.machine.shim(pool, random)).map_err(ReplayError::Commands)?;
         self.machine.gateway.late_timers(false);
         self.look_around();
         Ok(())
@@ -144,8 +144,8 @@ impl<'r> Run<'r> {
 
     fn command(&mut self, now: Time, command: &str) -> Result<(), ReplayError> {
         self.machine.now = now;
-        let (pool, draws) = (&mut self.pool, &mut self.draws);
-        self.commands.line(command, &mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
+        let (pool, random) = (&mut self.pool, &mut self.random);
+        self.commands.line(command, &mut self.machine.shim(pool, random)).map_err(ReplayError::Commands)?;
         self.look_around();
         // A change may let something go at once, but no one polls for it: the kernel does not either.
         Ok(())
@@ -170,7 +170,7 @@ impl<'r> Run<'r> {
                 self.busy_until = None;
                 self.send(next);
             } else if perturb == Some(next) {
-                self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.draws));
+                self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.random));
             } else {
                 let device = match beside {
                     Some((time, device)) if time == next && watchdog != Some(next) => device,
@@ -188,10 +188,10 @@ impl<'r> Run<'r> {
     /// they may.
     fn perturbation(&mut self) -> Option<Time> {
         let due = self.machine.gateway.perturb_due();
-        if self.draws.made_up() {
+        if self.random.made_up() {
             return Some(due).filter(|due| *due != Time::NEVER);
         }
-        self.draws.next_by_timer().filter(|time| due <= *time)
+        self.random.next_by_timer().filter(|time| due <= *time)
     }
 
     /// What the device can carry now.
@@ -201,17 +201,17 @@ impl<'r> Run<'r> {
 
     /// Did a kernel answer this run before?
     pub(crate) fn is_recorded(&self) -> bool {
-        !self.draws.made_up()
+        !self.random.made_up()
     }
 
     pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::GatewayContext<'_>) {
-        (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
+        (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.random))
     }
 
     /// Gives the link what it takes.
     pub(crate) fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
-            let world = world(now, &mut self.pool, &mut self.draws);
+            let world = world(now, &mut self.pool, &mut self.random);
             let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
             let meta = self.pool.meta(&pkt);
             let (id, len, dsfield) = (meta.ident, meta.frame_len, meta.dsfield);
@@ -240,8 +240,8 @@ impl<'r> Run<'r> {
         }
         if let Some(frames) = &mut self.frames {
             let frame = self.pool.settle(pkt).on_wire();
-            let octets: String = frame.frame().iter().map(|octet| format!("{octet:02x}")).collect();
-            let _ = writeln!(frames, "{},{frame_len},{octets}", ns(now));
+            let bytes: String = frame.frame().iter().map(|byte| format!("{byte:02x}")).collect();
+            let _ = writeln!(frames, "{},{frame_len},{bytes}", ns(now));
         }
     }
 
@@ -280,7 +280,7 @@ impl<'r> Run<'r> {
 
     fn show(&mut self, words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-        let reply = self.machine.shim(&mut self.pool, &mut self.draws).tc(&words, None);
+        let reply = self.machine.shim(&mut self.pool, &mut self.random).tc(&words, None);
         String::from_utf8_lossy(&reply.stdout).into_owned()
     }
 
@@ -312,9 +312,9 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
 fn world<'a>(
     now: Time,
     pool: &'a mut Pool,
-    draws: &'a mut RecordedRandom,
+    source: &'a mut RecordedRandom,
 ) -> tidegate_gateway::GatewayContext<'a> {
-    tidegate_gateway::GatewayContext { now, pool, random: draws }
+    tidegate_gateway::GatewayContext { now, pool, random: source }
 }
 
 impl ReplayedRun {
@@ -329,6 +329,6 @@ impl ReplayedRun {
     /// # Errors
     /// The first difference.
     pub fn check_draws(&self) -> Result<(), RandomError> {
-        self.draws.check()
+        self.random.check()
     }
 }

@@ -63,7 +63,8 @@ fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
 
 /// Every policy, every class: how long packets waited.
 fn glance(replayed: &Replayed) -> Markup {
-    let all = || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.fates.waited);
+    let all =
+        || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.outcomes.waited);
     let high = all().map(|summary| summary.p99).max().unwrap_or(0);
     let low = lowest(all().flat_map(|summary| [summary.p50, summary.p95, summary.p99]), high);
     let mut groups = Vec::new();
@@ -80,7 +81,7 @@ fn glance(replayed: &Replayed) -> Markup {
         })
     };
     for (n, one) in replayed.policies.iter().enumerate() {
-        let classes = one.classes.iter().filter_map(|class| mark(n, name(class), &class.fates)).collect();
+        let classes = one.classes.iter().filter_map(|class| mark(n, name(class), &class.outcomes)).collect();
         groups.push(Group { title: one.name.clone(), cases: classes });
     }
     if high == 0 {
@@ -264,9 +265,9 @@ fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
 
 /// One policy, class by class.
 fn policy(replayed: &Replayed, outcome: &ReplayOutcome) -> Markup {
-    let waits = |class: &&ClassOutcome| class.fates.waited.is_some_and(|summary| summary.max > 0);
+    let waits = |class: &&ClassOutcome| class.outcomes.waited.is_some_and(|summary| summary.max > 0);
     let mut largest: Vec<&ClassOutcome> = outcome.classes.iter().filter(waits).collect();
-    largest.sort_by_key(|class| std::cmp::Reverse(class.fates.packets));
+    largest.sort_by_key(|class| std::cmp::Reverse(class.outcomes.packets));
     largest.truncate(MOST_CLASSES);
     let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
     let title = format!("{}: median queueing delay by class", outcome.name);

@@ -107,12 +107,12 @@ fn a_capture_through_policies() {
         id: evil(),
         title: evil(),
         queue: evil(),
-        fates: fates.clone(),
+        outcomes: fates.clone(),
         median: waits.clone(),
         longest: waits,
         ..ClassOutcome::default()
     };
-    let flow = FlowOutcome { name: evil(), class: evil(), fates: fates.clone() };
+    let flow = FlowOutcome { name: evil(), class: evil(), outcomes: fates.clone() };
     let outcome = ReplayOutcome {
         name: evil(),
         file: evil(),

@@ -155,11 +155,11 @@ impl Seen {
     fn of(ip: &Ip<'_>, at: u64) -> Option<Seen> {
         let (source, to) = ip.ports()?;
         let is_udp = ip.protocol() == UDP_PROTOCOL;
-        let carried = ip.octets.get(ip.header() + UDP..).unwrap_or_default();
+        let carried = ip.bytes.get(ip.header() + UDP..).unwrap_or_default();
         let header =
             PacketHeader::read(carried).filter(|header| is_udp && header.kind == ProbePacketKind::Data);
-        let identification = if ip.v6 { 0 } else { u16::from_be_bytes([ip.octets[4], ip.octets[5]]) };
-        let front = if is_udp { carried } else { ip.octets.get(ip.header()..).unwrap_or_default() };
+        let identification = if ip.v6 { 0 } else { u16::from_be_bytes([ip.bytes[4], ip.bytes[5]]) };
+        let front = if is_udp { carried } else { ip.bytes.get(ip.header()..).unwrap_or_default() };
         let key = Key {
             protocol: ip.protocol(),
             ports: (Some(source), to),

@@ -351,7 +351,7 @@ fn troubles(load: &Load) -> Vec<EventRecord> {
             Err(error) => (0, error.to_string()),
             Ok(carried) => {
                 let end = carried.bytes.last().map_or(carried.began, |(at, _)| *at);
-                (end.saturating_sub(load.began), carried.trouble.clone()?)
+                (end.saturating_sub(load.began), carried.problem.clone()?)
             }
         };
         Some(EventRecord {

@@ -222,7 +222,7 @@ impl Stage<'_> {
         let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: length };
         let carried = flow.carry(&plan, STEP, || self.is_over(until)).map_err(|error| error.to_string())?;
         let (Some(first), Some(last)) = (carried.bytes.first(), carried.bytes.last()) else {
-            return Err(carried.trouble.unwrap_or_else(|| "nothing went through".into()));
+            return Err(carried.problem.unwrap_or_else(|| "nothing went through".into()));
         };
         let before = carried.bytes.iter().find(|(at, _)| *at >= carried.began + settle).unwrap_or(first);
         Ok(bits_per_second(last.1.saturating_sub(before.1), last.0.saturating_sub(before.0)))

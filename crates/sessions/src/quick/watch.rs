@@ -77,7 +77,7 @@ impl Watch {
 
     /// Whose answers stopped early, and why; when it began, ns since 1970.
     pub(super) fn state(&self) -> (Option<String>, u64) {
-        self.pinger.look(|seen| (seen.trouble.clone(), seen.began_ns))
+        self.pinger.look(|seen| (seen.problem.clone(), seen.began_ns))
     }
 
     /// Tells by how much the latest answer of a place took longer than so many ns.

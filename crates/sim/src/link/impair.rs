@@ -59,15 +59,15 @@ impl Impairment {
 #[derive(Debug)]
 pub(crate) struct ImpairmentState {
     pub(crate) what: Impairment,
-    draws: Seeded,
+    random: Seeded,
     /// Packets so far.
     count: u64,
     is_bad: bool,
 }
 
 impl ImpairmentState {
-    pub(crate) fn new(what: Impairment, draws: Seeded) -> ImpairmentState {
-        ImpairmentState { what, draws, count: 0, is_bad: false }
+    pub(crate) fn new(what: Impairment, random: Seeded) -> ImpairmentState {
+        ImpairmentState { what, random, count: 0, is_bad: false }
     }
 
     /// Is the next packet lost?
@@ -75,7 +75,7 @@ impl ImpairmentState {
         self.count += 1;
         match &self.what.loss {
             LossModel::None => false,
-            LossModel::Random(share) => self.draws.unit() < *share,
+            LossModel::Random(share) => self.random.unit() < *share,
             LossModel::Every(n) => *n > 0 && self.count.is_multiple_of(u64::from(*n)),
             LossModel::Pattern(marks) => {
                 let at = (self.count - 1) as usize;
@@ -83,8 +83,8 @@ impl ImpairmentState {
             }
             LossModel::Burst { p, r, bad, good } => {
                 let turns = if self.is_bad { *r } else { *p };
-                self.is_bad ^= self.draws.unit() < turns;
-                self.draws.unit() < if self.is_bad { *bad } else { *good }
+                self.is_bad ^= self.random.unit() < turns;
+                self.random.unit() < if self.is_bad { *bad } else { *good }
             }
         }
     }
@@ -93,9 +93,9 @@ impl ImpairmentState {
     pub(crate) fn extra(&mut self) -> Nanos {
         let mut extra = 0;
         if self.what.spread.0 > 0 {
-            extra = (self.draws.unit() * self.what.spread.0 as f64) as u64;
+            extra = (self.random.unit() * self.what.spread.0 as f64) as u64;
         }
-        if self.what.reorder.share > 0.0 && self.draws.unit() < self.what.reorder.share {
+        if self.what.reorder.share > 0.0 && self.random.unit() < self.what.reorder.share {
             extra += self.what.reorder.by.0;
         }
         Nanos(extra)
@@ -107,8 +107,9 @@ mod tests {
     use super::*;
 
     fn share(loss: LossModel) -> f64 {
-        let mut hazard = ImpairmentState::new(Impairment { loss, ..Impairment::default() }, Seeded::new(7));
-        (0..1_000_000).filter(|_| hazard.should_drop()).count() as f64 / 1e6
+        let mut impairment =
+            ImpairmentState::new(Impairment { loss, ..Impairment::default() }, Seeded::new(7));
+        (0..1_000_000).filter(|_| impairment.should_drop()).count() as f64 / 1e6
     }
 
     /// Row V-E4's burst figures: in the long run the line is bad for p / (p + r) of the packets.

@@ -263,7 +263,7 @@ impl Link {
 
     /// Puts a packet behind those before it.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, draws: &mut Seeded) -> Sending {
+    pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, random: &mut Seeded) -> Sending {
         let (start, left) = self.transmit(now, len);
         let lost = self.impairment.as_mut().is_some_and(ImpairmentState::should_drop);
         let frame = Frame { start, left, len, lost };
@@ -284,7 +284,7 @@ impl Link {
         }
         let mut arrives = left + self.spec.delay;
         if self.spec.jitter.0 > 0 || self.uneven {
-            let late = Nanos((draws.unit() * self.spec.jitter.0 as f64) as u64);
+            let late = Nanos((random.unit() * self.spec.jitter.0 as f64) as u64);
             let before = self.line.back().map_or(Time(0), |&(at, _)| at);
             arrives = (arrives + late).max(before);
         }

@@ -25,8 +25,8 @@ impl<M: Forwarder> Net<M> {
         let at = link.0 as usize;
         let had = self.links[at].has_own_events();
         // A stream of its own, so that what else is drawn stays as it was.
-        let draws = self.draws.fork(u64::from(link.0) | 1 << 40);
-        self.links[at].impairment = Some(ImpairmentState::new(what, draws));
+        let random = self.random.fork(u64::from(link.0) | 1 << 40);
+        self.links[at].impairment = Some(ImpairmentState::new(what, random));
         if !had {
             self.schedule_all(at, 1);
         }

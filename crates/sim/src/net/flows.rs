@@ -57,7 +57,7 @@ impl<M: Forwarder> Net<M> {
         let flow = &mut self.flows[index];
         let local = flow.spec.local && by_sender;
         flow.in_queue += u32::from(local);
-        let cargo = TransportMeta {
+        let meta = TransportMeta {
             role,
             owner: index as u32,
             seq,
@@ -71,16 +71,16 @@ impl<M: Forwarder> Net<M> {
         };
         let fields = Fields { frame: template.syn_frame(), ..fields };
         let packet = template.packet(&mut self.pool, fields);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
-    fn put(&mut self, packet: Option<Pkt>, cargo: TransportMeta, path: PathId) -> OfferResult {
+    fn put(&mut self, packet: Option<Pkt>, meta: TransportMeta, path: PathId) -> OfferResult {
         match packet {
-            Some(pkt) => self.launch(pkt, cargo, path),
+            Some(pkt) => self.launch(pkt, meta, path),
             None => {
                 self.overflow += 1;
-                if cargo.local {
-                    self.flows[cargo.owner as usize].leave_queue();
+                if meta.local {
+                    self.flows[meta.owner as usize].leave_queue();
                 }
                 OfferResult::Queued
             }
@@ -173,7 +173,7 @@ impl<M: Forwarder> Net<M> {
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
         let (role, owner, sent, stamp) = (Role::Data, index as u32, flow.echo, stamp(self.now));
-        let cargo = TransportMeta {
+        let meta = TransportMeta {
             role,
             owner,
             seq,
@@ -186,7 +186,7 @@ impl<M: Forwarder> Net<M> {
             ..TransportMeta::default()
         };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
-        let offer = self.put(packet, cargo, path);
+        let offer = self.put(packet, meta, path);
         if local && offer != OfferResult::Queued {
             self.flows[index].sender.on_local_congestion(self.now, segment, offer == OfferResult::Dropped);
         }
@@ -206,7 +206,7 @@ impl<M: Forwarder> Net<M> {
             flags: ACK | if ack.ece { ECE } else { 0 } | if fin { FIN } else { 0 },
             options: 12 + sack,
         };
-        let cargo = TransportMeta {
+        let meta = TransportMeta {
             role: Role::Ack,
             owner: index as u32,
             ack,
@@ -214,7 +214,7 @@ impl<M: Forwarder> Net<M> {
             ..TransportMeta::default()
         };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
     pub(crate) fn flow_delayed_ack(&mut self, index: usize) {
@@ -240,24 +240,24 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
+    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, transport: TransportMeta) {
         let marked = self.pool.meta(&pkt).ecn() == 3;
-        let seen = if cargo.role == Role::Syn { Ends::seen(self.pool.head(&pkt)) } else { None };
+        let seen = if transport.role == Role::Syn { Ends::seen(self.pool.head(&pkt)) } else { None };
         self.discard(pkt);
-        let index = cargo.owner as usize;
-        match cargo.role {
+        let index = transport.owner as usize;
+        match transport.role {
             Role::Data => {
                 let flow = &mut self.flows[index];
-                let echo = (cargo.sent.0 > 0).then_some(cargo.sent);
+                let echo = (transport.sent.0 > 0).then_some(transport.sent);
                 if let Some(ack) = flow.receiver.on_mark(marked) {
                     self.send_ack(index, ack);
                 }
                 let flow = &mut self.flows[index];
                 // Who answers what is pushed has something to say in a moment, and lets the acknowledgement
                 // ride on it.
-                let push = cargo.fin || cargo.push && flow.half.is_none();
-                let marks = Marks { ce: marked, cwr: cargo.cwr, push, stamp: cargo.stamp };
-                match flow.receiver.on_segment(self.now, cargo.seq, marks, echo) {
+                let push = transport.fin || transport.push && flow.half.is_none();
+                let marks = Marks { ce: marked, cwr: transport.cwr, push, stamp: transport.stamp };
+                match flow.receiver.on_segment(self.now, transport.seq, marks, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
                 }
@@ -265,8 +265,8 @@ impl<M: Forwarder> Net<M> {
             }
             Role::Ack => {
                 let flow = &mut self.flows[index];
-                flow.echo = flow.echo.max(cargo.sent);
-                flow.sender.on_ack(self.now, &cargo.ack);
+                flow.echo = flow.echo.max(transport.sent);
+                flow.sender.on_ack(self.now, &transport.ack);
                 let over =
                     flow.writes.is_over(flow.sender.una) && !core::mem::replace(&mut flow.closed, true);
                 if flow.finished.is_none() && flow.sender.is_done() {
@@ -288,16 +288,16 @@ impl<M: Forwarder> Net<M> {
                 let fields =
                     Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let by_sender = flow.spec.called;
-                self.put_syn(index, Role::SynAck, fields, by_sender, cargo.seq);
+                self.put_syn(index, Role::SynAck, fields, by_sender, transport.seq);
             }
             Role::SynAck if self.flows[index].spec.called => self.acknowledge_handshake(index),
             Role::Bare if self.flows[index].spec.called => {
-                self.flows[index].echo = cargo.sent;
+                self.flows[index].echo = transport.sent;
                 self.is_called(index);
             }
             Role::SynAck => {
-                self.flows[index].echo = cargo.sent;
-                self.establish(index, cargo.seq);
+                self.flows[index].echo = transport.sent;
+                self.establish(index, transport.seq);
             }
             _ => {}
         }
@@ -342,9 +342,9 @@ impl<M: Forwarder> Net<M> {
         let (frame, seq) = (flow.data.frame(0), flow.next_byte());
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq, ack };
         flow.in_queue += u32::from(flow.spec.local);
-        let cargo = TransportMeta { owner: index as u32, local: flow.spec.local, ..TransportMeta::default() };
+        let meta = TransportMeta { owner: index as u32, local: flow.spec.local, ..TransportMeta::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
     /// The receiver, which opened the connection, ends the handshake.
@@ -352,9 +352,9 @@ impl<M: Forwarder> Net<M> {
         let flow = &mut self.flows[index];
         let frame = flow.acks.frame(0);
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
-        let cargo = TransportMeta { owner: index as u32, sent: self.now, ..TransportMeta::default() };
+        let meta = TransportMeta { owner: index as u32, sent: self.now, ..TransportMeta::default() };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
     /// The sender hears that the connection stands which the receiver opened.

@@ -19,9 +19,10 @@ impl<M: Forwarder> Net<M> {
             return None;
         };
         let slot = pkt.slot();
-        let cargo = TransportMeta { role: Role::Foreign, owner, sent: self.now, ..TransportMeta::default() };
+        let transport =
+            TransportMeta { role: Role::Foreign, owner, sent: self.now, ..TransportMeta::default() };
         let (OfferResult::Queued | OfferResult::Congested | OfferResult::Dropped) =
-            self.launch(pkt, cargo, path);
+            self.launch(pkt, transport, path);
         Some(slot)
     }
 
@@ -48,7 +49,7 @@ impl<M: Forwarder> Net<M> {
         true
     }
 
-    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
-        self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: cargo.owner });
+    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, meta: TransportMeta) {
+        self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: meta.owner });
     }
 }

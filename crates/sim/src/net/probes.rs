@@ -30,7 +30,7 @@ impl<M: Forwarder> Net<M> {
         let seq = probe.echoes.len() as u32;
         probe.echoes.push(EchoSample { sent: self.now, there: None, rtt: None });
         let fields = probe.fields(seq);
-        let cargo = TransportMeta {
+        let meta = TransportMeta {
             role: Role::EchoRequest,
             owner: index as u32,
             seq,
@@ -40,32 +40,32 @@ impl<M: Forwarder> Net<M> {
         let path = probe.spec.forward;
         match probe.request.packet(&mut self.pool, fields) {
             Some(pkt) => {
-                self.launch(pkt, cargo, path);
+                self.launch(pkt, meta, path);
             }
             None => self.overflow += 1,
         }
     }
 
-    pub(crate) fn probe_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
+    pub(crate) fn probe_deliver(&mut self, pkt: Pkt, meta: TransportMeta) {
         let seen = Ends::seen(self.pool.head(&pkt));
         self.discard(pkt);
-        let probe = &mut self.probes[cargo.owner as usize];
-        if cargo.role == Role::EchoReply {
-            if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize).filter(|echo| echo.rtt.is_none()) {
+        let probe = &mut self.probes[meta.owner as usize];
+        if meta.role == Role::EchoReply {
+            if let Some(echo) = probe.echoes.get_mut(meta.seq as usize).filter(|echo| echo.rtt.is_none()) {
                 echo.rtt = Some(self.now.since(echo.sent));
             }
             return;
         }
-        if let Some(echo) = probe.echoes.get_mut(cargo.seq as usize).filter(|echo| echo.there.is_none()) {
+        if let Some(echo) = probe.echoes.get_mut(meta.seq as usize).filter(|echo| echo.there.is_none()) {
             echo.there = Some(self.now.since(echo.sent));
         }
-        let (fields, path) = (probe.fields(cargo.seq), probe.spec.back);
-        let cargo = TransportMeta { role: Role::EchoReply, ..cargo };
+        let (fields, path) = (probe.fields(meta.seq), probe.spec.back);
+        let meta = TransportMeta { role: Role::EchoReply, ..meta };
         let asker = seen.unwrap_or(probe.spec.ends);
         let back = Ends { sport: asker.sport, ..asker.back() };
         match probe.reply.get_or_insert_with(|| Template::echo(back, true)).packet(&mut self.pool, fields) {
             Some(pkt) => {
-                self.launch(pkt, cargo, path);
+                self.launch(pkt, meta, path);
             }
             None => self.overflow += 1,
         }
@@ -81,7 +81,7 @@ impl<M: Forwarder> Net<M> {
             ArrivalProcess::Poisson(mean) => self.now + Nanos(source.exponential(mean.0 as f64) as u64),
             ArrivalProcess::Around { every, late } => {
                 source.due += every;
-                source.due + Nanos((source.draws.unit() * late.0 as f64) as u64)
+                source.due + Nanos((source.random.unit() * late.0 as f64) as u64)
             }
         };
         self.events.push(next.max(self.now + Nanos(1)), Kind::Source, index);
@@ -96,7 +96,7 @@ impl<M: Forwarder> Net<M> {
             source.stats.packets.push(ProbePacket { sent: self.now, took: None });
         }
         let fields = Fields { frame: size.max(1), dsfield: source.spec.dsfield, ..Fields::default() };
-        let cargo = TransportMeta {
+        let meta = TransportMeta {
             role: Role::Open,
             owner: index as u32,
             seq,
@@ -108,26 +108,26 @@ impl<M: Forwarder> Net<M> {
         match source.template.packet(&mut self.pool, fields) {
             Some(pkt) => {
                 self.pool.meta_mut(&pkt).priority = priority;
-                self.launch(pkt, cargo, path);
+                self.launch(pkt, meta, path);
             }
             None => self.overflow += 1,
         }
     }
 
-    pub(crate) fn source_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
+    pub(crate) fn source_deliver(&mut self, pkt: Pkt, meta: TransportMeta) {
         self.discard(pkt);
-        if !cargo.cwr {
+        if !meta.cwr {
             return;
         }
-        let source = &mut self.sources[cargo.owner as usize];
-        if source.stats.packets.get(cargo.seq as usize).is_some_and(|journey| journey.took.is_some()) {
+        let source = &mut self.sources[meta.owner as usize];
+        if source.stats.packets.get(meta.seq as usize).is_some_and(|journey| journey.took.is_some()) {
             // Its copy was quicker.
             return;
         }
-        let time = self.now.since(cargo.sent);
+        let time = self.now.since(meta.sent);
         source.stats.received += 1;
         source.stats.total_ns += u128::from(time.0);
-        if let Some(journey) = source.stats.packets.get_mut(cargo.seq as usize) {
+        if let Some(journey) = source.stats.packets.get_mut(meta.seq as usize) {
             journey.took = Some(time);
         }
     }

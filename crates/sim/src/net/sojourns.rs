@@ -65,7 +65,7 @@ impl<M: Forwarder> Net<M> {
     }
 
     /// The stay of the packet in a slot ends at a link.
-    pub(crate) fn end_sojourn(&mut self, slot: usize, at: usize, ended: Time, fate: SojournEnd) {
+    pub(crate) fn end_sojourn(&mut self, slot: usize, at: usize, ended: Time, outcome: SojournEnd) {
         let Some(observed) = &mut self.observed else { return };
         let Some(Open { came, came_with }) = observed.open.get_mut(slot).and_then(Option::take) else {
             return;
@@ -77,7 +77,7 @@ impl<M: Forwarder> Net<M> {
             link: LinkId(at as u32),
             came,
             ended,
-            end: fate,
+            end: outcome,
             queue: self.pool.queue_location(slot),
             head: head.clone(),
             len: meta.frame_len,

@@ -81,30 +81,30 @@ impl<M: Forwarder> Net<M> {
         let sport = running.next_port();
         let ends = Ends { src: client, dst: server, sport, dport: lookup.port };
         let dsfield = running.spec.dsfield;
-        let cargo =
+        let meta =
             TransportMeta { role: Role::Question, owner: index as u32, seq: go, ..TransportMeta::default() };
         self.plan(index, self.now + lookup.retry, Todo::Ask(go));
-        self.send_datagram(ends, lookup.request, dsfield, cargo, path);
+        self.send_datagram(ends, lookup.request, dsfield, meta, path);
     }
 
-    fn send_datagram(&mut self, ends: Ends, payload: u32, dsfield: u8, cargo: TransportMeta, path: PathId) {
+    fn send_datagram(&mut self, ends: Ends, payload: u32, dsfield: u8, meta: TransportMeta, path: PathId) {
         let mut template = Template::udp(ends);
         let fields = Fields { frame: template.frame(payload), dsfield, ..Fields::default() };
         match template.packet(&mut self.pool, fields) {
             Some(pkt) => {
-                self.launch(pkt, cargo, path);
+                self.launch(pkt, meta, path);
             }
             None => self.overflow += 1,
         }
     }
 
     /// A question or an answer has arrived.
-    pub(crate) fn transaction_deliver(&mut self, pkt: Pkt, cargo: TransportMeta) {
+    pub(crate) fn transaction_deliver(&mut self, pkt: Pkt, meta: TransportMeta) {
         let seen = Ends::seen(self.pool.head(&pkt));
         self.discard(pkt);
-        let (index, go) = (cargo.owner as usize, cargo.seq);
+        let (index, go) = (meta.owner as usize, meta.seq);
         let running = &mut self.transactions[index];
-        if cargo.role == Role::Question {
+        if meta.role == Role::Question {
             let think = running.spec.what.lookup.map_or(Nanos(0), |lookup| lookup.think);
             running.runs[go as usize].asker = seen;
             self.plan(index, self.now + think, Todo::Reply(go));
@@ -126,9 +126,9 @@ impl<M: Forwarder> Net<M> {
         let Some(lookup) = running.spec.what.lookup else { return };
         let Some(asker) = running.runs[go as usize].asker else { return };
         let (dsfield, path) = (running.spec.dsfield, running.spec.back);
-        let cargo =
+        let meta =
             TransportMeta { role: Role::Answer, owner: index as u32, seq: go, ..TransportMeta::default() };
-        self.send_datagram(asker.back(), lookup.reply, dsfield, cargo, path);
+        self.send_datagram(asker.back(), lookup.reply, dsfield, meta, path);
     }
 
     /// Opens a connection for a part of a go: two flows with one handshake.
@@ -152,11 +152,11 @@ impl<M: Forwarder> Net<M> {
         let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
         let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
         let half = TcpEndpoint { peer, owner: index as u32, connection, opens: true };
-        let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::endpoint(spec, half, draws));
+        let random = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::endpoint(spec, half, random));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };
-        let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::endpoint(spec, TcpEndpoint { peer: flow, opens: false, ..half }, draws));
+        let random = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::endpoint(spec, TcpEndpoint { peer: flow, opens: false, ..half }, random));
         self.flow_start(flow as usize);
     }
 

@@ -65,7 +65,7 @@ pub(crate) struct Delivery {
     pub(crate) departs: Time,
     pub(crate) rtt: Option<Nanos>,
     pub(crate) sample: Option<Sample>,
-    pub(crate) trouble: LossState,
+    pub(crate) problem: LossState,
 }
 
 /// The greatest of the values of the last ten rounds.
@@ -120,7 +120,7 @@ impl Aggregation {
 /// BBR's model and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
-    draws: Seeded,
+    random: Seeded,
     mss: u32,
     initial_window: u32,
     mode: Mode,
@@ -142,7 +142,7 @@ pub(crate) struct Bbr {
     probe_until: Option<Time>,
     probe_round_over: bool,
     prior_window: u32,
-    trouble: LossState,
+    problem: LossState,
     /// The first round of recovery sends as much as is delivered.
     conserving: bool,
     restarted: bool,
@@ -151,9 +151,9 @@ pub(crate) struct Bbr {
 
 impl Bbr {
     /// Before the first segment; `rtt`: of the handshake.
-    pub(crate) fn new(initial_window: u32, mss: u32, draws: Seeded) -> Bbr {
+    pub(crate) fn new(initial_window: u32, mss: u32, random: Seeded) -> Bbr {
         Bbr {
-            draws,
+            random,
             mss,
             initial_window,
             mode: Mode::Startup,
@@ -173,7 +173,7 @@ impl Bbr {
             probe_until: None,
             probe_round_over: false,
             prior_window: 0,
-            trouble: LossState::None,
+            problem: LossState::None,
             conserving: false,
             restarted: false,
             aggregation: Aggregation::default(),
@@ -199,7 +199,7 @@ impl Bbr {
         if timeout {
             self.full_bandwidth = 0.0;
             self.round_started = true;
-            self.trouble = LossState::Timeout;
+            self.problem = LossState::Timeout;
         }
     }
 
@@ -295,7 +295,7 @@ impl Bbr {
     /// Begins a cycle anywhere but where it drains, so that flows do not probe in step.
     fn probe_bandwidth(&mut self, now: Time) {
         self.mode = Mode::ProbeBandwidth;
-        self.phase = CYCLE.len() - 1 - (self.draws.next() % (CYCLE.len() as u64 - 1)) as usize;
+        self.phase = CYCLE.len() - 1 - (self.random.next() % (CYCLE.len() as u64 - 1)) as usize;
         self.next_phase(now);
     }
 
@@ -348,7 +348,7 @@ impl Bbr {
     }
 
     fn save_window(&mut self, window: u32) {
-        let untouched = self.trouble == LossState::None && self.mode != Mode::ProbeRtt;
+        let untouched = self.problem == LossState::None && self.mode != Mode::ProbeRtt;
         self.prior_window = if untouched { window } else { self.prior_window.max(window) };
     }
 
@@ -424,12 +424,12 @@ impl Bbr {
     /// before.
     fn modulate_for_loss(&mut self, delivery: &Delivery, window: u32) -> u32 {
         let mut window = if delivery.lost > 0 { window.saturating_sub(delivery.lost).max(1) } else { window };
-        let before = core::mem::replace(&mut self.trouble, delivery.trouble);
-        if delivery.trouble == LossState::Recovery && before != LossState::Recovery {
+        let before = core::mem::replace(&mut self.problem, delivery.problem);
+        if delivery.problem == LossState::Recovery && before != LossState::Recovery {
             self.conserving = true;
             self.round_end = delivery.total;
             window = delivery.in_flight + delivery.segments;
-        } else if before != LossState::None && delivery.trouble == LossState::None {
+        } else if before != LossState::None && delivery.problem == LossState::None {
             self.conserving = false;
             window = window.max(self.prior_window);
         }
@@ -482,7 +482,7 @@ mod tests {
                 departs: now,
                 rtt: None,
                 sample: None,
-                trouble: LossState::None,
+                problem: LossState::None,
             };
             bbr.update_phase(&delivery);
             bbr.phase != phase
@@ -525,7 +525,7 @@ mod tests {
                         interval: Nanos::millis(1),
                         app_limited: false,
                     }),
-                    trouble: LossState::None,
+                    problem: LossState::None,
                 });
                 if bbr.filled {
                     return Some(round);

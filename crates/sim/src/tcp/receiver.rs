@@ -230,9 +230,9 @@ impl Receiver {
             self.echo = false;
         }
         // A change of the echo is told at once.
-        let news = ce && !self.echo;
+        let events = ce && !self.echo;
         self.echo |= ce && !self.exact;
-        if news && !self.exact {
+        if events && !self.exact {
             self.quick = self.quick.max(QUICK_MARKED);
         }
         let (in_order, before) = (seq == self.next && self.blocks.is_empty(), self.next);
@@ -254,7 +254,7 @@ impl Receiver {
         let grows = !twice && self.sizing.on_segment(now, echo);
         let full = in_order && self.pending >= self.every || !in_order && self.next > before;
         // A window that was reduced may be one segment.
-        if grows || self.quick > 0 || full || twice || news || cwr {
+        if grows || self.quick > 0 || full || twice || events || cwr {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
             return Some(AckSegment { twice: twice.then_some(seq), ..self.acknowledge() });

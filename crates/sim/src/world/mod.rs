@@ -186,8 +186,8 @@ impl World {
         let there =
             spokes.iter().map(|&spoke| self.one_way(spoke, Some(hub), &cable.there, host_jitter(spoke)));
         let there = there.collect();
-        let far = if several { None } else { spokes.first().copied() };
-        let back = self.one_way(hub, far, &cable.back, host_jitter(hub));
+        let session = if several { None } else { spokes.first().copied() };
+        let back = self.one_way(hub, session, &cable.back, host_jitter(hub));
         let tails = spokes.iter().map(|&spoke| {
             let port = self.port_at(spoke).filter(|_| several)?;
             Some(self.net.link(LinkSpec::wire(Nanos(0)).into_port(port)))

@@ -60,9 +60,9 @@ pub(crate) fn htb(rate: Rate) -> [Op; 2] {
 pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     let mut gateway = Gateway::new();
     let device = gateway.add_device("wan0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, [device], 1)

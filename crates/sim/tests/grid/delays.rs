@@ -162,8 +162,8 @@ impl Case {
     /// By how much the worst delay above the least is off, in milliseconds: the truth from the remote clock
     /// put right.
     fn worst(&self, course: &StreamTrace, side: &oneway::DirectionStats, is_up: bool) -> f64 {
-        let here = |far: u64| {
-            let shown = (far as i128 - i128::from(self.offset_ns)) as f64;
+        let here = |session: u64| {
+            let shown = (session as i128 - i128::from(self.offset_ns)) as f64;
             shown / (1.0 + self.skew_ppm / 1e6)
         };
         let truth = |number: u32| {

@@ -27,13 +27,13 @@ pub(crate) fn alike(line: CableDirection) -> PathSpec {
 pub(crate) fn machine(commands: &[&str]) -> Option<(Gateway, [tidegate_gateway::DeviceId; 2])> {
     let mut gateway = Gateway::new();
     let devices = ["eth1", "eth0"].map(|name| gateway.add_device(name, DeviceSpec::default()));
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut random) = (Pool::new(0), Seeded::new(1));
     for command in commands {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let parsed =
             tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
-        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
+        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut random };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     }
     Some((gateway, devices))

@@ -23,17 +23,20 @@ fn datagram(len: u16) -> Head {
 }
 
 /// Where each stay was, when it began and ended after the start, in µs, how, and whose it was.
-fn told(stays: impl Iterator<Item = SojournRecord>, links: &[LinkId]) -> Vec<(usize, u64, u64, bool, u32)> {
+fn told(
+    sojourns: impl Iterator<Item = SojournRecord>,
+    links: &[LinkId],
+) -> Vec<(usize, u64, u64, bool, u32)> {
     let us = |time: Time| time.since(START).0 / 1000;
     let place = |link: LinkId| links.iter().position(|known| *known == link).expect("observed");
-    stays
-        .map(|stay| {
+    sojourns
+        .map(|sojourn| {
             (
-                place(stay.link),
-                us(stay.came),
-                us(stay.ended),
-                stay.end == SojournEnd::Sent,
-                stay.owner.expect("foreign"),
+                place(sojourn.link),
+                us(sojourn.came),
+                us(sojourn.ended),
+                sojourn.end == SojournEnd::Sent,
+                sojourn.owner.expect("foreign"),
             )
         })
         .collect()
@@ -50,9 +53,9 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
     net.run(START + Nanos::secs(1));
-    let stays = told(net.take_sojourns(), &[link]);
+    let sojourns = told(net.take_sojourns(), &[link]);
     assert_eq!(
-        stays,
+        sojourns,
         [
             (0, 0, 0, true, 0),
             (0, 0, 1000, true, 1),
@@ -103,9 +106,9 @@ fn led() -> GatewayMachine {
             actions: vec![Action::from(Act::redirect("ifb0"))],
         }),
     ];
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for op in &ops {
-        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)
@@ -125,10 +128,11 @@ fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
     net.run(START + Nanos::secs(1));
-    let stays: Vec<SojournRecord> = net.take_sojourns().collect();
-    let stood: Vec<_> = stays.iter().filter(|stay| stay.link == ifb).map(|stay| stay.queue).collect();
+    let sojourns: Vec<SojournRecord> = net.take_sojourns().collect();
+    let stood: Vec<_> =
+        sojourns.iter().filter(|sojourn| sojourn.link == ifb).map(|sojourn| sojourn.queue).collect();
     assert_eq!(stood.len(), 3);
     assert!(stood.iter().all(|stand| stand.on == Handle::new(1, 2)), "the middle band: {stood:?}");
-    let lan_only = told(stays.into_iter().filter(|stay| stay.link == lan), &[lan]);
+    let lan_only = told(sojourns.into_iter().filter(|sojourn| sojourn.link == lan), &[lan]);
     assert_eq!(lan_only, [(0, 0, 0, true, 0), (0, 0, 1000, true, 1), (0, 0, 2000, true, 2)]);
 }

@@ -22,9 +22,9 @@ fn on(dev: &str, op: Op) -> Op {
 fn gateway(devices: &[(&str, DeviceSpec)], ops: &[Op]) -> GatewayMachine {
     let mut gateway = Gateway::new();
     let ids: Vec<_> = devices.iter().map(|(name, spec)| gateway.add_device(name, *spec)).collect();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)
@@ -176,12 +176,12 @@ fn devices_on_devices_wrap_what_passes() {
         ("tunl1", LinkDriver::Tunnel(tunnel), Encap::Tunnel(tunnel), 20),
         ("gre1", LinkDriver::Tunnel(gre), Encap::Tunnel(gre), 24),
     ];
-    for (name, kind, encap, octets) in cases {
+    for (name, kind, encap, bytes) in cases {
         let [up, down, arrived, opened, led] = stacked(name, DeviceSpec::of(&kind), encap);
         println!("{name}: {up:?} {down:?} {arrived:?} {opened:?} {led:?}");
         assert!(up.1 > 140 && opened.1 > 140);
-        assert_eq!(down, (up.0 + up.1 * (octets + 14), up.1), "{name}: up");
-        assert_eq!(arrived, (opened.0 + opened.1 * octets, opened.1), "{name}: down");
+        assert_eq!(down, (up.0 + up.1 * (bytes + 14), up.1), "{name}: up");
+        assert_eq!(arrived, (opened.0 + opened.1 * bytes, opened.1), "{name}: down");
         assert_eq!(led, opened, "{name}: ifb");
     }
 }

@@ -249,14 +249,14 @@ fn loss_recovery() {
 #[derive(Debug)]
 struct Chaos {
     queue: Vec<Pkt>,
-    draws: Seeded,
+    random: Seeded,
     loss: f64,
     reorder: f64,
 }
 
 impl Forwarder for Chaos {
     fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
-        let chance = self.draws.unit();
+        let chance = self.random.unit();
         if chance < self.loss || self.queue.len() >= 30 {
             pool.release(pkt);
             return OfferResult::Dropped;
@@ -271,8 +271,8 @@ impl Forwarder for Chaos {
         if self.queue.is_empty() {
             return None;
         }
-        let any = self.draws.unit() < self.reorder;
-        let at = if any { self.draws.next() as usize % self.queue.len() } else { 0 };
+        let any = self.random.unit() < self.reorder;
+        let at = if any { self.random.next() as usize % self.queue.len() } else { 0 };
         Some(self.queue.remove(at))
     }
     fn timeout(&mut self, _: Port) -> Option<Time> {
@@ -285,10 +285,10 @@ impl Forwarder for Chaos {
 #[test]
 fn every_transfer_ends() {
     for seed in 0..60u64 {
-        let mut draws = Seeded::new(seed);
-        let (loss, reorder) = (draws.unit() * 0.2, if seed % 3 == 0 { draws.unit() } else { 0.0 });
+        let mut random = Seeded::new(seed);
+        let (loss, reorder) = (random.unit() * 0.2, if seed % 3 == 0 { random.unit() } else { 0.0 });
         let mut net =
-            Net::new(Chaos { queue: Vec::new(), draws: draws.fork(1), loss, reorder }, seed, Time(0));
+            Net::new(Chaos { queue: Vec::new(), random: random.fork(1), loss, reorder }, seed, Time(0));
         let port = |rate| LinkSpec::port(Port(0), Some(rate), Nanos::millis(5));
         let out = net.link(port(5_000_000));
         let back = net.link(

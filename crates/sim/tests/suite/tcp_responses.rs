@@ -271,7 +271,7 @@ fn v_w9_equal_flows_share() {
 struct Early {
     queue: Fifo,
     average: f64,
-    draws: Seeded,
+    random: Seeded,
 }
 
 impl Forwarder for Early {
@@ -282,7 +282,7 @@ impl Forwarder for Early {
             self.average /= 2.0;
         }
         let chance = (self.average - 10.0) / 30.0 * 0.1;
-        if self.draws.unit() < chance || self.average > 40.0 || self.queue.len() >= 100 {
+        if self.random.unit() < chance || self.average > 40.0 || self.queue.len() >= 100 {
             pool.release(pkt);
             return OfferResult::Dropped;
         }
@@ -301,9 +301,9 @@ impl Forwarder for Early {
 #[test]
 fn v_w10_long_paths_get_less() {
     let ratio = |seed| {
-        let early = Early { queue: Fifo::new(), average: 0.0, draws: Seeded::new(seed) };
-        let [near, far] = pair(early, None, seed, CongestionControl::Reno, [20, 200]);
-        near / far
+        let early = Early { queue: Fifo::new(), average: 0.0, random: Seeded::new(seed) };
+        let [near, session] = pair(early, None, seed, CongestionControl::Reno, [20, 200]);
+        near / session
     };
     let found = median(SEEDS.map(ratio).collect());
     // The queue belongs to both round trips: of 15 packets, 18 ms, they are 38 and 218 ms, 5.7 to 1.

@@ -391,7 +391,7 @@ fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
         }
     }
     let offset = offset.ok_or_else(|| args.wrong("offset required"))? as u16;
-    Ok(Ematch::Nbyte { offset, layer: at, octets })
+    Ok(Ematch::Nbyte { offset, layer: at, data: octets })
 }
 
 /// What `u32(…)` compares, and under which mask.
@@ -528,7 +528,7 @@ pub(super) fn one(what: &Ematch) -> String {
             let (width, layer, how) = (width.name(), layer.number(), how.name());
             format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {})", *value as i32)
         }
-        Ematch::Nbyte { offset, layer, octets } => {
+        Ematch::Nbyte { offset, layer, data: octets } => {
             let hex: String = octets.iter().map(|octet| format!("{octet:02x} ")).collect();
             let printable = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '.' };
             let text: String = octets.iter().map(printable).collect();

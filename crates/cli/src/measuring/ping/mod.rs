@@ -84,7 +84,7 @@ fn document(seen: PingProgress, is_stopped: bool) -> Pinged {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: crate::measuring::again(),
         began_ns: seen.began_ns,
-        partial: seen.trouble.clone().or_else(|| is_stopped.then(stopped)),
+        partial: seen.problem.clone().or_else(|| is_stopped.then(stopped)),
         targets: seen.targets,
         notes,
     }

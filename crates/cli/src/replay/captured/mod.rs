@@ -167,7 +167,7 @@ fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
     } else {
         ProgressDrawTarget::hidden()
     };
-    let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);
+    let bar = ProgressBar::with_draw_target(Some(surveyed.bytes), target);
     let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
     let style = ProgressStyle::with_template(&format!(
         "{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"

@@ -92,7 +92,7 @@ fn carry_out(
     let settings = LabSettings {
         kernel_router: options.router == Who::Kernel,
         single_segments: options.no_gso,
-        effort: options.effort.into(),
+        scheduling: options.effort.into(),
     };
     let say = |words: &str| eprintln!("tidegate lab: {words}");
     let runs = experiment::carry_out(scenario, prepared, asked, &settings, &watch, &say);

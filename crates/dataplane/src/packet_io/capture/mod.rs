@@ -263,7 +263,7 @@ fn frame(slot: &Slot, link_header: u32, arrives: bool) -> OutgoingFrame<'_> {
     let mut frame =
         OutgoingFrame { offload: slot.offload, pieces: [front, rest, &[]], mark: slot.mark, protocol: 0 };
     if link_header == 0 {
-        let is_v6 = front.first().is_some_and(|octet| octet >> 4 == 6);
+        let is_v6 = front.first().is_some_and(|byte| byte >> 4 == 6);
         frame.protocol = bytes::network(front, 0).map_or(0, |(kind, _)| kind);
         if arrives {
             // It goes through a device of Ethernet to one that has no link header, which takes it off again.

@@ -62,7 +62,7 @@ pub struct QueueIo {
 #[derive(Clone, Debug)]
 struct Slot {
     front: [u8; FRONT],
-    octets: usize,
+    bytes: usize,
     id: u32,
     place: usize,
     mark: u32,
@@ -78,7 +78,7 @@ impl QueueIo {
         let options = Options::default();
         let step = u16::try_from(spots.len().max(1)).map_err(io::Error::other)?;
         let firsts = (options.first..u16::MAX - step).step_by(step.into()).take(NEIGHBOURS);
-        let mut trouble = None;
+        let mut problem = None;
         for first in firsts {
             match QueueIo::open(spots, Options { first, ..options }) {
                 Err(error)
@@ -87,12 +87,12 @@ impl QueueIo {
                         io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied
                     ) =>
                 {
-                    trouble = Some(trouble.unwrap_or(error));
+                    problem = Some(problem.unwrap_or(error));
                 }
                 opened => return opened,
             }
         }
-        Err(trouble.unwrap_or_else(|| io::Error::other("no queue was tried")))
+        Err(problem.unwrap_or_else(|| io::Error::other("no queue was tried")))
     }
 
     /// Opens the backend at these places, in the network namespace of the calling thread.
@@ -137,7 +137,7 @@ impl QueueIo {
     fn marked(&self, slot: &Slot, leaving: &Leaving<'_>) -> (Option<u32>, bool) {
         let bit = self.options.congested;
         let link_header = self.places[slot.place].link_header as usize;
-        let old = bytes::dsfield(&slot.front[..slot.octets], link_header);
+        let old = bytes::dsfield(&slot.front[..slot.bytes], link_header);
         let to_congested = leaving.dsfield.is_some() && leaving.dsfield == old.map(|old| old | 3);
         let asked =
             leaving.front.is_none() && (leaving.dsfield.is_none() || leaving.dsfield == old || to_congested);
@@ -162,7 +162,7 @@ fn keep(
     link_header: usize,
 ) -> u32 {
     let ticket = free.pop().unwrap_or_else(|| {
-        slots.push(Slot { front: [0; FRONT], octets: 0, id: 0, place, mark: 0, held: false });
+        slots.push(Slot { front: [0; FRONT], bytes: 0, id: 0, place, mark: 0, held: false });
         // There are at most as many as wait in all queues.
         (slots.len() - 1) as u32
     });
@@ -172,7 +172,7 @@ fn keep(
         slot.front[12..14].copy_from_slice(&waiting.protocol.to_be_bytes());
     }
     slot.front[link_header..link_header + copied].copy_from_slice(&waiting.front[..copied]);
-    slot.octets = link_header + copied;
+    slot.bytes = link_header + copied;
     (slot.id, slot.place, slot.mark, slot.held) = (waiting.id, place, waiting.mark, true);
     ticket
 }
@@ -195,7 +195,7 @@ fn headers(front: &[u8]) -> u32 {
         _ => (40, front.get(6).copied()),
     };
     let of_transport = match transport {
-        Some(proto::TCP) => front.get(at + 12).map_or(20, |octet| u32::from(octet >> 4) * 4),
+        Some(proto::TCP) => front.get(at + 12).map_or(20, |byte| u32::from(byte >> 4) * 4),
         _ => 8,
     };
     at as u32 + of_transport
@@ -222,7 +222,7 @@ impl PacketIo for QueueIo {
             take(Came {
                 ticket,
                 place,
-                frame: &slot.front[..slot.octets],
+                frame: &slot.front[..slot.bytes],
                 link_header: facts.link_header,
                 len: waiting.len + facts.link_header,
                 mark: waiting.mark,

@@ -96,7 +96,7 @@ fn bytes_of(bytes: &[u8]) -> Option<Ematch> {
     Some(Ematch::Nbyte {
         offset: u16::from_ne_bytes([head[0], head[1]]),
         layer: layer((what >> 12) as u8)?,
-        octets: rest.get(..usize::from(what & 0xfff))?.to_vec(),
+        data: rest.get(..usize::from(what & 0xfff))?.to_vec(),
     })
 }
 

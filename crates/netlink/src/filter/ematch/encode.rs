@@ -79,7 +79,7 @@ fn condition(what: &Ematch) -> (u16, Vec<u8>) {
             bytes.extend([align | u8::from(*trans) << 4, layer.number() | compare(*how) << 4]);
             (CMP, bytes)
         }
-        Ematch::Nbyte { offset, layer, octets: needle } => {
+        Ematch::Nbyte { offset, layer, data: needle } => {
             let mut bytes = offset.to_ne_bytes().to_vec();
             bytes.extend((needle.len() as u16 & 0xfff | u16::from(layer.number()) << 12).to_ne_bytes());
             bytes.extend(needle);

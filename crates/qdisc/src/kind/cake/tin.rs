@@ -257,7 +257,7 @@ impl Tin {
     }
 
     /// What a flow may send in its turn. Fractions of a byte are drawn, so that they do not get lost.
-    fn quantum_of(&self, mode: CakeFlows, at: u32, draws: &mut dyn RandomSource) -> i32 {
+    fn quantum_of(&self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) -> i32 {
         let (source, destination) = self.flows[at as usize].hosts;
         let bulk = |place: u16, of: fn(&Host) -> u16| self.hosts.get(usize::from(place)).map_or(0, of);
         let mut load = 1;
@@ -268,14 +268,14 @@ impl Tin {
             load = load.max(bulk(destination, |host| host.bulk.1));
         }
         let part = u32::from(PART[usize::from(load).min(QUEUES)]);
-        ((self.terms.quantum * part + u32::from(draws.u16())) >> 16) as i32
+        ((self.terms.quantum * part + u32::from(random.u16())) >> 16) as i32
     }
 
     /// A packet was put into a flow's queue: the flow takes part in the rounds.
     #[inline]
-    pub(super) fn join(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn RandomSource) {
+    pub(super) fn join(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
         match self.flows[at as usize].standing {
-            FlowSet::None | FlowSet::Decaying => self.join_new(mode, at, draws),
+            FlowSet::None | FlowSet::Decaying => self.join_new(mode, at, random),
             FlowSet::SparseWait => {
                 self.flows[at as usize].standing = FlowSet::Bulk;
                 self.sparse -= 1;
@@ -286,13 +286,13 @@ impl Tin {
         }
     }
 
-    fn join_new(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn RandomSource) {
+    fn join_new(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
         if self.flows[at as usize].standing == FlowSet::Decaying {
             self.decaying -= 1;
         }
         self.sparse += 1;
         self.go_to(Round::New, at);
-        let deficit = self.quantum_of(mode, at, draws);
+        let deficit = self.quantum_of(mode, at, random);
         let flow = &mut self.flows[at as usize];
         flow.standing = FlowSet::Sparse;
         flow.deficit = deficit;
@@ -314,7 +314,7 @@ impl Tin {
 
     /// A flow has sent what it may: it gets more, and goes to the end of the round of bulk flows. An empty
     /// one is still counted as sparse.
-    pub(super) fn put_off(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn RandomSource) {
+    pub(super) fn put_off(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
         let flow = &mut self.flows[at as usize];
         if flow.standing == FlowSet::Sparse && flow.queue.is_empty() {
             flow.standing = FlowSet::SparseWait;
@@ -324,7 +324,7 @@ impl Tin {
             self.bulk += 1;
             self.count_bulk(mode, at, true);
         }
-        let more = self.quantum_of(mode, at, draws);
+        let more = self.quantum_of(mode, at, random);
         self.flows[at as usize].deficit += more;
         self.go_to(Round::Old, at);
     }

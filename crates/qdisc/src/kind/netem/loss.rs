@@ -34,20 +34,20 @@ impl LossGenerator {
     }
 
     /// Is this packet lost?
-    pub(super) fn should_drop(&mut self, draws: &mut dyn RandomSource) -> bool {
+    pub(super) fn should_drop(&mut self, source: &mut dyn RandomSource) -> bool {
         match self.model {
-            NetemLoss::Random(probability) => self.random.happens(draws, probability),
+            NetemLoss::Random(probability) => self.random.happens(source, probability),
             NetemLoss::States { .. } => {
-                self.state = self.next(draws.u32());
+                self.state = self.next(source.u32());
                 matches!(self.state, State::LostAlone | State::Lost)
             }
             NetemLoss::Gilbert { p, r, h, k1 } => {
                 // What happens to the packet is decided in the state that it finds.
                 let good = self.state == State::Good;
-                if draws.u32() < if good { p } else { r } {
+                if source.u32() < if good { p } else { r } {
                     self.state = if good { State::Burst } else { State::Good };
                 }
-                if good { draws.u32() < k1 } else { draws.u32() > h }
+                if good { source.u32() < k1 } else { source.u32() > h }
             }
         }
     }

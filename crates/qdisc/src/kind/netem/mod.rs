@@ -62,12 +62,12 @@ pub(crate) struct Correlated {
 }
 
 impl Correlated {
-    fn begin(draws: &mut dyn RandomSource, degree: NetemProbability) -> Correlated {
-        Correlated { degree, last: draws.u32() }
+    fn begin(random: &mut dyn RandomSource, degree: NetemProbability) -> Correlated {
+        Correlated { degree, last: random.u32() }
     }
 
-    fn draw(&mut self, draws: &mut dyn RandomSource) -> u32 {
-        let value = draws.u32();
+    fn draw(&mut self, random: &mut dyn RandomSource) -> u32 {
+        let value = random.u32();
         if self.degree == 0 {
             return value;
         }
@@ -78,8 +78,8 @@ impl Correlated {
     }
 
     /// Does what has this probability happen?
-    fn happens(&mut self, draws: &mut dyn RandomSource, probability: NetemProbability) -> bool {
-        probability > 0 && probability >= self.draw(draws)
+    fn happens(&mut self, random: &mut dyn RandomSource, probability: NetemProbability) -> bool {
+        probability > 0 && probability >= self.draw(random)
     }
 }
 
@@ -158,18 +158,18 @@ impl Netem {
 
     fn set(&mut self, cx: &mut Context<'_>, params: &NetemParams) {
         let before = core::mem::replace(&mut self.params, params.clone());
-        let draws = &mut *cx.random.source;
+        let random_source = &mut *cx.random.source;
         self.counter = 0;
         if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {
-            self.delay = Correlated::begin(draws, delay);
-            self.loss.random = Correlated::begin(draws, loss);
-            self.copies = Correlated::begin(draws, duplicate);
+            self.delay = Correlated::begin(random_source, delay);
+            self.loss.random = Correlated::begin(random_source, loss);
+            self.copies = Correlated::begin(random_source, duplicate);
         }
         if let Some((_, degree)) = params.reorder {
-            self.reorders = Correlated::begin(draws, degree);
+            self.reorders = Correlated::begin(random_source, degree);
         }
         if let Some((_, degree)) = params.corrupt {
-            self.errors = Correlated::begin(draws, degree);
+            self.errors = Correlated::begin(random_source, degree);
         }
         self.loss.set(params.loss);
         keep_unsaid(&mut self.params, before);
@@ -238,9 +238,9 @@ impl Netem {
     fn corrupt(&mut self, cx: &mut Context<'_>, pkt: &Pkt) {
         let Some((probability, _)) = self.params.corrupt else { return };
         if self.errors.happens(cx.random.source, probability) {
-            let octet = cx.random.source.below(cx.pool.meta(pkt).frame_len);
+            let byte = cx.random.source.below(cx.pool.meta(pkt).frame_len);
             let bit = cx.random.source.below(8);
-            cx.pool.corrupt(pkt, octet, bit);
+            cx.pool.corrupt(pkt, byte, bit);
         }
     }
 
@@ -480,9 +480,9 @@ mod tests {
                 0
             }
         }
-        let mut draws = Correlated::begin(&mut Given(0x8000_0000), 0x7fff_ffff);
-        assert_eq!(draws.draw(&mut Given(0)), 0x4000_0000);
-        assert_eq!(draws.draw(&mut Given(0)), 0x2000_0000);
+        let mut random = Correlated::begin(&mut Given(0x8000_0000), 0x7fff_ffff);
+        assert_eq!(random.draw(&mut Given(0)), 0x4000_0000);
+        assert_eq!(random.draw(&mut Given(0)), 0x2000_0000);
         assert_eq!(Correlated::default().draw(&mut Given(7)), 7);
     }
 }

@@ -244,9 +244,9 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(config: Config, draws: Seeded) -> Sender {
+    pub(crate) fn new(config: Config, random: Seeded) -> Sender {
         let models = config.control == CongestionControl::Bbr;
-        let bbr = || Bbr::new(config.initial_window, config.mss, draws);
+        let bbr = || Bbr::new(config.initial_window, config.mss, random);
         Sender {
             config,
             window: Window::new(config.control, config.initial_window),
@@ -398,8 +398,8 @@ impl Sender {
             self.probing = false;
         }
         self.check_tail_loss_probe(ack);
-        let news = AckInfo { advanced, fresh: trips.fresh, sacked: sacked > 0 };
-        self.react(&acked, ack, news);
+        let events = AckInfo { advanced, fresh: trips.fresh, sacked: sacked > 0 };
+        self.react(&acked, ack, events);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         // A report of what was sent before the oldest was last sent does not put the timeout off.
         let later = |rtt: Nanos| self.segs.front().is_some_and(|head| rtt > now.since(head.at));

@@ -10,12 +10,12 @@ use tidegate_packet::Time;
 
 impl Sender {
     /// The state machine and the window.
-    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, news: AckInfo) {
-        let advanced = news.advanced;
+    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, events: AckInfo) {
+        let advanced = events.advanced;
         let ece = ack.ece;
         self.window.on_echo(acked, ece);
         if self.state == State::Loss {
-            self.check_timeout_undo(ack, advanced, news.fresh, news.sacked);
+            self.check_timeout_undo(ack, advanced, events.fresh, events.sacked);
         }
         // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old
         // one.
@@ -134,7 +134,7 @@ impl Sender {
             departs: self.pacer.as_ref().and_then(|pacer| pacer.wait(acked.now)).unwrap_or(acked.now),
             rtt: acked.rtt,
             sample: model.rate.sample(shortest),
-            trouble: match self.state {
+            problem: match self.state {
                 State::Open | State::Reduced => LossState::None,
                 State::Recovery => LossState::Recovery,
                 State::Loss => LossState::Timeout,
