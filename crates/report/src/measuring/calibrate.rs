@@ -113,7 +113,7 @@ mod tests {
             Step { bits_per_second: 5e6, stands: true, slope: -0.01, delay_ns: 2e6, ..Step::default() };
         let told = text(&document(vec![step], 5e6, None));
         for expected in [
-            "up: delay stays down up to 5.00 Mbit/s",
+            "up: delay does not rise up to 5.00 Mbit/s",
             "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  stood",
             "  up   = \"4790kbit\"\n",
         ] {

@@ -131,10 +131,7 @@ const HEIGHT: f64 = 260.0;
 
 /// What is said of each chart: what it shows, and how to read it.
 const CAPTIONS: [(&str, &str); 2] = [
-    (
-        "Packets per second",
-        " on the saturated line, by packet size: measured, and as the model predicts.",
-    ),
+    ("Packets per second", " on the saturated line, by packet size: measured, and as the model predicts."),
     (
         "Transmission time of small packets",
         ": cells and minimum sizes show as steps, a packet rate limit as a flat part at the left.",
@@ -252,7 +249,7 @@ mod tests {
         for expected in [
             "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \
             4.00 Mbit/s on the line",
-            "  cake knows it as       pppoe-llcsnap\n",
+            "  cake's keyword         pppoe-llcsnap\n",
             "  cake                   overhead 40 atm\n",
             "  tc on eth0             overhead 26 linklayer atm\n",
             "   1428 B       1643 B       304  3.29 ms    3.29 ms\n",
