@@ -251,7 +251,7 @@ fn who_limits() {
 #[test]
 fn classes_and_the_policy_itself() {
     let empty = |facts: &mut Facts| shaper_of(facts, 0).classes[1].packets_ever = Some(0);
-    assert_found("all in one", empty, &[("class-never-hit", Warning, "all is in one class")]);
+    assert_found("all in one", empty, &[("class-never-hit", Warning, "everything is in one class")]);
     let third = move |facts: &mut Facts| {
         empty(facts);
         shaper_of(facts, 0).classes.push(Class { id: "1:30".into(), is_leaf: true, packets_ever: None });
