@@ -174,7 +174,8 @@ fn end(
             // What answered with the code that the script ended with is what ended it.
             let fatal = calls.last().filter(|call| call.code == *code);
             let place = last_complaint.and_then(|complaint| finder.line(complaint.line));
-            let place = place.or_else(|| fatal.and_then(|call| call.source.clone())).or_else(|| finder.last());
+            let place = place.or_else(|| fatal.and_then(|call| call.source.clone()));
+            let place = place.or_else(|| finder.last());
             let meaning = match *code {
                 NOT_FOUND => ": a command was not found",
                 NOT_RUNNABLE => ": a command may not be run",

@@ -4,10 +4,10 @@ use crate::index::Index;
 use crate::lost::Lost;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
+use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
+use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
 use tidegate_policy::{FilterOp, Kind, Op};
 use tidegate_syntax::units::parse_classid;
 
@@ -339,7 +339,7 @@ impl Reading {
     pub fn maker_of_rule(
         &self,
         (family, table, chain): (Family, &str, &str),
-        rule: &Rule,
+        rule: &NetfilterRule,
         before: usize,
     ) -> Option<usize> {
         let makes = |op: &Op| {
@@ -409,10 +409,11 @@ fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -
         gateway.add_device(name, *spec);
     }
     let (mut pool, mut seeded) = (Pool::new(0), Seeded::new(1));
-    let draws: &mut dyn Draws = &mut seeded;
+    let draws: &mut dyn RandomSource = &mut seeded;
     for op in ops {
         // Each was carried out once, so it will be again.
-        let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut *draws }, op);
+        let _ =
+            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut *draws }, op);
     }
     gateway
 }

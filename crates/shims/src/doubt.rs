@@ -102,7 +102,7 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
     }
     let frame = longest(gateway, &op.dev);
     let bytes = |spec: &RateSpec, ns: u64| (spec.rate.0 as f64 * ns as f64 / 1e9) as u32;
-    let least = bytes(sure, buffer.span().0).min(bytes(ceil, cbuffer.span().0));
+    let least = bytes(sure, buffer.duration().0).min(bytes(ceil, cbuffer.duration().0));
     // What tc takes by itself is a frame and a half of headers; far below, the rate is missed.
     (least < frame / 2).then(|| {
         format!(

@@ -2,9 +2,9 @@
 
 use crate::call::{Call, Reply};
 use crate::shim::{ToolShim, refused};
-use tidegate_classify::netfilter::{Chain, Table};
+use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};
+use tidegate_policy::netfilter::{Family, NetfilterTarget, NfCommand, NfOp};
 use tidegate_syntax::iptables::{
     self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable,
 };
@@ -43,7 +43,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
         }
         IptCommand::Save { ipv6, table, counters } => {
             let gateway = &mut shim.machine.gateway;
-            let tables: Vec<&Table> = match &table {
+            let tables: Vec<&NetfilterTable> = match &table {
                 Some(name) => vec![gateway.table(ipv6, name)],
                 None => gateway.tables(ipv6),
             };
@@ -102,7 +102,7 @@ fn restore(shim: &mut ToolShim<'_>, tool: &str, call: &Call, done: &mut Vec<usiz
 }
 
 /// A table's lines as operations, given what is there: with their line, 0 for what clears the way.
-fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
+fn lowered(there: &NetfilterTable, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
     let op = |command| NfOp { family: Family::of(restore.ipv6), table: table.name.clone(), command };
     let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();
     let mut ops = Vec::new();
@@ -149,14 +149,17 @@ fn holds(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
     table.chains().iter().any(|c| c.name == *chain && c.rules.iter().any(|r| r.rule == *rule))
 }
 
-fn listed(table: &Table) -> Vec<ListedChain> {
+fn listed(table: &NetfilterTable) -> Vec<ListedChain> {
     let calls = |name: &str| {
         let rules = table.chains().iter().flat_map(|c| &c.rules);
         rules
-            .filter(|r| matches!(&r.rule.target, Some(Target::Jump(to) | Target::Goto(to)) if to == name))
+            .filter(|r| {
+                matches!(&r.rule.target, Some(NetfilterTarget::Jump(to)
+                | NetfilterTarget::Goto(to)) if to == name)
+            })
             .count()
     };
-    let chain = |c: &Chain| ListedChain {
+    let chain = |c: &NetfilterChain| ListedChain {
         name: c.name.clone(),
         policy: c.policy,
         references: calls(&c.name),

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! TrialPolicy (machine, devices) ─┬─ reach: which class each conversation takes
-//!                                 └─ loads × without/with ──▶ home ──▶ document (measure::trial::Trial) ──▶ verdict
+//!                                 └─ loads × without/with ──▶ home ──▶ document (measure::trial::Trial) ──▶
+//!                                 verdict
 //! Suite (expect) ──▶ figures: each load simulated once; packets: where they end ──▶ verdicts
 //! ```
 //!
@@ -27,8 +28,8 @@
 //!     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
 //!     assert_eq!(machine.shim(&mut pool, &mut draws).tc(&words, None).code, 0);
 //! }
-//! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new(), names: Default::default() };
-//! let policy = TrialPolicy::new(configured, None, None).unwrap();
+//! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new(), names:
+//! Default::default() }; let policy = TrialPolicy::new(configured, None, None).unwrap();
 //! assert_eq!(policy.wan, "eth0");
 //!
 //! let (up, down) = (Rate::bits(1_200_000), Rate::bits(10_000_000));

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
-use tidegate_policy::netfilter::{Condition, NfCommand, Target};
-use tidegate_policy::{LinkKind, LinkOp, Op, Verb};
+use tidegate_policy::netfilter::{Condition, NetfilterTarget, NfCommand};
+use tidegate_policy::{LinkDriver, LinkOp, Op, Verb};
 use tidegate_shims::Machine;
 
 /// What a script configured.
@@ -117,10 +117,9 @@ impl TrialPolicy {
     /// Has it rules that translate addresses?
     pub(crate) fn translates(&self) -> bool {
         let translates = |op: &Op| match op {
-            Op::Netfilter(nf) => nf
-                .command
-                .rule()
-                .is_some_and(|rule| rule.targets().any(|target| matches!(target, Target::Translate(_)))),
+            Op::Netfilter(nf) => nf.command.rule().is_some_and(|rule| {
+                rule.targets().any(|target| matches!(target, NetfilterTarget::Translate(_)))
+            }),
             _ => false,
         };
         self.ops.iter().any(translates)
@@ -157,7 +156,7 @@ impl TrialPolicy {
     /// The ends of veths that the policy makes: were one of them there, the other could not be made.
     fn pairs(&self) -> BTreeSet<&str> {
         let ends = self.ops.iter().filter_map(|op| match op {
-            Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => {
+            Op::Link(LinkOp::Add { name, kind: LinkDriver::Veth { peer } }) => {
                 Some([name.as_str(), peer.as_str()])
             }
             _ => None,
@@ -194,7 +193,7 @@ impl TrialPolicy {
 impl TrialPolicy {
     /// What a device of this name is taken for.
     pub fn device_spec(name: &str) -> DeviceSpec {
-        DeviceSpec::of(&LinkKind::of_name(name))
+        DeviceSpec::of(&LinkDriver::of_name(name))
     }
 
     /// The transmit ring of the device before the modem, if the script changed it.
@@ -308,7 +307,7 @@ fn has_root_qdisc(ops: &[Op], name: &str) -> bool {
 
 /// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
 fn is_lan(name: &str) -> bool {
-    LinkKind::of_name(name) == LinkKind::Bridge
+    LinkDriver::of_name(name) == LinkDriver::Bridge
         || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -11,7 +11,7 @@ mod figures;
 mod generate;
 
 use crate::oracle_fuzz::ask::Oracle;
-use crate::told;
+use crate::test_results;
 use figures::{Figures, Flow, both, quantile, theirs};
 use generate::{Question, question};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         let table = table(&options, &flows);
         print!("{table}{}", worst(&flows, options.worst));
         Ok(if options.page {
-            told::settle(
+            test_results::settle(
                 &root.join("docs/tcp-fuzz.md"),
                 &page(&table),
                 "tcp-fuzz",

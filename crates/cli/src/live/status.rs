@@ -3,7 +3,7 @@
 use super::options::Which;
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use tidegate_apply::status::{Condition, Health, LATE_NS, NOTHING, healths, where_to};
+use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, where_to};
 use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
 
@@ -29,7 +29,7 @@ pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
         told.iter().for_each(|one| print!("{}", text(one)));
     }
     let worst = all.iter().map(|one| one.condition).max();
-    Ok(worst.map_or(NOTHING, Condition::code).into())
+    Ok(worst.map_or(NOTHING, PolicyHealth::code).into())
 }
 
 fn text(one: &Value) -> String {

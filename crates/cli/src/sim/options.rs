@@ -4,7 +4,7 @@ use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use clap::Parser;
 use std::path::PathBuf;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// Do an experiment that a scenario's file describes: policies compared under loads, between hosts and
 /// machines in virtual time.
@@ -26,7 +26,7 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// How long is measured.
     #[arg(long, value_name = "TIME", value_parser = span)]
-    pub duration: Option<Span>,
+    pub duration: Option<Nanos>,
     /// The sandbox that scripts run in.
     #[command(flatten)]
     pub sandbox: ScriptOptions,
@@ -58,7 +58,7 @@ pub struct Options {
     /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`.
     /// May be repeated before the `--`; the command is the same.
     #[arg(long, value_name = "TIME", value_parser = span)]
-    pub at: Vec<Span>,
+    pub at: Vec<Nanos>,
     /// Only read the file, and try the policies.
     #[arg(long)]
     pub check: bool,
@@ -70,6 +70,6 @@ pub struct Options {
     pub command: Vec<String>,
 }
 
-fn span(text: &str) -> Result<Span, String> {
-    duration(text).map(|time| Span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+fn span(text: &str) -> Result<Nanos, String> {
+    duration(text).map(|time| Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

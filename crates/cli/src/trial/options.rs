@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_loader::ReadOptions;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_syntax::units;
 use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
@@ -34,13 +34,13 @@ pub struct Options {
     pub down: Rate,
     /// Round-trip time of the idle path, transmission times not counted.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30ms")]
-    pub rtt: Span,
+    pub rtt: Nanos,
     /// The modem's buffer for the uplink: bytes (24k) or time at the uplink's rate (1500ms).
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
     pub buffer: ModemBuffer,
     /// How long each load is measured.
     #[arg(long, value_name = "TIME", value_parser = measured, default_value = "60s")]
-    pub duration: Span,
+    pub duration: Nanos,
     /// The device that leads to the modem. Default: the one the script shapes.
     #[arg(long, value_parser = crate::values::device, value_name = "NAME")]
     pub dev: Option<String>,
@@ -155,17 +155,17 @@ fn is_finite(rate: &str) -> bool {
     number.parse::<f64>().is_ok_and(|number| number < 1e18)
 }
 
-pub(crate) fn span(text: &str) -> Result<Span, String> {
+pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     match duration(text)? {
         long if long > HOUR => Err("an hour at most".into()),
-        short => Ok(Span(u64::try_from(short.as_nanos()).unwrap_or(u64::MAX))),
+        short => Ok(Nanos(u64::try_from(short.as_nanos()).unwrap_or(u64::MAX))),
     }
 }
 
 /// How long is measured: in less than a second hardly anything is answered.
-fn measured(text: &str) -> Result<Span, String> {
+fn measured(text: &str) -> Result<Nanos, String> {
     let short = "shorter than a second, in which nothing can be measured";
-    span(text).and_then(|span| if span < Span::secs(1) { Err(short.into()) } else { Ok(span) })
+    span(text).and_then(|span| if span < Nanos::secs(1) { Err(short.into()) } else { Ok(span) })
 }
 
 fn size(text: &str) -> Result<u32, String> {

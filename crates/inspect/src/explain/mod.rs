@@ -19,7 +19,7 @@ use filters::{Carried, Counted};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
-use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
+use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, DropReason, EgressPath};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Addrs, Dissector, Handle, Head, dissect};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
@@ -195,11 +195,11 @@ impl<'r> Explainer<'r> {
     pub fn course(&mut self, packet: &Packet) -> Result<Course, EgressError> {
         if packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
-            return Ok(Course::Leaves(to, Route::Local));
+            return Ok(Course::Leaves(to, EgressPath::Local));
         }
         let Some(name) = &packet.from else {
             let to = self.way_out(packet, None)?;
-            return Ok(Course::Leaves(to, Route::Forwarded(None)));
+            return Ok(Course::Leaves(to, EgressPath::Forwarded(None)));
         };
         let from = self.named(name);
         match (self.governed(Some(from))[..].first(), &packet.to) {
@@ -281,7 +281,7 @@ impl<'r> Explainer<'r> {
             );
         }
         let routed = way.routed && (lost.is_none() || matches!(course, Course::Leaves(..)));
-        if let Course::Leaves(out, Route::Forwarded(None)) = course {
+        if let Course::Leaves(out, EgressPath::Forwarded(None)) = course {
             scenes.extend(self.not_asked(out));
         }
         if routed {
@@ -308,7 +308,10 @@ impl<'r> Explainer<'r> {
         }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
         // What filters on its arrival drop comes to no tree of that device.
-        let came = |device: &DeviceId| matches!(course, Course::Arrives(from) | Course::Through(from, _) if !way.routed && from == *device);
+        let came = |device: &DeviceId| {
+            matches!(course, Course::Arrives(from) | Course::Through(from, _)
+            if !way.routed && from == *device)
+        };
         let refused = |device: &DeviceId| !came(device) && moments.iter().all(|m| m.stop.device != *device);
         if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
@@ -471,7 +474,7 @@ impl<'r> Explainer<'r> {
     /// Why a packet was lost, in words.
     fn loss_text(&mut self, loss: Loss) -> String {
         let at = if loss.at.is_none() { String::new() } else { format!(" (by {})", loss.at) };
-        if loss.why == Why::TooLong {
+        if loss.why == DropReason::TooLong {
             let dev = self.name(loss.device);
             return format!("{}{at}", too_long(self.reading, &dev, loss.at));
         }

@@ -4,11 +4,11 @@ use super::Moment;
 use crate::reading::Reading;
 use crate::words;
 use tidegate_gateway::{CakeReason, CakeTin};
-use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
+use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, Classes, EtsClassParams, HfscClassParams, Kind, NetemLoss,
-    NetemParams, PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
+    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss,
+    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, ServiceCurve,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
@@ -295,7 +295,7 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
 /// The tin a packet takes, why, and how its flow is held there.
 fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     let mut meta = Meta::of(&moment.head, 0);
-    (meta.mark, meta.priority) = (Mark(moment.mark), moment.priority);
+    (meta.mark, meta.priority) = (FwMark(moment.mark), moment.priority);
     let frame = moment.spec.mtu + moment.spec.link_header;
     let tin = CakeTin::of(cake, qdisc, frame, &meta);
     let tins = cake.tins.unwrap_or_default();
@@ -377,7 +377,7 @@ fn of_netem(
                 other.dev == moment.name && other.parent.qdisc() == inner.handle && !inner.handle.is_none()
             };
             // What such a qdisc makes of it shows only when the delay is over.
-            if matches!(inner.kind.classes(), Classes::Made | Classes::Bands)
+            if matches!(inner.kind.classes(), ClassLayout::Made | ClassLayout::Bands)
                 || reading.qdiscs.iter().any(below)
             {
                 said.push(format!(
@@ -423,14 +423,18 @@ fn delayed(netem: &NetemParams) -> String {
     if netem.gap > 0 {
         let before = netem.gap - 1;
         // A distance without a probability means always.
-        let (reorder, degree) = netem.reorder.unwrap_or((Share::MAX, 0));
+        let (reorder, degree) = netem.reorder.unwrap_or((NetemProbability::MAX, 0));
         let once =
             if before == 0 { String::new() } else { format!(" once {before} before it were held back") };
         let (comma, chance) = (if before == 0 { "" } else { "," }, chance(reorder, degree));
         match reorder {
             0 => {}
-            Share::MAX if before == 0 => said.push_str(", unless it goes ahead at once (reorder), as all do"),
-            Share::MAX => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}")),
+            NetemProbability::MAX if before == 0 => {
+                said.push_str(", unless it goes ahead at once (reorder), as all do")
+            }
+            NetemProbability::MAX => {
+                said.push_str(&format!(", unless it goes ahead at once (reorder):{once}"))
+            }
             _ => said.push_str(&format!(
                 ", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}"
             )),
@@ -449,9 +453,9 @@ fn delayed(netem: &NetemParams) -> String {
 }
 
 /// `25 %`, `0.1 %, each like the last (correlation 50 %)`.
-fn chance(share: Share, correlation: Share) -> String {
-    let percent = |share: Share| {
-        let figure = format!("{:.3}", f64::from(share) / f64::from(Share::MAX) * 100.0);
+fn chance(share: NetemProbability, correlation: NetemProbability) -> String {
+    let percent = |share: NetemProbability| {
+        let figure = format!("{:.3}", f64::from(share) / f64::from(NetemProbability::MAX) * 100.0);
         format!("{} %", figure.trim_end_matches('0').trim_end_matches('.'))
     };
     match correlation {
@@ -542,7 +546,7 @@ fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
 fn time(bytes: u64, served: Served) -> String {
     let bits = bytes as f64 * 8.0;
     let at = |rate: f64, what: &str| {
-        let (time, rate) = (Span((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
+        let (time, rate) = (Nanos((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
         format!("{} at the {} {what}", words::time(time), words::rate(rate))
     };
     match (served.assured(), served.most()) {

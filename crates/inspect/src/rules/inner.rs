@@ -10,7 +10,7 @@ use crate::walk::ways::Way;
 use crate::walk::{RuleKey, RuleSeen};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::Target;
+use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{Act, Kind};
 
 /// Rules that give packets a class with classes below it, where no filter hangs on that leads on.
@@ -19,7 +19,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(Target::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last()) else {
+        let Some(NetfilterTarget::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last())
+        else {
             continue;
         };
         found.extend(to_inner(asking, key, seen, *class)?);

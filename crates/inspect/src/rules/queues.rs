@@ -9,18 +9,18 @@ use crate::reading::{Place, Reading, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::spec::Takes;
-use tidegate_policy::{ClassParams, Classes, Kind, NetemLoss, QdiscParams, Waits};
+use tidegate_policy::spec::ValueKind;
+use tidegate_policy::{ClassLayout, ClassParams, Kind, NetemLoss, QdiscParams, Waits};
 use tidegate_qdisc::algo::adjusted_size;
 use tidegate_syntax::units::{parse_size, parse_time};
 
 /// A queue that takes longer than this is the delay it should prevent.
-const LONG: Span = Span::millis(1000);
-const LONGISH: Span = Span::millis(250);
+const LONG: Nanos = Nanos::millis(1000);
+const LONGISH: Nanos = Nanos::millis(250);
 /// A queue that holds less than the link sends in this time starves a single upload.
-const SHORT: Span = Span::millis(10);
+const SHORT: Nanos = Nanos::millis(10);
 /// Shapes of leaves that are measured.
 const MOST_SHAPES: usize = 64;
 /// An acknowledgement with timestamps and SACK blocks, on Ethernet.
@@ -46,7 +46,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         None => finding,
     };
     let mut busy: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
-    let mut long: Vec<(Span, Finding)> = lengths
+    let mut long: Vec<(Nanos, Finding)> = lengths
         .iter()
         .filter_map(|length| {
             let (wait, finding) = long(reading, &mut bench, &mut busy, length)?;
@@ -92,8 +92,10 @@ fn burst(
 ) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
-    let (burst, cburst) =
-        (held(params.rate.rate, params.buffer.span().0), held(params.ceil.rate, params.cbuffer.span().0));
+    let (burst, cburst) = (
+        held(params.rate.rate, params.buffer.duration().0),
+        held(params.ceil.rate, params.cbuffer.duration().0),
+    );
     let (keyword, least) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
     if least >= u64::from(frame / 2) {
         return None;
@@ -127,9 +129,9 @@ fn burst(
 fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
-    let held = |rate: Rate, time: Span| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
-    let burst = held(tbf.rate.rate, tbf.buffer.span());
-    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.span()));
+    let held = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
+    let burst = held(tbf.rate.rate, tbf.buffer.duration());
+    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.duration()));
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let said = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
     let of_burst = (said(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
@@ -346,7 +348,7 @@ fn queued(
         return None;
     }
     let one = bench.fill(length.dev, length.class, &[], length.frame, 1)?;
-    Some(Filled { wait: Span(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
+    Some(Filled { wait: Nanos(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
 }
 
 /// The queues of the bands or classes that hang in a bucket: its rate is what they have in all.
@@ -408,14 +410,14 @@ fn long(
     bench: &mut Bench<'_>,
     measured: &mut BTreeMap<Shape, Option<Filled>>,
     length: &Length<'_>,
-) -> Option<(Span, Finding)> {
+) -> Option<(Nanos, Finding)> {
     if !until_full(length.kind) {
         return None;
     }
     let alone = length.alone?;
     // What would be too long even at a share that small need not be measured.
     let bytes = u64::from(alone.packets) * u64::from(length.frame);
-    let guess = length.rate.map_or(Span(u64::MAX), |rate| Span(bytes * 1_000_000_000 / rate.0.max(1)));
+    let guess = length.rate.map_or(Nanos(u64::MAX), |rate| Nanos(bytes * 1_000_000_000 / rate.0.max(1)));
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
@@ -492,7 +494,7 @@ fn long(
 /// short.
 fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
     // By what was measured, as the finding says it.
-    let fits = u64::from(busy.packets) * Span::millis(200).0 / busy.wait.0.max(1);
+    let fits = u64::from(busy.packets) * Nanos::millis(200).0 / busy.wait.0.max(1);
     let in_packets =
         length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {
@@ -549,7 +551,7 @@ fn short(length: &Length<'_>) -> Option<Finding> {
         );
         let because = format!(
             "that is {} at {}; a transfer over a longer round trip loses packets before it uses the rate",
-            words::time(Span(fits * 1_000_000_000 / length.ceil.0.max(1))),
+            words::time(Nanos(fits * 1_000_000_000 / length.ceil.0.max(1))),
             words::rate(length.ceil)
         );
         let witness = format!("{} packets taken of {FRAMES} offered", filled.packets);
@@ -567,8 +569,8 @@ type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>
 fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
     let options = kind.spec().qdisc?;
     let option = options.iter().find(|option| option.key == "limit")?;
-    match option.takes {
-        Takes::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
+    match option.value {
+        ValueKind::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
         _ => limit.parse().ok(),
     }
 }
@@ -734,17 +736,17 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
         QdiscParams::Codel(params) => params.target_us,
         _ => return None,
     };
-    let target = Span::micros(u64::from(target?));
+    let target = Nanos::micros(u64::from(target?));
     // Rates count what a size table makes of a packet.
     let stab = reading.root(length.dev).and_then(|root| root.stab.as_ref());
     let counted = stab.map_or(length.frame, |stab| adjusted_size(stab, length.frame));
-    let frame = Span(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
+    let frame = Nanos(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
     // The kernel keeps times in units of 1.024 µs.
     let said = length
         .step
         .after("target")
         .and_then(|word| parse_time(&word.text))
-        .map(|us| Span::micros(u64::from(us)));
+        .map(|us| Nanos::micros(u64::from(us)));
     let said = said.filter(|said| words::time(*said) != words::time(target));
     (target < frame).then(|| {
         let what = format!(
@@ -779,7 +781,7 @@ fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let (target, interval) = (target?, interval?);
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let keyword = ["target", "interval"].into_iter().find(|keyword| step.after(keyword).is_some())?;
-    let in_words = |us: u32| words::time(Span::micros(u64::from(us)));
+    let in_words = |us: u32| words::time(Nanos::micros(u64::from(us)));
     (target >= interval).then(|| {
         let what =
             format!("a target of {} is not below the interval of {}", in_words(target), in_words(interval));
@@ -803,7 +805,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) ->
     if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort || has_red(qdisc)) {
         return None;
     }
-    let mut waits: BTreeMap<Handle, (bool, Span)> = BTreeMap::new();
+    let mut waits: BTreeMap<Handle, (bool, Nanos)> = BTreeMap::new();
     let mut root = None;
     for length in lengths.iter().filter(|length| length.dev == dev) {
         let filled = length.alone?;
@@ -812,8 +814,9 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) ->
     }
     // Rather one in which all wait for each other than one that tells flows apart.
     let long = waits.iter().filter(|(class, (_, wait))| {
-        let comes = |class: &ClassDump| class.kind.classes() == Classes::One || is_mentioned(reading, class);
-        *wait >= Span::millis(100) && reading.class(dev, **class).is_none_or(comes)
+        let comes =
+            |class: &ClassDump| class.kind.classes() == ClassLayout::One || is_mentioned(reading, class);
+        *wait >= Nanos::millis(100) && reading.class(dev, **class).is_none_or(comes)
     });
     let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
     let for_whom = if *is_shared { "for what shares it" } else { "for the transfer's own packets" };

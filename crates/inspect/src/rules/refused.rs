@@ -113,7 +113,7 @@ fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
 fn wants_queues(reading: &Reading, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);
-    let mut spread = REFUSED.iter().filter(|refused| refused.answer.is_some()).map(|refused| refused.name);
+    let mut spread = REFUSED.iter().filter(|refused| refused.reply.is_some()).map(|refused| refused.name);
     let kind =
         spread.find(|name| named(name)).or(named(Kind::Multiq.name()).then_some(Kind::Multiq.name()))?;
     let is_that =

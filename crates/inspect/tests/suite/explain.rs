@@ -5,7 +5,7 @@ use crate::common;
 use common::reading;
 use std::fmt::Write as _;
 use tidegate_inspect::{Explainer, Outcome, Packet, Story};
-use tidegate_packet::{Draws, Seeded};
+use tidegate_packet::{RandomSource, Seeded};
 
 fn told(story: &Story) -> String {
     let mut text = String::new();

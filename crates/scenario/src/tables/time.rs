@@ -1,13 +1,13 @@
 //! Times as people write them.
 
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// The longest time that is read: a week.
 const LONGEST: u64 = 7 * 24 * 3_600_000_000_000;
 
 /// A number and its unit, in nanoseconds: `500us`, `30ms`, `1.5s`, `2m` (or `2min`), `1h`; `0` needs none.
 /// `None`: it is none, or longer than a week.
-pub fn parse_time(text: &str) -> Option<Span> {
+pub fn parse_time(text: &str) -> Option<Nanos> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(text.len());
     let (digits, unit) = (text[..split].trim(), &text[split..]);
@@ -29,7 +29,7 @@ pub fn parse_time(text: &str) -> Option<Span> {
     let fraction = part.parse::<u64>().unwrap_or(0).checked_mul(scale)? / 10_u64.pow(part.len() as u32);
     let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
     let ns = whole.checked_mul(scale)?.checked_add(fraction)?;
-    (ns <= LONGEST).then_some(Span(ns))
+    (ns <= LONGEST).then_some(Nanos(ns))
 }
 
 #[cfg(test)]
@@ -38,12 +38,12 @@ mod tests {
 
     #[test]
     fn a_time_is_a_number_and_its_unit() {
-        let us = |n: u64| Some(Span(n * 1000));
+        let us = |n: u64| Some(Nanos(n * 1000));
         for (text, found) in [
             ("0", us(0)),
             ("500us", us(500)),
             ("50µs", us(50)),
-            ("1500ns", Some(Span(1500))),
+            ("1500ns", Some(Nanos(1500))),
             ("1.5ms", us(1500)),
             ("2s", us(2_000_000)),
             (".5s", us(500_000)),

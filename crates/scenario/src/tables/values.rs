@@ -3,7 +3,7 @@
 use super::diagnostic::Diagnostic;
 use super::keys::Value;
 use super::time::parse_time;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use tidegate_syntax::units;
 use toml::de::DeValue;
 
@@ -88,7 +88,7 @@ pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> 
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn span(value: Value<'_>) -> Result<Span, Diagnostic> {
+pub fn span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
     let said = plain(value)?;
     parse_span(&said).ok_or_else(|| {
         Diagnostic::new(
@@ -103,9 +103,9 @@ pub fn span(value: Value<'_>) -> Result<Span, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn some_span(value: Value<'_>) -> Result<Span, Diagnostic> {
+pub fn some_span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
     match span(value)? {
-        Span(0) => {
+        Nanos(0) => {
             Err(Diagnostic::new(value.span(), "this must be longer than nothing", "write 500us, 30ms, 2s"))
         }
         span => Ok(span),
@@ -113,7 +113,7 @@ pub fn some_span(value: Value<'_>) -> Result<Span, Diagnostic> {
 }
 
 /// `30s`, in nanoseconds. What ends in `m` may be meant as a size here, so minutes are `min`.
-pub fn parse_span(text: &str) -> Option<Span> {
+pub fn parse_span(text: &str) -> Option<Nanos> {
     parse_time(text).filter(|_| !text.trim_end().ends_with(['m', 'M']))
 }
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn times_and_sizes() {
-        assert_eq!(["5min", "5m", "5"].map(parse_span), [Some(Span(300_000_000_000)), None, None]);
+        assert_eq!(["5min", "5m", "5"].map(parse_span), [Some(Nanos(300_000_000_000)), None, None]);
         let sizes = ["1500", "24kB", "1.5k", "4MB", "64KiB", "3000b", "x", "5 parsecs"];
         let bytes =
             [Some(1500), Some(24_000), Some(1500), Some(4_000_000), Some(65_536), Some(3000), None, None];

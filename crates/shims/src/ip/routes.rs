@@ -4,7 +4,7 @@ use crate::call::Reply;
 use crate::host::network;
 use crate::shim::ToolShim;
 use std::net::IpAddr;
-use tidegate_policy::{LinkKind, TunnelMode};
+use tidegate_policy::{LinkDriver, TunnelMode};
 use tidegate_syntax::ip::{IpFlags, Route, RouteVerb, route_text};
 
 /// The most routes that are kept.
@@ -110,7 +110,7 @@ pub(super) fn get(shim: &mut ToolShim<'_>, address: IpAddr, flags: &IpFlags) -> 
 pub(super) fn tunnels(shim: &mut ToolShim<'_>, name: Option<&str>) -> Reply {
     let mut out = String::new();
     for (link, tunnel) in shim.machine.host.links.iter().filter_map(|(link, state)| match &state.kind {
-        LinkKind::Tunnel(tunnel) if name.is_none_or(|name| name == link) => Some((link, tunnel)),
+        LinkDriver::Tunnel(tunnel) if name.is_none_or(|name| name == link) => Some((link, tunnel)),
         _ => None,
     }) {
         let end =

@@ -9,7 +9,7 @@ use crate::units::rate_in_words;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, FilterOp, FilterParams, QdiscParams, RateSpec, Skbedit};
 
 impl Back<'_> {
@@ -99,9 +99,9 @@ impl Back<'_> {
         let (chains, on) = (self.rules, self.on(&class.dev));
         let sets = |wanted: (u32, u32, u16)| {
             let of_chain = |chain: &Rules| {
-                chain.rules.iter().flat_map(Rule::targets).any(|target| match target {
-                    Target::Mark { value, mask, .. } => fits(chain.family, *value, *mask, wanted),
-                    Target::Connmark(_) => true,
+                chain.rules.iter().flat_map(NetfilterRule::targets).any(|target| match target {
+                    NetfilterTarget::Mark { value, mask, .. } => fits(chain.family, *value, *mask, wanted),
+                    NetfilterTarget::Connmark(_) => true,
                     _ => false,
                 })
             };
@@ -137,8 +137,9 @@ impl Back<'_> {
             rules.rules.iter().enumerate().map(move |(at, rule)| (chain, at, rule))
         }) {
             let leads = rule.targets().any(|target| match target {
-                Target::Classify(to) => *to == class.classid,
-                Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
+                NetfilterTarget::Classify(to) => *to == class.classid,
+                NetfilterTarget::Mark { value, mask }
+                | NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask }) => {
                     let family = chains[chain].family;
                     *value != 0 && marks.iter().any(|mark| fits(family, *value, *mask, *mark))
                 }
@@ -209,10 +210,10 @@ impl Back<'_> {
         };
         let (filters, way) = (self.filters, self.way(&filter.dev));
         let mut found = Above::Nothing;
-        let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(Rule::targets);
+        let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(NetfilterRule::targets);
         if named
             .into_iter()
-            .any(|target| matches!(target, Target::Classify(class) if *class == filter.parent))
+            .any(|target| matches!(target, NetfilterTarget::Classify(class) if *class == filter.parent))
         {
             found = Above::Some;
         }
@@ -293,7 +294,7 @@ fn said(filter: &FilterDump, params: &FilterParams, way: Way) -> Said {
 }
 
 /// Does a rule ask for nothing but devices?
-fn is_bare(rule: &Rule) -> bool {
+fn is_bare(rule: &NetfilterRule) -> bool {
     let bare = |what: &Condition| {
         matches!(what, Condition::In(_) | Condition::Out(_) | Condition::Comment(_) | Condition::Version6(_))
     };
@@ -301,7 +302,7 @@ fn is_bare(rule: &Rule) -> bool {
 }
 
 /// What a rule that asks for nothing but devices takes.
-fn taken_by(rule: &Rule) -> String {
+fn taken_by(rule: &NetfilterRule) -> String {
     let came_in = rule.matches.iter().find_map(|found| match &found.what {
         Condition::In(pattern) if found.not => {
             Some(format!("everything that did not come in by {pattern} and"))
@@ -329,7 +330,7 @@ fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> 
 }
 
 /// Does a rule ask for packets that leave by another device, or that came in by this one?
-fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
+fn leaves_elsewhere(rule: &NetfilterRule, device: &str) -> bool {
     let fits = |pattern: &str| match pattern.strip_suffix('+') {
         Some(prefix) => device.starts_with(prefix),
         None => device == pattern,

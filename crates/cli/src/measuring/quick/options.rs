@@ -3,7 +3,7 @@
 use crate::measuring::far::FarOptions;
 use crate::trial::{rate, span};
 use std::path::PathBuf;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 
 /// What `tidegate quick` is told.
 #[derive(clap::Args, Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Options {
     pub reflectors: Vec<String>,
     /// How long it may take, about: 15s to 2min.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30s")]
-    pub time: Span,
+    pub time: Nanos,
     /// Never send more than this.
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "300mbit")]
     pub most: Rate,

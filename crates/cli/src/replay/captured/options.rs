@@ -3,7 +3,7 @@
 use crate::script_options::ScriptOptions;
 use crate::trial::{buffer, rate, span, stacked};
 use std::path::{Path, PathBuf};
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_replay::captured::{CaptureSettings, Prefix};
 use tidegate_trial::ModemBuffer;
 
@@ -57,7 +57,7 @@ pub(crate) struct Options {
     pub(super) down: Option<Rate>,
     /// The round trip of connections whose handshake was not captured.
     #[arg(long, value_name = "TIME", value_parser = span, requires = "closed")]
-    pub(super) rtt: Option<Span>,
+    pub(super) rtt: Option<Nanos>,
     /// Write each packet with its class, queue, wait and fate as pcapng, for Wireshark: of the last policy,
     /// or of --write-of.
     #[arg(long, value_name = "FILE.pcapng", requires = "capture")]
