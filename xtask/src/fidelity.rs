@@ -142,7 +142,7 @@ pub(crate) const KINDS: &[&str] = &[
 
 /// The verdicts, and what they mean.
 const VERDICTS: [(&str, &str); 4] = [
-    ("exact", "the same to the last nanosecond, byte or octet"),
+    ("exact", "the same to the last nanosecond and byte"),
     ("close", "within a tolerance that the test states"),
     ("differs", "known not to be the same; the evidence says where"),
     ("unverified", "made by the papers; no real kernel was at hand to hold it against"),
@@ -230,10 +230,10 @@ fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
 
 fn page(rows: &[Row]) -> String {
     let mut page = String::from(
-        "# Fidelity\n\n\
-        What tidegate does as Linux does it, and the test that says so. This page is made from the output of the\n\
-        tests (`.ci/run`) and from nothing else; a behaviour without a test that passes stops the build. The kernel is\n\
-        Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
+        "# Fidelity: what is exact with Linux\n\n\
+         Each row is a behaviour of Linux and the test that shows it here. This page is generated from\n\
+         the output of the tests (`.ci/run`); a behaviour without a passing test stops the build. The\n\
+         kernel is Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();

@@ -225,10 +225,11 @@ fn in_order(id: &str) -> Vec<(String, u64)> {
 
 fn page(groups: &Groups) -> String {
     let mut page = String::from(
-        "# Validation\n\nWhat queueing theory, the papers, a real Linux 6.1 and other simulators say, and \
-        what tidegate's simulator finds. Every row is printed by a test that runs with all others \
-        (`.ci/run`), and this page is made of these rows. Same seed, same figures, on any machine. How to \
-        run a scenario of one's own: [scenarios](scenario.md).\n\n",
+        "# Validation: simulator, theory, papers, Linux\n\n\
+         What queueing theory, the papers, a real Linux 6.1 and other simulators say, and what tidegate's\n\
+         simulator finds. Every row is printed by a test that runs with all others (`.ci/run`), and this\n\
+         page is generated from these rows. Same seed, same figures, on any machine. To run a scenario of\n\
+         your own: [scenarios](scenario.md).\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = groups.values().flatten().filter(|row| row.verdict == verdict).count();

@@ -354,7 +354,7 @@ fn rates(
             .unwrap_or(0);
         let near = |a: u64, b: u64| a.abs_diff(b) <= a / 100 + 2000 + if two { link / 100 } else { 0 };
         let said = |what: &str| short.misfits.iter().any(|one| one.what.contains(what));
-        let scaled = said("promised");
+        let scaled = said("the guaranteed rates of the classes");
         let id = class.classid.to_string();
         if !scaled && !near(rate, new_rate) && !said(&format!("class {id} of eth0 may send less")) {
             wrong.push(format!("rate of {id}: {rate} became {new_rate}"));

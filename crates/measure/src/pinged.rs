@@ -195,7 +195,7 @@ mod tests {
         let silent = target(&[None, None]);
         let figures = silent.figures();
         assert_eq!((figures.loss, figures.rtt, figures.min, figures.jitter), (1.0, None, None, None));
-        assert!(silent.doubts()[0].starts_with("nothing was answered"), "{:?}", silent.doubts());
+        assert!(silent.doubts()[0].starts_with("no replies"), "{:?}", silent.doubts());
         assert_eq!(target(&[]).doubts().len(), 1, "of no answers there is no percentile");
     }
 

@@ -181,7 +181,7 @@ fn the_wrong_device() {
         shaper_of(facts, 0).backend = "user".into();
         shaper_of(facts, 0).beneath_bps = Some(9 * MBIT);
     };
-    let words = "by tidegate's own disciplines to 10.0 Mbit/s and then by the kernel's to 9.0 Mbit/s";
+    let words = "by tidegate's daemon to 10.0 Mbit/s and then by the kernel's qdisc to 9.0 Mbit/s";
     assert_found("both back ends", at_once, &[("double-shaping", Warning, words)]);
     let frames = |facts: &mut Facts| {
         let below = vec!["eth0".into()];
@@ -229,7 +229,7 @@ fn what_comes_in_and_what_goes_around() {
     let words = "the flow table inet filter fast forwards known connections of eth0 past the chains";
     assert_found("past the chains", soft, &[("flow-offload", Warning, words)]);
     let hard = |facts: &mut Facts| facts.flow_tables = flow_table("eth0", true);
-    assert_found("through the hardware", hard, &[("flow-offload", Bad, "no discipline sees them")]);
+    assert_found("through the hardware", hard, &[("flow-offload", Bad, "no qdisc sees them")]);
     assert_found("between others", |facts| facts.flow_tables = flow_table("eth1", true), &[]);
 }
 
@@ -262,7 +262,7 @@ fn who_limits() {
 #[test]
 fn classes_and_the_policy_itself() {
     let empty = |facts: &mut Facts| shaper_of(facts, 0).classes[1].packets_ever = Some(0);
-    assert_found("all in one", empty, &[("class-never-hit", Warning, "all is in one class")]);
+    assert_found("all in one", empty, &[("class-never-hit", Warning, "everything is in one class")]);
     let third = move |facts: &mut Facts| {
         empty(facts);
         shaper_of(facts, 0).classes.push(ShaperClass {

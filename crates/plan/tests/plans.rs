@@ -412,11 +412,11 @@ fn a_device_made_again() {
     let refused = |stand: &Installed| tidegate_plan::remade(stand).expect_err("refused").to_string();
     assert_eq!(
         refused(&hidden),
-        format!("the pfifo 3: of link0 cannot be made again: the kernel does not tell {HIDDEN}")
+        format!("the pfifo 3: of link0 cannot be created again: the kernel does not list {HIDDEN}")
     );
     let averages = "qdisc add dev link0 root handle 1: red limit 400k min 30k max 90k avpkt 1000 burst 55 \
     bandwidth 10mbit";
-    let expected = "the red 1: of link0 cannot be made again: the kernel does not tell how its average \
+    let expected = "the red 1: of link0 cannot be created again: the kernel does not list how its average \
     falls while it is idle";
     assert_eq!(refused(&on(averages).stand()), expected);
     let nothing = plan(&on(TREE).stand(), &on(TREE).stand(), &[]).expect("told");
@@ -556,8 +556,8 @@ fn what_would_cut_the_network_off() {
     let starving = dangers(&class("7kbit"));
     assert!(
         starving.iter().any(|one| one
-            == "ARP (addresses of neighbours) would not get through eth0: its class 1:1 is sure of 7000 \
-            bit/s only"),
+            == "ARP (addresses of neighbours) would not get through eth0: the guaranteed rate of its class \
+            1:1 is only 7000 bit/s"),
         "{starving:?}"
     );
     assert!(

@@ -46,7 +46,7 @@ const MEMORY: &str = "1G";
 /// Questions answered by one call of a program.
 const BATCH: usize = 16;
 
-/// What the command line requests.
+/// What the command line asks for.
 #[derive(Debug)]
 struct Options {
     /// Questions of seed 1, of seed 2, …
@@ -115,7 +115,7 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
 }
 
 /// A question's folders, one per shift.
-struct ShiftedQuestions {
+struct Asked {
     name: String,
     questions: Vec<(Question, PathBuf)>,
     /// The same once more, for what chance does.
@@ -123,14 +123,14 @@ struct ShiftedQuestions {
 }
 
 /// The questions of all seeds, with where they stand.
-fn asked(options: &Options) -> Vec<ShiftedQuestions> {
+fn asked(options: &Options) -> Vec<Asked> {
     let numbers =
         (1..).zip(&options.runs).flat_map(|(seed, &runs)| (0..runs).map(move |number| (seed, number)));
     let all = numbers.map(|(seed, number)| {
         let name = format!("s{seed}-{number}");
         let one = |shift| (question(seed, number, shift), options.keep.join(format!("{name}-{shift}")));
         let again = if options.chance { (SHIFTS..2 * SHIFTS).map(&one).collect() } else { Vec::new() };
-        ShiftedQuestions { questions: (0..SHIFTS).map(&one).collect(), again, name: name.clone() }
+        Asked { questions: (0..SHIFTS).map(&one).collect(), again, name: name.clone() }
     });
     all.filter(|asked| asked.questions[0].0.discipline.starts_with(&options.only)).collect()
 }
@@ -192,7 +192,7 @@ fn ask_part(oracle: &Oracle, part: &[&(Question, PathBuf)]) -> Result<(), String
     let dirs: Vec<PathBuf> = part.iter().map(|(_, dir)| dir.clone()).collect();
     oracle.ask_about_tcp(&dirs, MEMORY).map_err(at_fault)?;
     for (_, dir) in part {
-        // Every packet is in there: large, and not requested.
+        // Every packet is in there: large, and not asked for.
         let _ = fs::remove_file(dir.join("packets.csv"));
         if !answered(dir) {
             eprintln!("{}: no answer", dir.display());
@@ -208,7 +208,7 @@ fn answered(dir: &Path) -> bool {
 }
 
 /// The flows of a question whose connection came about in each of its runs.
-fn flows(asked: &ShiftedQuestions) -> Vec<Flow> {
+fn flows(asked: &Asked) -> Vec<Flow> {
     // A shift moves all later flows alike, so their order and names stay.
     let names: Vec<&str> = asked.questions[0].0.names().collect();
     let runs =
@@ -318,17 +318,18 @@ fn worst(flows: &[Flow], count: usize) -> String {
 }
 
 /// What the page says before the table.
-const INTRODUCTION: &str = "# Random TCP beside real Linux\n\n\
-Each question is a random rate (1 to 50 Mbit/s), two random delays, a queueing discipline and one to six\n\
-flows of CUBIC, Reno and BBR with staggered starts, for 20 s. A real Linux 6.1 in virtual time answers\n\
-it, and the simulator; of each flow the rate that was acknowledged and the median of the smoothed round\n\
-trip are compared. Every question is asked three times, the later flows shifted by a second or two: a\n\
-run is calm where Linux's own three answers lie within 10 % of one another for each flow. In the others\n\
-flows share a queue by chance, so their single answers say little; the means of three are compared. How\n\
-much of their difference is chance shows beside it: Linux was asked all of it again, with the delay 0.3\n\
-ms longer, and one mean of three is compared with the other. A simulator that were Linux would differ by\n\
-that. \"Late flows, signed\" is the median of the error of all flows but each run's first, with its sign.\n\
-How to run it: ORACLE names the program that asks Linux, `cargo xtask tcp-fuzz --help` says the rest.\n\n";
+const INTRODUCTION: &str = "# Random TCP runs, compared with real Linux\n\n\
+Each question is a random rate (1 to 50 Mbit/s), two random delays, a qdisc and one to six flows\n\
+of CUBIC, Reno and BBR with staggered starts, for 20 s. A real Linux 6.1 in virtual time answers\n\
+it, and the simulator; of each flow the acknowledged rate and the median of the smoothed round\n\
+trip are compared. Every question is asked three times, the later flows shifted by a second or\n\
+two: a run is calm where Linux's own three answers are within 10 % of one another for each flow.\n\
+In the others flows share a queue by chance, so single answers say little; the means of three\n\
+are compared. How much of their difference is chance is shown beside it: Linux was asked all of\n\
+it again, with the delay 0.3 ms longer, and one mean of three is compared with the other. A\n\
+simulator that were Linux would differ by that. \"Late flows, signed\" is the median of the error\n\
+of all flows but each run's first, with its sign. How to run it: ORACLE names the program that\n\
+asks Linux, `cargo xtask tcp-fuzz --help` says the rest.\n\n";
 
 fn page(table: &str) -> String {
     format!("{INTRODUCTION}{table}")

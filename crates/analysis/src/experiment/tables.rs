@@ -21,7 +21,7 @@ const ANSWERS: [Column; 10] = [
     ("jitter", "jitter"),
     ("lost", "loss"),
     ("95 % interval", SURE),
-    ("asked", "sent"),
+    ("sent", "sent"),
 ];
 /// Between what shares the losses of all repeats together lie with 95 % confidence.
 const SURE: &str = "loss-interval";
@@ -34,20 +34,25 @@ const DIRECTIONS: [Column; 4] = [
 const TRANSFERS: [Column; 6] = [
     ("payload per second", "rate"),
     ("share of all", "share"),
-    ("until its end", "time"),
-    ("sent again", "retransmissions"),
+    ("duration", "time"),
+    ("retransmitted", "retransmissions"),
     ("lost", "lost"),
     ("fairness", "fairness"),
 ];
 const LINKS: [Column; 5] = [
     ("carried", "rate"),
-    ("used", "utilisation"),
-    ("fullest", "peak"),
-    ("mean wait", "delay"),
+    ("utilisation", "utilisation"),
+    ("peak backlog", "peak"),
+    ("mean delay", "delay"),
     ("dropped", "drops"),
 ];
 const CLASSES: [Column; 4] =
-    [("sent", "rate"), ("fullest", "peak"), ("most packets", "queue"), ("dropped", "drops")];
+    [("sent", "rate"), ("peak backlog", "peak"), ("peak packets", "queue"), ("dropped", "drops")];
+
+/// The caption of the table of probes.
+pub const REPLIES: &str = "Replies during the measurement";
+/// The caption of the table of transfers.
+pub const THROUGHPUT: &str = "Transfers during the measurement";
 
 /// A table for each kind of thing.
 pub fn tables(experiment: &Experiment) -> Vec<Data> {
@@ -85,10 +90,10 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
         })
     };
     let all = [
-        table(&loads, "Replies during the measurement", "asked", &ANSWERS, &probes),
-        table(&loads, "Answers by direction, while measured", "asked", &DIRECTIONS, &probes),
-        table(&loads, "Transfers", "transfers", &TRANSFERS, &groups),
-        table(&loads, "Links, while measured", "link", &LINKS, &links),
+        table(&loads, REPLIES, "probe", &ANSWERS, &probes),
+        table(&loads, "One-way delay and loss during the measurement", "probe", &DIRECTIONS, &probes),
+        table(&loads, THROUGHPUT, "transfers", &TRANSFERS, &groups),
+        table(&loads, "Links during the measurement", "link", &LINKS, &links),
         table(&loads, "Classes during the measurement", "class", &CLASSES, &classes),
     ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()

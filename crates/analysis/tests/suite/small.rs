@@ -395,17 +395,18 @@ fn every_figure_as_a_table() {
     // 2 Mbit/s for a second and then one; a mean of 9,500 bytes waits where 500,000 go in a second; 1 of 10
     // is lost, between which shares that lies: Wilson's interval.
     let expected = [
-        "Answers, while measured: load | policy | asked | mean | median | 95 % | 99 % | longest | mdev | \
-        jitter | lost | 95 % sure | asked",
+        "Replies during the measurement: load | policy | probe | mean | median | 95 % | 99 % | longest | \
+        mdev | \
+        jitter | lost | 95 % interval | sent",
         "1 upload | HTB | ping to b, round trip | 56.7 ms | 60.0 ms | 100 ms | 100 ms | 100 ms | 29.8 ms | \
         4.49 ms | 10.0 % | 1.8 % – 40.4 % | 10",
-        "Transfers: load | policy | transfers | payload per second | share of all | until its end | sent \
-        again | lost | fairness",
+        "Transfers during the measurement: load | policy | transfers | payload per second | share of all | \
+        duration | retransmitted | lost | fairness",
         "1 upload | HTB | Upload | 1.50 Mbit/s | 88.2 % | – | 3 | 2 | 1",
         "1 upload | HTB | Download | 200 kbit/s | 11.8 % | 1.00 s | 0 | 0 | 1",
-        "Links, while measured: load | policy | link | carried | used | fullest | mean wait | dropped",
+        "Links during the measurement: load | policy | link | carried | utilisation | peak backlog | mean delay | dropped",
         "1 upload | HTB | dsl up, gw to isp | 2.00 Mbit/s | 50.0 % | 19.0 kB | 19.0 ms | 0",
-        "Classes, while measured: load | policy | class | sent | fullest | most packets | dropped",
+        "Classes during the measurement: load | policy | class | sent | peak backlog | peak packets | dropped",
         "1 upload | HTB | gw:eth0 1:1 | 2.40 Mbit/s | 0 B | 3 | 20",
         "1 upload | HTB | gw:eth0 1:10 | 2.00 Mbit/s | 1.90 kB | 3 | 20",
         "1 upload | HTB | gw:eth0 1:20 | 0 bit/s | 0 B | 3 | 20",

@@ -98,13 +98,13 @@ fn mistakes_are_named_where_they_stand() {
         ("[classes.a]\nfirst = 1\nports = [\"22\"]\n", "f:2:9: first takes true or false", "first = true"),
         (
             "[classes.a]\nup = \"1mbit\"\nports = [\"22\"]\n",
-            "f:2:1: \"up\" does not stand here",
+            "f:2:1: \"up\" is not allowed here",
             "top of the file",
         ),
         ("[classes.a]\nshare = \"20%\"\n", "f:1:10: nothing belongs to the class \"a\"", "apps, ports, dscp"),
         (
             "[classes.a]\nports = [\"1\"]\nshare = \"60%\"\n[classes.b]\nports = [\"2\"]\nshare = \"60%\"\n",
-            "f:6:9: with this the classes are sure of 11.4 Mbit/s of 9.5 Mbit/s up, more than 95 %",
+            "f:6:9: with this the classes have 11.4 Mbit/s of 9.5 Mbit/s up guaranteed, more than 95 %",
             "Give some of them less",
         ),
         (
@@ -504,7 +504,7 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
     };
     let (code, text, told) = from("shares.sh", script("900kbit", ""));
     assert!(text.contains("share = \"38%\"") && text.contains("share = \"57%\""), "{code:?} {text}");
-    assert!(told.contains("promised 167 % of the link together"), "{told}");
+    assert!(told.contains("of eth0 are 167 % of the link together"), "{told}");
     place.file("again.toml", text);
     let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
     assert_eq!(code, Some(0), "{errors}");

@@ -137,7 +137,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                     99th. "
                     "Pooled over all repeats."
                 };
-                (figure(&[drawing], caption, Reading::None, &of("Answers, ", &name)))
+                (figure(&[drawing], caption, Reading::None, &of(tables::REPLIES, &name)))
             }
             @for group in distinct(loads.iter().flat_map(Under::groups)) {
                 @if let Some(drawing) = latency::carried(experiment, group) {
@@ -146,7 +146,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                         ", payload per second while measured: the median over repeats; the thin line shows \
                         their range."
                     };
-                    (figure(&[drawing], caption, Reading::None, &of("Transfers", &capital(group))))
+                    (figure(&[drawing], caption, Reading::None, &of(tables::THROUGHPUT, &capital(group))))
                 }
             }
             @if let Some(drawing) = latency::all(experiment) {

@@ -66,17 +66,7 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
     Data {
         caption: "Replies during the measurement".to_owned(),
         head: head(&[
-            "load",
-            "policy",
-            "asked",
-            "class",
-            "mean",
-            "median",
-            "95 %",
-            "99 %",
-            "longest",
-            "lost",
-            "asked times",
+            "load", "policy", "probe", "class", "mean", "median", "95 %", "99 %", "longest", "lost", "sent",
         ]),
         rows: rows(pairs, of),
     }

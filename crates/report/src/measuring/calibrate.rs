@@ -124,7 +124,7 @@ mod tests {
         };
         let told = text(&document(vec![step], 5e6, None));
         for expected in [
-            "up: delay stays down up to 5.00 Mbit/s",
+            "up: delay does not rise up to 5.00 Mbit/s",
             "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  stood",
             "  up   = \"4790kbit\"\n",
         ] {

@@ -81,7 +81,7 @@ mod tests {
             ..LossDocument::default()
         };
         let expected = "\
-way             sent  lost  share      95 % sure  bursts  longest  mean gap  reordered  copies
+way             sent  lost  share  95 % interval  bursts  longest  mean gap  reordered  copies
 ──────────────────────────────────────────────────────────────────────────────────────────────
 here to server   100     3  3.0 %  1.0 % – 8.5 %       2        2      10.0          0       1
 server to here   100     1  1.0 %  0.2 % – 5.4 %       –        –         –          –       0

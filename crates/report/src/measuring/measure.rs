@@ -225,7 +225,7 @@ load        probe   round trip, median     95 %     99 %  longest    lost  per m
 ─────────────────────────────────────────────────────────────────────────────────────
 one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %        3429
 
-load        one way     median     95 %  jitter    lost       95 % sure  reordered  copies
+load        one way     median     95 %  jitter    lost   95 % interval  reordered  copies
 ──────────────────────────────────────────────────────────────────────────────────────────
 one upload  UDP EF up  5.00 ms  9.00 ms  250 µs  33.3 %  6.1 % – 79.2 %          1       2
 

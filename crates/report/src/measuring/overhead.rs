@@ -250,7 +250,7 @@ mod tests {
         for expected in [
             "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \
             4.00 Mbit/s on the line",
-            "  cake knows it as       pppoe-llcsnap\n",
+            "  cake's keyword         pppoe-llcsnap\n",
             "  cake                   overhead 40 atm\n",
             "  tc on eth0             overhead 26 linklayer atm\n",
             "   1428 B       1643 B       304  3.29 ms    3.29 ms\n",

@@ -361,8 +361,11 @@ mod tests {
         let up = LoadPhase { load: LoadDirection::Up, up_bits: Some(5e6), ..LoadPhase::default() };
         let cases = [
             (vec![echoes(false), up], "at least 5.00 Mbit/s down."),
-            (vec![echoes(false)], "at least 5.00 Mbit/s each way; the slower direction carries that."),
-            (vec![echoes(true)], "at least 5.00 Mbit/s each way; neither was full."),
+            (
+                vec![echoes(false)],
+                "at least 5.00 Mbit/s in each direction; the slower direction carries that.",
+            ),
+            (vec![echoes(true)], "at least 5.00 Mbit/s in each direction; neither was full."),
         ];
         for (phases, expected) in cases {
             let told = rates(&Quick { phases, ..Quick::default() }).expect("rates");

@@ -88,12 +88,12 @@ fn what_is_said_of_a_line_is_so() {
         let line = line(&mut draws);
         let whole: u64 = line.waits.iter().sum();
         let told = sentences(&line.quick);
-        let about = told
-            .iter()
-            .find(|sentence| sentence.contains(" waits stands ") || sentence.contains(" packets wait in "));
+        let about = told.iter().find(|sentence| {
+            sentence.contains(" the bottleneck queue is ") || sentence.contains(" packets wait in ")
+        });
         match about {
             // Medians of noisy answers may be off by a millisecond or two.
-            Some(sentence) if sentence.contains(" most of what waits stands ") => {
+            Some(sentence) if sentence.contains(" the bottleneck queue is ") => {
                 one += 1;
                 assert!(named(&line, sentence) * 2 + 4 >= whole, "{sentence}\n{:?}", line.waits);
                 let near = sentence.contains("your own network");

@@ -114,7 +114,7 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
         ),
         (
             with("'gateway:eth1', 'isp'", "'gateway', 'isp'"),
-            "f:8:12: `gateway` is a machine, and which of its devices",
+            "f:8:12: `gateway` is a machine: name its device",
         ),
         (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
         (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
