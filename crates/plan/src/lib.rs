@@ -33,9 +33,10 @@
 //!     }
 //!     installed(&mut gateway, Time(0), "eth0")
 //! };
-//! let now = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb
-//! rate 1mbit"]); let wanted = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent
-//! 1: classid 1:1 htb rate 2mbit"]); let plan = plan(&now, &wanted, &[]).unwrap();
+//! let htb = "qdisc add dev eth0 root handle 1: htb";
+//! let now = machine(&[htb, "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit"]);
+//! let wanted = machine(&[htb, "class add dev eth0 parent 1: classid 1:1 htb rate 2mbit"]);
+//! let plan = plan(&now, &wanted, &[]).unwrap();
 //! assert_eq!((plan.steps.len(), plan.kept), (1, 1));
 //! assert!(text::line(&plan.steps[0]).starts_with("tc class change dev eth0 parent 1: classid 1:1 htb"));
 //! ```
