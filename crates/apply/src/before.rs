@@ -8,7 +8,7 @@ use tidegate_netlink::RawDump;
 /// What was installed on the devices, and what else would be changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
-    /// What each device's kernel told; `None`: it was not there.
+    /// What each device's kernel reported; `None`: it was not there.
     pub(crate) devices: Vec<(String, Option<RawDump>)>,
     /// How long packets and queues of links were: maximal packet, transmit queue.
     pub(crate) links: Vec<(String, u32, u32)>,

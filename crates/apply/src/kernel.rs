@@ -359,7 +359,7 @@ impl Arm {
             ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             let left = plan::plan(&target.part(live), &target.stand, &log)?;
-            // What lacks tells more than what is there in its place.
+            // What is missing tells more than what is there in its place.
             let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
             if let Some(step) = lacks.or(left.steps.first()) {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();

@@ -74,7 +74,7 @@ pub struct Calibration {
     pub steps: Vec<RateTrial>,
     /// What else was found that a policy should know of.
     pub notes: Vec<String>,
-    /// Why not to believe it, in words for people.
+    /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
 }
 

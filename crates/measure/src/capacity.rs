@@ -59,7 +59,7 @@ const FLOODS: u32 = 8;
 const SETTLED: f64 = 0.05;
 /// So much more than the rate is a burst that was saved up,
 const PEAK: f64 = 1.3;
-/// if it has so many bytes.
+/// if it has this many bytes.
 const LEAST_BURST: f64 = 12_000.0;
 /// A bucket that is known is spent with so much more than its rate: no whole number, lest what a queue passes
 /// on keeps the pace it came with.
@@ -70,7 +70,7 @@ const CALM_NS: f64 = 1e9;
 const CALM_PACKETS: f64 = 150.0;
 const MOST_CALM_NS: f64 = 4e9;
 const POLICED_MORE: f64 = 4.0;
-/// A flood has at least so many bytes, so that buckets of usual sizes are spent.
+/// A flood has at least this many bytes, so that buckets of usual sizes are spent.
 const FLOODED: f64 = 600e3;
 const TRAIN: u32 = 60;
 const TRAIN_GAP_NS: u64 = 8_000;

@@ -165,7 +165,7 @@ pub struct ExchangeResult {
     pub up: StreamTrace,
     /// From the remote end to here.
     pub down: StreamTrace,
-    /// Why it is not the whole, in words for people (the remote end is gone, a clock was set); empty: it is.
+    /// Why it is not the whole, as text for people (the remote end is gone, a clock was set); empty: it is.
     pub cut: Option<String>,
 }
 

@@ -17,9 +17,9 @@ const FULL: f64 = 1428.0;
 #[derive(Clone, Copy)]
 enum Before {
     Nothing,
-    /// A shaper: so many bytes go at the line's rate, the others at this rate, bits per second.
+    /// A shaper: this many bytes go at the line's rate, the others at this rate, bits per second.
     Bucket(f64, f64),
-    /// A policer: what comes faster than this rate once so many bytes are spent is dropped.
+    /// A policer: what comes faster than this rate once this many bytes are spent is dropped.
     Policer(f64, f64),
     /// Nothing arrives.
     Cut,

@@ -218,7 +218,7 @@ impl VirtualPath {
     fn send(&mut self, due: Due, is_down: bool) {
         let (way, owner) = (self.ways[usize::from(is_down)], due.number | if is_down { DOWN } else { 0 });
         let bytes = HEADERS + usize::from(due.payload);
-        // Without room the packet is lost like any other.
+        // Without space the packet is lost like any other.
         let _ = self.world.net.inject(head(due.dscp, bytes, is_down), bytes as u32, way.path, owner);
     }
 }

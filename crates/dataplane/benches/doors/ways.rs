@@ -158,7 +158,7 @@ fn used(schedstat: &PathBuf) -> f64 {
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Is at a backend until it is told to stop; tells where it is written how long it ran.
+/// Is at a backend until it is told to stop; returns where it is written how long it ran.
 fn keep(
     kind: Kind,
     policy: Option<Policy>,

@@ -93,7 +93,7 @@ pub struct OneWayResult {
     pub down: DirectionStats,
     /// The clocks.
     pub clocks: Clocks,
-    /// Why not to believe it, in words for people.
+    /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
 }
 

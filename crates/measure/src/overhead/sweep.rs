@@ -14,7 +14,7 @@ const FINE: u32 = 66;
 /// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
 const SMALLEST: u32 = PacketTrain::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
-/// So many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
+/// This many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
 /// known yet.
 const LIMITED_BEFORE: u32 = 64;
 /// The share of the rate that is sent before floods, to see what is lost without them.
@@ -49,7 +49,7 @@ pub struct Sweep {
     pub left_out: Vec<(u32, String)>,
     /// The line that explains it.
     pub line: Option<LineEstimate>,
-    /// Why not to believe it, in words for people.
+    /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
     /// What the reference took each time, ns.
     references: Vec<f64>,

@@ -181,7 +181,7 @@ impl FqCodel {
         order.into_iter()
     }
 
-    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which
+    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; returns which
     /// flow.
     fn drop_from_fattest(&mut self, cx: &mut Context<'_>, at: Handle) -> (u32, u32) {
         // Of several the one with the lowest bucket.

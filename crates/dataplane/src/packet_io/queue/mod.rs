@@ -17,7 +17,7 @@ use rules::Rules;
 
 /// Bytes of a front: a link header that no one wrote, and what the kernel copies.
 const FRONT: usize = 14 + COPIED;
-/// What is in a mark from the backend to the rules behind it unless said otherwise.
+/// What is in a mark from the backend to the rules behind it by default.
 const CONGESTED: u32 = 1 << 31;
 /// The most packets that wait, those held by the engine included.
 const LONGEST: u32 = 1 << 16;
