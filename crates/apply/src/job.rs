@@ -2,8 +2,8 @@
 //! interrupted.
 //!
 //! ```text
-//! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is
-//! the state revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
+//! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is the state
+//! revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
 //! ```
 //! Going back compares what is there with what was there, so it can be interrupted anywhere and begun again.
 

@@ -1,8 +1,7 @@
 //! The highest rate of a direction at which delay does not rise.
 //!
 //! ```text
-//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ did it stand? ──▶ both ways at
-//! once, with margin
+//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ was it sustained? ──▶ both directions at once, with margin
 //! ```
 //! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or
 //! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it

@@ -1,8 +1,8 @@
 //! What is sent along a path to measure it, and the outcome of each packet.
 //!
 //! Anyone who estimates something about a path says what to send in each direction (an [`Exchange`]), has a
-//! [`Path`] carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is
-//! known: the estimator cannot tell.
+//! [`Path`] carry it out, and reads the [`ExchangeResult`]. The path may be real, or a simulated link whose
+//! truth is known: the estimator cannot tell.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// Packets alike, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketTrain {
-    /// Bytes of UDP payload of each: [`Phase::LEAST`] to [`Phase::MOST`].
+    /// Bytes of UDP payload of each: [`PacketTrain::LEAST`] to [`PacketTrain::MOST`].
     pub payload: u16,
     /// From one to the next, ns.
     pub gap_ns: u64,

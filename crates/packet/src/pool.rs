@@ -358,7 +358,7 @@ impl Pool {
             .map(|(copy, of)| (copy as usize, of as usize))
     }
 
-    /// From now on qdiscs note where packets wait: see [`Pool::stand`].
+    /// From now on qdiscs note where packets wait: see [`Pool::queue_location`].
     pub fn track_queue_locations(&mut self) {
         self.queue_locations.get_or_insert_default();
     }

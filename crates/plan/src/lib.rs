@@ -4,10 +4,8 @@
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
-//!                              ├─▶ compare place by place ─▶ Plan { steps } ─▶ operations, in an order in
-//!                              which each finds what it stands on
-//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken
-//! away
+//!                              ├─▶ compare place by place ─▶ ChangePlan { steps } ─▶ operations, in an order in which each finds what it stands on
+//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
 //! ```
 //! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
 //! same function plans the way to a policy, the way back, and, with nothing left to do, says that the kernel

@@ -2,9 +2,9 @@
 //! else gives it commands.
 //!
 //! ```text
-//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who
-//! asks news ─┼─▶ run: turn, errands, wait
-//! clock ┘
+//! packet I/O ──┐              ┌─ CommandSender::run(command) ◀── control socket (control.rs), one thread for each who asks
+//! link events ─┼─▶ run: turn, commands, wait
+//! clock ───────┘
 //! ```
 //! A backend that breaks because its device is gone is opened again when the device is back; meanwhile
 //! commands are answered and the machine keeps what it was told.
@@ -87,7 +87,7 @@ impl CommandSender {
     }
 }
 
-/// The other side of a [`Desk`].
+/// The other side of a [`CommandSender`].
 #[derive(Debug)]
 pub struct CommandReceiver {
     to_do: mpsc::Receiver<DaemonCommand>,

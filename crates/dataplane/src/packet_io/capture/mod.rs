@@ -109,7 +109,7 @@ impl CaptureIo {
     /// The same by one way.
     ///
     /// # Errors
-    /// As for [`Capture::open`].
+    /// As for [`CaptureIo::open`].
     pub fn by(way: AttachMethod, spots: &[AttachPoint]) -> io::Result<CaptureIo> {
         // Each place has two hooks at most.
         let mut gate =
