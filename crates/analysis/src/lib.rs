@@ -18,21 +18,21 @@
 //!
 //! ```
 //! use tidegate_analysis::experiment::{Comparing, Side};
-//! use tidegate_measure::experiment::{Experiment, Load, Policy, Probe, Run};
+//! use tidegate_measure::experiment::{Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord};
 //!
 //! // Five repeats of a ping under one load, of 100 ms and of 20 ms.
 //! let side = |label: &str, ms: u64| {
-//!     let probe = |n| Probe { id: "ping".into(), answers: vec![(0, Some((ms + n) * 1_000_000))],
-//!     ..Probe::default() }; let run = |n: u32| Run {
+//!     let probe = |n| ProbeRecord { id: "ping".into(), answers: vec![(0, Some((ms + n) * 1_000_000))],
+//!     ..ProbeRecord::default() }; let run = |n: u32| RunRecord {
 //!         policy: "p".into(),
 //!         load: "l".into(),
 //!         repeat: n,
 //!         window: (0, 1_000_000_000),
 //!         probes: vec![probe(u64::from(n))],
-//!         ..Run::default()
+//!         ..RunRecord::default()
 //!     };
-//!     let policies = vec![Policy { name: "p".into(), ..Policy::default() }];
-//!     let loads = vec![Load { name: "l".into(), ..Load::default() }];
+//!     let policies = vec![PolicyRecord { name: "p".into(), ..PolicyRecord::default() }];
+//!     let loads = vec![LoadRecord { name: "l".into(), ..LoadRecord::default() }];
 //!     let experiment = Experiment { policies, loads, runs: (0..5).map(run).collect(),
 //!     ..Experiment::default() }; Side { label: label.into(), experiment }
 //! };

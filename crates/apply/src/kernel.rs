@@ -104,7 +104,7 @@ pub(crate) struct Arm {
 }
 
 impl Arm {
-    /// Opens it.
+    /// Opens the netlink sockets.
     ///
     /// # Errors
     /// No socket can be had.

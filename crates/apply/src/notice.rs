@@ -45,12 +45,12 @@ pub enum Notice {
 /// Takes notices as they come.
 ///
 /// ```
-/// use tidegate_apply::{Notice, Report};
+/// use tidegate_apply::{Notice, NoticeHandler};
 ///
-/// let report: Report<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else {
+/// let report: NoticeHandler<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else {
 /// eprintln!("{notice}") }; report(Notice::Warning("the policy queues nothing".into()));
 /// assert_eq!(
-///     Notice::Backend { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
+///     Notice::BackendChoice { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
 ///     "eth0: as asked\n"
 /// );
 /// ```

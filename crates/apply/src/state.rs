@@ -92,7 +92,7 @@ impl State {
             .with_context(|| format!("{}: the state of the policy cannot be written", path.display()))
     }
 
-    /// Forgets it.
+    /// Removes the state file of a device.
     pub(crate) fn forget(room: &RuntimeDir, dev: &str) -> Result<()> {
         remove(&room.state(dev))
     }

@@ -24,9 +24,9 @@ pub const NOTHING: u8 = 1;
 /// How a policy is. The exit code of `status` is that of the worst one; what is further down is worse.
 ///
 /// ```
-/// use tidegate_apply::status::Condition;
+/// use tidegate_apply::status::PolicyHealth;
 ///
-/// let worst = [Condition::Waiting, Condition::Drifted, Condition::Installed].into_iter().max().unwrap();
+/// let worst = [PolicyHealth::Waiting, PolicyHealth::Drifted, PolicyHealth::Installed].into_iter().max().unwrap();
 /// assert_eq!((worst.name(), worst.code(), worst.is_up()), ("drifted", 5, false));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -56,7 +56,7 @@ impl Opener {
         }
     }
 
-    /// Opens it.
+    /// Opens the packet I/O backend.
     ///
     /// # Errors
     /// The backend's.

@@ -99,7 +99,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Opens it.
+    /// Opens a route netlink socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// No socket can be had.

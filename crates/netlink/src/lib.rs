@@ -10,12 +10,13 @@
 //! ```
 //! use tidegate_netlink::encode;
 //!
-//! let words = ["qdisc", "add", "dev", "eth0", "root", "handle", "1:", "pfifo", "limit",
-//! "100"].map(str::to_owned); let parsed = tidegate_syntax::tc::parse(&words,
-//! &tidegate_syntax::Env::default()).unwrap(); let tidegate_syntax::tc::TcCommand::Apply(op) = parsed.command
-//! else { unreachable!() }; let message = encode::message(&op, &|name| (name ==
-//! "eth0").then_some(2)).unwrap(); // RTM_NEWQDISC: 20 bytes of tcmsg, the kind's name, a struct of one
-//! number. assert_eq!((message.kind, message.body.len()), (36, 20 + 12 + 8));
+//! let words = "qdisc add dev eth0 root handle 1: pfifo limit 100".split(' ').map(str::to_owned);
+//! let words: Vec<String> = words.collect();
+//! let parsed = tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).unwrap();
+//! let tidegate_syntax::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
+//! let message = encode::message(&op, &|name| (name == "eth0").then_some(2)).unwrap();
+//! // RTM_NEWQDISC: 20 bytes of tcmsg, the kind's name, a struct of one number.
+//! assert_eq!((message.kind, message.body.len()), (36, 20 + 12 + 8));
 //! ```
 
 extern crate alloc;

@@ -30,7 +30,7 @@ pub struct Netfilter {
 }
 
 impl Netfilter {
-    /// Opens it.
+    /// Opens a netfilter socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// No socket can be had: the kernel has no netfilter.

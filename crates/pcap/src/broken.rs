@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The byte of the file at which the block begins.
-    pub byte: u64,
+    pub offset: u64,
     /// The block's number, from 1; 0: the file's own header.
     pub block: u64,
     /// Packets that were read before it.
@@ -46,7 +46,7 @@ impl fmt::Display for Broken {
         match self.block {
             0 if self.cause == Cause::Unknown => self.cause.fmt(f),
             0 => write!(f, "the file's header: {}", self.cause),
-            block => write!(f, "block {block}, at byte {}: {}", self.byte, self.cause),
+            block => write!(f, "block {block}, at byte {}: {}", self.offset, self.cause),
         }
     }
 }

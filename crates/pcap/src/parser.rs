@@ -105,6 +105,6 @@ impl Parser {
 
     fn broken(&self, cause: Cause) -> Broken {
         let block = if self.byte == 0 { 0 } else { self.blocks + 1 };
-        Broken { byte: self.byte, block, packets: self.packets, cause }
+        Broken { offset: self.byte, block, packets: self.packets, cause }
     }
 }

@@ -252,7 +252,7 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
                 Ok(()) => {}
                 Err(broken) => {
                     assert!(
-                        broken.byte <= cut as u64 && broken.packets == packets.len() as u64,
+                        broken.offset <= cut as u64 && broken.packets == packets.len() as u64,
                         "{broken:?}"
                     );
                     assert!(matches!(broken.cause, Cause::CutShort { .. } | Cause::Unknown), "{broken:?}");

@@ -17,7 +17,7 @@
 //! [`essential`] finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
 //!
 //! ```
-//! use tidegate_gateway::{DeviceSpec, Gateway, World};
+//! use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 //! use tidegate_packet::{Pool, Seeded, Time};
 //! use tidegate_plan::{installed, plan, text};
 //!
@@ -29,7 +29,7 @@
 //!         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
 //!         let parsed = tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).unwrap();
 //!         let tidegate_syntax::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
-//!         gateway.apply(World { now: Time(0), pool: &mut pool, draws: &mut draws }, &op).unwrap();
+//!         gateway.apply(GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws }, &op).unwrap();
 //!     }
 //!     installed(&mut gateway, Time(0), "eth0")
 //! };

@@ -386,7 +386,7 @@ impl Connbytes {
 pub enum NetfilterTarget {
     /// Leave the table, continue.
     Accept,
-    /// Drop it.
+    /// Drops the packet (`-j DROP`).
     Drop,
     /// No one keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
     Notrack(bool),

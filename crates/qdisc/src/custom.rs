@@ -20,7 +20,7 @@ use tidegate_policy::{CustomParams, Errno, QdiscParams, TcError};
 /// use tidegate_classify::FilterList;
 /// use tidegate_packet::{Fifo, Handle, Pkt};
 /// use tidegate_policy::{QdiscParams, TcError};
-/// use tidegate_qdisc::{Context, CustomKind, Dequeue, Discipline, Enqueue, QdiscState, Why, custom,
+/// use tidegate_qdisc::{Context, CustomKind, Dequeue, Discipline, Enqueue, QdiscState, DropReason, custom,
 /// custom_params};
 ///
 /// /// A queue of so many packets.
@@ -37,19 +37,19 @@ use tidegate_policy::{CustomParams, Errno, QdiscParams, TcError};
 ///         format!("limit {}", self.limit)
 ///     }
 ///     fn make(&self, _: &mut Context<'_>, _: Handle) -> Result<Box<dyn Discipline>, TcError> {
-///         Ok(Box::new(Queue { params: self.clone(), queue: Fifo::default() }))
+///         Ok(Box::new(CodelQueue { params: self.clone(), queue: Fifo::default() }))
 ///     }
 /// }
 ///
-/// struct Queue {
+/// struct CodelQueue {
 ///     params: Short,
 ///     queue: Fifo,
 /// }
 ///
-/// impl Discipline for Queue {
+/// impl Discipline for CodelQueue {
 ///     fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _: &mut FilterList, pkt: Pkt) -> Enqueue
 ///     { if own.qlen >= self.params.limit {
-///             cx.drop(own.handle, pkt, Why::Full);
+///             cx.drop(own.handle, pkt, DropReason::Full);
 ///             return Enqueue::Dropped;
 ///         }
 ///         self.queue.push_back(cx.pool, pkt);

@@ -14,7 +14,7 @@ const PIECE: usize = 1 << 20;
 ///
 /// let mut writer = tidegate_pcap::Writer::new("an example");
 /// writer.interface(tidegate_pcap::Interface { name: "eth0", description: "", link:
-/// tidegate_pcap::link::ETHERNET }); writer.packet(&tidegate_pcap::Record { octets: &[0; 60], length: 60,
+/// tidegate_pcap::link::ETHERNET }); writer.packet(&tidegate_pcap::Record { bytes: &[0; 60], length: 60,
 /// ..Default::default() }); let capture = writer.take();
 /// let mut lengths = Vec::new();
 /// let broken = CaptureReader::new(&capture[..]).each(|packet, _| {

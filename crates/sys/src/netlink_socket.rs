@@ -57,7 +57,7 @@ pub struct NetlinkSocket {
 }
 
 impl NetlinkSocket {
-    /// Opens it.
+    /// Opens a netlink socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// What `socket(2)` reports.

@@ -1,7 +1,7 @@
 //! What the kernel puts before a packet that is not finished: a super-packet not yet cut, a checksum not yet
 //! computed (the head of virtio-net).
 
-/// Bytes of it.
+/// Length of the header, bytes.
 pub const OCTETS: usize = 10;
 
 const KIND: usize = 1;

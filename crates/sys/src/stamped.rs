@@ -56,7 +56,7 @@ pub enum About {
         kind: u8,
         /// Its code.
         code: u8,
-        /// Who sent it.
+        /// Sender of the ICMP error, if it is known.
         by: Option<IpAddr>,
     },
     /// Our own kernel could not send it: the error's number.

@@ -16,7 +16,7 @@
 //! [`Configured`].
 //!
 //! ```
-//! use tidegate_packet::{Pool, Rate, Seeded, Span};
+//! use tidegate_packet::{Pool, Rate, Seeded, Nanos};
 //! use tidegate_shims::Machine;
 //! use tidegate_trial::{Configured, TrialLoad, TrialPolicy, TrialProbe, TrialSettings, Trial};
 //!
@@ -34,7 +34,7 @@
 //!
 //! let (up, down) = (Rate::bits(1_200_000), Rate::bits(10_000_000));
 //! let settings = TrialSettings {
-//!     duration: Span::secs(5),
+//!     duration: Nanos::secs(5),
 //!     load: vec![TrialLoad::Tcp1up],
 //!     probes: vec![TrialProbe::Ping],
 //!     ..TrialSettings::new("home.sh", up, down)

@@ -13,7 +13,7 @@ use tidegate_policy::netfilter::Translation;
 pub enum NatSide {
     /// Before routing.
     Destination = 0,
-    /// After it.
+    /// Source translation (SNAT), in POSTROUTING, after routing.
     Source = 1,
 }
 

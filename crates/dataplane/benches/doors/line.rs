@@ -55,7 +55,7 @@ pub(crate) fn address(text: &str) -> IpAddr {
 }
 
 impl Line {
-    /// Lays it.
+    /// Makes the hosts and the links between them.
     pub(crate) fn lay() -> io::Result<Line> {
         let line = Line {
             a: NamespaceThread::new("a")?,

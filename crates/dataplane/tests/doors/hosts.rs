@@ -237,7 +237,7 @@ impl Stream {
         }
     }
 
-    /// Ends it.
+    /// Stops the sender and returns what was received.
     pub(crate) fn end(self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         self.sender.join().expect("no panic").expect("datagrams are sent");

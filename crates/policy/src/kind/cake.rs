@@ -126,7 +126,7 @@ pub enum CakeFlows {
 }
 
 impl CakeFlows {
-    /// All of them.
+    /// Every flow isolation mode.
     pub const ALL: [CakeFlows; 8] = [
         CakeFlows::Blind,
         CakeFlows::SourceHosts,

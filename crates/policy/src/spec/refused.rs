@@ -1,6 +1,6 @@
 //! The kinds that Linux has or had and tidegate has not, each with the reason.
 
-/// A kind that is refused.
+/// A kind of qdisc that tidegate does not support.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsupportedKind {
     /// Its name in tc.
@@ -24,7 +24,7 @@ const BY_THE_CLOCK: &str =
     "it sends by the clock of a network card, at times that packets carry; no packet here carries one";
 const GONE: &str = "Linux has it no more since 6.3";
 
-/// All of them.
+/// The kinds that tidegate does not support, each with its reason and a replacement.
 pub const REFUSED: &[UnsupportedKind] = &[
     UnsupportedKind {
         name: "mq",

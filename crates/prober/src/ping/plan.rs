@@ -83,7 +83,7 @@ pub struct PingProgress {
     pub problem: Option<String>,
     /// Of the last answer of each target: the DS field it came with, where the kernel reports.
     pub answered_ds_field: Vec<Option<u8>>,
-    /// Who sent it.
+    /// Of each target's last reply: its sender.
     pub answered_by: Vec<Option<IpAddr>>,
 }
 

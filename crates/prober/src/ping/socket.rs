@@ -74,7 +74,7 @@ pub(super) enum PingEvent {
 }
 
 impl Socket {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
     /// There is no way, or it is not allowed.

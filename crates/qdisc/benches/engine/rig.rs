@@ -115,7 +115,7 @@ pub struct BenchCase {
     pub flows: u32,
     /// Packets waiting in each leaf.
     pub backlog: u32,
-    /// Configures it.
+    /// Builds the tree.
     pub build: fn(&mut Rig, &BenchCase),
 }
 

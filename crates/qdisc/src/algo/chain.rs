@@ -57,7 +57,7 @@ impl IndexList {
         (self.head != NIL).then_some(self.head)
     }
 
-    /// Entries on it.
+    /// Number of entries.
     pub fn len(&self) -> u32 {
         self.len
     }

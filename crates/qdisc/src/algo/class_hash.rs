@@ -75,7 +75,7 @@ impl Default for ClassHash {
 }
 
 impl ClassHash {
-    /// Classes in it.
+    /// Number of classes.
     pub fn len(&self) -> usize {
         self.len
     }

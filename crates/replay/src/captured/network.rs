@@ -69,7 +69,7 @@ pub struct HomePaths {
 }
 
 impl CaptureNetwork {
-    /// Lays it.
+    /// Builds the network for a policy.
     pub fn new(candidate: &CandidatePolicy, options: &CaptureSettings, seed: u64) -> CaptureNetwork {
         let policy = &candidate.policy;
         let mut machine = policy.machine(true, seed);
