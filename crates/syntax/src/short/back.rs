@@ -8,6 +8,7 @@ use super::machine::Back;
 use super::numbers::{Curves, Numbers, framing_of};
 use super::policy::{Fair, Queue};
 use crate::units::rate_in_words;
+use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Act, FilterParams, FlowKeySet, Kind, QdiscParams};
@@ -32,7 +33,9 @@ pub fn from_machine(
         hosts: Vec::new(),
         counterparts,
         devices: [None, None],
+        ways: BTreeMap::new(),
     };
+    back.directions();
     let text = back.policy();
     back.wrong_way();
     if text.is_some() {
@@ -51,10 +54,11 @@ impl Back<'_> {
     fn policy(&mut self) -> Option<String> {
         let roots: Vec<&QdiscDump> =
             self.qdiscs.iter().filter(|q| q.parent == Handle::ROOT && !q.handle.is_none()).collect();
-        let mut trees = Vec::new();
+        let (mut trees, mut mixed) = (Vec::new(), false);
         for root in roots {
-            if !self.is_mixed(&root.dev) {
-                trees.extend(self.root(root));
+            match self.is_mixed(&root.dev) {
+                true => mixed = true,
+                false => trees.extend(self.root(root)),
             }
         }
         trees.retain(|tree: &Tree| {
@@ -70,8 +74,11 @@ impl Back<'_> {
         });
         self.arriving();
         if trees.is_empty() {
+            let other = if mixed { "no other" } else { "no" };
             self.miss(
-                "no device has at its root what shapes to a rate (htb, hfsc, tbf, cake with bandwidth)",
+                format!(
+                    "{other} device has at its root what shapes to a rate (htb, hfsc, tbf, cake with bandwidth)"
+                ),
                 "there is nothing that a short policy could say of it",
             );
             return None;

@@ -1,7 +1,9 @@
 //! A machine that is read back, and what was found so far.
 
+use super::asks::Way;
 use super::found::{Counterpart, Misfit, Rules, WrongWay};
 use super::left::Accounts;
+use std::collections::BTreeMap;
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 
 /// A machine, and what was found so far.
@@ -18,6 +20,8 @@ pub(super) struct Back<'m> {
     pub(super) hosts: Vec<(u16, Vec<String>)>,
     pub(super) counterparts: Vec<Counterpart>,
     pub(super) devices: [Option<String>; 2],
+    /// Which way the packets of each device go.
+    pub(super) ways: BTreeMap<String, Way>,
 }
 
 impl Back<'_> {

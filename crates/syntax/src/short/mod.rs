@@ -13,6 +13,7 @@ pub mod apps;
 mod asks;
 mod back;
 mod compile;
+mod direction;
 mod feeds;
 mod fireqos;
 mod found;
@@ -33,6 +34,7 @@ mod text;
 mod tree;
 mod writing;
 
+pub use asks::acknowledgements;
 pub use back::from_machine;
 pub use compile::CONTROL_NAME;
 pub use compile::{Compiled, Line, compile};
