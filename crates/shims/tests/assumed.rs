@@ -1,4 +1,4 @@
-//! What nobody said, and is assumed: the default route, and the speed of devices.
+//! What nobody said, and is assumed: the default route, and the speed of devices; and what is said of refusals.
 
 use tidegate_packet::{Pool, Seeded};
 use tidegate_shims::{Answer, Call, Machine};
@@ -60,4 +60,33 @@ fn a_percentage_says_which_speed_was_assumed() {
         "tidegate: warning: rate 50% is a part of eth0's speed, which is assumed here to be 1 Gbit/s";
     assert!(found[0].0 == 0 && found[0].1.starts_with(assumed), "{found:?}");
     assert_eq!(found[1..], [(0, String::new()), (0, String::new())]);
+}
+
+/// What to do stands behind the tool's own words.
+#[test]
+fn refusals_say_what_to_do() {
+    let cases = [
+        (
+            "iptables -t mangle -A PREROUTING -i eth1 -j CLASSIFY --set-class 1:10",
+            "iptables: CLASSIFY works in POSTROUTING, FORWARD and OUTPUT only",
+        ),
+        (
+            "tc qdisc add dev eth0 root tbf rate 5mbit burst 20k latency 50ms peakrate 6mbit",
+            "tc: A peak rate needs mtu",
+        ),
+        ("tc qdisc add dev eth0 root tbf burst 20k latency 50ms", "tc: A token bucket needs rate, burst"),
+        (
+            "tc qdisc add dev eth0 root tbf rate 1000% burst 20k latency 50ms",
+            "is from 0% to 100%, and \"1000%\" is not",
+        ),
+        ("tc qdisc add dev ppp0 root tbf rate 50% burst 20k latency 50ms", "ppp0 does not tell its speed"),
+        ("tc qdisc add dev eth0 root netem delay foo", "tc: delay takes a time with its unit"),
+        ("tc qdisc add dev eth0 root netem loss 101%", "tc: loss takes a probability from 0% to 100%"),
+    ];
+    for (line, remedy) in cases {
+        let (code, text) = answers(&[line]).remove(0);
+        assert!(code != 0 && text.contains(remedy), "{line}: {text}");
+    }
+    let (_, text) = answers(&["iptables -t mangle -A POSTROUTING -j CLASSIFY --set-class 1:10"]).remove(0);
+    assert_eq!(text, "");
 }

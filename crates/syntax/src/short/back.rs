@@ -3,12 +3,11 @@
 use super::compile::LOCAL;
 use super::found::{Conversion, Counterpart, Found, Misfit, RATES, Rules, Tree};
 use super::leads::{at_rate, takes_everything};
-use super::left::{Accounts, filter_text, names};
+use super::left::{filter_text, names};
 use super::machine::Back;
 use super::numbers::{Curves, Numbers, framing_of};
 use super::policy::{Fair, Queue};
 use crate::units::rate_in_words;
-use std::collections::BTreeMap;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{Act, FilterParams, FlowKeySet, Kind, QdiscParams};
@@ -20,21 +19,7 @@ pub fn from_machine(
     filters: &[FilterDump],
     rules: &[Rules],
 ) -> Conversion {
-    let (accounts, counterparts) = (Accounts::default(), Vec::new());
-    let misfits = Vec::new();
-    let mut back = Back {
-        qdiscs,
-        classes,
-        filters,
-        rules,
-        misfits,
-        accounts,
-        wrong_way: Vec::new(),
-        hosts: Vec::new(),
-        counterparts,
-        devices: [None, None],
-        ways: BTreeMap::new(),
-    };
+    let mut back = Back::new(qdiscs, classes, filters, rules);
     back.directions();
     let text = back.policy();
     back.wrong_way();

@@ -6,13 +6,13 @@
 //! other, its name decides.
 
 use super::asks::Way;
-use super::found::{Misfit, is_lan};
+use super::found::{Misfit, Rules, is_lan};
 use super::machine::Back;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
-use tidegate_policy::dump::{FilterDump, FilterEntry};
+use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target, Translator};
 use tidegate_policy::{FilterParams, FlowerField};
 
@@ -27,6 +27,19 @@ impl PrivateEnds {
     fn add(&mut self, is_source: bool) {
         if is_source { self.source = true } else { self.destination = true }
     }
+}
+
+/// Do the classes of a device show, whatever its name, that its packets leave towards the LAN? They ask for
+/// private networks as destinations, and no rule translates sources there.
+pub fn leads_to_lan(
+    dev: &str,
+    (qdiscs, classes): (&[QdiscDump], &[ClassDump]),
+    filters: &[FilterDump],
+    rules: &[Rules],
+) -> bool {
+    let back = Back::new(qdiscs, classes, filters, rules);
+    let on = back.on(dev);
+    !back.translates(&on) && back.leads_to_lan(dev, &on)
 }
 
 impl Back<'_> {

@@ -24,7 +24,28 @@ pub(super) struct Back<'m> {
     pub(super) ways: BTreeMap<String, Way>,
 }
 
-impl Back<'_> {
+impl<'m> Back<'m> {
+    pub(super) fn new(
+        qdiscs: &'m [QdiscDump],
+        classes: &'m [ClassDump],
+        filters: &'m [FilterDump],
+        rules: &'m [Rules],
+    ) -> Back<'m> {
+        Back {
+            qdiscs,
+            classes,
+            filters,
+            rules,
+            misfits: Vec::new(),
+            accounts: Accounts::default(),
+            wrong_way: Vec::new(),
+            hosts: Vec::new(),
+            counterparts: Vec::new(),
+            devices: [None, None],
+            ways: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn miss(&mut self, what: impl Into<String>, instead: impl Into<String>) {
         self.misfits.push(Misfit::new(what, instead));
     }

@@ -38,6 +38,7 @@ pub use asks::acknowledgements;
 pub use back::from_machine;
 pub use compile::CONTROL_NAME;
 pub use compile::{Compiled, Line, compile};
+pub use direction::leads_to_lan;
 pub use fireqos::read_fireqos;
 pub use found::{Conversion, Counterpart, Misfit, Rules};
 pub use left::{filter_text, rule_text};
