@@ -34,6 +34,7 @@ mod tcjson;
 mod to_short;
 mod traced;
 
+use format::BYTE_ORDER_MARK;
 pub use format::{Format, FormatError, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
@@ -424,6 +425,10 @@ fn text(path: &Path) -> Result<Text, ReadError> {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }
     let text = match String::from_utf8(bytes) {
+        // A shell takes it for a part of the first word.
+        Ok(text) if format != Format::Script => {
+            text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned)
+        }
         Ok(text) => text,
         // Comments in scripts may be in any encoding; elsewhere a wrong letter would become part of a name.
         Err(error) if format == Format::Script => String::from_utf8_lossy(error.as_bytes()).into_owned(),

@@ -3,7 +3,7 @@
 use super::Moment;
 use crate::reading::Reading;
 use crate::words;
-use tidegate_gateway::{CakeReason, CakeTin};
+use tidegate_gateway::{CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
 use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
@@ -218,11 +218,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     said.extend(netems_above(reading, moment));
-    let beneath = reading.gateway.device(&moment.name).and_then(|device| reading.gateway.beneath(device));
-    if let Some(lower) = beneath {
-        let lower = reading.gateway.name(lower);
-        said.push(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"));
-    }
+    said.extend(onward(reading, &moment.name, moment.spec));
     if served.by_weight {
         said.push(
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them"
@@ -231,6 +227,29 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     }
     said.extend(served.after.map(Bands::sentence));
     said
+}
+
+/// Where a packet goes on from a device that stands on others: it is not followed there.
+fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
+    let gateway = &reading.gateway;
+    let device = gateway.device(name)?;
+    let lower = gateway.beneath(device).map(|lower| gateway.name(lower));
+    let outer = "whose qdisc sees the outer header";
+    match (spec.kind, gateway.encap(device), lower) {
+        (DeviceKind::Tunnel, _, lower) | (_, Some(Encap::Tunnel(_)), lower) => {
+            let by = lower.map_or_else(|| "the device that its route names".to_owned(), str::to_owned);
+            Some(format!("it goes on in an outer packet by {by}, {outer}: that is not followed here"))
+        }
+        (_, _, Some(lower)) => {
+            Some(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"))
+        }
+        // WireGuard: other devices of raw IP have queues.
+        (DeviceKind::Raw, ..) if spec.queueless => Some(format!(
+            "it goes on encrypted in an outer packet (UDP) by the device that its route names, {outer}: that is \
+            not followed here"
+        )),
+        _ => None,
+    }
 }
 
 /// The queue that stands where nobody put one.

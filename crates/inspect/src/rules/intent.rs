@@ -202,7 +202,7 @@ fn landed(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Lan
 }
 
 fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Option<Landed> {
-    let packet = Packet::parse(sender.packet).ok()?;
+    let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(sender.packet).ok()? };
     let plain = Packet { dsfield: 0, ..packet.clone() };
     let unmarked = asking.send_by(&plain, device, EgressPath::Forwarded(None))?;
     let before = counters(asking, device);
