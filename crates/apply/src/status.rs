@@ -26,7 +26,8 @@ pub const NOTHING: u8 = 1;
 /// ```
 /// use tidegate_apply::status::PolicyHealth;
 ///
-/// let worst = [PolicyHealth::Waiting, PolicyHealth::Drifted, PolicyHealth::Installed].into_iter().max().unwrap();
+/// let health = [PolicyHealth::Waiting, PolicyHealth::Drifted, PolicyHealth::Installed];
+/// let worst = health.into_iter().max().unwrap();
 /// assert_eq!((worst.name(), worst.code(), worst.is_up()), ("drifted", 5, false));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! A part of a long line, around a place in it.
 
-use crate::line;
+use crate::visible::line;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
