@@ -228,8 +228,8 @@ fn end(
             let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
-                "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it \
-                longer with --timeout TIME (5m, for example)".to_owned(),
+                "let it end (no daemon, no endless loop, no question on standard input), or allow more time \
+                with --timeout TIME (5m, for example)".to_owned(),
                 place,
             )
         }

@@ -76,14 +76,14 @@ impl Bucket<'_> {
         }
         let said = self.step.after(self.word)?;
         let what = format!(
-            "{} {} lets {} leave at once after a pause, what the rate sends in {}",
+            "{} {} lets {} leave at once after a pause, as much as the rate sends in {}",
             self.word,
             said.text,
             words::bytes(sent),
             words::time(time)
         );
         let because = format!(
-            "it leaves at the speed of {}, and waits in the next queue behind it, which {} was to keep empty",
+            "it leaves at the speed of {}, and waits in the next queue, which the rate of {} should keep empty",
             self.dev,
             words::rate(self.rate)
         );
