@@ -662,7 +662,8 @@ mod tests {
                 "tidegate-qdisc: a pure crate uses none but libm, hmac, sha2, serde, serde_json, \
                 serde_path_to_error, toml, flate2, not rand",
                 "tidegate-sim: must not depend on sys: arrows point down only",
-                "tidegate-shed: no such crate in ARCHITECTURE.md; add it to xtask's list with what it may depend on",
+                "tidegate-shed: no such crate in ARCHITECTURE.md; add it to xtask's list with what it may \
+                depend on",
             ]
         );
     }

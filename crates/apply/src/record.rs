@@ -33,13 +33,13 @@ fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// What a kernel reported of a device, kept.
-pub(crate) fn kept(told: &RawDump) -> Value {
+pub(crate) fn kept(dump: &RawDump) -> Value {
     let list = |all: &[Vec<u8>]| all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>();
     json!({
-        "number": told.number,
-        "qdiscs": list(&told.qdiscs),
-        "classes": list(&told.classes),
-        "filters": list(&told.filters),
+        "number": dump.number,
+        "qdiscs": list(&dump.qdiscs),
+        "classes": list(&dump.classes),
+        "filters": list(&dump.filters),
     })
 }
 

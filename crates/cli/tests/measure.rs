@@ -217,7 +217,7 @@ fn marks_and_calls_have_their_own_rows() {
         "udp-cs1-down",
     ];
     assert_eq!(ids, expected);
-    // 172 octets of payload each 20 ms; each mark arrived as it was sent.
+    // 172 bytes of payload each 20 ms; each mark arrived as it was sent.
     let rate = number(voip, "voip-up.rate");
     assert!((rate - 68_800.0).abs() < 4000.0, "{rate}");
     for probe in voip.probes.iter().filter(|probe| probe.unit == "one way") {

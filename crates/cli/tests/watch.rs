@@ -127,7 +127,7 @@ impl Bench {
         true
     }
 
-    /// Sends datagrams of 1000 octets, two a millisecond, until this goes.
+    /// Sends datagrams of 1000 bytes, two a millisecond, until this goes.
     fn flood(&self) -> Flood {
         let go = Arc::new(AtomicBool::new(true));
         let on = go.clone();

@@ -41,6 +41,15 @@ pub(crate) struct Filled {
     pub(crate) wait: Nanos,
 }
 
+/// Why it is not known how long a full queue takes to empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    /// It could not be measured.
+    Unmeasured,
+    /// So many packets still waited after this time, in which the others sent [`MAX_SENT`].
+    Waiting { packets: u32, after: Nanos },
+}
+
 /// The most that a class sent in a row while others had something to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
@@ -99,6 +108,10 @@ impl<'r> Bench<'r> {
         if !self.rigs.contains_key(dev) {
             self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev, self.instead.as_ref())?);
         }
+        // A qdisc that lets nothing go (plug) still holds what was offered before.
+        if !self.rigs.get_mut(dev)?.empty() {
+            self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev, self.instead.as_ref())?);
+        }
         let rig = self.rigs.get_mut(dev)?;
         rig.frame = frame;
         rig.empty().then_some(rig)
@@ -113,7 +126,20 @@ impl<'r> Bench<'r> {
         frame: u32,
         most: usize,
     ) -> Option<Filled> {
-        fill(self.rig(dev, frame, &with(class, others))?, class, others, most)
+        self.fill_beside(dev, class, others, frame, most).ok()
+    }
+
+    /// The same; where it did not end, how far it came.
+    pub(crate) fn fill_beside(
+        &mut self,
+        dev: &str,
+        class: Handle,
+        others: &[Handle],
+        frame: u32,
+        most: usize,
+    ) -> Result<Filled, Unfinished> {
+        let rig = self.rig(dev, frame, &with(class, others)).ok_or(Unfinished::Unmeasured)?;
+        fill(rig, class, others, most)
     }
 
     /// As [`survivors`], of a device's class.
@@ -255,17 +281,17 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
 }
 
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have
-/// something to send; `None` where packets cannot be led to the class by its number, or the measurement would
-/// not end.
-fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<Filled> {
+/// something to send.
+fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<Filled, Unfinished> {
+    let unmeasured = Unfinished::Unmeasured;
     let mut busy = Busy::new(others, FEW, 1);
     if rig.delay > Nanos(0) && !others.is_empty() {
-        busy.room = rig.roomy(others)?.1;
+        busy.room = rig.roomy(others).ok_or(unmeasured)?.1;
         if !rig.empty() {
-            return None;
+            return Err(unmeasured);
         }
         busy.begin(rig);
-        rig.leave(&mut busy, SKIPPED, 4)?;
+        rig.leave(&mut busy, SKIPPED, 4).ok_or(unmeasured)?;
     } else {
         busy.begin(rig);
     }
@@ -285,7 +311,7 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<
                 taken = left;
                 break;
             }
-            next => next?,
+            next => next.ok_or(unmeasured)?,
         };
         match next {
             0 => {
@@ -295,7 +321,14 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<
             number => busy.follow(rig, number),
         }
     }
-    (left == taken && taken > 0).then_some(Filled { packets: taken as u32, wait: last.since(begun) })
+    match (left == taken, taken) {
+        (_, 0) => Err(unmeasured),
+        (true, _) => Ok(Filled { packets: taken as u32, wait: last.since(begun) }),
+        (false, _) => {
+            let packets = (taken - left) as u32;
+            Err(Unfinished::Waiting { packets, after: rig.now.since(begun) })
+        }
+    }
 }
 
 /// Classes that always have something to send.

@@ -2,7 +2,7 @@
 
 use crate::packet::{Packet, has_ports};
 use crate::reading::{CARRIED_OUT_AT, Reading};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tidegate_classify::conntrack;
 use tidegate_gateway::{
@@ -13,7 +13,7 @@ use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Nanos, Pkt, Pool, Seeded, Time, dissect};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
-use tidegate_policy::{Kind, LinkOp, Op};
+use tidegate_policy::{Act, Kind, LinkOp, Op};
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
 const ROOM: usize = 64;
@@ -147,6 +147,8 @@ pub struct Prober {
     now: Time,
     /// What each class hangs on, where that is another class.
     above: BTreeMap<(DeviceId, Handle), Handle>,
+    /// Devices to which actions lead copies only.
+    copies: BTreeSet<DeviceId>,
 }
 
 impl Prober {
@@ -159,12 +161,14 @@ impl Prober {
         let above =
             classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
         let above = above.collect();
+        let copies = copies(reading, &gateway);
         Prober {
             gateway,
             pool: Pool::new(ROOM),
             draws: Seeded::new(1),
             now: CARRIED_OUT_AT + Nanos::secs(1),
             above,
+            copies,
         }
     }
 
@@ -316,7 +320,9 @@ impl Prober {
         from: DeviceId,
         came_back: bool,
     ) -> Option<(Pkt, Option<DeviceId>)> {
-        let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
+        // Copies are no stops of the packet itself.
+        let other = |id: &DeviceId| *id != from && !self.copies.contains(id);
+        let ids: Vec<DeviceId> = self.gateway.devices().filter(other).collect();
         let mut led = Vec::new();
         for device in ids {
             if self.gateway.take_redirect_target_flag(device) {
@@ -352,9 +358,11 @@ impl Prober {
     /// Reads what happened on a device: losses are noted; true if the packet was led away.
     fn note_losses(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> bool {
         let mut led = false;
+        let slot = trip.slot;
         for event in self.gateway.events(device) {
             match event.what {
-                EventKind::Drop(why) if trip.dropped.is_none() => {
+                // What becomes of copies is another story.
+                EventKind::Drop(why) if trip.dropped.is_none() && event.slot as usize == slot => {
                     trip.dropped = Some(Loss { device, at: event.at, why })
                 }
                 EventKind::Drop(_) => {}
@@ -466,7 +474,7 @@ impl Prober {
         self.gateway.spec(device).link_header
     }
 
-    /// Octets of link header that a frame counts before it is given to a device.
+    /// Bytes of link header that a frame counts before it is given to a device.
     fn header_before(&self, device: DeviceId, route: EgressPath) -> u32 {
         match route {
             EgressPath::Direct => self.link_header(device),
@@ -502,6 +510,25 @@ fn give_addresses(gateway: &mut Gateway) {
                 .apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, &op);
         }
     }
+}
+
+/// The devices that are mirrored to, and to which no filter redirects.
+fn copies(reading: &Reading, gateway: &Gateway) -> BTreeSet<DeviceId> {
+    let acts = reading.filters.iter().flat_map(|dump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.as_slice(),
+        _ => &[],
+    });
+    let (mut copies, mut redirected) = (BTreeSet::new(), BTreeSet::new());
+    for act in acts.map(|dump| &dump.action.act) {
+        redirected.extend(act.redirects_to().and_then(|to| gateway.device(to)));
+        if let Act::Mirred(mirred) = act
+            && mirred.copy
+        {
+            copies.extend(gateway.device(&mirred.to));
+        }
+    }
+    copies.retain(|id| !redirected.contains(id));
+    copies
 }
 
 /// A packet under way.

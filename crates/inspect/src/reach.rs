@@ -114,6 +114,23 @@ impl Reached {
         gone
     }
 
+    /// The rules that mark packets or connections, or give a class, and take only packets for the machine's
+    /// own programs, which come to no queue. Of rules that say the same, only where it is so of all.
+    pub fn received(&self, reading: &Reading) -> Vec<NetfilterRule> {
+        let marks =
+            |target: &NetfilterTarget| writes(target) || matches!(target, NetfilterTarget::Connmark(_));
+        let (mut received, mut others) = (Vec::new(), Vec::new());
+        for (key, seen) in &self.walked.rules {
+            let Some(rule) = rule_of(reading, key).filter(|rule| rule.targets().any(marks)) else { continue };
+            let mut taken = seen.matched.0.iter().filter(|(_, set)| !set.is_empty()).peekable();
+            let any = taken.peek().is_some();
+            let only = any && taken.all(|(way, _)| self.walked.ways[*way] == Way::Received);
+            if only { &mut received } else { &mut others }.push(rule.clone());
+        }
+        received.retain(|rule| !others.contains(rule));
+        received
+    }
+
     /// Does any packet that a rule matched come to a queue with what it wrote, of those in `among` where that
     /// is said? `None`: none of them comes to a queue at all.
     pub(crate) fn carries(
@@ -197,6 +214,13 @@ impl Reached {
         way: usize,
         set: Set,
     ) -> Result<Option<Candidate>, TooLarge> {
+        let mut set = set;
+        if let Way::Forwarded(output) = self.walked.ways[way].clone() {
+            // Few packets leave by the device that they came in by.
+            let back = self.walked.space.came_in(|name| name == output)?;
+            let onward = self.walked.space.store.minus(set, back)?;
+            set = if onward.is_empty() { set } else { onward };
+        }
         let Some(mut packet) = self.walked.space.packet(set)? else { return Ok(None) };
         let device = |name: &str| reading.gateway.device(name);
         let course = match &self.walked.ways[way] {

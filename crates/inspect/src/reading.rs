@@ -5,7 +5,7 @@ use crate::lost::Lost;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
-use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Seeded, Time};
+use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
 use tidegate_policy::{FilterOp, Kind, Op};
@@ -149,6 +149,8 @@ pub struct Reading {
     pub(crate) lost: Lost,
     /// Leaf classes that no packet comes to, as far as that was decided.
     pub(crate) idle: BTreeSet<(String, Handle)>,
+    /// Leaf classes whose packets have all passed a policer.
+    pub(crate) policed: BTreeMap<(String, Handle), Policed>,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
     scripts: bool,
@@ -200,6 +202,7 @@ impl Reading {
             index,
             lost,
             idle: BTreeSet::new(),
+            policed: BTreeMap::new(),
             devices,
             dissector,
             scripts,
@@ -366,7 +369,6 @@ impl Reading {
     }
 }
 
-/// Does a dump show what an operation said?
 /// May two filters of one preference ask for the same and stand both?
 fn same_twin(first: &tidegate_policy::FilterParams, second: &tidegate_policy::FilterParams) -> bool {
     use tidegate_policy::FilterParams::{Basic, U32};
@@ -399,6 +401,15 @@ fn same_filter(
             matches!(shown, Flower(b) if a.classid == b.classid && a.keys == b.keys && a.indev == b.indev)
         }
     }
+}
+
+/// What policers let through to a class, together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policed {
+    /// In the long run.
+    pub(crate) rate: Rate,
+    /// Bytes at once.
+    pub(crate) burst: u64,
 }
 
 /// A machine with these devices on which these operations were carried out.

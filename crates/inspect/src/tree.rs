@@ -2,10 +2,12 @@
 
 use crate::finding::Finding;
 use crate::reading::{CLSACT_EGRESS, Reading};
+use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{Condition, ConnmarkTarget, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{ClassLayout, ClassParams, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
+use tidegate_syntax::short::acknowledgements;
 
 /// A class of HTB with its values.
 #[derive(Clone, Copy)]
@@ -274,7 +276,29 @@ impl Reading {
         let ack = |rule: &NetfilterRule| {
             rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, 0x10) if mask & 0x10 != 0))
         };
+        let of_filters = |filter: &FilterDump| match &filter.entry {
+            FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
+                filter.protocol == ethertype::IPV4 && u32.mark.is_none() && acknowledgements(u32).is_some()
+            }
+            // What they take is for the rules that write their marks to say.
+            FilterEntry::Filter { params, .. } => matches!(params, FilterParams::Fw(_)),
+            _ => true,
+        };
+        let leading: Vec<&FilterDump> = self.leading_to(class).collect();
+        let by_header = leading.iter().any(|filter| filter.kind == "u32");
         let rules = self.rules_to(class);
-        !rules.is_empty() && rules.into_iter().all(|rule| short(rule) && ack(rule))
+        (by_header || !rules.is_empty())
+            && leading.into_iter().all(of_filters)
+            && rules.into_iter().all(|rule| short(rule) && ack(rule))
+    }
+
+    /// The filters that name a class.
+    fn leading_to(&self, class: &ClassDump) -> impl Iterator<Item = &FilterDump> {
+        self.filters.iter().filter(move |filter| match &filter.entry {
+            FilterEntry::Filter { params, .. } => {
+                filter.dev == class.dev && params.classid() == Some(class.classid)
+            }
+            _ => false,
+        })
     }
 }

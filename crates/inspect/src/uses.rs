@@ -70,6 +70,7 @@ pub struct Uses {
     /// Marks come back from connections, by rules or by filters' actions.
     by_connection: bool,
     overwritten: Vec<NetfilterRule>,
+    received: Vec<NetfilterRule>,
     rules: Vec<MarkingRule>,
 }
 
@@ -80,6 +81,7 @@ impl Uses {
         let mut uses = Uses { unmarked: unmarked(reading), by_connection, ..Uses::default() };
         let mut reached = Reached::of(reading);
         uses.overwritten = reached.as_mut().map_or(Vec::new(), |reached| reached.overwritten(reading));
+        uses.received = reached.as_ref().map_or(Vec::new(), |reached| reached.received(reading));
         let rules: Vec<(RuleKey, MarkingRule)> = marking_rules(reading);
         let mut open: BTreeMap<&str, bool> = BTreeMap::new();
         for (at, dump) in reading.filters.iter().enumerate() {
@@ -189,6 +191,11 @@ impl Uses {
     /// Does every packet lose what a rule writes on it before it comes to a queue?
     pub fn is_overwritten(&self, rule: &NetfilterRule) -> bool {
         self.overwritten.contains(rule)
+    }
+
+    /// Does a rule take only packets for the machine's own programs, which come to no queue?
+    pub fn is_received(&self, rule: &NetfilterRule) -> bool {
+        self.received.contains(rule)
     }
 
     /// By protocols, devices and the kernel's order alone, may a packet have what a rule writes when a filter

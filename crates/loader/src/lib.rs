@@ -33,6 +33,7 @@ mod tcjson;
 mod to_short;
 mod traced;
 
+use format::BYTE_ORDER_MARK;
 pub use format::{Format, FormatError, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
@@ -423,6 +424,10 @@ fn text(path: &Path) -> Result<Text, ReadError> {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }
     let text = match String::from_utf8(bytes) {
+        // A shell takes it for a part of the first word.
+        Ok(text) if format != Format::Script => {
+            text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned)
+        }
         Ok(text) => text,
         // Comments in scripts may be in any encoding; elsewhere a wrong letter would become part of a name.
         Err(error) if format == Format::Script => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -430,7 +435,7 @@ fn text(path: &Path) -> Result<Text, ReadError> {
             let good = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
             return Err(file(format!(
-                "line {line} is not UTF-8; convert the file (iconv -f iso-8859-1 -t utf-8), or mend the line"
+                "line {line} is not UTF-8; convert the file (iconv -f iso-8859-1 -t utf-8), or fix the line"
             )));
         }
     };

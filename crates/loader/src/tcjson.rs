@@ -127,8 +127,8 @@ fn filter(
     );
     let Some(options) = options else { return Ok(words) };
     if options.contains_key("actions") {
-        return Err("holds filters with actions, which tc's JSON does not tell whole; save what `tc filter \
-        show` prints instead"
+        return Err("holds filters with actions, which tc's JSON does not list completely; save what `tc \
+        filter show` prints instead"
             .into());
     }
     if kind == "u32" {

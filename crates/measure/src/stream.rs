@@ -140,12 +140,12 @@ impl StreamTrace {
 
     /// Packets that were sent.
     pub fn sent(&self) -> u64 {
-        self.packets.iter().filter(|journey| journey.sent.is_some()).count() as u64
+        self.packets.iter().filter(|packet| packet.sent.is_some()).count() as u64
     }
 
     /// Packets that arrived.
     pub fn arrived(&self) -> u64 {
-        self.packets.iter().filter(|journey| journey.arrived.is_some()).count() as u64
+        self.packets.iter().filter(|packet| packet.arrived.is_some()).count() as u64
     }
 }
 

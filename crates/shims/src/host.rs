@@ -22,6 +22,8 @@ pub struct Host {
     pub(super) links: BTreeMap<String, LinkState>,
     /// Routes that were set by hand.
     pub(super) routes: Vec<Route>,
+    /// Is the default route among them one that no command set? The router may have another, or none yet.
+    pub(super) assumes_default: bool,
     /// Settings that were written, by their path under `/proc/sys`.
     pub(super) settings: BTreeMap<String, String>,
     /// What stands in files of the sandbox, as far as it was told.
@@ -104,6 +106,7 @@ impl Host {
     pub(super) fn forget(&mut self, name: &str) {
         self.links.remove(name);
         self.routes.retain(|route| route.dev.as_deref() != Some(name));
+        self.assumes_default &= self.routes.iter().any(is_default);
         self.gone.insert(name.to_owned());
     }
 
@@ -251,6 +254,11 @@ pub(super) fn module_files(name: &str) -> Vec<(PathBuf, String)> {
             .map(|(file, text)| (format!("{dir}/parameters/{file}").into(), format!("{text}\n"))),
     );
     files
+}
+
+/// Is this IPv4's default route?
+pub(super) fn is_default(route: &Route) -> bool {
+    route.to == (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0)
 }
 
 #[cfg(test)]

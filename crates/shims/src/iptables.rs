@@ -21,10 +21,13 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
         Err(refusal) => return refused(shim, tool, refusal),
     };
     match parsed.command {
-        IptCommand::Apply(op) => match shim.apply(Op::Netfilter(op)) {
-            Ok(_) => Reply::ok(),
-            Err(error) => {
-                let (stderr, code) = iptables::refusal_text(tool, &error);
+        IptCommand::Apply(op) => match (classifies_early(&op), shim.apply(Op::Netfilter(op))) {
+            (_, Ok(_)) => Reply::ok(),
+            (remedy, Err(error)) => {
+                let (mut stderr, code) = iptables::refusal_text(tool, &error);
+                if let Some(remedy) = remedy.filter(|_| shim.machine.grows) {
+                    stderr.push_str(&format!("{tool}: {remedy}\n"));
+                }
                 Reply::error(code, stderr)
             }
         },
@@ -54,6 +57,20 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
         IptCommand::Version => Reply::text(format!("{tool} {}\n", iptables::VERSION)),
         IptCommand::Help(text) => Reply::text(text),
     }
+}
+
+/// What to do about a rule that gives a class where no packet has its device yet.
+fn classifies_early(op: &NfOp) -> Option<&'static str> {
+    let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &op.command else {
+        return None;
+    };
+    let early = ["PREROUTING", "INPUT"].contains(&chain.as_str());
+    let classifies = rule.targets().any(|target| matches!(target, NetfilterTarget::Classify(_)));
+    (early && classifies).then_some(
+        "CLASSIFY works in POSTROUTING, FORWARD and OUTPUT only, as the class is one of the device that the \
+        packet \
+        leaves by; in PREROUTING set a mark (-j MARK --set-mark) and let an fw filter lead it.",
+    )
 }
 
 /// The most chains of one `-restore`: whether their jumps end must be known, and a table is one step.

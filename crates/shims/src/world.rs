@@ -112,6 +112,7 @@ fn give_addresses(shim: &mut ToolShim<'_>) {
             .device(&name)
             .is_some_and(|id| shim.machine.gateway.addresses(id).is_empty());
         if bare && shim.machine.gateway.apply(world, &op).is_ok() && number == 0 {
+            shim.machine.host.assumes_default = true;
             shim.machine.host.routes.push(tidegate_syntax::ip::Route {
                 to: (IpAddr::from([0, 0, 0, 0]), 0),
                 via: Some(IpAddr::from(PROVIDER)),

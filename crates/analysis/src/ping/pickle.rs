@@ -14,7 +14,7 @@ const MOST_VALUES: usize = 8 << 20;
 pub(super) enum Value {
     /// A number.
     Number(f64),
-    /// A text, or octets that are one.
+    /// A text, or bytes that are one.
     Text(String),
     /// A list or tuple.
     List(Vec<usize>),
@@ -156,7 +156,7 @@ impl Machine<'_> {
         self.push(Value::Number(number))
     }
 
-    /// A whole number of any length, the least octet first, two's complement.
+    /// A whole number of any length, the least byte first, two's complement.
     fn long(&mut self) -> Result<f64, String> {
         let length = usize::from(self.octet()?);
         let octets = self.take(length)?;
@@ -295,7 +295,7 @@ impl Machine<'_> {
         Ok(taken)
     }
 
-    /// A number of so many octets, at most eight, the least first.
+    /// A number of so many bytes, at most eight, the least first.
     fn little(&mut self, octets: usize) -> Result<u64, String> {
         let taken = self.take(octets)?;
         Ok(taken.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet)))

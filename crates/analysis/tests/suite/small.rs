@@ -404,9 +404,11 @@ fn every_figure_as_a_table() {
         duration | retransmitted | lost | fairness",
         "1 upload | HTB | Upload | 1.50 Mbit/s | 88.2 % | – | 3 | 2 | 1",
         "1 upload | HTB | Download | 200 kbit/s | 11.8 % | 1.00 s | 0 | 0 | 1",
-        "Links during the measurement: load | policy | link | carried | utilisation | peak backlog | mean delay | dropped",
+        "Links during the measurement: load | policy | link | carried | utilisation | peak backlog | mean \
+        delay | dropped",
         "1 upload | HTB | dsl up, gw to isp | 2.00 Mbit/s | 50.0 % | 19.0 kB | 19.0 ms | 0",
-        "Classes during the measurement: load | policy | class | sent | peak backlog | peak packets | dropped",
+        "Classes during the measurement: load | policy | class | sent | peak backlog | peak packets | \
+        dropped",
         "1 upload | HTB | gw:eth0 1:1 | 2.40 Mbit/s | 0 B | 3 | 20",
         "1 upload | HTB | gw:eth0 1:10 | 2.00 Mbit/s | 1.90 kB | 3 | 20",
         "1 upload | HTB | gw:eth0 1:20 | 0 bit/s | 0 B | 3 | 20",

@@ -40,7 +40,7 @@ pub struct Options {
     /// With `--door tun`: the addresses of both ends, this side's first.
     #[arg(long, value_name = "HERE,THERE", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
-    /// The most packets held at once, over all queues (each takes some 300 octets beside its own).
+    /// The most packets held at once, over all queues (each takes some 300 bytes beside its own).
     #[arg(long, value_name = "PACKETS", default_value_t = DaemonOptions::MEMORY)]
     pub memory: usize,
     /// Queue everything as the policy says. Otherwise what holds the link up passes by the queues, up to 100

@@ -43,7 +43,7 @@ pub struct Options {
     /// How many packets: 100 if nothing is said.
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: Option<u32>,
-    /// Octets of UDP payload of each.
+    /// Bytes of UDP payload of each.
     #[arg(short, long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(24..=1452))]
     pub size: u16,
     /// Their mark: EF, CS1, or the DS field as a number.

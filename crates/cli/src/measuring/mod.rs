@@ -37,7 +37,7 @@ fn tell(quiet: bool, words: &str) {
     }
 }
 
-/// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a
+/// The DS field of a word: a number (the whole byte, as ping's -Q and ping-exp take it) or the name of a
 /// code point.
 pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
     let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));

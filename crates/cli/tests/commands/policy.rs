@@ -529,8 +529,8 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     let told = from("odd.sh", script("900kbit", mail)).2;
     for odd in [
         "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
-        "the filter to 1:30 for mark 0x9, which no rule here sets, or later rules overwrite: it is left out",
-        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) replaces it",
+        "the filter to 1:30 for mark 0x9, which no rule that is taken up sets: it is left out",
+        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
     ] {
         assert!(told.contains(odd), "{odd}: {told}");
     }
@@ -550,7 +550,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     let told = from("action.sh", script("900kbit", action)).2;
     let writes = "the filter to 1:30 for mark 0x9, which an action of the u32 filter of preference 3 at \
     ffff:fff3 of eth0 writes";
-    assert!(told.contains(writes) && !told.contains("which no rule here sets"), "{told}");
+    assert!(told.contains(writes) && !told.contains("which no rule that is taken up sets"), "{told}");
 
     let (_, text, told) = from("slow.sh", script("100bit", ""));
     assert_eq!(text, "");

@@ -193,7 +193,9 @@ impl<'r> Explainer<'r> {
     /// # Errors
     /// When no device comes into question, or several: what to say.
     pub fn course(&mut self, packet: &Packet) -> Result<Course, EgressError> {
-        if packet.from.as_deref() == Some("lo") {
+        // ARP and the like are not routed: what leaves is the machine's own, unless it bridges.
+        let own = packet.from.is_none() && !is_routed(packet.ethertype);
+        if own || packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
             return Ok(Course::Leaves(to, EgressPath::Local));
         }
@@ -202,6 +204,9 @@ impl<'r> Explainer<'r> {
             return Ok(Course::Leaves(to, EgressPath::Forwarded(None)));
         };
         let from = self.named(name);
+        if packet.to.is_none() && !is_routed(packet.ethertype) {
+            return Ok(Course::Arrives(from));
+        }
         match (self.governed(Some(from))[..].first(), &packet.to) {
             (None, None) => Ok(Course::Through(from, self.elsewhere(from))),
             _ => Ok(Course::Through(from, self.way_out(packet, Some(from))?)),
@@ -284,6 +289,12 @@ impl<'r> Explainer<'r> {
         if let Course::Leaves(out, EgressPath::Forwarded(None)) = course {
             scenes.extend(self.not_asked(out));
         }
+        if let (Course::Through(from, _), false) = (course, is_routed(packet.ethertype)) {
+            let (kind, from) = (ethertype_name(packet.ethertype), self.name(from));
+            let what =
+                format!("{kind} is not routed: this is the way through a bridge of which {from} is a port");
+            scenes.push(Scene { title: "goes on".into(), lines: vec![filters::note(what)] });
+        }
         if routed {
             scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
             rules::carry(&seen, packet, course, &carried);
@@ -316,7 +327,7 @@ impl<'r> Explainer<'r> {
         if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
-        let end = self.end(&way, moments, course);
+        let end = self.end(packet, &way, moments, course);
         Story {
             packet: packet.clone(),
             scenes,
@@ -404,7 +415,7 @@ impl<'r> Explainer<'r> {
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
-    fn end(&mut self, way: &Way, moments: &[Moment], course: Course) -> End {
+    fn end(&mut self, packet: &Packet, way: &Way, moments: &[Moment], course: Course) -> End {
         let last = moments.last();
         if let Some(loss) = way.dropped {
             let device = self.name(loss.device);
@@ -419,6 +430,11 @@ impl<'r> Explainer<'r> {
         let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
+                (_, Course::Arrives(_)) if way.routed && !is_routed(packet.ethertype) => format!(
+                    "goes on to this machine itself: {} is not routed (a bridge, or a device on top, may \
+                    take it)",
+                    ethertype_name(packet.ethertype)
+                ),
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
                 (None, Course::Arrives(device) | Course::Through(device, _)) if !way.routed => {
                     format!(
@@ -481,6 +497,11 @@ impl<'r> Explainer<'r> {
         let why = words::dropped(loss.why);
         format!("{why}{at}")
     }
+}
+
+/// Does a router forward packets of this kind?
+const fn is_routed(ethertype: u16) -> bool {
+    matches!(ethertype, ethertype::IPV4 | ethertype::IPV6)
 }
 
 /// Which limit of a qdisc a packet is longer than.

@@ -3,7 +3,7 @@
 use super::Moment;
 use crate::reading::Reading;
 use crate::words;
-use tidegate_gateway::{CakeReason, CakeTin};
+use tidegate_gateway::{CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
 use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
@@ -205,7 +205,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
     let is_named = reading.was_there(&moment.name) || reading.gateway.device(&moment.name).is_some();
     if !is_named && leaf.qdisc.is_none() && leaf.on == Handle::ROOT {
-        return vec!["the policy does not name this device: what waits there is not known".into()];
+        return vec!["the policy does not name this device: its backlog is not known".into()];
     }
     let served = served(reading, moment);
     let frame = Frame::of(reading, moment);
@@ -218,11 +218,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     said.extend(netems_above(reading, moment));
-    let beneath = reading.gateway.device(&moment.name).and_then(|device| reading.gateway.beneath(device));
-    if let Some(lower) = beneath {
-        let lower = reading.gateway.name(lower);
-        said.push(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"));
-    }
+    said.extend(onward(reading, &moment.name, moment.spec));
     if served.by_weight {
         said.push(
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them"
@@ -231,6 +227,30 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     }
     said.extend(served.after.map(Bands::sentence));
     said
+}
+
+/// Where a packet goes on from a device that stands on others: it is not followed there.
+fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
+    let gateway = &reading.gateway;
+    let device = gateway.device(name)?;
+    let lower = gateway.beneath(device).map(|lower| gateway.name(lower));
+    let outer = "whose qdisc sees the outer header";
+    match (spec.kind, gateway.encap(device), lower) {
+        (DeviceKind::Tunnel, _, lower) | (_, Some(Encap::Tunnel(_)), lower) => {
+            let by = lower.map_or_else(|| "the device that its route names".to_owned(), str::to_owned);
+            Some(format!("it goes on in an outer packet by {by}, {outer}: that is not followed here"))
+        }
+        (_, _, Some(lower)) => {
+            Some(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"))
+        }
+        // WireGuard: other devices of raw IP have queues.
+        (DeviceKind::Raw, ..) if spec.queueless => Some(format!(
+            "it goes on encrypted in an outer packet (UDP) by the device that its route names, {outer}: \
+            that is \
+            not followed here"
+        )),
+        _ => None,
+    }
 }
 
 /// The queue that stands where nobody put one.
@@ -542,7 +562,7 @@ fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
     }
 }
 
-/// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when nobody else sends`.
+/// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when no other class sends`.
 fn time(bytes: u64, served: Served) -> String {
     let bits = bytes as f64 * 8.0;
     let at = |rate: f64, what: &str| {
@@ -554,11 +574,11 @@ fn time(bytes: u64, served: Served) -> String {
         (Some(assured), most) => {
             let mut said = at(assured, "it is assured");
             if let Some(most) = most {
-                said.push_str(&format!(", {}", at(most, "it may have when nobody else sends")));
+                said.push_str(&format!(", {}", at(most, "it may have when no other class sends")));
             }
             said
         }
-        (None, Some(most)) => at(most, "it may have when nobody else sends"),
+        (None, Some(most)) => at(most, "it may have when no other class sends"),
         (None, None) => String::new(),
     }
 }

@@ -41,7 +41,7 @@ fn wrong<T>(word: &str, reason: impl Into<String>, remedy: impl Into<String>) ->
 const FORM: &str = "a packet is written as `tcp 192.168.1.7:51820 > 1.1.1.1:443 dscp CS1 len 120`";
 /// The options, for those who wrote another.
 const OPTIONS: &str = "there are len, dscp, tos, ecn, mark, connmark, priority, in, out, ihl, state, reply, \
-bytes, octet, TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, \
+bytes, byte, TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, \
 type N/M";
 
 /// States of a connection, by their names.
@@ -222,7 +222,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
                 return wrong(
                     word,
                     "only IPv4 headers differ in length",
-                    "it is 5 to 15, in words of four octets",
+                    "it is 5 to 15, in words of four bytes",
                 );
             }
         }
@@ -241,7 +241,8 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
         }
         "reply" => packet.reply = true,
         "bytes" => packet.carried = bytes(words.value(word, "number of bytes")?)?,
-        "octet" => octet(packet, words.value(word, "octet")?)?,
+        // `octet` is its name of versions before 0.2.
+        "byte" | "octet" => octet(packet, words.value(word, word)?)?,
         "flags" if packet.protocol == proto::TCP => {
             (packet.tcp_flags, said.flags) = (words.number(word, 0xff)? as u8, true);
         }
@@ -347,7 +348,7 @@ fn octet(packet: &mut Packet, word: &str) -> Read<()> {
         }
         _ => wrong(
             word,
-            "it is no octet",
+            "it is not a byte",
             "write 22=0x1f: how far behind the network header begins, and the value",
         ),
     }
@@ -445,7 +446,7 @@ impl Packet {
                 ((kind, code), _) => write!(f, " type {kind}/{code}")?,
             }
         }
-        self.octets.iter().try_for_each(|(at, value)| write!(f, " octet {at}={value:#04x}"))
+        self.octets.iter().try_for_each(|(at, value)| write!(f, " byte {at}={value:#04x}"))
     }
 
     /// What no header says.
@@ -508,7 +509,7 @@ mod tests {
             "proto 1 2001:db8::1 > 2001:db8::2",
             "arp 192.168.1.1 > 192.168.1.7",
             "gre 10.0.0.1 > 10.0.0.2 mark 3 priority 1:10 in eth1 out ppp0",
-            "proto 99 10.0.0.1 > 10.0.0.2 ihl 6 octet 22=0x1f octet 23=0x90",
+            "proto 99 10.0.0.1 > 10.0.0.2 ihl 6 byte 22=0x1f byte 23=0x90",
             "ethertype 0x8863 len 60",
             "udp 10.0.0.1 > 10.0.0.2:53 new bytes 65536 connmark 5",
         ];
@@ -551,7 +552,7 @@ mod tests {
             ("udp 1.1.1.1 > 2.2.2.2:1 len", "", "the number after `len` is missing"),
             ("udp 1.1.1.1 > 2.2.2.2:1 fast", "fast", "unknown option"),
             ("udp 1.1.1.1 > 2.2.2.2:1 udp 1.1.1.1 > 2.2.2.2:2", "udp", "a second packet begins here"),
-            ("udp 1.1.1.1 > 2.2.2.2:1 octet 7", "7", "it is no octet"),
+            ("udp 1.1.1.1 > 2.2.2.2:1 octet 7", "7", "it is not a byte"),
         ];
         for (words, word, reason) in table {
             let error = Packet::parse(words).map_err(|error| (error.word, error.reason));

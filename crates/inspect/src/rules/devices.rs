@@ -56,8 +56,8 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
             Level::Error,
             at_word(step, "parent"),
             format!("there is no class {} on {} when {} is made{hint}", op.parent, op.dev, op.classid),
-            "the kernel puts the class under the root without a word: it borrows from nobody, and no class \
-            above holds it back"
+            "the kernel silently puts the class under the root: it borrows from no class, and no class \
+            above limits it"
                 .into(),
             format!("{} has the parent root", op.classid),
         ))
@@ -397,7 +397,7 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
             ),
         );
         told.fix = Some(Fix {
-            what: "leave out `stab` and what belongs to it: cake counts by itself".into(),
+            what: "leave out `stab` and its options: cake counts the overhead".into(),
             edits: Vec::new(),
         });
         told

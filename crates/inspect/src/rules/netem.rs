@@ -23,6 +23,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.kind == Kind::Netem) {
         let QdiscParams::Netem(netem) = &qdisc.params else { continue };
         let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
+        found.extend(beyond(reading, &mut bench, qdisc, (netem, step)));
         // Where a queue hangs in it, packets go on into that when their delay is over.
         if let Some(inner) = inside(reading, qdisc) {
             found.extend(bucket(reading, &mut bench, qdisc, (netem, inner)));
@@ -35,6 +36,45 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         found.extend(held.long().or_else(|| held.short()));
     }
     found
+}
+
+/// Packets sent one by one, to see how many are not held back at all.
+const ALONE: usize = 100;
+
+/// A delay that varies by more than itself: what is drawn below 0 leaves at once.
+fn beyond(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    qdisc: &QdiscDump,
+    (netem, step): (&NetemParams, &Step),
+) -> Option<Finding> {
+    if netem.latency_ns <= 0 || netem.jitter_ns <= netem.latency_ns || netem.slot.is_some() {
+        return None;
+    }
+    let (class, frame) = (super::queues::led_to(reading, qdisc)?, reading.frame(&qdisc.dev));
+    let mut at_once = 0;
+    let mut sent = 0;
+    for _ in 0..ALONE {
+        if let Some(filled) = bench.fill(&qdisc.dev, class, &[], frame, 1) {
+            sent += 1;
+            at_once += usize::from(filled.wait == Nanos(0));
+        }
+    }
+    if at_once == 0 {
+        return None;
+    }
+    let span = |ns: i64| words::time(Nanos(ns.unsigned_abs()));
+    let (delay, jitter) = (span(netem.latency_ns), span(netem.jitter_ns));
+    Some(finding(
+        Rule::Void,
+        Level::Note,
+        at_word(step, "delay"),
+        format!(
+            "the delay of {delay} has a jitter of {jitter}, more than itself: random values below 0 mean no delay"
+        ),
+        format!("such packets leave at once, and the mean delay is more than {delay}"),
+        format!("of {sent} packets sent one by one {at_once} leave at once"),
+    ))
 }
 
 /// The qdisc that hangs in another.

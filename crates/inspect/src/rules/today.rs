@@ -36,7 +36,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 /// The class that a packet of these words takes on its way out by a device.
 fn class_of(asking: &mut Asking<'_>, words: &str, device: &str) -> Option<(Handle, String)> {
-    let packet = Packet::parse(words).ok()?;
+    let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(words).ok()? };
     let way = asking.send_by(&packet, device, EgressPath::Forwarded(None))?;
     let id = asking.prober.device(device)?;
     Some((way.stop_at(id)?.leaf_class()?, packet.to_string()))

@@ -162,7 +162,7 @@ impl Choice {
         }
     }
 
-    /// The octets that are asked for and have no name, where the packet that is described so far has others.
+    /// The bytes that are asked for and have no name, where the packet that is described so far has others.
     fn unnamed(&self, packet: &Packet) -> Vec<(u8, u8)> {
         let layout = Layout::of(packet);
         let head = packet.head();

@@ -250,15 +250,15 @@ impl Sweep {
     }
 
     /// Reads a piece.
-    fn take(&mut self, course: &StreamTrace) {
-        self.asked += course.stream.packets();
-        self.sent += course.sent();
-        let calm = || course.of_phase(0).filter(|(_, journey)| journey.sent.is_some());
+    fn take(&mut self, trace: &StreamTrace) {
+        self.asked += trace.stream.packets();
+        self.sent += trace.sent();
+        let calm = || trace.of_phase(0).filter(|(_, packet)| packet.sent.is_some());
         self.calm.0 += calm().count() as u64;
-        self.calm.1 += calm().filter(|(_, journey)| journey.arrived.is_none()).count() as u64;
-        let services = services(course, self.capacity.irregularity);
+        self.calm.1 += calm().filter(|(_, packet)| packet.arrived.is_none()).count() as u64;
+        let services = services(trace, self.capacity.irregularity);
         // The second is there to fill the queue.
-        for (phase, service) in course.stream.phases.iter().zip(services).skip(2) {
+        for (phase, service) in trace.stream.phases.iter().zip(services).skip(2) {
             let ip = u32::from(phase.payload) + HEADERS;
             match service {
                 None => self.left_out.push((ip, "too few of them arrived".into())),

@@ -60,8 +60,8 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    decode_police(told.options).map(|(head, police)| (head, Act::Police(police)))
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    decode_police(dump.options).map(|(head, police)| (head, Act::Police(police)))
 }
 
 /// Bytes of a policer's numbers before its rates (`tc_police`).

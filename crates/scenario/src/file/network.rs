@@ -473,7 +473,7 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
     })
 }
 
-/// A DSCP by its name or number, or a TOS octet: the DS field.
+/// A DSCP by its name or number, or a TOS byte: the DS field.
 pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
         let said = plain(value)?;

@@ -1,7 +1,7 @@
 //! Routes and tunnels: changed, shown, asked for.
 
 use crate::call::Reply;
-use crate::host::network;
+use crate::host::{is_default, network};
 use crate::shim::ToolShim;
 use std::net::IpAddr;
 use tidegate_policy::{LinkDriver, TunnelMode};
@@ -14,6 +14,17 @@ pub(super) fn change(shim: &mut ToolShim<'_>, verb: RouteVerb, mut route: Route)
     let answers = |code: &str| Err(Reply::error(2, format!("RTNETLINK answers: {code}\n")));
     let (host, gateway) = (&mut shim.machine.host, &shim.machine.gateway);
     route.to.0 = network(route.to.0, route.to.1);
+    // What a script sets takes the place of the route that was only assumed.
+    let assumed = host.routes.iter().position(is_default).filter(|_| host.assumes_default);
+    if is_default(&route) {
+        host.assumes_default = false;
+    }
+    if let (Some(at), true, true) = (assumed, is_default(&route), verb != RouteVerb::Delete) {
+        let assumed = host.routes.remove(at);
+        if route.dev.is_none() && route.via.is_none_or(|via| host.route_to(gateway, via).is_none()) {
+            route.dev = assumed.dev;
+        }
+    }
     let same = |known: &Route| known.to == route.to && (route.metric == 0 || known.metric == route.metric);
     let at = host.routes.iter().position(same);
     if verb == RouteVerb::Delete {

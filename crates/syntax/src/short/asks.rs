@@ -401,7 +401,7 @@ fn host_text(bytes: &[u8; 16], bits: u8) -> String {
 
 /// Below how many bytes (at most 128) packets are that a filter of u32 asks for, if it asks for IPv4's short
 /// acknowledgements: TCP behind a header without options, with the flag ACK.
-fn acknowledgements(params: &U32Params) -> Option<u32> {
+pub fn acknowledgements(params: &U32Params) -> Option<u32> {
     // The bits that the keys ask for in a word, and their values; the filter is for all its keys at once.
     let word = |at: i32| {
         let here = params.keys.iter().filter(|key| key.offset == at && key.offset_mask == 0);

@@ -2,6 +2,7 @@
 
 use super::asks::{Asks, BEHIND_PROVIDER, Way, by_keys, by_rule, hosts_of_other_way, never_waits};
 use super::compile::{LOCAL, REST};
+use super::direction::leaves_elsewhere;
 use super::found::{Misfit, Rules, WrongWay};
 use super::left::{filter_text, rule_text};
 use super::machine::Back;
@@ -127,7 +128,7 @@ impl Back<'_> {
             // A mark that would name the class need not be set.
             if mark != class.classid.0 && mark != u32::from(class.classid.minor()) {
                 let what = format!(
-                    "the filter to {} for mark {mark:#x}, which no rule here sets, or later rules overwrite",
+                    "the filter to {} for mark {mark:#x}, which no rule that is taken up sets",
                     class.classid
                 );
                 self.miss(what, "it is left out");
@@ -327,19 +328,6 @@ fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> 
     };
     let of_protocol = filter.protocol == protocol || [filter.protocol, protocol].contains(&FilterOp::ALL);
     if of_protocol { actions.iter().find_map(|dump| writes(&dump.action.act)) } else { None }
-}
-
-/// Does a rule ask for packets that leave by another device, or that came in by this one?
-fn leaves_elsewhere(rule: &NetfilterRule, device: &str) -> bool {
-    let fits = |pattern: &str| match pattern.strip_suffix('+') {
-        Some(prefix) => device.starts_with(prefix),
-        None => device == pattern,
-    };
-    rule.matches.iter().any(|found| match &found.what {
-        Condition::Out(pattern) => fits(pattern) == found.not,
-        Condition::In(pattern) => fits(pattern) && !found.not,
-        _ => false,
-    })
 }
 
 /// Does a filter take every packet of its protocol?

@@ -366,7 +366,15 @@ impl Reader<'_> {
             _ => Refusal::new(1, self.said(voice.illegal, name, text, more)),
         };
         let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
-        let remedy = if matches!(option.value, ValueKind::Rate | ValueKind::Rate32) && text.contains('%') {
+        let part = matches!(option.value, ValueKind::Rate | ValueKind::Rate32) && text.contains('%');
+        let remedy = if part && parse_percent(text).is_none() {
+            format!(
+                "A part of the device's speed is from 0% to 100%, and \"{text}\" is not; {} takes a rate, \
+                too, such \
+                as 5mbit.",
+                option.key
+            )
+        } else if part {
             format!(
                 "\"{text}\" is a share of the device's speed, and {} does not report its speed: give a rate.",
                 self.dev

@@ -357,7 +357,7 @@ fn packet(whole: Part<'_>, classes: &Classes) -> Read<Expected> {
         let (words, rest) = rest.split_once(&quote.to_string())?;
         Some((words, rest))
     });
-    let Some((words, rest)) = parts else { return whole.wrong("the packet does not stand in quotes", FORM) };
+    let Some((words, rest)) = parts else { return whole.wrong("the packet is not in quotes", FORM) };
     let packet = match Packet::parse(words.text) {
         Ok(packet) => packet,
         Err(error) => {
@@ -508,7 +508,7 @@ mod tests {
                 "clas 1:10",
                 "nothing of a packet's end is called so",
             ),
-            ("packet udp: class 1:10", "packet udp: class 1:10", "the packet does not stand in quotes"),
+            ("packet udp: class 1:10", "packet udp: class 1:10", "the packet is not in quotes"),
         ];
         for (text, at, reason) in table {
             let wrong = parse(text, &Classes::new()).expect_err(text);

@@ -33,7 +33,7 @@ pub struct Options {
     /// Hosts to ask.
     #[arg(value_name = "HOST")]
     pub hosts: Vec<String>,
-    /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), octets of data. May be
+    /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), bytes of data. May be
     /// repeated.
     #[arg(short = 't', long = "target", value_name = "ID,HOST,TOS[,SIZE]")]
     pub targets: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Options {
     /// The DS field of what is asked of hosts named without -t.
     #[arg(short = 'Q', long, value_name = "TOS", default_value = "0")]
     pub tos: String,
-    /// Octets of data for hosts named without -t.
+    /// Bytes of data for hosts named without -t.
     #[arg(short, long, value_name = "OCTETS", default_value_t = tidegate_prober::ping::USUAL_SIZE)]
     pub size: u16,
     /// By which addresses.

@@ -67,9 +67,19 @@ struct Said<'a> {
 }
 
 fn illegal(name: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Illegal \"{name}\""))
-        .at(place)
-        .remedy(format!("The value of {name} cannot be read."))
+    let form = match name {
+        "latency" => {
+            "delay takes a time with its unit and, if it varies, by how much and with what correlation, \
+            such as delay \
+            100ms 10ms 25%."
+                .to_owned()
+        }
+        "loss percent" | "reorder" | "corrupt" | "duplicate" => {
+            format!("{} takes a probability from 0% to 100%.", name.trim_end_matches(" percent"))
+        }
+        _ => format!("The value of {name} cannot be read."),
+    };
+    Refusal::new(1, format!("Illegal \"{name}\"")).at(place).remedy(form)
 }
 
 /// A probability in per cent, with or without the sign.
