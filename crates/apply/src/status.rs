@@ -77,7 +77,7 @@ impl Condition {
         matches!(self, Condition::Installed | Condition::Waiting)
     }
 
-    /// The exit code. (2 is wrong usage.)
+    /// Its number in documents; a worse one is larger. (2 is not used.)
     pub fn code(self) -> u8 {
         match self {
             Condition::Installed => 0,

@@ -220,7 +220,7 @@ fn end(
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
                 "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it \
-                longer with --timeout TIME (5m, for example)".to_owned(),
+                longer with --timeout TIME (5min, for example)".to_owned(),
                 place,
             )
         }

@@ -241,7 +241,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
         }
         "reply" => packet.reply = true,
         "bytes" => packet.carried = bytes(words.value(word, "number of bytes")?)?,
-        "octet" => octet(packet, words.value(word, "octet")?)?,
+        "byte" | "octet" => octet(packet, words.value(word, "octet")?)?,
         "flags" if packet.protocol == proto::TCP => {
             (packet.tcp_flags, said.flags) = (words.number(word, 0xff)? as u8, true);
         }
