@@ -93,17 +93,14 @@ fn backend(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Resul
             // Whoever may not try may not apply either, but may ask what would be done.
             Err(error) if options.dry_run => (
                 Backend::Kernel,
-                format!("the kernel's own disciplines, if it has them: that cannot be tried ({error:#})"),
+                format!("the kernel's qdiscs, if it has them: that cannot be tested ({error:#})"),
             ),
             Err(error) => return Err(error),
-            Ok(None) => (
-                Backend::Kernel,
-                "the kernel's own disciplines: it has all that the policy asks for".to_owned(),
-            ),
-            Ok(Some(what)) => (Backend::User, format!("tidegate's own disciplines: this kernel {what}")),
+            Ok(None) => (Backend::Kernel, "the kernel's qdiscs: it has all that the policy needs".to_owned()),
+            Ok(Some(what)) => (Backend::User, format!("tidegate's qdiscs in user space: this kernel {what}")),
         },
-        Backend::Kernel => (Backend::Kernel, "the kernel's own disciplines, as asked".to_owned()),
-        Backend::User => (Backend::User, "tidegate's own disciplines, as asked".to_owned()),
+        Backend::Kernel => (Backend::Kernel, "the kernel's qdiscs, as requested".to_owned()),
+        Backend::User => (Backend::User, "tidegate's qdiscs in user space, as requested".to_owned()),
     };
     report(Notice::Backend { devices: wanted.devices.clone(), why: chosen.1.clone() });
     Ok(chosen)
@@ -136,8 +133,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
     {
         bail!(
             Busy,
-            "the kernel's disciplines stand on `{known}` by a policy of ours; `tidegate down {known}` takes \
-            them away first"
+            "the kernel's qdiscs were applied to `{known}` by tidegate; `tidegate down {known}` removes \
+            them first"
         );
     }
     let prior = prior.map(|(_, prior)| prior);
@@ -231,7 +228,7 @@ impl<'o> Begun<'o> {
     /// Undoes all of it: the error, with what came of that.
     fn undone(&self, error: &Error) -> Error {
         match job::resume(self.room, &self.name, self.report) {
-            Ok(_) => Error::new(error.kind(), format!("{error:#}\n  everything stands as it stood before")),
+            Ok(_) => Error::new(error.kind(), format!("{error:#}\n  the previous configuration is in place")),
             Err(left) => Error::new(
                 error.kind(),
                 format!(
@@ -268,10 +265,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
         return dry_run(options, wanted, why, report);
     }
     if options.realtime {
-        warn(
-            report,
-            "--realtime is for tidegate's daemon; the kernel's disciplines do not need it".to_owned(),
-        );
+        warn(report, "--realtime is for tidegate's daemon; the kernel's qdiscs do not need it".to_owned());
     }
     let mut begun = Begun::new(options, &room, name, report)?;
     let prior = State::read(&room, name)?;
@@ -431,15 +425,15 @@ fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
     ensure!(
         way.doubts.is_empty() || options.force || options.dry_run,
         Unsafe,
-        "nothing was changed: not all that stands now could be brought back (above); --force applies it all \
-        the same"
+        "nothing was changed: not all of the present configuration could be restored (above); --force \
+        applies it nevertheless"
     );
     Ok(())
 }
 
 fn shown(way: &Way) -> String {
     if way.is_empty() {
-        return "everything stands already as it is wanted\n".into();
+        return "nothing to change: the policy is already in place\n".into();
     }
     let plans = way.plans.iter().filter(|(_, plan)| !plan.is_empty() || plan.kept > 0);
     let mut out: String = plans.map(|(dev, plan)| diff::text(dev, plan)).collect();

@@ -44,7 +44,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     // One waits for a confirmation, however many changes there were meanwhile.
     room.make()?;
     let mut watch = RuntimeDir::take_within(&room.watch(name), Duration::ZERO)?;
-    writeln!(out, "{READY}").and_then(|()| out.flush()).context("nobody waits for a guardian")?;
+    writeln!(out, "{READY}").and_then(|()| out.flush()).context("no process waits for a guardian")?;
     wait_for_end()?;
     let mut hurry = false;
     let mut pause = FIRST_PAUSE;

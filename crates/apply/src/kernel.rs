@@ -365,8 +365,9 @@ impl Arm {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();
                 bail!(
                     Kernel,
-                    "{place}the kernel took everything, but what stands on {dev} is not what was asked for; \
-                    it lacks\n    {}\n  (this kernel cannot do it and does not say so; --backend user can)",
+                    "{place}the kernel accepted everything, but the configuration of {dev} is not what was \
+                    requested; it lacks\n    {}\n  (this kernel does not support it and does not say so; \
+                    --backend user does)",
                     tidegate_plan::text::line(step)
                 );
             }

@@ -56,7 +56,7 @@ pub(crate) fn told(kept: &Value) -> Result<RawDump> {
         (Some(number), Some(qdiscs), Some(classes), Some(filters)) => {
             Ok(RawDump { number, qdiscs, classes, filters })
         }
-        _ => bail!(State, "what stood there before was not kept as it should be"),
+        _ => bail!(State, "the previous configuration was not saved as it should be"),
     }
 }
 

@@ -225,7 +225,7 @@ impl Health {
             if health.guardian.is_none() {
                 health.worse(Condition::Trouble);
                 health.last_error = Some(format!(
-                    "its guardian (process {guardian}) is gone, so it will not be undone by itself: \
+                    "its guardian (process {guardian}) is gone, so it will not be undone automatically: \
                     `tidegate confirm {0}` or `tidegate revert {0}`",
                     health.name
                 ));

@@ -203,14 +203,14 @@ fn settings(log: &[Op], report: Report<'_>) -> Result<Vec<(String, Change)>> {
             Op::Chain(_) => {
                 bail!(
                     Policy,
-                    "the policy makes chains by themselves (`tc chain`), which tidegate does not bring \
-                    back; a filter makes its own"
+                    "the policy creates chains on their own (`tc chain`), which tidegate cannot restore; a \
+                    filter creates its chain"
                 )
             }
             Op::Actions(_) => {
                 bail!(
                     Policy,
-                    "the policy sets actions by themselves (`tc actions`), which is not brought back by us; \
+                    "the policy creates actions on their own (`tc actions`), which tidegate cannot restore; \
                     write each where it is used"
                 )
             }
@@ -252,5 +252,5 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> Result<Ga
 
 /// All links there are.
 pub(crate) fn links() -> Result<Vec<Link>> {
-    news::links().context("the kernel does not tell its links")
+    news::links().context("the kernel does not list its links")
 }

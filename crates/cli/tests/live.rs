@@ -67,7 +67,7 @@ fn a_home_gateway_comes_changes_and_goes() {
     assert_eq!((first.classes.len(), computer.tables()), (3, vec!["tidegate-eth0".to_owned()]));
     assert!(computer.stand("ifb0").is_some_and(|stand| stand.qdiscs.len() == 2 || stand.qdiscs.len() == 1));
     let again = done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    assert!(again.contains("everything stands already as it is wanted"), "{again}");
+    assert!(again.contains("nothing to change: the policy is already in place"), "{again}");
 
     let other = computer.policy(
         "other.sh",
@@ -119,7 +119,7 @@ fn what_is_refused_is_undone_and_has_its_line() {
     let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(told.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{told}");
     assert!(told.contains("the kernel refused it: ") && told.contains("--backend user"), "{told}");
-    assert!(told.contains("everything stands as it stood before"), "{told}");
+    assert!(told.contains("the previous configuration is in place"), "{told}");
     assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
     assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
 

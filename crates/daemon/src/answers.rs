@@ -204,7 +204,7 @@ impl Counter {
             Ok(Some(device)) => {
                 return tell(&refusal(
                     &format!("nothing is queued on `{device}` here"),
-                    "`tidegate status` tells the devices",
+                    "`tidegate status` lists the devices",
                 ));
             }
             Ok(None) => {}
@@ -242,7 +242,7 @@ impl Counter {
         }
         if request["realtime"] == true && !before.realtime {
             let why =
-                "the daemon runs without real-time scheduling, and has given up the right to change that";
+                "the daemon runs without real-time scheduling, and has dropped the privilege to change that";
             return refusal(why, &self.afresh(request));
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();

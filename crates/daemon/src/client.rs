@@ -42,7 +42,7 @@ impl Client {
         let end = Instant::now() + patience;
         let stream = unix::connect(&path, patience).with_context(|| {
             format!(
-                "no daemon of tidegate answers for `{dev}` ({}); `tidegate status` tells what runs",
+                "no tidegate daemon answers for `{dev}` ({}); `tidegate status` shows what runs",
                 path.display()
             )
         })?;

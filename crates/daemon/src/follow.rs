@@ -42,7 +42,7 @@ impl Which {
 
     /// The names of those that are here now.
     fn here(&self) -> Result<Vec<String>> {
-        let links = news::links().context("the kernel does not tell its links")?;
+        let links = news::links().context("the kernel does not list its links")?;
         let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
         Ok(match self {
             Which::Named(pattern) => {
@@ -92,7 +92,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
     ensure!(
         !matches!(which, Which::Of(pid) if !alive(*pid)),
         Device,
-        "there is no process {}; a container's is told by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
+        "there is no process {}; a container's is shown by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
         options.pid.unwrap_or_default()
     );
     let bell = interrupt::bell()?;

@@ -33,7 +33,7 @@ impl Wanted {
     /// # Errors
     /// A device is not there, or an operation asks for what no door can do.
     pub(crate) fn new(log: &[Op]) -> Result<Wanted> {
-        let links = news::links().context("the kernel does not tell its links")?;
+        let links = news::links().context("the kernel does not list its links")?;
         Wanted::on(log, &links)
     }
 

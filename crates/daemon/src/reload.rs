@@ -100,7 +100,7 @@ fn carry_out(
             return match undo(running, &found, &log) {
                 Ok(()) => Err(error!(Policy, "{told}; everything is as it was")),
                 Err(trouble) => Err(trouble.context(format!(
-                    "{told}; and it could not be undone: `tidegate down` and `tidegate apply` begin anew"
+                    "{told}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
                 ))),
             };
         }
@@ -179,7 +179,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<Plan>)> {
             ensure!(
                 kind == LinkKind::Ifb,
                 Policy,
-                "`{name}` is new in this policy; `tidegate down` and `tidegate apply` begin anew with it"
+                "`{name}` is new in this policy; `tidegate down` and `tidegate apply` start again with it"
             );
             made.push(Op::Link(LinkOp::Add { name: name.clone(), kind }));
         }

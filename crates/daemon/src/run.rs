@@ -89,7 +89,7 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
         Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
     // What the door is opened by may be needed again; nothing else is.
-    service::keep_only_network(options.realtime).context("privileges cannot be given up")?;
+    service::keep_only_network(options.realtime).context("privileges cannot be dropped")?;
     control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
     let clock = Clock::new(START);

@@ -254,7 +254,7 @@ impl Driver {
                     false => counts.refused += 1,
                 });
                 lateness.note(Span(outside.now().0.saturating_sub(arrived.at.0)));
-                debug_assert!(*party < parties.len(), "a party of ours");
+                debug_assert!(*party < parties.len(), "a party");
             });
             result?;
             if more {

@@ -385,8 +385,8 @@ fn notes(capacity: &Capacity) -> Vec<String> {
     let mut notes = Vec::new();
     if capacity.service.is_policed {
         notes.push(
-            "what is too much is dropped without a queue (a policer): shape below this rate, delay \
-        will not tell when it is too high"
+            "excess packets are dropped without a queue (a policer): shape below this rate, because delay \
+            does not show when it is too high"
                 .into(),
         );
     }
@@ -407,11 +407,11 @@ fn policed(capacity: &Capacity) -> Option<String> {
     }
     let (sent, lost) = capacity.calm;
     let (share, most) = (crate::share(lost, sent) * 100.0, wilson(lost, sent).1);
-    let blurred = "and a policer is told by its losses alone: the rate is not exact";
+    let blurred = "and a policer shows in its losses alone: the rate is not exact";
     if lost > 0 {
         return Some(format!("{share:.1} % are lost anyway, {blurred}"));
     }
-    (most > 0.03).then(|| format!("too few packets pass to tell what is lost anyway, {blurred}"))
+    (most > 0.03).then(|| format!("too few packets pass to know the losses of the calm line, {blurred}"))
 }
 
 fn doubts(found: &Calibration) -> Vec<String> {
@@ -440,21 +440,21 @@ fn doubts(found: &Calibration) -> Vec<String> {
         .map(|step| step.bits_per_second)
         .fold(f64::INFINITY, f64::min);
     if failed < stood {
-        doubts.push("a rate did not stand though a higher one did: what the path carries varies".into());
+        doubts.push("a rate failed though a higher one passed: the capacity of the path varies".into());
     }
     let calm = crate::share(capacity.calm.1, capacity.calm.0);
     let last = found.steps.iter().find(|step| step.stands && step.bits_per_second == found.bits_per_second);
     if let Some(step) = last.filter(|step| step.loss > calm + 0.01) {
         let lost = step.loss * 100.0;
         doubts.push(format!(
-            "{lost:.0} % were lost at the rate that stood: the buffer is short, or others use the path"
+            "{lost:.0} % were lost at the rate that passed: the buffer is short, or there is cross traffic"
         ));
     }
     if found.bits_per_second < capacity.bits_per_second * 0.97 {
         let (stood, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
         doubts.push(format!(
-            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} stood: others use the path, or it \
-            varies"
+            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} passed: there is cross traffic, or \
+            the capacity varies"
         ));
     }
     if !failed.is_finite() {

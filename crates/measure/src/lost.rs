@@ -62,10 +62,7 @@ impl Way {
         if sent == 0 {
             doubts.push(format!("{}: nothing was sent", self.name));
         } else if lost == sent {
-            doubts.push(format!(
-                "{}: nothing arrived; a firewall, or the far end is not the one meant",
-                self.name
-            ));
+            doubts.push(format!("{}: nothing arrived; a firewall, or the wrong server", self.name));
         } else if lost == 0 {
             // With 95 % confidence a share of up to three in so many shows nothing ("rule of three").
             doubts.push(format!(

@@ -148,7 +148,7 @@ impl Target {
         }
         if answered == 0 && !self.asked.is_empty() {
             doubts.push(String::from(
-                "nothing was answered: it may be down, out of reach, or somebody throws such requests away",
+                "no replies: the host may be down or unreachable, or a firewall drops such requests",
             ));
         } else if answered < HUNDRED {
             doubts.push(format!("of {answered} answers the 99th percentile is the slowest"));

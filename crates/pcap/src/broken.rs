@@ -46,7 +46,7 @@ impl fmt::Display for Broken {
         match self.block {
             0 if self.cause == Cause::Unknown => self.cause.fmt(f),
             0 => write!(f, "the file's header: {}", self.cause),
-            block => write!(f, "block {block}, at octet {}: {}", self.octet, self.cause),
+            block => write!(f, "block {block}, at byte {}: {}", self.octet, self.cause),
         }
     }
 }
@@ -60,19 +60,19 @@ impl fmt::Display for Cause {
                 write!(f, "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`")
             }
             Cause::Version(version) => write!(f, "its format is of version {version}, which is not known"),
-            Cause::CutShort { has } => write!(f, "the file ends after {has} octets of it"),
-            Cause::Length(length) => write!(f, "it says that it is {length} octets long, which cannot be"),
+            Cause::CutShort { has } => write!(f, "the file ends after {has} bytes of it"),
+            Cause::Length(length) => write!(f, "it claims to be {length} bytes long, which cannot be"),
             Cause::Lengths(begin, end) => {
-                write!(f, "its length is {begin} octets at its beginning and {end} at its end")
+                write!(f, "its length is {begin} bytes at its beginning and {end} at its end")
             }
             Cause::Captured(length) => {
-                write!(f, "it says that {length} octets of the packet are kept, more than it holds")
+                write!(f, "it claims to hold {length} bytes of the packet, more than it holds")
             }
             Cause::Interface(number) => {
                 write!(f, "its packet is of interface {number}, which was not described before")
             }
             Cause::ByteOrder(word) => write!(f, "it says its byte order as {word:#010x}"),
-            Cause::TooLong(length) => write!(f, "it says that {length} octets of the packet are kept"),
+            Cause::TooLong(length) => write!(f, "it claims to hold {length} bytes of the packet"),
         }
     }
 }

@@ -279,13 +279,13 @@ fn damage_is_told_with_its_place() {
         (at(0, 7), "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`"),
         (at(8, 5), "the file's header: it says its byte order as 0x05000000"),
         (at(12, 9), "the file's header: its format is of version 9, which is not known"),
-        (at(32, 21), "block 2, at octet 28: it says that it is 21 octets long, which cannot be"),
+        (at(32, 21), "block 2, at byte 28: it says that it is 21 octets long, which cannot be"),
         (
             at(32, u32::MAX - 3),
-            "block 2, at octet 28: it says that it is 4294967292 octets long, which cannot be",
+            "block 2, at byte 28: it says that it is 4294967292 octets long, which cannot be",
         ),
-        (at(44, 24), "block 2, at octet 28: its length is 20 octets at its beginning and 24 at its end"),
-        (pcap(999_999), "block 1, at octet 24: it says that 999999 octets of the packet are kept"),
+        (at(44, 24), "block 2, at byte 28: its length is 20 octets at its beginning and 24 at its end"),
+        (pcap(999_999), "block 1, at byte 24: it says that 999999 octets of the packet are kept"),
     ];
     for (said, wanted) in table {
         assert_eq!(said, wanted);

@@ -67,9 +67,10 @@ fn danger(reading: &Reading, story: &Story) -> Option<String> {
     let class = story.end.classes.last()?;
     let dump = reading.classes.iter().find(|dump| dump.classid == *class && dump.dev == story.end.device)?;
     match &dump.params {
-        ClassParams::Htb(params) if params.rate.rate < STARVING => {
-            Some(format!("its class {class} is sure of {} bit/s only", params.rate.rate.as_bits()))
-        }
+        ClassParams::Htb(params) if params.rate.rate < STARVING => Some(format!(
+            "the guaranteed rate of its class {class} is only {} bit/s",
+            params.rate.rate.as_bits()
+        )),
         _ => None,
     }
 }

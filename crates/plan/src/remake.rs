@@ -29,7 +29,7 @@ impl Incomplete {
 impl fmt::Display for Incomplete {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Incomplete { dev, kind, handle, missing } = self;
-        write!(f, "the {kind} {handle} of {dev} cannot be made again: the kernel does not tell {missing}")
+        write!(f, "the {kind} {handle} of {dev} cannot be created again: the kernel does not list {missing}")
     }
 }
 

@@ -30,7 +30,7 @@ pub const fn word(sign: Sign) -> &'static str {
 
 /// A plan of a device, a line for each step.
 pub fn text(dev: &str, plan: &Plan) -> String {
-    let mut out = format!("--- {dev}: as it stands\n+++ {dev}: as it is wanted\n");
+    let mut out = format!("--- {dev}: installed\n+++ {dev}: wanted\n");
     for step in plan.steps.iter().take(MOST) {
         let _ = writeln!(out, "{} {}", sign(step.sign), line(step));
     }

@@ -159,10 +159,7 @@ fn steps(from: &str, to: &str) -> Vec<String> {
     let way = plan(&from.stand(), &to.stand(), &to.log_of_device()).expect("everything is told");
     let told = text::text(DEV, &way);
     let mut lines = told.lines();
-    assert_eq!(
-        [lines.next(), lines.next()],
-        [Some("--- link0: as it stands"), Some("+++ link0: as it is wanted")]
-    );
+    assert_eq!([lines.next(), lines.next()], [Some("--- link0: installed"), Some("+++ link0: wanted")]);
     for op in way.ops() {
         from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }

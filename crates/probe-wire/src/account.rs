@@ -124,7 +124,7 @@ impl Sightings {
         let mut so_far = SoFar::default();
         let mut number = first as usize;
         while !reader.0.is_empty() {
-            let seen = self.all.get_mut(number).ok_or(Malformed("a packet that nobody sent"))?;
+            let seen = self.all.get_mut(number).ok_or(Malformed("a packet that no one sent"))?;
             number += 1;
             let flags = reader.u8()?;
             if flags & !KNOWN != 0 || flags & ARRIVED == 0 && flags != 0 {
@@ -189,7 +189,7 @@ impl Departures {
         let mut before = 0_u64;
         let mut number = first as usize;
         while !reader.0.is_empty() {
-            let sent = self.0.get_mut(number).ok_or(Malformed("a packet that nobody sent"))?;
+            let sent = self.0.get_mut(number).ok_or(Malformed("a packet that no one sent"))?;
             number += 1;
             match reader.u8()? {
                 0 => {}

@@ -80,17 +80,13 @@ impl fmt::Display for Error {
                 )
             }
             Error::NoWay { to, why } => {
-                write!(
-                    f,
-                    "there is no way to {to} ({why}): `ip route get {to}` tells what this computer \
-                would do"
-                )
+                write!(f, "no route to {to} ({why}): `ip route get {to}` shows what this computer would do")
             }
             Error::NotAllowed { what, remedy } => write!(f, "{what} is not allowed. {remedy}"),
             Error::Io { what, why } => write!(f, "cannot {what}: {why}"),
             Error::Wrong(what) => f.write_str(what),
             Error::NoAnswer { to, why } if why.kind() == io::ErrorKind::ConnectionRefused => {
-                write!(f, "nobody listens at {to}: is `tidegate serve` running there, with this port?")
+                write!(f, "no program listens at {to}: is `tidegate serve` running there, with this port?")
             }
             Error::NoAnswer { to, why } => {
                 write!(

@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds who stands on the way; [`load`]
+//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds finding the hops on the path; [`load`]
 //! fills a line at whose far end nobody helps. [`Far`] is the far end of a
 //! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
 

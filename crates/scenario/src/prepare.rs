@@ -128,7 +128,7 @@ fn load(
 /// A policy is carried out whole.
 fn ended_well(loaded: &PolicyCommands, path: &Path, at: &TextRange) -> Result<(), Diagnostic> {
     if let Some(trouble) = &loaded.trouble {
-        return Err(Diagnostic::new(at.clone(), trouble, "mend it there; `tidegate check` tells more"));
+        return Err(Diagnostic::new(at.clone(), trouble, "fix it there; `tidegate check` says more"));
     }
     if loaded.ended == PolicyEnd::Failed {
         let why = format!("{} did not end well", path.display());

@@ -123,7 +123,7 @@ pub fn predict(
     let experiment = of_text((Path::new("the line as measured"), &text), files, watch)?;
     let said = |load: &Traffic| said(&experiment, &load.name);
     let all: Option<Vec<Said>> = loads.iter().map(said).collect();
-    all.ok_or_else(|| Error::Invalid("the simulator told nothing".to_owned()))
+    all.ok_or_else(|| Error::Invalid("the simulator gave no result".to_owned()))
 }
 
 fn scenario(

@@ -65,7 +65,7 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
 pub fn bell() -> io::Result<OwnedFd> {
     let (heard, bell) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
-    BELL.set(bell).map_err(|_| io::Error::other("somebody waits for the end already"))?;
+    BELL.set(bell).map_err(|_| io::Error::other("another thread waits for the end already"))?;
     for number in [SIGINT, SIGTERM] {
         install(number, ring, true)?;
     }

@@ -152,7 +152,7 @@ impl OutputFile {
                 FileType::BlockDevice => Err(refused("it is a block device; name a file")),
                 FileType::Socket => Err(refused("it is a socket; name a file")),
                 _ if place.is_shared && found.st_uid != geteuid().as_raw() => {
-                    Err(refused("it is somebody else's, in a directory that others can write"))
+                    Err(refused("it belongs to another user, in a directory that others can write"))
                 }
                 FileType::RegularFile if whole => place.beside(Some(&found)),
                 FileType::RegularFile => in_place(place.open(OFlags::TRUNC)?),
@@ -237,7 +237,7 @@ impl Place {
                     }
                     if is_shared && link.st_uid != geteuid().as_raw() {
                         return Err(refused(&format!(
-                            "{} is somebody else's symbolic link, in a directory that others can write",
+                            "{} is another user's symbolic link, in a directory that others can write",
                             step.to_string_lossy()
                         )));
                     }
@@ -267,7 +267,7 @@ impl Place {
     fn open_pipe(&self) -> io::Result<OwnedFd> {
         let pipe = self.open(OFlags::NONBLOCK).map_err(|error| match error.raw_os_error() {
             Some(code) if code == Errno::NXIO.raw_os_error() => {
-                refused("it is a named pipe that nobody reads; start its reader first, or name a file")
+                refused("it is a named pipe without a reader; start its reader first, or name a file")
             }
             _ => error,
         })?;
@@ -452,7 +452,7 @@ mod tests {
             let error = attempt(&pipe).expect_err("nobody reads it").to_string();
             assert_eq!(
                 error,
-                "refused: it is a named pipe that nobody reads; start its reader first, or name a file"
+                "refused: it is a named pipe without a reader; start its reader first, or name a file"
             );
             let error = attempt(&socket).expect_err("a socket").to_string();
             assert_eq!(error, "refused: it is a socket; name a file");

@@ -46,7 +46,7 @@ pub fn told(c: &Comparison) -> Told {
     let verdict = match (c.held, c.gated) {
         (true, true) => "ok",
         (false, true) => "FAILED",
-        (_, false) => "told",
+        (_, false) => "info",
     };
     let spread = c.spread.filter(|(least, most)| least != most);
     let spread = spread.map(|(least, most)| format!("{} – {}", shown(least), shown(most)));

@@ -20,7 +20,7 @@ const ANSWERS: [Column; 10] = [
     ("mdev", "mdev"),
     ("jitter", "jitter"),
     ("lost", "loss"),
-    ("95 % sure", SURE),
+    ("95 % interval", SURE),
     ("asked", "sent"),
 ];
 /// Between what shares the losses of all repeats together lie with 95 % confidence.
@@ -84,11 +84,11 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
         })
     };
     let all = [
-        table(&loads, "Answers, while measured", "asked", &ANSWERS, &probes),
+        table(&loads, "Replies during the measurement", "asked", &ANSWERS, &probes),
         table(&loads, "Answers by direction, while measured", "asked", &DIRECTIONS, &probes),
         table(&loads, "Transfers", "transfers", &TRANSFERS, &groups),
         table(&loads, "Links, while measured", "link", &LINKS, &links),
-        table(&loads, "Classes, while measured", "class", &CLASSES, &classes),
+        table(&loads, "Classes during the measurement", "class", &CLASSES, &classes),
     ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

@@ -78,7 +78,7 @@ fn in_words(place: String, what: &str) -> (String, String) {
         return (member(name), "missing".to_owned());
     }
     if let Some(name) = named("duplicate field `") {
-        return (member(name), "it stands there twice".to_owned());
+        return (member(name), "it is there twice".to_owned());
     }
     if what == "trailing characters" {
         return (place, "a pair expected, found a longer list".to_owned());
@@ -259,7 +259,7 @@ mod tests {
                 r#""maybe": -1"#,
                 "inner[0].maybe: a whole number of at least 0 expected, found -1",
             ),
-            (r#""truth": true"#, r#""truth": true, "truth": true"#, "inner[0].truth: it stands there twice"),
+            (r#""truth": true"#, r#""truth": true, "truth": true"#, "inner[0].truth: it is there twice"),
         ];
         for (what, instead, expected) in cases {
             assert_eq!(read(&good.replace(what, instead)).expect_err(expected), expected);

@@ -45,7 +45,7 @@ impl Pickle {
             marks: Vec::new(),
             memo: BTreeMap::new(),
         };
-        let root = machine.run().map_err(|what| format!("octet {}: {what}", machine.at))?;
+        let root = machine.run().map_err(|what| format!("byte {}: {what}", machine.at))?;
         Ok(Pickle { values: machine.values, root })
     }
 

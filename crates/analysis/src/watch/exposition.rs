@@ -97,7 +97,7 @@ pub fn exposition<'s>(
     version: &str,
 ) -> String {
     let mut families = Families::default();
-    families.gauge("tidegate_build_info", "Who tells this.", &[("version", version)], 1);
+    families.gauge("tidegate_build_info", "Version of tidegate.", &[("version", version)], 1);
     for policy in policies {
         of_policy(&mut families, policy, netns);
     }

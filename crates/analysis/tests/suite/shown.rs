@@ -81,8 +81,8 @@ fn the_legend_says_what_can_be_known() {
         legend(&low, &[10, 11, 12, 13, 15]),
         [format!("No change is significant ({test}, error rate 1 in 20)")]
     );
-    let few =
-        "With so few repeats no change can be told from chance: take 5 or more of each result (--repeats)";
+    let few = "With so few repeats no change can be distinguished from chance: use 5 or more of each result \
+        (--repeats)";
     assert_eq!(legend(&low[..3], &high[..3]), [few]);
     assert_eq!(legend(&low[..1], &high[..1]), ["? one repeat only: how much it varies is not known"]);
     let both = sides([repeats(&low), repeats(&high)]);

@@ -295,7 +295,7 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
     assert_eq!(told["capture"]["out"]["packets"], 1);
     let broken = told["capture"]["broken"].as_str().expect("it says so");
     assert!(
-        broken.starts_with("block 4, at octet ") && broken.ends_with("the 1 packets before it are used"),
+        broken.starts_with("block 4, at byte ") && broken.ends_with("the 1 packets before it are used"),
         "{broken}"
     );
 

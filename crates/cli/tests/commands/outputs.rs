@@ -164,7 +164,7 @@ fn what_cannot_be_written_is_refused_with_its_remedy() {
         ("dir/", "it is a directory; name a file in it"),
         ("new/", "it is a directory; name a file in it"),
         ("none/x.svg", "there is no directory none; make it first"),
-        ("pipe", "refused: it is a named pipe that nobody reads; start its reader first, or name a file"),
+        ("pipe", "refused: it is a named pipe without a reader; start its reader first, or name a file"),
     ] {
         assert_eq!(graph(to), (Some(2), format!("tidegate graph: cannot write {to}: {why}\n")), "{to}");
     }

@@ -242,9 +242,7 @@ fn what_does_not_fit_is_said() {
                   = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
     assert_eq!(text, wanted);
     assert!(
-        told.contains(
-            "does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) stands in its place"
-        ),
+        told.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) replaces it"),
         "{told}"
     );
     let long = "the rule `-o eth0 -p tcp -m tcp --dport 22 -m length --length 0:500 -j MARK --set-xmark \
@@ -536,7 +534,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     for odd in [
         "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
         "the filter to 1:30 for mark 0x9, which no rule here sets, or later rules overwrite: it is left out",
-        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
+        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) replaces it",
     ] {
         assert!(told.contains(odd), "{odd}: {told}");
     }

@@ -164,5 +164,5 @@ pub trait Door {
 
 /// What is said to whoever has a wrong ticket.
 fn nobody_holds(ticket: u32) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("nobody holds the packet with ticket {ticket}"))
+    io::Error::new(io::ErrorKind::InvalidInput, format!("no one holds the packet with ticket {ticket}"))
 }

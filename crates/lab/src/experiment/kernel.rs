@@ -78,14 +78,14 @@ pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
         |at: &&TimelineEntry| matches!(&at.what, TimelineEvent::Command { machine, .. } if machine == node);
     if happenings.clone().any(|at| commanded(&at)) {
         return impossible(format!(
-            "--router kernel: `{}` is told commands in the middle of a run, which the kernel is not yet; \
-            use the model",
+            "--router kernel: `{}` gets commands in the middle of a run, which is not supported with the \
+            kernel; use the model",
             of.name
         ));
     }
     if packets {
         return impossible(
-            "--router kernel: what waits in the kernel's queues cannot be written as packets; leave \
+            "--router kernel: the backlog of the kernel's queues cannot be written as packets; leave \
             --pcapng out",
         );
     }
@@ -133,8 +133,8 @@ impl Plan {
         }
         if ops.iter().any(|op| matches!(op, Op::Netfilter(_))) {
             return impossible(format!(
-                "--router kernel: the policy `{}` sets rules of iptables or nft, which the kernel is not \
-                told yet; leave them out (filters can match addresses and ports), or use the model",
+                "--router kernel: the policy `{}` sets rules of iptables or nft, which is not supported \
+                yet; leave them out (filters can match addresses and ports), or use the model",
                 scenario.policies[policy].name
             ));
         }

@@ -164,7 +164,7 @@ impl TrafficDriver for RealTraffic<'_> {
         }
         run.events.sort_by_key(|event| event.at);
         if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.nobody) {
-            let what = format!("packets went to {nobody}, and nobody here has that address");
+            let what = format!("packets went to {nobody}, an address that no host here has");
             let at = run.laid.world.net.now().since(START).0;
             run.events.push(doc::Event { at, on: "lab".to_owned(), what, output: String::new() });
         }

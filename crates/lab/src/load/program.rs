@@ -61,7 +61,7 @@ impl Fate {
             told.push('\n');
         }
         if self.more {
-            let _ = writeln!(told, "[it said more than the {KEPT} octets that are kept]");
+            let _ = writeln!(told, "[more output than the {KEPT} bytes that are kept]");
         }
         if let Some(trouble) = &self.trouble {
             let _ = writeln!(told, "[it could not be started: {trouble}]");

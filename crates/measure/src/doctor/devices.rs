@@ -60,8 +60,8 @@ fn sent_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
             on.join(", "),
             rate_in_words(rate as f64)
         ),
-        remedy: "have packets split before they are queued (cake does it by itself); what is forwarded \
-        comes as one if the device it came by joins it: gro off there"
+        remedy: "have packets split before they are queued (cake splits them itself); forwarded packets are \
+        joined by the device that receives them: gro off there"
             .to_string(),
         commands: [format!("ethtool -K {name} tso off gso off")].into(),
     })
@@ -149,7 +149,7 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
                 severity: Severity::Warning,
                 device: name.clone(),
                 what: format!(
-                    "the driver of {name} may hold {most} bytes ({ms:.1} ms at {}) behind every discipline",
+                    "the driver of {name} may hold {most} bytes ({ms:.1} ms at {}) behind every qdisc",
                     rate_in_words(speed as f64)
                 ),
                 remedy: why,
@@ -195,8 +195,8 @@ fn double_at_once(device: &Device) -> Option<Finding> {
         severity: Severity::Warning,
         device: name.clone(),
         what: format!(
-            "what leaves by {name} is shaped by tidegate's own disciplines to {} and then by the kernel's \
-            to {}: only the lower of them orders packets, and each adds its queue",
+            "what leaves by {name} is shaped by tidegate's daemon to {} and then by the kernel's qdisc to \
+            {}: only the lower rate orders packets, and each adds its queue",
             rate_in_words(upper as f64),
             rate_in_words(lower as f64)
         ),
@@ -288,8 +288,7 @@ fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding>
         true => (
             Severity::Bad,
             format!(
-                "the flow table {} lets the hardware forward known connections of {device} by itself: no \
-                discipline sees them",
+                "the flow table {} lets the hardware forward known connections of {device}: no qdisc sees them",
                 table.name
             ),
         ),
@@ -308,7 +307,7 @@ fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding>
         severity,
         device: device.clone(),
         what,
-        remedy: "take the rules `flow add` away, or classify by what stands in the packet".to_string(),
+        remedy: "remove the rules `flow add`, or classify by fields of the packet".to_string(),
         commands: [format!("nft delete flowtable {family} {name}")].into(),
     })
 }

@@ -117,7 +117,7 @@ fn unused(device: &Device) -> Option<Finding> {
     }
     let is_all = empty.len() + 1 == leaves.len();
     let (severity, also) = match is_all {
-        true => (Severity::Warning, ": all is in one class, so nobody comes before anybody"),
+        true => (Severity::Warning, ": everything is in one class, so no traffic has priority"),
         false => (Severity::Note, ""),
     };
     Some(Finding {
@@ -249,8 +249,8 @@ fn bleached(ecn: &super::facts::Ecn) -> Option<Finding> {
         severity: if field == MARKED { Severity::Note } else { Severity::Warning },
         device: String::new(),
         what,
-        remedy: "queues fall back to losing packets; a router of yours that does it should be told not to \
-        touch the lower two bits"
+        remedy: "queues fall back to dropping packets; configure a router of yours that does this to leave \
+        the lower two bits alone"
             .to_string(),
         commands: Vec::new(),
     })

@@ -292,8 +292,8 @@ impl Sweep {
             );
         } else if of(|one| one.is_uneven) {
             doubts.push(
-                "packets came too unevenly to tell the line's own pace (others use it, or a \
-            computer at either end is busy): the rate may be higher than what was found"
+                "packets came too unevenly to measure the line's own pace (cross traffic, or a busy \
+                computer at either end): the rate may be higher than found"
                     .into(),
             );
         } else if of(|one| !one.is_regular) && self.calm.1 > 0 {
@@ -322,7 +322,7 @@ impl Sweep {
 
     fn unexplained(&self) -> Vec<String> {
         let Some(line) = self.line else {
-            return Vec::from(["too little was measured to tell anything".into()]);
+            return Vec::from(["too little was measured for a result".into()]);
         };
         let mut doubts = Vec::new();
         if line.error > 0.005 {

@@ -32,8 +32,8 @@ impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unread::NoDevice(name) => write!(f, "there is no device `{name}`"),
-            Unread::Kind(kind) => write!(f, "what the kernel tells of {kind} is not read"),
-            Unread::Odd(what) => write!(f, "what the kernel tells of {what} is not as it should be"),
+            Unread::Kind(kind) => write!(f, "the kernel's dump of {kind} is not supported"),
+            Unread::Odd(what) => write!(f, "the kernel's dump of {what} is malformed"),
             Unread::Broken(error) => write!(f, "netlink: {error}"),
         }
     }

@@ -31,7 +31,7 @@ pub fn message(op: &Op, devices: Devices<'_>) -> Result<Message, Unsent> {
         Op::Class(op) => on_class(op, devices),
         Op::Filter(op) => on_filter(op, devices),
         Op::Actions(op) => on_actions(op, devices),
-        Op::Chain(_) => Err(Unsent::NotNetlink("chains by themselves")),
+        Op::Chain(_) => Err(Unsent::NotNetlink("chains on their own")),
         Op::Netfilter(_) => Err(Unsent::NotNetlink("netfilter's rules")),
         Op::Link(_) | Op::TxQueueLen { .. } | Op::Mtu { .. } => Err(Unsent::NotNetlink("links in this way")),
         Op::Ring { .. } => Err(Unsent::NotNetlink("rings of cards")),

@@ -124,7 +124,7 @@ const OPTIONS: &[OptionSpec] = &[
         "classic_protection",
         Takes::Decimal,
         "10",
-        "per cent of the link that the classic queue is sure of",
+        "per cent of the link guaranteed to the classic queue",
     ),
     OptionSpec::exact(
         "drop_on_overload",

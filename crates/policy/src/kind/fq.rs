@@ -114,7 +114,7 @@ const OPTIONS: &[OptionSpec] = &[
         "orphan_mask",
         Takes::Number,
         "1023",
-        "bits of the hash that tell flows without a socket apart",
+        "bits of the hash that identifies flows without a socket",
     )
     .blamed("initial_quantum"),
     OptionSpec::exact(

@@ -91,8 +91,7 @@ const OPTIONS: &[OptionSpec] = &[
         "setup",
         Takes::Words("vqs N default N [grio] [limit SIZE] [ecn] [harddrop]"),
         "",
-        "the table of virtual queues, 1 to 16: how many, and whose packets are that name none; comes before \
-        all else",
+        "the table of virtual queues, 1 to 16: how many, and the default one; must come first",
     )
     .or(&["init"]),
     OptionSpec::exact("vq", Takes::Decimal, "", "the virtual queue that is set up; must be given")

@@ -55,7 +55,13 @@ const OPTIONS: &[OptionSpec] = &[
         "131072",
         "bytes in that time that make a flow a heavy hitter",
     ),
-    OptionSpec::exact("evict_timeout", Takes::Time, "1s", "silence after which it is none any more"),
+    OptionSpec::exact(
+        "evict_timeout",
+        Takes::Time,
+        "1s",
+        "silence after which a flow is no heavy hitter \
+    any more",
+    ),
     OptionSpec::exact("non_hh_weight", Takes::Number, "2", "how many quanta all others send in their turn"),
 ];
 

@@ -98,7 +98,7 @@ const CLASS: &[OptionSpec] = &[
     OptionSpec::short("cburst", Takes::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")
         .or(&["cbuffer", "cmaxburst"]),
     OptionSpec::exact("ceil", Takes::Rate, "rate", "the rate that the class may borrow up to").once("ceil"),
-    OptionSpec::exact("rate", Takes::Rate, "", "the rate that the class is sure of").once("rate"),
+    OptionSpec::exact("rate", Takes::Rate, "", "the guaranteed rate of the class").once("rate"),
 ];
 
 const VOICE: Voice = Voice { illegal_usage: true, as_typed: true, help: Help::InClasses, ..Voice::PLAIN };

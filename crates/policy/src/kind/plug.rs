@@ -47,7 +47,7 @@ const VOICE: Voice = Voice {
 pub(super) const PLUG: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     voice: VOICE,
-    ..KindSpec::new(Kind::Plug, "plug", "holds packets until it is told to let them go, an epoch at a time")
+    ..KindSpec::new(Kind::Plug, "plug", "holds packets until they are released, an epoch at a time")
 };
 
 /// What a dump does not tell.

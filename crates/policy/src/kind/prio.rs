@@ -40,7 +40,7 @@ pub(super) const PRIO: KindSpec = KindSpec {
     classes: Classes::Bands,
     filters: Filters::OfQdisc,
     changes: Changes::InPlaceIfSame,
-    ..KindSpec::new(Kind::Prio, "prio", "strict bands, each a class with a discipline of its own")
+    ..KindSpec::new(Kind::Prio, "prio", "strict bands, each a class with a qdisc of its own")
 };
 
 /// A band that goes takes what hangs on it along.

@@ -97,7 +97,7 @@ const OPTIONS: &[OptionSpec] = &[
         "adaptive",
         Takes::Flag,
         "off",
-        "noted down, without effect since iproute2 5.7: was to move the probability by itself",
+        "accepted, without effect since iproute2 5.7: was meant to adapt the probability",
     )
     .or(&["adaptative"]),
 ];

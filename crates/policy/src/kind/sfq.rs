@@ -115,7 +115,7 @@ pub(super) const SFQ: KindSpec = KindSpec {
     classes: Classes::Flows,
     filters: Filters::OfQdisc,
     waits: Waits::UntilFull,
-    ..KindSpec::new(Kind::Sfq, "sfq", "stochastic fairness: flows, told apart by a hash, take turns")
+    ..KindSpec::new(Kind::Sfq, "sfq", "stochastic fairness: flows, identified by a hash, take turns")
 };
 
 pub(super) fn ahead(params: &SfqParams) -> Vec<Ahead> {

@@ -91,12 +91,7 @@ pub const FLOW: FilterSpec = FilterSpec {
             "map: add a number or an address, or take an address away (-A.B.C.D)",
         ),
         OptionSpec::short("divisor", Takes::Number, "none", "the result is taken modulo this"),
-        OptionSpec::short(
-            "baseclass",
-            Takes::Hex,
-            "class 1 of the qdisc",
-            "the class that result 0 stands for",
-        ),
+        OptionSpec::short("baseclass", Takes::Hex, "class 1 of the qdisc", "the class of result 0"),
         OptionSpec::short("perturb", Takes::Number, "never", "seconds between changes of the hash's seed"),
         OptionSpec::short(
             "match",

@@ -20,7 +20,7 @@ pub const ACTIONS: &[Part] = &[
     ("skbedit", "sets priority, mark and packet type"),
     ("connmark", "gives a packet its connection's mark (CONNMARK of iptables sets that)"),
     ("simple", "counts; its line in the kernel's log is written nowhere"),
-    ("sample", "draws which packets are shown to a listener, and counts; nobody listens"),
+    ("sample", "samples packets for a listener, and counts; there is no listener"),
     (
         "ct",
         "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, labels, translates \
@@ -30,10 +30,10 @@ pub const ACTIONS: &[Part] = &[
     ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
     (
         "pedit",
-        "rewrites octets of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; \
+        "rewrites bytes of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; \
         checksums stay as they were",
     ),
-    ("csum", "computes checksums anew: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
+    ("csum", "recomputes checksums: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
     ("skbmod", "rewrites the link header, or marks congestion"),
     (
         "vlan",
@@ -45,7 +45,7 @@ pub const ACTIONS: &[Part] = &[
 /// The conditions of basic filters that are built.
 pub const EMATCHES: &[Part] = &[
     ("cmp", "compares a number at a place in the packet"),
-    ("nbyte", "compares octets at a place in the packet"),
+    ("nbyte", "compares bytes at a place in the packet"),
     ("u32", "compares masked bits at a place in the packet"),
     ("meta", "compares what the kernel knows of the packet: its length, mark, priority and so on"),
 ];

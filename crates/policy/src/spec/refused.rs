@@ -30,7 +30,7 @@ pub const REFUSED: &[Refused] = &[
         name: "mq",
         answer: Some(NOT_HERE),
         why: ONE_QUEUE,
-        instead: "put the discipline on the device itself: each of mq's queues is a tree of its own",
+        instead: "put the qdisc on the device itself: each of mq's queues is a tree of its own",
     },
     Refused {
         name: "mqprio",
@@ -53,7 +53,7 @@ pub const REFUSED: &[Refused] = &[
     refused(
         "teql",
         "it joins several devices into one, and a route would have to lead there",
-        "shape each device by itself",
+        "shape each device on its own",
     ),
     refused("cbq", GONE, "htb does what it was for"),
     refused("dsmark", GONE, "iptables -j DSCP writes the field, prio or htb sort by it"),

@@ -54,7 +54,7 @@ impl Plan {
             )));
         }
         if self.size > message::MOST_DATA {
-            return Err(Error::Wrong(format!("a request has at most {} octets of data", message::MOST_DATA)));
+            return Err(Error::Wrong(format!("a request has at most {} bytes of data", message::MOST_DATA)));
         }
         Ok(())
     }

@@ -286,9 +286,8 @@ fn refused(plan: &Plan, why: io::Error) -> Error {
         io::ErrorKind::PermissionDenied => Error::NotAllowed {
             what: "sending echo requests (ping)".to_owned(),
             remedy: "Any of these allows it: as root `sysctl -w net.ipv4.ping_group_range='0 2147483647'` \
-            (for everybody, until the next start; it is for IPv6, \
-                     too); `setcap cap_net_raw+ep $(command -v tidegate)`; running as root. Or ask by UDP, \
-                     which needs nothing: --udp"
+            (for every user, until the next boot; it covers IPv6 too); `setcap cap_net_raw+ep $(command -v \
+            tidegate)`; running as root. Or use UDP, which needs no permission: --udp"
                 .to_owned(),
         },
         _ if no_way(&why) => Error::NoWay { to: plan.address.to_string(), why },

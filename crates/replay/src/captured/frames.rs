@@ -51,7 +51,7 @@ impl LeftOut {
                     "of link type {number}, which is not read; capture on an Ethernet device, or `-i any`"
                 )
             }
-            LeftOut::Damaged => "with an IP header that is none".into(),
+            LeftOut::Damaged => "with an invalid IP header".into(),
             LeftOut::OfOthers => "neither from here nor to here".into(),
             LeftOut::Ours => "from here to here".into(),
             LeftOut::TooLate => {

@@ -185,7 +185,7 @@ pub(super) fn before_link(
             measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
         };
         let way = title(&first.title, if up { "up" } else { "down" });
-        let heading = format!("Waiting before {name}, {way}, {under}");
+        let heading = format!("Backlog before {name}, {way}, {under}");
         let time = Axis::time(end);
         let axes = (time.clone(), Axis::sizes(high.max(limit.unwrap_or(0)), 4));
         courses(&heading, &told(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)

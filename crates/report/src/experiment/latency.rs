@@ -52,7 +52,7 @@ fn medians(shown: &[Shown<'_>], id: &str) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// How the answers are distributed: the share of all that was asked that was answered within a time.
+/// How the answers are distributed(CDF): the share of requests answered within a time.
 pub(super) fn distribution(all: &[Shown<'_>], under: &str, id: &str) -> Vec<Drawing> {
     let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| probe(one, id).is_some()).collect();
     let figures = |one: &Shown<'_>| probe(one, id).map(|probe| probe.figures(one.run.window));
@@ -123,7 +123,7 @@ pub(super) fn all(experiment: &Experiment) -> Option<Drawing> {
     let rows: Vec<String> =
         policies().map(|(_, policy)| super::show::title(&policy.title, &policy.name).to_owned()).collect();
     let columns: Vec<String> = loads.iter().map(|under| under.title().to_owned()).collect();
-    Some(sheet(&experiment.title, "Answers over time, for each policy and load.", &rows, &columns, &cells))
+    Some(sheet(&experiment.title, "Replies over time, for each policy and load.", &rows, &columns, &cells))
 }
 
 /// A probe in every case: the median, the 95th and the 99th percentile of all repeats together.

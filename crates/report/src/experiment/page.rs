@@ -98,7 +98,7 @@ fn comparisons(experiment: &Experiment) -> Markup {
     html! {
         section {
             h2 { "Published and " (tables::found_word(experiment)) }
-            p.said { (held) " of " (required().count()) " required figures lie within their bounds." }
+            p.said { (held) " of " (required().count()) " required figures are within their bounds." }
             div.figures.compared { (tables::comparisons(experiment).table()) }
             @if !reasons.is_empty() {
                 ul.notes { @for (id, why) in reasons { li { b { (id) } " " (prose(why)) } } }
@@ -133,7 +133,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                     b { (capital(&name)) "." }
                     " Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: \
                     99th. "
-                    "All repeats together."
+                    "Pooled over all repeats."
                 };
                 (figure(&[drawing], caption, Reading::None, &of("Answers, ", &name)))
             }
@@ -141,8 +141,8 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                 @if let Some(drawing) = latency::carried(experiment, group) {
                     @let caption = html! {
                         b { (capital(group)) }
-                        ", payload per second while measured: the median over repeats; the thin line spans \
-                        all of them."
+                        ", payload per second while measured: the median over repeats; the thin line shows \
+                        their range."
                     };
                     (figure(&[drawing], caption, Reading::None, &of("Transfers", &capital(group))))
                 }
@@ -215,7 +215,7 @@ fn repeats(under: &Under<'_>) -> Markup {
         @if most > 1 || many {
             p.small {
                 @if most > 1 {
-                    "Of " (most) " repeats the charts over time show the one in the middle; tables have all."
+                    "Of " (most) " repeats the charts over time show the median one; tables have all."
                 }
                 @if most > 1 && many { " " }
                 @if many { "Of the " (under.cases.len()) " policies, " (LOOKS) " at a time share a chart." }
@@ -237,7 +237,7 @@ fn meanwhile_list(meanwhile: &Happened<'_>) -> Markup {
         @match meanwhile.events.len() {
             0 => {}
             many => {
-                h3 { "What happened meanwhile" }
+                h3 { "Timeline" }
                 @if many <= MOST_OPEN { (list) } @else { details { summary { (many) " events" } (list) } }
             }
         }
@@ -267,7 +267,7 @@ const MOST_OPEN: usize = 12;
 fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
     let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return Markup::default() };
     let over_time = latency::over_time(shown, under.title(), id, meanwhile);
-    let told = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: not yet measured." };
+    let told = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(shown, under.title(), id);
     html! {
         h3 { (capital(&called(probe))) }
@@ -275,8 +275,7 @@ fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happene
         @if !distribution.is_empty() {
             @let told = html! {
                 (caption("distribution"))
-                ": the share of all that was asked that was answered within a time; what was lost is \
-                missing at the top."
+                "(CDF): the share of requests answered within a time; losses leave a gap at the top."
             };
             (figure(&distribution, told, Reading::None, &series::percentiles(shown, id)))
         }
@@ -301,7 +300,7 @@ fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -
 fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
     let links = courses::links(shown);
     html! {
-        @if !links.is_empty() { h3 { "Waiting before links" } }
+        @if !links.is_empty() { h3 { "Backlog before links" } }
         @for (link, up) in links { (waiting(shown, under.title(), (link, up), meanwhile)) }
     }
 }
@@ -315,7 +314,7 @@ pub(super) fn waiting(
 ) -> Markup {
     let drawings = courses::before_link(all, load, (link, up), meanwhile);
     let way = if up { "up" } else { "down" };
-    let told = html! { (caption(&format!("{link} {way}"))) ": bytes that wait where no policy governs." };
+    let told = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
     figure(&drawings, told, Reading::Across, &series::waiting(all, link, up))
 }
 
@@ -379,7 +378,7 @@ fn all_figures(experiment: &Experiment) -> Markup {
         section {
             h2 { "All figures" }
             @if experiment.runs.iter().any(|run| run.repeat > 0) {
-                p.small { "The median over repeats; in brackets the least and the most." }
+                p.small { "The median over repeats, with minimum and maximum in brackets." }
             }
             @for table in tables::tables(experiment) {
                 details.figures open { summary { (table.caption) } (table.table()) }
@@ -398,7 +397,7 @@ fn policies(experiment: &Experiment) -> Markup {
             @for policy in &experiment.policies {
                 h3 { (capital(title(&policy.title, &policy.name))) }
                 @if policy.commands.iter().all(|(_, lines)| lines.is_empty()) {
-                    p.small { "No commands: everything is as it comes." }
+                    p.small { "No commands: the default configuration." }
                 }
                 @for (machine, lines) in policy.commands.iter().filter(|(_, lines)| !lines.is_empty()) {
                     (commands(machine, lines))
@@ -427,7 +426,7 @@ const MOST_LINES: usize = 40;
 fn again(experiment: &Experiment) -> Markup {
     let promise = match experiment.execution.as_str() {
         "sim" => THE_SAME,
-        _ => "This command does the same again",
+        _ => "This command repeats the experiment",
     };
     let packets: u64 = experiment.runs.iter().map(|run| run.work.0).sum();
     let simulated = if packets > 0 { format!(", {packets} packets") } else { String::new() };

@@ -36,7 +36,7 @@ pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Marku
     }
     html! {
         @if !devices.is_empty() {
-            h3 { "Who gets the line, with the policy" }
+            h3 { "Throughput by class, with the policy" }
             @for name in &devices { (one_stack(trial, run, name, palette)) }
         }
     }
@@ -146,7 +146,7 @@ fn too_much(trial: &Trial) -> Markup {
             " "
             span.key.lost {
                 "It may send " (rate(bits as f64)) ", more than the link's " (rate(link as f64))
-                ": what is too much waits in the modem, where no class counts."
+                ": the excess queues in the modem, where classes have no effect."
             }
         }
     }
@@ -206,7 +206,7 @@ pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup
     let more = match all - classes.len() {
         0 => String::new(),
         _ if run.classes.iter().filter(|class| !silent(class)).count() > classes.len() => {
-            format!(" Of {all} classes those {} that sent most.", classes.len())
+            format!(" Of {all} classes, the {} that sent the most.", classes.len())
         }
         1 => " One more had nothing to send.".to_owned(),
         n => format!(" {n} more had nothing to send."),
@@ -214,8 +214,8 @@ pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup
     html! {
         h3 { "Class by class" }
         p.small {
-            "What each sent against its guaranteed rate and its ceiling; how many packets waited; how long \
-            its tokens would let it send at once: below zero it has to wait, or to borrow." (more)
+            "What each sent, with its guaranteed rate and its ceiling; its backlog; and its tokens, as \
+            sending time: below zero it must wait, or borrow." (more)
         }
         div.cards { @for class in &classes { (card(trial, run, class, palette)) } }
     }

@@ -110,8 +110,8 @@ fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
     let name = capital(&probe.title);
     let label = match (ids.len(), name.split_once(',')) {
         (1, _) => format!("{name}, {which}"),
-        (_, Some((thing, _))) => format!("{thing}, the worse way, {which}"),
-        (_, None) => format!("{name}, the worse way, {which}"),
+        (_, Some((thing, _))) => format!("{thing}, worse direction, {which}"),
+        (_, None) => format!("{name}, worse direction, {which}"),
     };
     let note = if lost > LOST { format!("{} lost", percent(lost)) } else { String::new() };
     Some(Tile { label, without: worst(0), with: worst(1), written: |ns| span(ns as u64), less: true, note })

@@ -21,8 +21,8 @@ pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
     let all: Vec<(usize, &str, Asked<'_>, &Probe)> =
         asked.filter_map(|(n, id, asked)| asked.any().map(|probe| (n, id, asked, probe))).collect();
     html! {
-        h3 { "How long an answer takes" }
-        nav.picks data-tabs aria-label="What is asked" {
+        h3 { "Response times" }
+        nav.picks data-tabs aria-label="Request" {
             @for (n, id, _, probe) in &all {
                 a href={ "#load-" (load) "-" (n) } data-key=(id) data-first[*id == first] { (capital(&probe.title)) }
             }
@@ -76,7 +76,7 @@ fn over_time(asked: &Asked<'_>, probe: &Probe) -> Markup {
     let lost = sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
     let caption = html! {
         b { "Over time" } ", " (key()) ". Lower is better."
-        @if lost { " " span.key.lost { "Red strokes" } " at the top: no answer came." }
+        @if lost { " " span.key.lost { "Red strokes" } " at the top: no reply." }
     };
     figure(&[drawing], caption, Reading::Across, &time_table(asked, probe, end))
 }
@@ -154,8 +154,8 @@ fn distribution(asked: &Asked<'_>, probe: &Probe) -> Markup {
     let ends = |of: fn(&Sample) -> Option<&u64>| samples.iter().filter_map(of).copied();
     let low = ends(|sample| sample.sorted.first()).min().unwrap_or(1_000_000);
     let high = ends(|sample| sample.sorted.last()).max().unwrap_or(10_000_000);
-    let title = format!("{}: how often how long", capital(&probe.title));
-    let description = "The share of answers that came within a time, on a logarithmic scale.";
+    let title = format!("{}: CDF", capital(&probe.title));
+    let description = "The share of replies within a time, on a logarithmic scale.";
     let drawing = cdf(&title, description, Axis::log_spans(low, high), 240.0, &samples);
     let mut head = vec!["came within".to_owned()];
     head.extend(samples.iter().map(|sample| sample.name.clone()));
@@ -167,7 +167,7 @@ fn distribution(asked: &Asked<'_>, probe: &Probe) -> Markup {
     let data =
         Data { caption: title.clone(), head, rows: SHARES.iter().rev().map(|share| row(*share)).collect() };
     let caption = html! {
-        b { "How often how long" } ": the share of answers that came within a time. Further left is better."
+        b { "Distribution (CDF)" } ": the share of replies within a time. Further left is better."
     };
     figure(&[drawing], caption, Reading::Upwards, &data)
 }

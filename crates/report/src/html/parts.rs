@@ -112,7 +112,7 @@ pub(crate) fn chip(colour: usize) -> Markup {
 }
 
 /// What the command that makes a page again gives, where no real clock decides.
-pub(crate) const THE_SAME: &str = "This command gives the same figures, to the last digit";
+pub(crate) const THE_SAME: &str = "This command reproduces the figures exactly";
 
 /// The end of a page: notes, what the command that makes it again promises, that command, and what made the
 /// page.

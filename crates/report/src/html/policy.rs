@@ -48,7 +48,7 @@ fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Mar
     let under = run.map_or_else(String::new, |run| format!(", under {}", run.title));
     let caption = html! {
         b { (title) "." }
-        " On the right, what is led to a class. The bar: how much of its ceiling it used" (under)
+        " On the right, the filters of a class. The bar: the share of its ceiling that it used" (under)
         "; the stroke on the bar is its guaranteed rate."
         @if !dead.is_empty() {
             " " span.key.lost { "Hatched: no packet reaches " (dead.join(", ")) "." }
@@ -165,7 +165,7 @@ fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, c
 }
 
 fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
-    let head = ["id", "parent", "kind", "prio", "rate", "ceil", "used", "for", "led there by", "parameters"];
+    let head = ["id", "parent", "kind", "prio", "rate", "ceil", "used", "for", "chosen by", "parameters"];
     let row = |node: &&TreeNode| {
         let id = label(trial, node);
         let bits = |bits: Option<u64>| bits.map_or_else(String::new, |bits| rate(bits as f64));
@@ -191,7 +191,7 @@ fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
         ]
     };
     Data {
-        caption: "Queueing disciplines and classes".to_owned(),
+        caption: "Qdiscs and classes".to_owned(),
         head: head.map(str::to_owned).to_vec(),
         rows: here.iter().map(row).collect(),
     }
@@ -232,7 +232,7 @@ pub(super) fn simulated(trial: &Trial) -> Markup {
         ),
         station(
             "Internet",
-            &[format!("{} away", milliseconds(link.rtt_ns / 2)), "no narrow place".to_owned()],
+            &[format!("{} away", milliseconds(link.rtt_ns / 2)), "no bottleneck".to_owned()],
             false,
         ),
     ];
@@ -240,7 +240,7 @@ pub(super) fn simulated(trial: &Trial) -> Markup {
     let (up, down) = (rate(link.up_bits as f64), rate(link.down_bits as f64));
     let wires = [wire("", ""), wire("", ""), wire(&up, &down), wire("", "")];
     let title = "Home, gateway, modem, provider, internet";
-    let description = format!("The narrow place is between modem and provider: {up} up, {down} down.");
+    let description = format!("The bottleneck is between modem and provider: {up} up, {down} down.");
     let drawing = topology(title, &description, &stations, &wires);
     let seconds = trial.runs.iter().map(|run| run.window.1.saturating_sub(run.window.0)).max().unwrap_or(0)
         as f64

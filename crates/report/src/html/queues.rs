@@ -1,4 +1,4 @@
-//! Where packets wait that no policy governs: the modem and the provider.
+//! Queues without a policy: the modem and the provider.
 
 use super::head::key;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, steps_of};
@@ -18,10 +18,9 @@ pub(super) fn section(pair: &Pair<'_>) -> Markup {
     }
     html! {
         @if !titles.is_empty() {
-            h3 { "Where packets wait that no policy governs" }
+            h3 { "Queues without a policy" }
             p.small {
-                "A full buffer here delays whoever sends through it, whatever it is. A good policy keeps \
-                the modem's empty."
+                "A full buffer here delays all packets behind it. A good policy keeps the modem's empty."
             }
             div.pair.even { @for title in &titles { (one(pair, title)) } }
         }
@@ -45,7 +44,7 @@ fn one(pair: &Pair<'_>, title: &str) -> Markup {
         lines(&name, &description, (Axis::time(end), Axis::sizes(limit, 4)), 150.0, began as f64, &drawn);
     let caption = html! { b { (name) } ", " (key()) ". " (description) };
     let mut head = vec!["time".to_owned()];
-    head.extend(sides.iter().map(|(word, ..)| format!("{word}: most waiting")));
+    head.extend(sides.iter().map(|(word, ..)| format!("{word}: largest backlog")));
     let row = |of: (u64, u64)| {
         let mut row = vec![span_title(of)];
         row.extend(

@@ -64,7 +64,7 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
         run.probes.iter().map(row).collect()
     };
     Data {
-        caption: "Answers, while measured".to_owned(),
+        caption: "Replies during the measurement".to_owned(),
         head: head(&[
             "load",
             "policy",
@@ -97,7 +97,7 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
         run.flows.iter().map(row).collect()
     };
     Data {
-        caption: "Transfers, payload while measured".to_owned(),
+        caption: "Transfers, payload during the measurement".to_owned(),
         head: head(&[
             "load",
             "policy",
@@ -162,7 +162,7 @@ fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
     let every = every_class(trial).map(|run| Pair { without: None, with: Some(run) });
     let shown: Vec<Pair<'_>> = pairs.iter().copied().chain(every).collect();
     Data {
-        caption: "Classes, while measured".to_owned(),
+        caption: "Classes during the measurement".to_owned(),
         head: head(&[
             "load",
             "policy",

@@ -16,7 +16,7 @@ pub fn text(document: &Document) -> String {
     let ways: Vec<(Way, &Calibration)> =
         Way::BOTH.into_iter().filter_map(|way| Some((way, found.of(way)?))).collect();
     if ways.is_empty() {
-        out.push_str("Nothing arrived, so nothing can be told.\n");
+        out.push_str("Nothing arrived, so nothing was measured.\n");
     }
     for (way, one) in &ways {
         if one.steps.is_empty() {
@@ -25,7 +25,7 @@ pub fn text(document: &Document) -> String {
         }
         let _ = writeln!(
             out,
-            "{}: delay stays down up to {} of IP packets of {} bytes ({} to {}); a flood gets {} through",
+            "{}: delay does not rise up to {} of IP packets of {} bytes ({} to {}); a flood gets {} through",
             way.name(),
             rate(one.bits_per_second),
             one.packet,
@@ -38,7 +38,7 @@ pub fn text(document: &Document) -> String {
             let _ = writeln!(out, "note: {note}");
         });
         one.doubts.iter().for_each(|doubt| {
-            let _ = writeln!(out, "doubt: {doubt}");
+            let _ = writeln!(out, "caveat: {doubt}");
         });
         out.push('\n');
     }
@@ -51,7 +51,7 @@ pub fn text(document: &Document) -> String {
         );
     }
     found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
-        let _ = writeln!(out, "doubt: {doubt}");
+        let _ = writeln!(out, "caveat: {doubt}");
     });
     let stood: Vec<&(Way, &Calibration)> = ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();
     if !stood.is_empty() {

@@ -15,11 +15,11 @@ pub fn text(diagnosis: &Diagnosis) -> String {
         }
     }
     if diagnosis.findings.is_empty() {
-        out.push_str("Nothing wrong was found.\n");
+        out.push_str("No problems found.\n");
     }
     out.push('\n');
     for line in &diagnosis.looked_at {
-        let _ = writeln!(out, "Looked at: {}", clean(line.clone()));
+        let _ = writeln!(out, "Examined: {}", clean(line.clone()));
     }
     for doubt in &diagnosis.doubts {
         let _ = writeln!(out, "Note: {}", clean(doubt.clone()));

@@ -11,7 +11,7 @@ const NOTHING: &str = "–";
 /// As a table, with doubts and notes.
 pub fn text(of: &Lost) -> String {
     let columns =
-        ["sent", "lost", "share", "95 % sure", "bursts", "longest", "mean gap", "reordered", "copies"];
+        ["sent", "lost", "share", "95 % interval", "bursts", "longest", "mean gap", "reordered", "copies"];
     let head = std::iter::once(("way", Align::Left)).chain(columns.map(|name| (name, Align::Right)));
     let mut table = Table::new(head);
     for way in &of.ways {
@@ -22,7 +22,7 @@ pub fn text(of: &Lost) -> String {
         if let Some((bad, stays)) = way.losses.gilbert() {
             let _ = writeln!(
                 text,
-                "{}: as Gilbert's line, which turns bad before {} of its packets while good, and good again \
+                "{}: as a Gilbert model that turns bad before {} of its packets while good, and good again \
                 after {:.1} lost ones.",
                 way.name,
                 percent(bad),

@@ -65,7 +65,7 @@ fn delays(of: &Experiment) -> Table {
 
 /// Each way: delays, jitter, losses with what they may be, order, copies.
 fn ways(of: &Experiment) -> Table {
-    let columns = ["median", "95 %", "jitter", "lost", "95 % sure", "reordered", "copies"];
+    let columns = ["median", "95 %", "jitter", "lost", "95 % interval", "reordered", "copies"];
     let mut table = Table::new(heads(["load", "one way"], &columns));
     for (load, run) in runs(of) {
         let mut name = called(of, load, run);

@@ -21,7 +21,7 @@ pub fn text(document: &Document) -> String {
     }
     let mut ways = Way::BOTH.into_iter().filter_map(|way| Some((way, document.swept.of(way)?))).peekable();
     if ways.peek().is_none() {
-        out.push_str("Nothing arrived, so nothing can be told.\n");
+        out.push_str("Nothing arrived, so nothing was measured.\n");
     }
     for (way, sweep) in ways {
         let _ = writeln!(out, "{}: {}", way.name(), sentence(sweep));
@@ -30,12 +30,12 @@ pub fn text(document: &Document) -> String {
             let _ = write!(out, "\n{}", table(&sweep.sizes, line));
         }
         for doubt in &sweep.doubts {
-            let _ = writeln!(out, "doubt: {doubt}");
+            let _ = writeln!(out, "caveat: {doubt}");
         }
         out.push('\n');
     }
     for doubt in &document.doubts {
-        let _ = writeln!(out, "doubt: {doubt}");
+        let _ = writeln!(out, "caveat: {doubt}");
     }
     let _ = writeln!(out, "Again: {}", document.again);
     out
@@ -45,14 +45,14 @@ pub fn text(document: &Document) -> String {
 fn coding(coding: Coding) -> String {
     match coding {
         Coding::Bytes => "byte by byte (Ethernet, cable, fibre, a shaper)".into(),
-        Coding::Ptm => "PTM, 65 octets for each 64 (VDSL2)".into(),
+        Coding::Ptm => "PTM, 65 bytes for each 64 (VDSL2)".into(),
         Coding::Atm => "ATM cells, 53 bytes for each 48 (ADSL)".into(),
         Coding::Steps(step) => format!("in steps of {step} bytes (a shaper's table of rates)"),
     }
 }
 
 fn sentence(sweep: &Sweep) -> String {
-    let Some(line) = &sweep.line else { return "too little was measured to tell anything".into() };
+    let Some(line) = &sweep.line else { return "too little was measured for a result".into() };
     let (low, high) = line.between;
     let mut told = format!(
         "{} bytes over IP ({low} to {high} with 95 % confidence), {}, {} on the line ({} to {})",
@@ -66,10 +66,9 @@ fn sentence(sweep: &Sweep) -> String {
         let (unit, packets) = (floor.bytes, floor.packets_per_second);
         told += &match floor.is_unit {
             true => format!(
-                "; nothing is shorter than {unit:.0} bytes (or no more than {packets:.0} packets pass in a \
-                second)"
+                "; minimum packet size {unit:.0} bytes (or a limit of {packets:.0} packets per second)"
             ),
-            false => format!("; at most {packets:.0} packets in a second"),
+            false => format!("; at most {packets:.0} packets per second"),
         };
     }
     told
@@ -77,7 +76,7 @@ fn sentence(sweep: &Sweep) -> String {
 
 fn words(out: &mut String, words: &Words) {
     if let Some(name) = words.known_as {
-        let _ = writeln!(out, "  cake knows it as       {name}");
+        let _ = writeln!(out, "  cake's keyword         {name}");
     }
     let _ = writeln!(out, "  cake                   {}", words.cake);
     let _ = writeln!(out, "  tc on eth0             {}", words.tc);
@@ -133,12 +132,12 @@ const HEIGHT: f64 = 260.0;
 /// What is said of each chart: what it shows, and how to read it.
 const CAPTIONS: [(&str, &str); 2] = [
     (
-        "Packets that pass in a second",
-        " while the line is always busy, by their size: measured, and what such a line would pass.",
+        "Packets per second",
+        " on the saturated line, by packet size: measured, and as the model predicts.",
     ),
     (
-        "How long small packets take",
-        ": cells and units show as steps, a limit of packets as a level stretch at the left.",
+        "Transmission time of small packets",
+        ": cells and minimum sizes show as steps, a packet rate limit as a flat part at the left.",
     ),
 ];
 
@@ -169,7 +168,7 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
         (Axis::sizes(u64::from(largest), 7), Axis::count((1e9 / shortest) as u64, "packets/s", 5)),
     );
     let close = (
-        "How long small packets took",
+        "Transmission time of small packets",
         drawn(&sweep.sizes, line, CLOSE, |ns| ns),
         (Axis::sizes(u64::from(CLOSE), 8), Axis::spans(explained(line, CLOSE) as u64, 5)),
     );
@@ -181,9 +180,9 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
 
 /// The page: an HTML document that needs nothing else.
 pub fn page(document: &Document) -> String {
-    let title = format!("What the line to {} adds", document.host);
+    let title = format!("Overhead of the line to {}", document.host);
     let made = format!("tidegate {}", document.version);
-    let promise = "This command sweeps again; a busy line answers otherwise each time";
+    let promise = "This command repeats the sweep; results vary with cross traffic";
     let content = html! {
         header {
             p.eyebrow { "tidegate · a line's overhead, measured" }
@@ -267,7 +266,7 @@ mod tests {
     fn the_page_draws_both_charts() {
         let page = page(&document());
         for expected in
-            ["Packets per second by size", "How long small packets took", "overhead 40 atm", "1643 B"]
+            ["Packets per second by size", "Transmission time of small packets", "overhead 40 atm", "1643 B"]
         {
             assert!(page.contains(expected), "{expected}");
         }

@@ -19,7 +19,7 @@ pub fn sentences(quick: &Quick) -> Vec<String> {
         quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
     let Some(far) = quick.farthest() else {
         if told.is_empty() {
-            told.push("No host on the way answered often enough to tell anything.".into());
+            told.push("No host on the path replied often enough for a result.".into());
         }
         return told;
     };
@@ -38,21 +38,21 @@ fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
     let idle = quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0);
     let turns = quick.round_trips_per_minute().unwrap_or(0);
     format!(
-        "Grade {}: an answer takes {} on the idle line, and {} more when it is full ({turns} round trips \
-        per minute).",
+        "Grade {}: the latency is {} on the idle line, and {} more under load ({turns} round trips per \
+        minute).",
         grade.letter(),
         span(idle),
         span(growth)
     )
 }
 
-/// `the way up is full`.
+/// `the upload is full`.
 fn when(phase: &Phase) -> &'static str {
     match phase.load {
         Load::Idle => "it is idle",
-        Load::Up => "the way up is full",
-        Load::Down => "the way down is full",
-        Load::Both => "both ways are full",
+        Load::Up => "the upload is full",
+        Load::Down => "the download is full",
+        Load::Both => "both directions are full",
     }
 }
 
@@ -60,7 +60,7 @@ fn when(phase: &Phase) -> &'static str {
 fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
     let when = when(quick.phases.get(phase)?);
     if let Some(stretch) = quick.queue(phase) {
-        return Some(format!("When {when}, most of what waits stands {}.", known_as(quick, stretch)));
+        return Some(format!("When {when}, the bottleneck queue is {}.", known_as(quick, stretch)));
     }
     let all = quick.stretches(phase).into_iter().filter(|stretch| stretch.growth >= NOTHING);
     let told: Vec<String> =
@@ -74,7 +74,7 @@ fn between(quick: &Quick, Stretch { after, before, .. }: Stretch) -> String {
     match after {
         Some(after) => format!("between {} and {}", name(after), name(before)),
         None if distance(quick, before) == Some(1) => format!("between this computer and {}", name(before)),
-        None => format!("somewhere before {}; no answer came from nearer", name(before)),
+        None => format!("somewhere before {}; no nearer hop replied", name(before)),
     }
 }
 
@@ -100,8 +100,8 @@ fn rates(quick: &Quick) -> Option<String> {
     let (up, down) = match (up, down) {
         (Some(Rate::AtLeast(one)), Some(Rate::AtLeast(other))) if one == other => {
             let full = quick.phases.iter().any(|phase| phase.load == Load::Both && !phase.is_partly_full);
-            let more = if full { "the slower of both ways carries that" } else { "neither was full" };
-            return Some(format!("What went through: at least {} each way; {more}.", rate(one)));
+            let more = if full { "the slower direction carries that" } else { "neither was full" };
+            return Some(format!("Throughput: at least {} in each direction; {more}.", rate(one)));
         }
         ways => ways,
     };
@@ -113,7 +113,7 @@ fn rates(quick: &Quick) -> Option<String> {
             Some(format!("{least}{} {way}", rate(known.bits())))
         })
         .collect();
-    (!told.is_empty()).then(|| format!("What went through: {}.", told.join(", ")))
+    (!told.is_empty()).then(|| format!("Throughput: {}.", told.join(", ")))
 }
 
 fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
@@ -238,7 +238,7 @@ pub fn page(quick: &Quick) -> String {
     let letter = quick.grade().map_or("–", Grade::letter);
     let content = html! {
         header {
-            p.eyebrow { "tidegate · a quick look at a line" }
+            p.eyebrow { "tidegate · quick diagnosis of a line" }
             h1.name { "Grade " (letter) }
             @for sentence in sentences(quick) { p.about { (prose(&sentence)) } }
         }
@@ -266,7 +266,7 @@ fn answers(quick: &Quick) -> Markup {
         numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).collect();
     let caption = html! {
         b { "Every ping" }
-        " to everybody on the way. Numbers: from here it was measured. " (told.join("; ")) "."
+        " to every hop on the path. Numbers: measured from here.  " (told.join("; ")) "."
     };
     let data = Data {
         caption: "Round trips, median / 95th percentile".into(),
@@ -275,7 +275,7 @@ fn answers(quick: &Quick) -> Markup {
     };
     html! {
         section {
-            h2 { "How long answers took" }
+            h2 { "Round-trip times" }
             figure { figcaption { (tied(caption)) } (inline(&chart(quick))) }
             (data.table())
         }
@@ -329,10 +329,10 @@ mod tests {
         let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
         let told = text(&quick);
         for expected in [
-            "Grade D: an answer takes 20.0 ms on the idle line, and 300 ms more",
-            "When the way up is full, most of what waits stands between 192.168.1.1 and isp: in a home",
-            "What went through: 5.00 Mbit/s up.",
-            "1 of 40 pings were lost when the way up is full",
+            "Grade D: the latency is 20.0 ms on the idle line, and 300 ms more",
+            "When the upload is full, the bottleneck queue is between 192.168.1.1 and isp: in a home",
+            "Throughput: 5.00 Mbit/s up.",
+            "1 of 40 pings were lost when the upload is full",
         ] {
             assert!(told.contains(expected), "{expected} in\n{told}");
         }
@@ -352,7 +352,7 @@ mod tests {
         let up = Phase { load: Load::Up, up_bits: Some(5e6), ..Phase::default() };
         let cases = [
             (vec![echoes(false), up], "at least 5.00 Mbit/s down."),
-            (vec![echoes(false)], "at least 5.00 Mbit/s each way; the slower of both ways carries that."),
+            (vec![echoes(false)], "at least 5.00 Mbit/s each way; the slower direction carries that."),
             (vec![echoes(true)], "at least 5.00 Mbit/s each way; neither was full."),
         ];
         for (phases, expected) in cases {

@@ -87,10 +87,10 @@ fn glance(replayed: &Replayed) -> Markup {
         return Markup::default();
     }
     let told =
-        "Median, 95th and 99th percentile of how long the packets of each class waited, policy by policy.";
-    let drawing = cases("How long packets waited, class by class", told, cases_spans(low, high), &groups);
+        "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
+    let drawing = cases("Queueing delay, class by class", told, cases_spans(low, high), &groups);
     let caption = html! {
-        b { "How long packets waited" }
+        b { "Queueing delay" }
         ", class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
         line: 99th."
     };
@@ -110,7 +110,7 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
     let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
     let charts =
-        waits_over_time(replayed, &format!("{title}: the longest wait of each step"), &lines, Drawn::Lines);
+        waits_over_time(replayed, &format!("{title}: the longest queueing delay of each step"), &lines, Drawn::Lines);
     html! {
         section {
             h2 { (title) }
@@ -118,7 +118,8 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
             @if charts.is_empty() {
                 p.small { "Nothing waited." }
             } @else {
-                @let told = html! { b { "Over time" } ": the longest wait of what arrived in each step." };
+                @let told = html! { b { "Over time" } ": the longest queueing delay of the packets that \
+                arrived in each step." };
                 (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
                 (distributed(replayed, inward, title))
             }
@@ -132,7 +133,7 @@ fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
         distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
     let told = html! {
         b { "Distribution" }
-        ": the share of all that arrived that waited no longer; what was lost is missing at the top."
+        ": the share of all arrivals with at most that delay; drops leave a gap at the top."
     };
     html! {
         @if !charts.is_empty() { (figure(&charts, told, Reading::None, &ladder_table(replayed, inward))) }
@@ -212,7 +213,7 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f Fates)>)
             .collect();
         let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
         courses(
-            &format!("{title}: distribution of waits"),
+            &format!("{title}: CDF of the queueing delay"),
             &told.join("; "),
             (x, Axis::shares()),
             200.0,
@@ -235,7 +236,7 @@ fn steps_table(replayed: &Replayed, lines: &[Waits]) -> Data {
         std::iter::once(span_title(span)).chain(lines.iter().map(of)).collect()
     };
     let head = std::iter::once("time".to_owned()).chain(lines.iter().map(|(name, _)| name.clone())).collect();
-    Data { caption: "The longest waits".to_owned(), head, rows: spans(end).into_iter().map(row).collect() }
+    Data { caption: "The longest queueing delays".to_owned(), head, rows: spans(end).into_iter().map(row).collect() }
 }
 
 fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
@@ -260,7 +261,7 @@ fn policy(replayed: &Replayed, outcome: &Outcome) -> Markup {
     largest.sort_by_key(|class| std::cmp::Reverse(class.fates.packets));
     largest.truncate(MOST_CLASSES);
     let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
-    let title = format!("{}: median waits by class", outcome.name);
+    let title = format!("{}: median queueing delay by class", outcome.name);
     let charts = waits_over_time(replayed, &title, &lines, Drawn::Dots);
     html! {
         section {
@@ -268,7 +269,8 @@ fn policy(replayed: &Replayed, outcome: &Outcome) -> Markup {
             (tables::classes(replayed, outcome).table())
             @if !charts.is_empty() {
                 @let told = html! {
-                    b { "Over time" } ": the median wait of what arrived in each step, class by class."
+                    b { "Over time" } ": the median queueing delay of the packets that arrived in each \
+                    step, class by class."
                 };
                 (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
             }

@@ -14,7 +14,7 @@ pub fn text(replayed: &Replayed) -> String {
     if tables::inward_matters(replayed) {
         out.push_str(&section(&tables::overview(replayed, true), 1));
     } else if tables::comes_in(replayed) {
-        out.push_str("What comes in waits nowhere, and nothing of it is lost.\n\n");
+        out.push_str("Incoming packets are not queued, and none is dropped.\n\n");
     }
     for outcome in &replayed.policies {
         out.push_str(&section(&tables::classes(replayed, outcome), 2));
@@ -55,7 +55,7 @@ pub(super) fn sentences(capture: &Capture, line: &Line) -> Vec<String> {
             size(inward.1)
         ),
         match (line.rate, line.buffer) {
-            (None, _) => "No line beneath: the policies alone set the pace.".to_owned(),
+            (None, _) => "No line behind the gateway: the policies alone set the pace.".to_owned(),
             (Some(bits), None) => format!("The device itself sends at {}.", rate(bits as f64)),
             (Some(bits), Some(bytes)) => {
                 format!("A modem that holds {} before a line of {}.", size(bytes), rate(bits as f64))

@@ -37,6 +37,6 @@ hop <2>     1     1  100.0 %  20.7–100.0 %        –        –        –   
 fn a_page_needs_nothing_else_and_escapes_names() {
     let page = page(&pinged(), true);
     assert!(page.contains("hop &lt;2&gt;") && !page.contains("hop <2>"));
-    assert!(page.contains("Six panels") && page.contains("How often how long") && page.contains("Partial"));
+    assert!(page.contains("Six panels") && page.contains("Distribution (CDF)") && page.contains("Partial"));
     assert!(!page.contains("http:") && !page.contains("https:"), "nothing is fetched");
 }

@@ -86,7 +86,7 @@ fn wan(keys: &mut Keys<'_>) -> Result<(String, Option<String>), Diagnostic> {
         }
         _ => Err(Diagnostic::new(
             value.span(),
-            "which device stands on which?",
+            "which device is stacked on which?",
             "write `over = \"ppp0 on eth2\"`, without `wan`",
         )),
     }

@@ -53,7 +53,7 @@ impl Network {
             let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
             Diagnostic::new(
                 at,
-                format!("nobody is called `{name}`"),
+                format!("unknown name `{name}`"),
                 format!("the links name {}", names.join(", ")),
             )
         })
@@ -142,7 +142,7 @@ impl Network {
         let node = self.node(name);
         let Some(device) = device else {
             if self.nodes[node].role == NodeRole::Machine {
-                let why = format!("`{name}` is a machine, and which of its devices this is in is not told");
+                let why = format!("`{name}` is a machine: name its device, too");
                 return Err(Diagnostic::new(
                     at,
                     why,
@@ -272,7 +272,7 @@ impl Network {
                 if lower_name == name {
                     return Err(Diagnostic::new(
                         lower.span(),
-                        "it would stand on itself",
+                        "it would be stacked on itself",
                         "name the device beneath",
                     ));
                 }
@@ -481,7 +481,7 @@ pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
             said.strip_prefix("0x").map_or_else(|| said.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
         return octet
             .map(Some)
-            .ok_or_else(|| Diagnostic::new(value.span(), "this is no TOS octet", "write 0x10, or 16"));
+            .ok_or_else(|| Diagnostic::new(value.span(), "this is not a TOS byte", "write 0x10, or 16"));
     }
     let Some(value) = keys.get("dscp") else { return Ok(None) };
     let said = plain(value)?.to_uppercase();

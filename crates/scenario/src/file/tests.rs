@@ -121,7 +121,7 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
         (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is no size of a buffer"),
         (
             with("'b -> server'", "'b -> sever'"),
-            "f:24:14: nobody is called `sever` [sever] = the links name a, b, gateway",
+            "f:24:14: unknown name `sever` [sever] = the links name a, b, gateway",
         ),
         (
             with("'b -> server'", "'b - server'"),
@@ -261,7 +261,7 @@ fn programs_run_on_hosts() {
         ("iperf3 -c server", Span::secs(1), Some(Span::secs(9)))
     );
     for (programs, why) in [
-        ("on = 'nobody', run = 'true'", "nobody is called `nobody`"),
+        ("on = 'nobody', run = 'true'", "unknown name `nobody`"),
         ("on = 'gateway', run = 'true'", "no program runs there"),
         ("on = 'a'", "what is run?"),
         ("on = 'a', run = 'true', start = '2s', stop = '1s'", "it would stop before it starts"),

@@ -66,7 +66,7 @@ fn told(
             what: TimelineEvent::Script { machine, path, args, pace, at: script.span() },
         }]);
     }
-    let how = "what is it told? `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link \
+    let how = "missing command: `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link \
     changes with `link = \"NAME\"`";
     let commands = commands(keys.need("run", how)?)?;
     let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {

@@ -128,7 +128,7 @@ fn said(path: &Path, port: Option<u16>, say: &dyn Fn(&str)) -> Result<Said> {
         Ok::<(), ReadCaptureError>(())
     })?;
     if let Some(broken) = broken {
-        say(&format!("{}: {broken}; what stands before is taken", path.display()));
+        say(&format!("{}: {broken}; the part before is used", path.display()));
     }
     Ok(Said::Packets(seen))
 }
@@ -245,7 +245,10 @@ fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> Way {
     let several = sessions.len();
     let most = sessions.into_values().max_by_key(Vec::len).unwrap_or_default();
     if several > 1 {
-        notes.push(format!("the capture holds {several} measurements; the one with most packets is told"));
+        notes.push(format!(
+            "the capture holds {several} measurements; the one with the most packets is \
+        reported"
+        ));
     }
     let numbers = || most.iter().filter_map(|seen| Some((seen.ours?.1, seen.at)));
     let highest = numbers().map(|(number, _)| number + 1).max().unwrap_or(0).min(1_000_000);

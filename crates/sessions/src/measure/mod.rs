@@ -164,8 +164,8 @@ fn notes(
     runs: &[tidegate_measure::experiment::Run],
 ) -> Vec<String> {
     let mut notes = vec![
-        "delays one way are counted so that the least is the same both ways: nobody can know better whose \
-        clocks do not agree; round trips, and how delays change, need no such assumption"
+        "one-way delays assume that the minimum is the same in both directions, which cannot be known \
+        without synchronised clocks; round trips, and changes of delay, need no such assumption"
             .to_owned(),
     ];
     let cuts = done.iter().filter_map(|one| one.load.outcome.cut.as_ref().map(|why| (one.plan, why)));

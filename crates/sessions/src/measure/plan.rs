@@ -209,7 +209,7 @@ fn probes(wishes: &Wishes, usual: &[(&str, u8)]) -> Vec<ProbePlan> {
     wishes.marks.iter().map(marked).collect()
 }
 
-/// A call, and what an answer takes meanwhile.
+/// A call, and what the latency is meanwhile.
 fn call(wishes: &Wishes) -> Vec<ProbePlan> {
     let call = ProbePlan {
         id: "voip".to_owned(),

@@ -110,7 +110,7 @@ impl Stage<'_> {
         most: f64,
         length: u64,
     ) -> Result<(Phase, Option<String>)> {
-        (self.tell)("the way up, by datagrams that end near by");
+        (self.tell)("upload, by datagrams that expire near by");
         let places = self.watch.places();
         let usual = places.get(place).and_then(|place| median(place, idle)).unwrap_or(0);
         let begin = self.watch.now();
@@ -130,7 +130,7 @@ impl Stage<'_> {
         };
         let by = match bits {
             Some(_) => format!("datagrams that end after {hops} routers"),
-            None => format!("datagrams that end after {hops} routers; the way up did not fill"),
+            None => format!("datagrams that expire after {hops} routers; the upload did not fill"),
         };
         Ok((Phase { load: Load::Up, window, by, up_bits: bits, ..Phase::default() }, load.trouble()))
     }
@@ -157,7 +157,7 @@ impl Stage<'_> {
         family: Family,
         length: u64,
     ) -> Result<(Phase, Option<String>)> {
-        (self.tell)("the way down, by downloads");
+        (self.tell)("download, by downloads");
         let begin = self.watch.now();
         let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
         self.wait(begin + SETTLE, || load.trouble().is_some());
@@ -176,7 +176,7 @@ impl Stage<'_> {
     /// One way, by TCP to or from a server of ours.
     pub(super) fn transfers(&self, far: &Far, way: Way, length: u64) -> (Phase, Option<String>) {
         let load = if way == Way::Up { Load::Up } else { Load::Down };
-        (self.tell)(if way == Way::Up { "the way up, by TCP" } else { "the way down, by TCP" });
+        (self.tell)(if way == Way::Up { "upload, by TCP" } else { "download, by TCP" });
         let begin = self.watch.now();
         let until = begin + length;
         let from = begin + SETTLE;

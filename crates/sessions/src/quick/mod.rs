@@ -74,13 +74,13 @@ pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     }
     let mut notes = Vec::new();
     let reflectors = reflectors(options, &mut notes)?;
-    let first = options.reflectors.first().ok_or_else(|| Error::Invalid("nobody was named".to_owned()))?;
+    let first = options.reflectors.first().ok_or_else(|| Error::Invalid("missing HOST".to_owned()))?;
     let host = match reflectors.first() {
         Some(Reflector::Page(page)) => page.host.as_str(),
         _ => first.as_str(),
     };
     let stop = (options.stop)();
-    (options.tell)("who stands on the way");
+    (options.tell)("finding the hops on the path");
     let watch = Watch::begin(host, loads::address(host, options.family)?)?;
     let stage = Stage { watch: &watch, stop, most: options.most_bps, tell: options.tell };
     let version = env!("CARGO_PKG_VERSION").into();
@@ -107,7 +107,7 @@ fn reflectors(options: &QuickOptions<'_>, notes: &mut Vec<String>) -> Result<Vec
         match Far::connect(&target) {
             Ok(far) => all.push(Reflector::Server(Box::new(far))),
             Err(error) if target.token.is_some() => {
-                return Err(error).context(format!("{name}, as a server of ours"));
+                return Err(error).context(format!("{name}, as a tidegate server"));
             }
             Err(_) => all.push(Reflector::Host),
         }
@@ -179,7 +179,7 @@ fn carry_out(
             done(quick, stage.outward(behind, idle, most, part(each))?);
         }
         None if quick.behind_most(both).is_some() => quick.notes.push(
-            "the way up was not loaded by itself: how far away the router behind the queue stands is not known".into(),
+            "the upload was not loaded alone: the distance of the router behind the queue is unknown".into(),
         ),
         None => {}
     }

@@ -35,7 +35,7 @@ fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
     let mut text = format!("device = \"{dev}\"\n");
     let _ = write!(text, "up = \"{}\"", written(up));
     if up.full().is_none() {
-        text.push_str(" # the slower of both ways, which is the way up of most lines");
+        text.push_str(" # the slower direction, which is the upload of most lines");
     }
     text.push('\n');
     match down {
@@ -48,7 +48,7 @@ fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
             let _ = writeln!(
                 text,
                 "# down = \"…\"{least}: not measured; `tidegate quick http://HOST/FILE` or a host with \
-                `tidegate serve` tells it"
+                `tidegate serve` measures it"
             );
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Finds who stands on the way to an address, and begins to ask them.
+    /// Finds finding the hops on the path to an address, and begins to ask them.
     ///
     /// # Errors
     /// No permission, no way.

@@ -64,7 +64,7 @@ impl<'s> Switch<'s> {
                 if told["changed"] == false {
                     self.is_on = false;
                     return invalid(
-                        "this policy stands already, so there is nothing to compare it with: take it away \
+                        "this policy is already applied, so there is nothing to compare it with: remove it \
                         first (`tidegate revert`)",
                     );
                 }

@@ -211,8 +211,8 @@ fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
 fn elsewhere(what: &str) -> Refusal {
     let line = format!("tidegate: {what} is not supported in this version");
     Refusal::new(1, line).remedy(
-        "One network namespace is modelled, so there is none that the link could go to: ip would have \
-        accepted this. Without netns both ends are made here, under two names.",
+        "One network namespace is modelled, so the link cannot move to another: ip would have accepted \
+        this. Without netns both ends are created here, under two names.",
     )
 }
 

@@ -445,7 +445,7 @@ impl<'t> Parser<'t> {
         };
         if kind_of == ChainType::Route && at != Hook::Output {
             return Err(Wrong::new(kind.span, "Could not process rule: Operation not supported")
-                .remedy("Chains of type route stand at hook output only."));
+                .remedy("Chains of type route belong to hook output only."));
         }
         if self.cursor.is_word("device") || self.cursor.is_word("devices") {
             return Err(Wrong::later(

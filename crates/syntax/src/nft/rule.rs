@@ -431,7 +431,7 @@ impl Reader<'_, '_> {
             return Err(Wrong::later(self.cursor.here(), "a map", remedy));
         }
         if self.cursor.text() == "." {
-            let remedy = "Ask for each by itself: ip saddr 10.0.0.1 tcp dport 80.";
+            let remedy = "Match each on its own: ip saddr 10.0.0.1 tcp dport 80.";
             return Err(Wrong::later(self.cursor.here(), "a pair of fields", remedy));
         }
         if !self.cursor.take_sign("{") {

@@ -38,7 +38,7 @@ impl Way {
         }
         // Where NAT hides them, as a short policy takes it, all have one address.
         match self == Way::Ifb && !network.contains(':') {
-            true => Err("for hosts of IPv4, which a short policy cannot tell apart on an ifb".into()),
+            true => Err("for hosts of IPv4, which a short policy cannot classify on an ifb".into()),
             false => Ok(network),
         }
     }

@@ -127,7 +127,7 @@ impl Back<'_> {
                 let why = match root.kind {
                     Kind::Prio => {
                         "its bands have an order and no rates; a short policy shapes the link to a rate, \
-                        and each class is sure of a share"
+                        and each class has a guaranteed share"
                     }
                     _ => "a short policy shapes the link to a rate",
                 };
@@ -165,7 +165,7 @@ impl Back<'_> {
                         root.handle,
                         root.dev
                     ),
-                    "a fair queue (fq_codel) stands in its place",
+                    "a fair queue (fq_codel) replaces it",
                 );
                 Fair::Flow
             }
@@ -312,7 +312,7 @@ impl Back<'_> {
                 self.counterpart(dev, other.classid, "not from the provider");
             } else {
                 let what = format!(
-                    "class {} of {dev} stands beside the link's class and does not borrow from it",
+                    "class {} of {dev} is beside the link's class and does not borrow from it",
                     other.classid
                 );
                 self.miss(what, "it is left out; a short policy has one link on each device");
@@ -424,7 +424,7 @@ impl Back<'_> {
             _ => {
                 notes.push(Misfit::new(
                     format!("the {} in class {} of {}", leaf.kind.name(), class.classid, class.dev),
-                    "a fair queue (fq_codel) stands in its place",
+                    "a fair queue (fq_codel) replaces it",
                 ));
                 (Queue::Fair, Fair::Flow)
             }

@@ -468,7 +468,7 @@ impl<'s> Target<'s> {
             if let Some(host) = class.hosts.iter().find(|host| host.value.address.is_ipv4()) {
                 out.note(
                     host.span,
-                    "downloads of an IPv4 host cannot be told apart on an ifb, where NAT still hides it",
+                    "downloads of an IPv4 host cannot be classified on an ifb, where NAT still hides it",
                     "Name the device towards the LAN: lan = \"br-lan\".",
                 );
             }
@@ -483,7 +483,7 @@ impl<'s> Target<'s> {
         if planned.iter().any(|planned| planned.fair == Fair::Host) {
             out.note(
                 self.span,
-                "behind NAT all IPv4 downloads go to one address, so fair = \"host\" tells apart only IPv6 \
+                "behind NAT all IPv4 downloads go to one address, so fair = \"host\" separates only IPv6 \
                 hosts there",
                 "Name the device towards the LAN: lan = \"br-lan\".",
             );

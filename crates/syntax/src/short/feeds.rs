@@ -77,7 +77,7 @@ impl Back<'_> {
             (_, []) => return false,
             (1.., _) => (
                 format!("both what arrives at {arriving} and what leaves by {leaving} is led"),
-                "a short policy shapes the two directions each by itself",
+                "a short policy shapes the two directions separately",
             ),
             (0, [one]) if !one.starts_with("ifb") => return false,
             (0, _) => (

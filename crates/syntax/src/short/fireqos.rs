@@ -288,7 +288,7 @@ impl Reader {
             self.wrong(
                 span,
                 format!("a short policy cannot ask for this: {what}"),
-                "it asks for ports, applications, DSCPs and hosts, each by itself; keep the rest in a script",
+                "it matches ports, applications, DSCPs and hosts, each alone; keep the rest in a script",
             );
         }
     }

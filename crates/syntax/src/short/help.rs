@@ -73,7 +73,7 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
         let cells = if link.atm {
             ", in ATM cells"
         } else if link.ptm {
-            ", one octet of 65 is the line's"
+            ", one byte of 65 is the line's"
         } else {
             ""
         };

@@ -126,16 +126,17 @@ pub const KEYS: [Key; 23] = [
         "an ifb is made",
         "lan = \"br-lan\"",
         "The device towards the LAN: downloads are shaped where they leave by it, so that hosts and \
-        connections can be told apart. Without it they are led over an ifb, where NAT still hides the hosts.",
+        connections can be distinguished. Without it they are redirected through an ifb, where NAT still \
+        hides the hosts.",
     ),
     top(
         "up",
         Takes::Rate,
         "not shaped",
         "up = \"38mbit\"",
-        "The link's rate away from you, as the modem or a measurement tells it.",
+        "The link's upload rate, as the modem or a measurement reports it.",
     ),
-    top("down", Takes::Rate, "not shaped", "down = \"95mbit\"", "The link's rate towards you."),
+    top("down", Takes::Rate, "not shaped", "down = \"95mbit\"", "The link's download rate."),
     top(
         "shape",
         Takes::Percent,
@@ -169,15 +170,16 @@ pub const KEYS: [Key; 23] = [
         Takes::Word(&["host", "flow", "none"]),
         "flow",
         "fair = \"host\"",
-        "Between whom a class is shared: hosts and then their connections, connections, or nobody (first \
-        come, first served).",
+        "How a class is shared: between hosts and then their connections, between connections, or not at \
+        all (first in, first out).",
     ),
     top(
         "buckets",
         Takes::Number(2, 64),
         "16",
         "buckets = 32",
-        "How many hosts are told apart where fair is host; two whose addresses have one hash share a bucket.",
+        "The number of hash buckets for hosts where fair is host; two hosts with the same hash share a \
+        bucket.",
     ),
     top(
         "preset",
@@ -242,7 +244,7 @@ pub const KEYS: [Key; 23] = [
         Takes::ShareOrRate,
         "20% (first), 5% (last), else its part of what is left",
         "share = \"20%\"",
-        "What the class is sure of while all are busy.",
+        "The guaranteed rate of the class while all are busy.",
     ),
     class(
         "ceil",

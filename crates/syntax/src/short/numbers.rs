@@ -222,7 +222,7 @@ impl Back<'_> {
             _ => (Fair::Host, false),
         };
         let stands = match fair {
-            Fair::Host => "fair = \"host\" stands in its place: hosts by a hash, then their connections",
+            Fair::Host => "fair = \"host\" replaces it: hosts by a hash, then their connections",
             _ => "",
         };
         left(!exact, &format!("the sharing ({})", flows.name()), stands);

@@ -61,13 +61,13 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "voip",
-        about: "telephones before all else",
+        about: "telephones before everything else",
         fair: Fair::Flow,
         classes: &[first("calls", &["voip", "rtp", "sip"], 30), last("bulk", &["torrent", "backup"], None)],
     },
     Preset {
         name: "games",
-        about: "games before calls, both before all else",
+        about: "games before calls, both before everything else",
         fair: Fair::Host,
         classes: &[
             first("games", &["games", "minecraft", "discord"], 20),

@@ -66,7 +66,7 @@ impl Reader {
             self.say(
                 span,
                 "neither up nor down is given, so nothing is shaped",
-                "Write up = \"38mbit\" and down = \"95mbit\", as the modem tells them.",
+                "Write up = \"38mbit\" and down = \"95mbit\", as the modem reports them.",
             );
         }
         if let (Some(device), Some(lan)) = (&device, &lan)
@@ -108,7 +108,7 @@ impl Reader {
                         "Write it at the top of the file, before the first [classes.NAME].".to_owned()
                     }
                 };
-                self.say(entry.span, format!("\"{name}\" does not stand here"), remedy);
+                self.say(entry.span, format!("\"{name}\" is not allowed here"), remedy);
                 continue;
             }
             let known =
@@ -322,7 +322,7 @@ impl Reader {
                 sum += of_link(share.value);
                 if sum > link * 95 / 100 {
                     let what = format!(
-                        "with this the classes are sure of {} of {} {way}, more than 95 %",
+                        "with this the classes have {} of {} {way} guaranteed, more than 95 %",
                         bits(sum),
                         bits(link)
                     );

@@ -114,8 +114,8 @@ impl Back<'_> {
         }
         for (class, count) in counts.into_iter().filter(|(_, count)| *count != first) {
             self.miss(
-                format!("class {class}, which tells {count} hosts apart"),
-                format!("it tells {first} apart, as the other classes of a short policy"),
+                format!("class {class}, which has {count} buckets for hosts"),
+                format!("it has {first} buckets, as the other classes of a short policy"),
             );
         }
     }
@@ -309,8 +309,8 @@ impl Back<'_> {
         if class.rate.abs_diff(built_in) > tree.rate / 1000 + 1000 || class.ceil < tree.rate {
             self.miss(
                 format!("the rate of class {} of {dev}, {}", class.id, rate_in_words(Rate(class.rate / 8))),
-                "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements are together sure of 5 \
-                % of the link, and may have all that is free",
+                "in a short policy DNS, DHCP, clocks, ARP and short acknowledgements together have 5 % of \
+                the link guaranteed, and may borrow all that is free",
             );
         }
     }
@@ -328,7 +328,7 @@ impl Back<'_> {
                 &other.dev,
                 class,
                 &what,
-                "it is left out: the classes of a short policy stand on both devices",
+                "it is left out: the classes of a short policy are on both devices",
             );
         }
     }
@@ -359,8 +359,7 @@ impl Back<'_> {
                     names(ids),
                     main.dev
                 ),
-                "in a short policy a class has it before those that stand behind it in the file, and before \
-                the rest",
+                "in a short policy a class has priority over those behind it in the file, and over the rest",
             );
         }
     }
@@ -373,7 +372,7 @@ impl Back<'_> {
         if sum > most {
             self.miss(
                 format!(
-                    "the classes of {}{} are promised {} % of the link together",
+                    "the guaranteed rates of the classes of {}{} are {} % of the link together",
                     main.dev,
                     if main.classes.iter().any(|class| class.is_default) {
                         ", the default aside,"

@@ -13,25 +13,25 @@ pub(crate) fn help_of(object: Option<Object>) -> TcCommand {
         None => format!(
             "tc [-s] [-d] [-j] [-p] [-r] [-o] [-iec] OBJECT VERB …   or   tc [-force] -batch FILE\n\
              objects: qdisc class filter chain actions; verbs: add change replace delete show\n\
-             `tc OBJECT help` tells more.\nqdiscs: {kinds}\nfilters: {filters}\n"
+             `tc OBJECT help` says more.\nqdiscs: {kinds}\nfilters: {filters}\n"
         ),
         Some(Object::Qdisc) => format!(
             "tc qdisc add|change|replace|link|delete dev DEVICE root|parent CLASS [handle H:] [stab …] KIND \
             [OPTION…]\n\
              tc qdisc show [dev DEVICE] [root|parent CLASS|handle H:] [invisible]\n\
              kinds: {kinds}; tc qdisc add dev DEVICE ingress|clsact for filters on what arrives\n`tc qdisc \
-             add KIND help` tells a kind's options.\n"
+             add KIND help` lists a kind's options.\n"
         ),
         Some(Object::Class) => format!(
             "tc class add|change|replace|delete dev DEVICE parent ID classid H:N KIND [OPTION…]\n\
              tc class show dev DEVICE [root|parent ID|classid ID|qdisc H:]\n\
-             kinds: {with_classes}\n`tc class add htb help` tells a kind's options.\n"
+             kinds: {with_classes}\n`tc class add htb help` lists a kind's options.\n"
         ),
         Some(Object::Filter) => format!(
             "tc filter add|change|replace|delete dev DEVICE [parent ID|root] [prio N] [protocol NAME] \
             [handle ID] KIND [OPTION…]\n\
              tc filter show dev DEVICE [parent ID|root]\n\
-             kinds: {filters}\n`tc filter add KIND help` tells a kind's options.\n"
+             kinds: {filters}\n`tc filter add KIND help` lists a kind's options.\n"
         ),
     })
 }

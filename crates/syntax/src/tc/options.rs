@@ -367,11 +367,11 @@ impl Reader<'_> {
         let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
         let remedy = if matches!(option.takes, Takes::Rate | Takes::Rate32) && text.contains('%') {
             format!(
-                "\"{text}\" is a part of the device's speed, and {} does not tell its speed: give a rate.",
+                "\"{text}\" is a share of the device's speed, and {} does not report its speed: give a rate.",
                 self.dev
             )
         } else {
-            format!("{} takes {}; \"{text}\" is none.", option.key, option.takes.example())
+            format!("{} takes {}; \"{text}\" is not one.", option.key, option.takes.example())
         };
         refusal.remedy(remedy)
     }

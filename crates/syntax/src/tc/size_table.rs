@@ -22,7 +22,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<SizeTable, Refusal> {
         }
         let wrong = || {
             Refusal::wrong(option.blame, option.key).at(words.last()).remedy(format!(
-                "stab {} takes {}; \"{text}\" is none.",
+                "stab {} takes {}; \"{text}\" is not one.",
                 option.key,
                 option.takes.example()
             ))

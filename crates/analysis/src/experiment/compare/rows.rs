@@ -91,8 +91,8 @@ impl<'s> Comparing<'s> {
             sentences.push(format!("No change is significant ({test}, error rate 1 in 20)"));
         } else if tested > 0 {
             sentences.push(
-                "With so few repeats no change can be told from chance: take 5 or more of each result \
-                (--repeats)"
+                "With so few repeats no change can be distinguished from chance: use 5 or more of each \
+                result (--repeats)"
                     .to_owned(),
             );
         }

@@ -369,8 +369,8 @@ impl Door for Capture {
     fn cannot(&self) -> &'static [&'static str] {
         &[
             "Connections are unknown to what is captured: actions connmark, ct and ctinfo have nothing to read.",
-            "Filters that others hung into clsact behind ours, and disciplines on the device itself, do not \
-            see what is captured.",
+            "Filters that other programs added to clsact behind tidegate's, and qdiscs on the device \
+            itself, do not see captured packets.",
             "Local senders do not notice how long their packets wait (TCP small queues end at the door).",
         ]
     }

@@ -278,11 +278,11 @@ impl Door for QueueDoor {
     fn cannot(&self) -> &'static [&'static str] {
         &[
             "Only IP comes here: ARP, PPPoE and other protocols pass unshaped.",
-            "The octets of a packet cannot be changed, except that congestion is marked by a rule behind \
-            the door, for which it needs a bit of the firewall mark.",
+            "The bytes of a packet cannot be changed, except that congestion is marked by a rule behind the \
+            backend, which needs a bit of the firewall mark.",
             "A packet cannot be doubled, nor leave by another device than it would.",
-            "Link headers are not told: their addresses are zero here.",
-            "How many packets a super-packet stands for is reckoned by the device's largest packet, not told.",
+            "Link headers are not available: their addresses are zero here.",
+            "How many packets a super-packet holds is computed from the device's largest packet, not known.",
         ]
     }
 }

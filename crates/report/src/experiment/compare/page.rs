@@ -52,7 +52,7 @@ fn apart(comparing: &Comparing<'_>) -> Markup {
     html! {
         @if !comparing.apart.is_empty() {
             section {
-                h2 { "What is not alike" }
+                h2 { "Differences between the results" }
                 ul.notes { @for sentence in &comparing.apart { li { (prose(sentence)) } } }
             }
         }
@@ -141,7 +141,7 @@ fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
         }
         cells
     };
-    Data { caption: "Figures beside each other".to_owned(), head, rows: rows.iter().map(row).collect() }
+    Data { caption: "Figures compared".to_owned(), head, rows: rows.iter().map(row).collect() }
 }
 
 fn figures(comparing: &Comparing<'_>) -> Markup {
@@ -150,10 +150,9 @@ fn figures(comparing: &Comparing<'_>) -> Markup {
     let against = comparing.sides.first().map_or("", |side| side.label.as_str());
     html! {
         section {
-            h2 { "Figures beside each other" }
+            h2 { "Figures compared" }
             p.small {
-                "The median over repeats, in brackets the least and the most. Changes are \
-                against " (against) "."
+                "The median over repeats, with minimum and maximum in brackets. Changes are relative to  " (against) "."
                 (prose(&legend))
             }
             div.figures { (table(comparing, &rows).table()) }
@@ -180,7 +179,7 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
             @for id in asked { (answers(&all, &name, id, &meanwhile)) }
             @for group in groups {
                 @let drawings = courses::carried(&all, &name, group, &meanwhile);
-                @let told = html! { (caption(group)) ": payload per second, all its transfers together." };
+                @let told = html! { (caption(group)) ": payload per second, sum of its transfers." };
                 (figure(&drawings, told, Reading::Across, &series::carried(&all, group)))
             }
             @for link in courses::links(&all) { (waiting(&all, &name, link, &meanwhile)) }
@@ -193,12 +192,12 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
 
 fn answers(all: &[Shown<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) -> Markup {
     let over_time = latency::over_time(all, name, id, meanwhile);
-    let told = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: not yet measured." };
+    let told = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(all, name, id);
     html! {
         (figure(&over_time, told, Reading::Across, &series::answers(all, id)))
         @if !distribution.is_empty() {
-            @let told = html! { (caption(id)) ": the share of all that was asked that was answered within a time." };
+            @let told = html! { (caption(id)) "(CDF): the share of requests answered within a time." };
             (figure(&distribution, told, Reading::None, &series::percentiles(all, id)))
         }
     }

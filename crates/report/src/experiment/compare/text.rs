@@ -19,7 +19,7 @@ pub fn comparison_text(comparing: &Comparing<'_>) -> String {
         );
     }
     if !comparing.apart.is_empty() {
-        let _ = writeln!(out, "\nWhat is not alike:");
+        let _ = writeln!(out, "\nDifferences between the results:");
         comparing.apart.iter().for_each(|sentence| {
             let _ = writeln!(out, "- {sentence}");
         });

@@ -21,7 +21,7 @@ pub fn page(pinged: &Pinged, lines: bool) -> String {
     let told =
         "Arranged as ping-exp’s: latency over time; loss, mean and deviation; a histogram; losses over time.";
     let made = format!("tidegate {}", pinged.version);
-    let promise = "This command asks the same again; a network answers otherwise each time";
+    let promise = "This command repeats the measurement; a network's delays vary";
     let content = html! {
         header {
             p.eyebrow { "tidegate · pings, measured" }
@@ -56,14 +56,14 @@ fn distribution(pinged: &Pinged) -> Markup {
         std::iter::once(format!("{p} %")).chain(pinged.targets.iter().map(of)).collect()
     };
     let data = Data {
-        caption: "Percentiles of the answers".to_owned(),
+        caption: "Percentiles of the replies".to_owned(),
         head: head.map(str::to_owned).collect(),
         rows: SHARES.into_iter().map(row).collect(),
     };
-    let told = "The share of requests that were answered within a time; what was lost is missing at the top.";
+    let told = "The share of requests answered within a time; losses leave a gap at the top.";
     html! {
         section {
-            h2 { "How often how long" }
+            h2 { "Distribution (CDF)" }
             (figure(&drawings, html! { (told) }, Reading::Upwards, &data))
         }
     }
@@ -75,7 +75,7 @@ fn drawing(targets: &[Target]) -> Option<Drawing> {
     let values = || samples.iter().flat_map(|sample| sample.sorted.iter().copied());
     let (low, high) = (values().min()?, values().max()?);
     Some(cdf(
-        "How often how long",
+        "Distribution (CDF)",
         "The share of requests answered within a time.",
         axis(low, high),
         HEIGHT,

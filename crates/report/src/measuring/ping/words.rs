@@ -17,8 +17,8 @@ pub(super) fn sentence(target: &Target) -> String {
     let how = match (way, hop_limit) {
         (Way::Icmp, None) => "echo requests".to_owned(),
         (Way::Udp(port), None) => format!("UDP to port {port}"),
-        (Way::Icmp, Some(hops)) => format!("whoever stands {hops} hops away, by echo requests"),
-        (Way::Udp(port), Some(hops)) => format!("whoever stands {hops} hops away, by UDP to port {port}"),
+        (Way::Icmp, Some(hops)) => format!("the hop at distance {hops}, by echo requests"),
+        (Way::Udp(port), Some(hops)) => format!("the hop at distance {hops}, by UDP to port {port}"),
     };
     let marked = if *ds_field == 0 { String::new() } else { format!(", DS field {ds_field:#04x}") };
     format!("{id}: {place}, {how} of {size} B every {}{marked}", span(*interval_ns))
@@ -32,17 +32,17 @@ pub(super) fn remarks(pinged: &Pinged) -> Vec<String> {
         if target.errors_for_answers > 0 {
             let count = target.errors_for_answers;
             all.push(format!(
-                "{id}: {count} answers are ICMP errors (nobody listens there, or the hop limit ended)"
+                "{id}: {count} replies are ICMP errors (no program listens there, or the hop limit ended)"
             ));
         }
         if target.duplicates > 0 {
-            all.push(format!("{id}: {} answers came again", target.duplicates));
+            all.push(format!("{id}: {} duplicate replies", target.duplicates));
         }
         all.extend(
             target
                 .faults
                 .iter()
-                .map(|fault| format!("{id}: {} said “{}” {} times", fault.by, fault.what, fault.count)),
+                .map(|fault| format!("{id}: {} sent “{}” {} times", fault.by, fault.what, fault.count)),
         );
         all.extend(target.doubts().into_iter().map(|doubt| format!("{id}: {doubt}")));
     }

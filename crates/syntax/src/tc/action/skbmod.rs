@@ -90,7 +90,7 @@ fn address(words: &mut Words<'_>, name: &str) -> Result<[u8; 6], Failed> {
     octets(text, false).ok_or_else(|| {
         Failed::say(
             format!("Invalid {name} address {text}"),
-            "An address is six octets with colons, such as 02:00:00:00:00:01.",
+            "An address is six bytes with colons, such as 02:00:00:00:00:01.",
         )
     })
 }

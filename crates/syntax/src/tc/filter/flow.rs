@@ -115,7 +115,7 @@ fn keys(env: &Env, words: &mut Words<'_>) -> Result<FlowKeySet, Refusal> {
             let remedy = match known {
                 Some(FlowKeySet::TUNNEL..) => {
                     "The keys of a tunnel's inside are of patched kernels; with --dissect legacy the \
-                    machine is such a one. Others look into tunnels by themselves: write src, dst, proto …"
+                    machine is such a one. Others look into tunnels on their own: write src, dst, proto …"
                         .into()
                 }
                 _ => format!("The keys are {}.", FlowKeySet::NAMES[..18].join(", ")),

@@ -156,7 +156,7 @@ fn illegal(name: &str, text: &str, place: usize) -> Refusal {
     };
     Refusal::new(1, format!("Illegal \"{name}\""))
         .at(place)
-        .remedy(format!("{name} takes {example}; \"{text}\" is none."))
+        .remedy(format!("{name} takes {example}; \"{text}\" is not one."))
 }
 
 /// Why a match was refused.
@@ -202,7 +202,7 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
             continue;
         }
         let text = words.take().ok_or(Failed::Incomplete)?;
-        let wrong = || Failed::why(format!("{word} takes a number; \"{text}\" is none."));
+        let wrong = || Failed::why(format!("{word} takes a number; \"{text}\" is not one."));
         match word {
             "plus" => offset.plus = u16_in(text, 0).ok_or_else(wrong)?,
             "shift" => field.get_or_insert_default().shift = u8_in(text, 0).ok_or_else(wrong)?,
@@ -211,7 +211,7 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
                 let at = i32_in(text, 0).ok_or_else(wrong)?;
                 if at % 2 != 0 {
                     let told = "offset \"at\" must be even\n".to_owned();
-                    return Err(Failed::Illegal(told, "A field of 16 bits stands at an even offset.".into()));
+                    return Err(Failed::Illegal(told, "A field of 16 bits has an even offset.".into()));
                 }
                 field.get_or_insert_default().at = at;
             }
@@ -231,7 +231,7 @@ fn hashkey(words: &mut Words<'_>) -> Result<(u32, i32), Failed> {
         let text = words.take().ok_or(Failed::Incomplete)?;
         let wrong = || {
             Failed::why(format!(
-                "hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is none."
+                "hashkey takes mask MASK at OFFSET, the offset a multiple of 4; \"{text}\" is not one."
             ))
         };
         match word {
@@ -271,7 +271,7 @@ fn selector(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed>
     let word = words.take().ok_or(Failed::Incomplete)?;
     let mut keys = Keys { keys: &mut params.keys };
     let Some(kind) = KINDS.into_iter().find(|kind| begins(word, kind)) else {
-        return Err(Failed::why(format!("match takes one of {}; \"{word}\" is none.", KINDS.join(", "))));
+        return Err(Failed::why(format!("match takes one of {}; \"{word}\" is not one.", KINDS.join(", "))));
     };
     if words.peek().is_none() {
         return Err(Failed::Incomplete);
@@ -441,7 +441,7 @@ impl Keys<'_> {
             let words = format!("parse_ether_addr: improperly formed address '{text}'\n");
             Failed::Illegal(
                 words,
-                "An Ethernet address is six octets with colons, such as 00:11:22:33:44:55.".into(),
+                "An Ethernet address is six bytes with colons, such as 00:11:22:33:44:55.".into(),
             )
         })?;
         let (offset, next) = at(words, offset, 0)?;
@@ -454,7 +454,7 @@ impl Keys<'_> {
     fn octet(&mut self, value: u32, mask: u32, offset: i32, next: i32) -> Result<(), Failed> {
         if value > 0xff || mask > 0xff {
             return Err(Failed::why(
-                "An octet's value and mask go up to 0xff (masks are hexadecimal: 255 means 0x255).",
+                "A byte's value and mask go up to 0xff (masks are hexadecimal: 255 means 0x255).",
             ));
         }
         let shift = (3 - (offset & 3)) * 8;
@@ -475,7 +475,7 @@ impl Keys<'_> {
     fn word(&mut self, value: u32, mask: u32, offset: i32, offset_mask: i32) -> Result<(), Failed> {
         if offset & 3 != 0 {
             return Err(Failed::why(format!(
-                "A word of 32 bits stands at a multiple of 4, not at {offset}."
+                "A word of 32 bits has an offset that is a multiple of 4, not {offset}."
             )));
         }
         let value = value & mask;
@@ -524,7 +524,7 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
         None => (text, next),
     };
     let offset = i32_in(text, 0).filter(|offset| offset.unsigned_abs() < 1 << 24);
-    Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in octets: at 20, at nexthdr+0."))?, next))
+    Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in bytes: at 20, at nexthdr+0."))?, next))
 }
 
 /// A policer without `action` stands before the device that packets must have come in by, its counters and

@@ -105,7 +105,7 @@ impl Gathered {
     /// A word that takes a value.
     fn value(&mut self, key: &'static str, text: &str) -> Result<(), Refusal> {
         let params = &mut self.params;
-        let remedy = |takes: &str| format!("{key} takes {takes}; \"{text}\" is none.");
+        let remedy = |takes: &str| format!("{key} takes {takes}; \"{text}\" is not one.");
         let illegal = |takes: &str| Refusal::new(1, format!("Illegal \"{key}\"")).remedy(remedy(takes));
         let wrong = |takes: &str| {
             Refusal::new(1, format!("Illegal value for \"{key}\": \"{text}\"")).remedy(remedy(takes))

@@ -163,7 +163,7 @@ fn quantum(word: &str) -> Result<u32, Refusal> {
         }
         Some(bytes) => Ok(bytes),
         None => Err(Refusal::new(1, "Illegal \"quanta\" element")
-            .remedy(format!("Quanta are decimal numbers of bytes; \"{word}\" is none."))),
+            .remedy(format!("Quanta are decimal numbers of bytes; \"{word}\" is not one."))),
     }
 }
 

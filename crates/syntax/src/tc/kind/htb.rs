@@ -69,7 +69,7 @@ fn read_class(values: &Values) -> Result<HtbClassParams, Refusal> {
     let rate = rate_spec(values, "rate");
     if rate.rate.0 == 0 {
         return Err(Refusal::new(1, "\"rate\" is required.").remedy(
-            "Every class of htb needs the rate it is sure of, at least 8bit: htb rate 1mbit ceil 2mbit",
+            "Every class of htb needs its guaranteed rate, at least 8bit: htb rate 1mbit ceil 2mbit",
         ));
     }
     let ceil = match values.rate("ceil") {

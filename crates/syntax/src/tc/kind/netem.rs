@@ -318,12 +318,12 @@ impl Said<'_> {
             );
         }
         if params.ecn && params.loss == NetemLoss::Random(0) {
-            return refused("ecn requested without loss model", "Marks stand for losses: netem loss 1% ecn");
+            return refused("ecn requested without loss model", "Marks replace losses: netem loss 1% ecn");
         }
         if params.distribution.is_some() && (params.latency_ns == 0 || params.jitter_ns == 0) {
             return refused(
                 "distribution specified but no latency and jitter values",
-                "A distribution tells how jitter spreads: netem delay 100ms 10ms distribution normal",
+                "A distribution is the shape of the jitter: netem delay 100ms 10ms distribution normal",
             );
         }
         params.correlations = self.correlated.then_some(self.correlations);
