@@ -198,8 +198,8 @@ const NO_STD_IN_PART: [&str; 1] = ["netlink"];
 
 /// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written again,
 /// JSON and TOML, which are text in and text out, and gzip, which is bytes in and bytes out.
-const PURE_FRIENDS: [&str; 8] =
-    ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "toml", "flate2"];
+const PURE_FRIENDS: [&str; 9] =
+    ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "schemars", "toml", "flate2"];
 
 /// Licences that go with ours.
 const LICENCES: [&str; 13] = [

@@ -1,5 +1,7 @@
 //! Exit codes: one meaning each, in every command (docs/exit-codes.md).
 
+use std::error::Error as StdError;
+use std::io;
 use std::process::ExitCode;
 
 /// How a command ends.
@@ -23,15 +25,39 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The code of an error: [`Exit::NotPermitted`] where the system refused an operation (`EPERM`), else
-    /// [`Exit::Input`]. A file that must not be read (`EACCES`) is input.
+    /// The code of an error of a command that reads files and simulates: [`Exit::NotPermitted`] where the system
+    /// refused an operation (`EPERM`), else [`Exit::Input`]. A file that must not be read (`EACCES`) is input.
     pub fn of(error: &anyhow::Error) -> Exit {
-        let is_refused = |cause: &(dyn std::error::Error + 'static)| {
-            cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) == Some(EPERM)
+        let is_refused = |cause: &(dyn StdError + 'static)| {
+            cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) == Some(EPERM)
         };
         if error.chain().any(is_refused) { Exit::NotPermitted } else { Exit::Input }
     }
+
+    /// The code of an error of a command that works on this computer's devices, sockets and processes: whatever
+    /// permission is missing there, is [`Exit::NotPermitted`].
+    pub(crate) fn of_system(error: &anyhow::Error) -> Exit {
+        let is_denied = |cause: &(dyn StdError + 'static)| {
+            let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+            let kind = kind.or_else(|| cause.downcast_ref::<tidegate_daemon::Error>()?.io_kind());
+            kind == Some(io::ErrorKind::PermissionDenied)
+        };
+        if error.chain().any(is_denied) { Exit::NotPermitted } else { Exit::Input }
+    }
+
+    /// The same, with what helps where a permission is missing.
+    pub(crate) fn of_device(error: &anyhow::Error) -> Exit {
+        let exit = Exit::of_system(error);
+        if exit == Exit::NotPermitted {
+            eprintln!("  {NEEDS_ROOT}");
+        }
+        exit
+    }
 }
+
+/// What is needed to change devices, and what works without.
+const NEEDS_ROOT: &str = "this needs root (CAP_NET_ADMIN); `tidegate apply --dry-run`, `tidegate check`, \
+    `tidegate try` and `tidegate sim` work without";
 
 /// `EPERM`: Operation not permitted.
 const EPERM: i32 = 1;
@@ -52,14 +78,19 @@ impl From<Exit> for ExitCode {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use std::io;
 
     #[test]
     fn what_the_system_refuses_is_not_permitted() {
         let refused = Err::<(), _>(io::Error::from_raw_os_error(EPERM)).context("cannot open a socket");
         assert_eq!(Exit::of(&refused.unwrap_err()), Exit::NotPermitted);
         let unreadable = Err::<(), _>(io::Error::from_raw_os_error(13)).context("cannot read a.sh");
-        assert_eq!(Exit::of(&unreadable.unwrap_err()), Exit::Input);
+        let unreadable = unreadable.unwrap_err();
+        assert_eq!((Exit::of(&unreadable), Exit::of_system(&unreadable)), (Exit::Input, Exit::NotPermitted));
+        let missing = anyhow::Error::from(io::Error::from_raw_os_error(2));
+        assert_eq!((Exit::of(&missing), Exit::of_system(&missing)), (Exit::Input, Exit::Input));
+        let of_daemon =
+            anyhow::Error::from(tidegate_daemon::Error::from(io::Error::from_raw_os_error(EPERM)));
+        assert_eq!(Exit::of_system(&of_daemon), Exit::NotPermitted);
         assert_eq!(Exit::of(&anyhow::anyhow!("Operation not permitted")), Exit::Input);
     }
 }

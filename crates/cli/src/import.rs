@@ -4,7 +4,7 @@
 
 use crate::exit::Exit;
 use crate::run::text;
-use crate::script_options::{ScriptOptions, show_errors};
+use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -93,6 +93,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }
+    must_have_ended(&taken)?;
     if let Some(nothing) = taken.nothing_found().filter(|_| !options.live) {
         anyhow::bail!("{nothing}");
     }

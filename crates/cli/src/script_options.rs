@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::values::duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
 use tidegate_capture::{Exit, Outcome};
-use tidegate_loader::Sandbox;
+use tidegate_loader::{LoadedPolicy, Sandbox};
 
 /// The longest that a script may run.
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -41,6 +41,15 @@ const SHOWN_LETTERS: usize = 200;
 /// Shows what scripts that failed wrote to standard error, with a hint at their arguments.
 pub(crate) fn show_errors(outcomes: &[Outcome]) {
     outcomes.iter().filter_map(errors).for_each(|shown| eprint!("{shown}"));
+}
+
+/// Refuses half a policy: what a script did before it was cut is not what it configures.
+///
+/// # Errors
+/// A script did not come to its end.
+pub(crate) fn must_have_ended(taken: &LoadedPolicy) -> anyhow::Result<()> {
+    anyhow::ensure!(taken.ended(), "the script did not come to its end, so what it configures is not known");
+    Ok(())
 }
 
 /// What a script wrote to standard error, if it failed and wrote something.

@@ -17,7 +17,7 @@ pub fn command(options: &Options) -> ExitCode {
         Err(error) => {
             let error = anyhow::Error::from(error);
             say(&format!("{error:#}"));
-            Exit::of(&error).into()
+            Exit::of_device(&error).into()
         }
     }
 }

@@ -18,7 +18,7 @@ mod used;
 pub use options::Options;
 
 use crate::exit::Exit;
-use crate::script_options::show_errors;
+use crate::script_options::{must_have_ended, show_errors};
 use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
@@ -105,6 +105,7 @@ fn read(options: &Options) -> anyhow::Result<Model> {
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }
+    must_have_ended(&taken)?;
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");
     }

@@ -25,7 +25,7 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
         Err(error) => {
             let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            return Exit::of(&error).into();
+            return Exit::of_device(&error).into();
         }
     };
     match tidegate_apply::apply(options, &wanted, &report) {
@@ -55,7 +55,7 @@ fn at_boot() -> ExitCode {
         Err(error) => {
             let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            return Exit::of(&error).into();
+            return Exit::of_device(&error).into();
         }
     };
     let mut failed = false;

@@ -33,7 +33,7 @@ pub fn apply(options: &Apply) -> ExitCode {
 pub fn status(which: &Which) -> ExitCode {
     status::command(which).unwrap_or_else(|error| {
         eprintln!("tidegate status: {error:#}");
-        Exit::of(&error).into()
+        Exit::of_device(&error).into()
     })
 }
 
@@ -129,7 +129,7 @@ fn ended(command: &str, done: tidegate_apply::Result<bool>) -> ExitCode {
 
 /// The code of an error of devices: that something was refused is an answer, unless it is for lack of privileges.
 fn refused(error: &anyhow::Error) -> Exit {
-    match Exit::of(error) {
+    match Exit::of_device(error) {
         Exit::Input => Exit::No,
         other => other,
     }

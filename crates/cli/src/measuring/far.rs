@@ -66,6 +66,7 @@ pub(crate) fn code(error: &anyhow::Error) -> Exit {
     let measured = || error.downcast_ref::<tidegate_sessions::Error>()?.field();
     match error.downcast_ref::<Error>().or_else(measured) {
         Some(Error::Gone(_)) => Exit::Partial,
-        _ => Exit::of(error),
+        Some(Error::NotAllowed { .. }) => Exit::NotPermitted,
+        _ => Exit::of_system(error),
     }
 }

@@ -5,7 +5,7 @@ mod options;
 pub use options::Options;
 
 use crate::exit::Exit;
-use crate::script_options::{ScriptOptions, show_errors};
+use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use options::{Print, What};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -123,6 +123,9 @@ fn show(path: &Path, how: Print) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The form of documents: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// The commands as JSON.
 fn document(short: &Short, compiled: &Compiled) -> Value {
     let lines: Vec<Value> = compiled
@@ -140,7 +143,7 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
         .iter()
         .map(|note| json!({ "line": note.span.line, "what": note.what, "remedy": note.remedy }))
         .collect();
-    json!({ "summary": compiled.summary(short), "commands": lines, "notes": notes })
+    json!({ "tidegate_policy": FORM, "summary": compiled.summary(short), "commands": lines, "notes": notes })
 }
 
 fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
@@ -155,6 +158,9 @@ fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: boo
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }
+    if let Err(half) = must_have_ended(&taken) {
+        return complain(Exit::Input, &half.to_string());
+    }
     if let Some(nothing) = taken.nothing_found() {
         return complain(Exit::Input, &nothing);
     }
@@ -162,7 +168,10 @@ fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: boo
     if as_json {
         let misfits: Vec<Value> =
             misfits.iter().map(|one| json!({ "what": one.what, "instead": one.instead })).collect();
-        print(&format!("{:#}\n", json!({ "policy": text, "does_not_fit": misfits })));
+        print(&format!(
+            "{:#}\n",
+            json!({ "tidegate_policy": FORM, "policy": text, "does_not_fit": misfits })
+        ));
     } else {
         for one in &misfits {
             eprintln!("does not fit: {}: {}", one.what, one.instead);

@@ -14,7 +14,7 @@ use tidegate_apply::Source;
 /// Says what went wrong, as `tidegate NAME`.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
     eprintln!("tidegate {name}: {error:#}");
-    Exit::of(error).into()
+    Exit::of_device(error).into()
 }
 
 /// Is this whoever reads having had enough? That is no error.

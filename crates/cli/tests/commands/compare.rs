@@ -34,8 +34,17 @@ fn results_beside_each_other() {
 
     let same = run(&place, &["compare", "a.json", "again.json"]);
     let printed = text(&same.stdout);
-    assert_eq!((same.status.code(), printed.contains("Differences between the \
-    results")), (Some(0), false), "{printed}");
+    assert_eq!(
+        (
+            same.status.code(),
+            printed.contains(
+                "Differences between the \
+    results"
+            )
+        ),
+        (Some(0), false),
+        "{printed}"
+    );
     let changes = printed.lines().filter(|line| line.contains("ping.") || line.contains("upload."));
     let changed: Vec<&str> = changes.filter(|line| !line.ends_with("the same")).collect();
     assert_eq!(changed, Vec::<&str>::new(), "one seed, one result");

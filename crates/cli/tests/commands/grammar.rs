@@ -64,7 +64,8 @@ fn wrong(line: &str, whole: bool) -> Option<String> {
 fn commands(text: &str) -> Vec<(usize, String, bool)> {
     let mut found = Vec::new();
     let (mut block, mut before) = (None::<String>, String::new());
-    for (number, line) in (1..).zip(text.lines()) {
+    let lines: Vec<&str> = text.lines().collect();
+    for (number, line) in (1..).zip(lines.iter().copied()) {
         if let Some(kind) = line.trim_start().strip_prefix("```") {
             block = if block.is_some() { None } else { Some(kind.to_owned()) };
             before.clear();
@@ -83,7 +84,9 @@ fn commands(text: &str) -> Vec<(usize, String, bool)> {
                 let typed = typed.strip_prefix("sudo ").unwrap_or(typed);
                 // What a command printed is no command.
                 let is_typed = kind != "console" || line.starts_with("$ ");
-                if is_shell && is_typed && typed.starts_with("tidegate ") {
+                // What is shown to be refused is no example.
+                let is_refused = lines.get(number).is_some_and(|next| next.starts_with("error: "));
+                if is_shell && is_typed && !is_refused && typed.starts_with("tidegate ") {
                     found.push((number, typed.to_owned(), true));
                 }
             }
@@ -422,6 +425,132 @@ fn a_missing_file_is_wrong_input_in_every_command() {
     ] {
         let output = tidegate(&place, line);
         assert_eq!(output.status.code(), Some(2), "{line}\n{}", said(&output));
+    }
+}
+
+#[test]
+fn half_a_script_is_wrong_input_in_every_command() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("grammar-half");
+    place.script("half.sh", "#!/bin/sh\ntc qdisc add dev eth0 root fq_codel\nwhile :; do :; done\n");
+    for command in [
+        "check half.sh",
+        "explain half.sh 'udp 192.168.1.7 > 1.1.1.1:53'",
+        "graph half.sh",
+        "import half.sh",
+        "policy from half.sh",
+        "try half.sh --up 1mbit --down 1mbit -o none --keep-going",
+        "apply half.sh --dry-run",
+    ] {
+        let output = tidegate(&place, &format!("tidegate {command} --timeout 1s"));
+        assert_eq!(output.status.code(), Some(2), "{command}\n{}", said(&output));
+    }
+}
+
+#[test]
+fn every_document_names_its_form() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("grammar-forms");
+    place.file("p.batch", "qdisc add dev eth0 root sfq\n");
+    place.script("p.sh", "#!/bin/sh\ntc qdisc add dev eth0 root sfq\n");
+    place.file("home.toml", "device = \"eth0\"\nup = \"4mbit\"\ndown = \"20mbit\"\npreset = \"home\"\n");
+    place.file(
+        "s.toml",
+        "duration = \"1s\"\n[home]\nup = \"2mbit\"\ndown = \"9mbit\"\n[policies.none]\n\
+        [[traffic]]\nping = \"a -> server\"\n",
+    );
+    let sim = tidegate(&place, "tidegate sim s.toml --json");
+    place.file("r.json", &sim.stdout);
+    let try_ = tidegate(&place, &format!("tidegate try p.batch {LINK} --json"));
+    place.file(
+        "t.toml",
+        "policy = \"p.batch\"\nup = \"2mbit\"\ndown = \"9mbit\"\nduration = \"1s\"\n\
+        expect = [\"packet 'udp 192.168.1.7 > 1.1.1.1:53 out eth0': queue sfq\"]\n",
+    );
+    let mut documents = vec![("sim", "tidegate_experiment", sim), ("try", "tidegate_trial", try_)];
+    for (line, form) in [
+        ("tidegate compare r.json r.json --json", "tidegate_comparison"),
+        ("tidegate check p.batch --json", "tidegate_check"),
+        ("tidegate explain p.batch 'udp 192.168.1.7 > 1.1.1.1:53 out eth0' --json", "tidegate_explain"),
+        ("tidegate graph p.batch --json", "tidegate_graph"),
+        ("tidegate test t.toml --json", "tidegate_test"),
+        ("tidegate import p.batch --json", "tidegate_import"),
+        ("tidegate run p.sh --json", "tidegate_run"),
+        ("tidegate policy show home.toml --json", "tidegate_policy"),
+    ] {
+        documents.push((line, form, tidegate(&place, line)));
+    }
+    for (line, form, output) in documents {
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert!(document[form].is_u64(), "{line}: {}", said(&output));
+        let name = form.trim_start_matches("tidegate_");
+        if let Ok(text) = std::fs::read_to_string(root().join(format!("docs/schemas/{name}.schema.json"))) {
+            let schema: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(misfit(&schema, &schema, &document, name), None);
+        }
+    }
+}
+
+/// Where a value is not as a schema says, as far as the published schemas say something.
+fn misfit(
+    whole: &serde_json::Value,
+    schema: &serde_json::Value,
+    value: &serde_json::Value,
+    at: &str,
+) -> Option<String> {
+    use serde_json::Value;
+    if let Some(name) = schema["$ref"].as_str() {
+        return misfit(whole, whole.pointer(name.trim_start_matches('#'))?, value, at);
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let fits = any.iter().any(|one| misfit(whole, one, value, at).is_none());
+        return (!fits).then(|| format!("{at}: none of those it may be"));
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let is = |name: &Value| name == kind || (name == "number" && kind == "integer");
+    let allowed = match &schema["type"] {
+        Value::Null => true,
+        Value::Array(kinds) => kinds.iter().any(is),
+        one => is(one),
+    };
+    if !allowed || (!schema["const"].is_null() && schema["const"] != *value) {
+        return Some(format!("{at}: {value} is not as {schema}"));
+    }
+    match value {
+        Value::Object(members) => {
+            let missing = schema["required"].as_array().into_iter().flatten();
+            let missing = missing.filter_map(Value::as_str).find(|name| !members.contains_key(*name));
+            let unknown = members.keys().find(|name| schema["properties"].get(name.as_str()).is_none());
+            missing
+                .map(|name| format!("{at}.{name} is missing"))
+                .or_else(|| {
+                    unknown
+                        .filter(|_| schema["properties"].is_object())
+                        .map(|name| format!("{at}.{name} is unknown"))
+                })
+                .or_else(|| {
+                    members.iter().find_map(|(name, member)| {
+                        misfit(whole, schema["properties"].get(name)?, member, &format!("{at}.{name}"))
+                    })
+                })
+        }
+        Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {
+            let of = schema["prefixItems"].get(n).or(schema.get("items"))?;
+            misfit(whole, of, item, &format!("{at}[{n}]"))
+        }),
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A scenario that was carried out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
     /// The version that made it.
     pub version: String,
@@ -48,6 +49,7 @@ pub struct Experiment {
 
 /// Somebody in the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The node's name in the scenario.
     pub name: String,
@@ -59,6 +61,7 @@ pub struct Node {
 
 /// A link between two nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cable {
     /// The link's name in the scenario.
     pub name: String,
@@ -80,6 +83,7 @@ pub struct Cable {
 
 /// A policy that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Policy {
     /// Its name in the scenario.
     pub name: String,
@@ -87,11 +91,13 @@ pub struct Policy {
     pub title: String,
     /// What it says: of each machine the commands, one per line.
     #[serde(with = "commands")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::document::MachineLines>"))]
     pub commands: Vec<(String, Vec<String>)>,
 }
 
 /// A load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// Its name in the scenario.
     pub name: String,
@@ -104,6 +110,7 @@ pub struct Load {
 
 /// One policy under one load with one seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// The policy's name.
     pub policy: String,
@@ -140,6 +147,7 @@ pub struct Run {
 
 /// How much later than they should have arrived packets did, ns: what the measuring machine added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Packets given out.
     pub packets: u64,
@@ -164,6 +172,7 @@ impl Lateness {
 /// Something that is asked again and again, or sent one way again and again, and how long each answer or
 /// journey took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probe {
     /// Short and unique in a run: `ping`, `voip-up`, `web-document`.
     pub id: String,
@@ -193,6 +202,7 @@ pub struct Probe {
 
 /// How packets arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
     /// Those that came after one that was sent later (RFC 4737).
     pub reordered: u64,
@@ -233,6 +243,7 @@ impl Probe {
 
 /// One direction of a link over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkSeries {
     /// The link's name.
     pub link: String,
@@ -255,6 +266,7 @@ pub struct LinkSeries {
 
 /// A TCP transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transfer {
     /// Short and unique in a run: `upload-1`.
     pub id: String,
@@ -300,6 +312,7 @@ impl Transfer {
 
 /// Something that happened at a moment of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// When it happened, ns from the begin of the run.
     pub at: u64,
@@ -313,6 +326,7 @@ pub struct Event {
 
 /// A figure that was expected or published, and the one found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// A short name for it: `V-S2a`.
     pub id: String,
@@ -333,6 +347,7 @@ pub struct Comparison {
     pub spread: Option<(f64, f64)>,
     /// What it must lie within; infinite where there is no bound.
     #[serde(with = "bounds")]
+    #[cfg_attr(feature = "schema", schemars(with = "(Option<f64>, Option<f64>)"))]
     pub within: (f64, f64),
     /// Is it within?
     pub held: bool,

@@ -131,10 +131,7 @@ const HEIGHT: f64 = 260.0;
 
 /// What is said of each chart: what it shows, and how to read it.
 const CAPTIONS: [(&str, &str); 2] = [
-    (
-        "Packets per second",
-        " on the saturated line, by packet size: measured, and as the model predicts.",
-    ),
+    ("Packets per second", " on the saturated line, by packet size: measured, and as the model predicts."),
     (
         "Transmission time of small packets",
         ": cells and minimum sizes show as steps, a packet rate limit as a flat part at the left.",

@@ -86,8 +86,7 @@ fn glance(replayed: &Replayed) -> Markup {
     if high == 0 {
         return Markup::default();
     }
-    let told =
-        "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
+    let told = "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
     let drawing = cases("Queueing delay, class by class", told, cases_spans(low, high), &groups);
     let caption = html! {
         b { "Queueing delay" }
@@ -109,8 +108,12 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     }
     let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
     let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
-    let charts =
-        waits_over_time(replayed, &format!("{title}: the longest queueing delay of each step"), &lines, Drawn::Lines);
+    let charts = waits_over_time(
+        replayed,
+        &format!("{title}: the longest queueing delay of each step"),
+        &lines,
+        Drawn::Lines,
+    );
     html! {
         section {
             h2 { (title) }
@@ -236,7 +239,11 @@ fn steps_table(replayed: &Replayed, lines: &[Waits]) -> Data {
         std::iter::once(span_title(span)).chain(lines.iter().map(of)).collect()
     };
     let head = std::iter::once("time".to_owned()).chain(lines.iter().map(|(name, _)| name.clone())).collect();
-    Data { caption: "The longest queueing delays".to_owned(), head, rows: spans(end).into_iter().map(row).collect() }
+    Data {
+        caption: "The longest queueing delays".to_owned(),
+        head,
+        rows: spans(end).into_iter().map(row).collect(),
+    }
 }
 
 fn ladder_table(replayed: &Replayed, inward: bool) -> Data {

@@ -75,12 +75,15 @@ fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
     out
 }
 
+/// The form of the document: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 fn json(experiment: &Experiment, predicted: &[Predicted]) -> serde_json::Value {
     let predicted = predicted.iter().map(
         |one| serde_json::json!({"load": one.load, "figure": one.figure, "without": one.without, "with": one.with}),
     );
     serde_json::json!({
-        "tidegate": experiment.version, "again": experiment.again, "title": experiment.title, "notes": experiment.notes,
+        "tidegate_verify": FORM, "tidegate": experiment.version, "again": experiment.again, "title": experiment.title, "notes": experiment.notes,
         "differences": verify::json(experiment),
         "predicted": predicted.collect::<Vec<_>>(),
     })
