@@ -184,7 +184,7 @@ fn without_visibility(code: &str) -> String {
 /// All paths of two parts and more, those in braces written out.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    // What stands before each brace that is open, and the path so far.
+    // What precedes each brace that is open, and the path so far.
     let (mut outer, mut path): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());
     let (mut word, mut joined) = (String::new(), false);
     let letters: Vec<char> = code.chars().chain([' ']).collect();

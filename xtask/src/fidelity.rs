@@ -5,7 +5,7 @@
 //! Behaviours that one test stands for are listed in [`NAMED`]. A behaviour without a test that ran and
 //! passed is an error, so is a kind without its rows.
 
-use crate::told::{self, Told};
+use crate::test_results::{self, TestResults};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -142,7 +142,7 @@ pub(crate) const KINDS: &[&str] = &[
 
 /// The verdicts, and what they mean.
 const VERDICTS: [(&str, &str); 4] = [
-    ("exact", "the same to the last nanosecond, byte or octet"),
+    ("exact", "the same to the last nanosecond and byte"),
     ("close", "within a tolerance that the test states"),
     ("differs", "known not to be the same; the evidence says where"),
     ("unverified", "made by the papers; no real kernel was at hand to hold it against"),
@@ -171,7 +171,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         Ok(output) => output,
         Err(error) => return fail(&format!("{file}: {error}")),
     };
-    let told = told::read(&output, "fidelity");
+    let told = test_results::read(&output, "fidelity");
     if told.skipped {
         println!(
             "docs/fidelity.md was not checked: tests it stands on were skipped here (see SKIPPED above)"
@@ -185,15 +185,15 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         }
     };
     let summary = format!("{} behaviours, each with its test", rows.len());
-    told::settle(&root.join("docs/fidelity.md"), &page(&rows), "fidelity", &summary)
+    test_results::settle(&root.join("docs/fidelity.md"), &page(&rows), "fidelity", &summary)
 }
 
 fn fail(why: &str) -> ExitCode {
-    told::fail("fidelity", why)
+    test_results::fail("fidelity", why)
 }
 
 /// All rows, sorted; or what has no test.
-fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
+fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
     let mut missing = Vec::new();
     let printed = told.rows.into_iter().filter(|(_, test)| told.passed.contains(test));
     let mut rows: Vec<Row> = printed
@@ -230,10 +230,10 @@ fn rows(told: Told) -> Result<Vec<Row>, Vec<String>> {
 
 fn page(rows: &[Row]) -> String {
     let mut page = String::from(
-        "# Fidelity\n\nWhat tidegate does as Linux does it, and the test that says so. This page is made \
-        from the output of the tests (`.ci/run`) and from nothing \
-         else; a behaviour without a test that passes stops the build. The kernel is Linux 6.1 in virtual \
-         time, tc is iproute2 6.1.\n\n",
+        "# Fidelity: what is exact with Linux\n\n\
+         Each row is a behaviour of Linux and the test that shows it here. This page is generated from\n\
+         the output of the tests (`.ci/run`); a behaviour without a passing test stops the build. The\n\
+         kernel is Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();
@@ -274,16 +274,16 @@ mod tests {
 
     #[test]
     fn a_behaviour_without_a_test_is_an_error() {
-        assert!(rows(told::read(&output(KINDS), "fidelity")).is_ok());
+        assert!(rows(test_results::read(&output(KINDS), "fidelity")).is_ok());
         assert_eq!(
-            rows(told::read(&output(&KINDS[1..]), "fidelity")).unwrap_err(),
+            rows(test_results::read(&output(&KINDS[1..]), "fidelity")).unwrap_err(),
             ["pfifo: packets", "pfifo: commands"]
         );
         let failed = output(KINDS).replace("cubic_alone ... ok", "cubic_alone ... FAILED");
-        assert_eq!(rows(told::read(&failed, "fidelity")).unwrap_err().len(), 1);
+        assert_eq!(rows(test_results::read(&failed, "fidelity")).unwrap_err().len(), 1);
         let unproven = output(KINDS).replace("test replayed ... ok", "test replayed ... FAILED");
-        assert_eq!(rows(told::read(&unproven, "fidelity")).unwrap_err().len(), 2 * KINDS.len());
+        assert_eq!(rows(test_results::read(&unproven, "fidelity")).unwrap_err().len(), 2 * KINDS.len());
         let vague = output(KINDS).replace("| pie | exact", "| pie | nearly");
-        assert_eq!(rows(told::read(&vague, "fidelity")).unwrap_err().len(), 2);
+        assert_eq!(rows(test_results::read(&vague, "fidelity")).unwrap_err().len(), 2);
     }
 }

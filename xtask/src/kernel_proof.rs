@@ -1,6 +1,7 @@
-//! The kernel back end held against the real tc inside a kernel that has every kind: a script is carried out
-//! twice, by tc and by ours, each time in a network namespace of its own, and each lists what stands there
-//! then: messages out and in. A third time all of it is taken away and brought back by what the kernel told.
+//! The kernel back end compared with the real tc inside a kernel that has every kind: a script is carried out
+//! twice, by tc and by ours, each time in a network namespace of its own, and each lists what is there
+//! then: messages out and in. A third time all of it is taken away and brought back by what the kernel
+//! reported.
 //!
 //! The kernel is a User-Mode Linux of the oracle's make (not part of this project), as for `virtual-lab`.
 
@@ -133,7 +134,7 @@ fn proof(kernel: &Path, program: &Path, out: &Path, scripts: &[String]) -> Resul
     let init = out.join("init");
     fs::write(&init, INIT.replace("TUNABLES", TUNABLES)).map_err(failed)?;
     make_executable(&init).map_err(failed)?;
-    // Handles that nobody gave are counted from the kernel's start, so each has a kernel of his own.
+    // Handles that no one gave are counted from the kernel's start, so each has a kernel of his own.
     for whose in ["theirs", "ours", "again"] {
         boot(&kernel, &out, &init, &[format!("LAB_WHOSE={whose}")]).map_err(failed)?;
     }
@@ -257,7 +258,7 @@ fn table(out: &Path, scripts: &[Script]) -> Result<(String, bool), String> {
     Ok((text + &again, differ || broken))
 }
 
-/// What became of what was taken away and brought back; and whether anything is not as it was.
+/// The outcome of what was taken away and brought back; and whether anything is not as it was.
 fn brought_back(out: &Path, scripts: &[Script]) -> Result<(String, bool), String> {
     let (mut same, mut differ, mut cannot) = (0, String::new(), BTreeMap::<String, usize>::new());
     for script in scripts {

@@ -1,17 +1,19 @@
 #![forbid(unsafe_code)]
-//! Chores of the workspace: `cargo xtask TASK`.
+//! Tasks of the workspace: `cargo xtask TASK`.
 
 mod circles;
+mod columns;
 mod examples;
 mod fidelity;
 mod kernel_proof;
 mod lanes;
 mod mutants;
+mod names;
 mod oracle_fuzz;
 mod packages;
 mod schemas;
 mod tcp_fuzz;
-mod told;
+mod test_results;
 mod validation;
 mod virtual_lab;
 mod walls;
@@ -20,7 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
-  walls    the dependency arrows, the purity of the pure crates, and other rules of the house
+  walls    dependencies between crates, purity, unique names, and other rules the compiler does not check
   circles                the modules of each crate that need each other
   tests FILE             the test programs that a build listed, those that wait beside those that compute
   mutants CRATE [OPTIONS]  which small changes of a crate its own tests notice

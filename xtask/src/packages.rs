@@ -26,7 +26,7 @@ pub(crate) fn breaches(metadata: &Value) -> Vec<String> {
     let graph: Graph<'_> =
         published.iter().map(|package| (text(package, "name"), dependencies(package, &names))).collect();
     for name in &names {
-        if let Some(way) = way_back(&graph, name) {
+        if let Some(way) = dependency_path(&graph, name) {
             breaches.push(format!("{name}: cannot be published, it needs itself: {}", way.join(" → ")));
         }
     }
@@ -101,7 +101,7 @@ fn dependencies<'a>(package: &'a Value, members: &BTreeSet<&str>) -> Vec<&'a str
 }
 
 /// The way from a crate to itself, if there is one.
-fn way_back<'a>(graph: &Graph<'a>, start: &'a str) -> Option<Vec<&'a str>> {
+fn dependency_path<'a>(graph: &Graph<'a>, start: &'a str) -> Option<Vec<&'a str>> {
     let mut seen = BTreeSet::new();
     let mut ways = vec![vec![start]];
     while let Some(way) = ways.pop() {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_measure::experiment::Experiment;
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 
 /// Where they are, from the root.
 const FOLDER: &str = "docs/schemas";
@@ -15,7 +15,10 @@ const FOLDER: &str = "docs/schemas";
 /// The name of each file, and its content.
 fn all() -> Vec<(&'static str, String)> {
     vec![
-        ("trial.schema.json", schema::<Trial>("tidegate_trial", 1, "The result of `tidegate try --json`.")),
+        (
+            "trial.schema.json",
+            schema::<TrialDocument>("tidegate_trial", 1, "The result of `tidegate try --json`."),
+        ),
         (
             "experiment.schema.json",
             schema::<Experiment>(

@@ -4,9 +4,9 @@
 //! The page is made from the output of a test run, as the fidelity page is. Tests print rows themselves,
 //! `validation: GROUP | ID | WHAT | EXPECTED | FOUND | VERDICT | SOURCE`; what a test proves to the last
 //! digit is listed in [`EXACT`]. Each id of [`IDS`] must have a row, or its reason in [`WAITING`]; a row that
-//! a test calls outside stops nothing by itself (the test does, where it must hold).
+//! a test calls outside stops nothing on its own (the test does, where it must hold).
 
-use crate::told::{self, Told};
+use crate::test_results::{self, TestResults};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -135,7 +135,7 @@ struct Row {
 /// Makes the page from a file of test output and holds it against the one there is; with TIDEGATE_BLESS set
 /// it writes it.
 pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
-    let fail = |why: &str| told::fail("validation", why);
+    let fail = |why: &str| test_results::fail("validation", why);
     let [file] = words else {
         eprintln!(
             "usage: cargo xtask validation FILE   (the output of `cargo test --workspace -- --show-output`)"
@@ -146,10 +146,10 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         Ok(output) => output,
         Err(error) => return fail(&format!("{file}: {error}")),
     };
-    match rows(told::read(&output, "validation")) {
+    match rows(test_results::read(&output, "validation")) {
         Ok(groups) => {
             let count: usize = groups.values().map(Vec::len).sum();
-            told::settle(
+            test_results::settle(
                 &root.join("docs/validation.md"),
                 &page(&groups),
                 "validation",
@@ -163,7 +163,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
 type Groups = BTreeMap<usize, Vec<Row>>;
 
 /// All rows by group, in the order of their ids; or what is wrong with them.
-fn rows(told: Told) -> Result<Groups, Vec<String>> {
+fn rows(told: TestResults) -> Result<Groups, Vec<String>> {
     let (mut groups, mut wrong) = (Groups::new(), Vec::new());
     for (parts, test) in told.rows {
         let shape = <[String; 7]>::try_from(parts).map_err(|parts| parts.join(" | "));
@@ -225,10 +225,11 @@ fn in_order(id: &str) -> Vec<(String, u64)> {
 
 fn page(groups: &Groups) -> String {
     let mut page = String::from(
-        "# Validation\n\nWhat queueing theory, the papers, a real Linux 6.1 and other simulators say, and \
-        what tidegate's simulator finds. Every row is printed by a test that runs with all others \
-        (`.ci/run`), and this page is made of these rows. Same seed, same figures, on any machine. How to \
-        run a scenario of one's own: [scenarios](scenario.md).\n\n",
+        "# Validation: simulator, theory, papers, Linux\n\n\
+         What queueing theory, the papers, a real Linux 6.1 and other simulators say, and what tidegate's\n\
+         simulator finds. Every row is printed by a test that runs with all others (`.ci/run`), and this\n\
+         page is generated from these rows. Same seed, same figures, on any machine. To run a scenario of\n\
+         your own: [scenarios](scenario.md).\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = groups.values().flatten().filter(|row| row.verdict == verdict).count();
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_misshapen_is_told() {
-        let wrong = |text: &str| rows(told::read(text, "validation")).err().unwrap_or_default().len();
+        let wrong = |text: &str| rows(test_results::read(text, "validation")).err().unwrap_or_default().len();
         assert_eq!(wrong(&output("")), 0);
         assert_eq!(wrong(&output("validation: TCP models | V-W1 | no verdict")), 1);
         assert_eq!(wrong(&output("validation: TCP models | V-W1 | w | e | f | nearly | s")), 1);

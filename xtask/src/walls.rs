@@ -1,7 +1,8 @@
-//! The walls of the house, checked: which room may see which, and what may not stand in a pure one.
+//! The workspace's rules, checked: which crate may depend on which, and what a pure crate may not contain.
 //!
 //! The compiler keeps most of them (`no_std`, `forbid(unsafe_code)`, clippy's disallowed lists); this checks
-//! that it was asked to, and what it cannot see: arrows, licences, paths that exist on one machine only.
+//! that it was asked to, and what it cannot see: dependencies, licences, names that are defined twice, long
+//! lines, paths that exist on one machine only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,9 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-/// What programs may see: every library.
+use crate::names::PublicNames;
+
+/// What programs may depend on: every library.
 const LIBRARIES: &[&str] = &[
     "packet",
     "policy",
@@ -46,8 +49,8 @@ const LIBRARIES: &[&str] = &[
     "text",
 ];
 
-/// Each room, whether it is pure, and the rooms it may see.
-const ROOMS: [(&str, Purity, &[&str]); 38] = [
+/// Each crate, whether it is pure, and the crates it may depend on.
+const CRATES: [(&str, Purity, &[&str]); 38] = [
     ("text", Purity::NoStd, &[]),
     ("packet", Purity::NoStd, &[]),
     ("policy", Purity::NoStd, &["packet"]),
@@ -189,19 +192,19 @@ const ROOMS: [(&str, Purity, &[&str]); 38] = [
         ],
     ),
     ("py", Purity::Impure, LIBRARIES),
-    // An example of a qdisc made outside: it sees what such a one may.
+    // An example of a qdisc in another crate: it depends on what such a crate may.
     ("custom-qdisc", Purity::NoStd, &["qdisc", "classify", "policy", "packet"]),
 ];
 
-/// Impure rooms whose pure part needs no std: what does needs the feature `std`.
+/// Impure crates whose pure part needs no std: what does needs the feature `std`.
 const NO_STD_IN_PART: [&str; 1] = ["netlink"];
 
-/// Third-party crates that a pure room may use: mathematics, a keyed hash that should not be written again,
+/// Third-party crates that a pure crate may use: mathematics, a keyed hash that should not be written again,
 /// JSON and TOML, which are text in and text out, and gzip, which is bytes in and bytes out.
-const PURE_FRIENDS: [&str; 9] =
+const PURE_DEPENDENCIES: [&str; 9] =
     ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "schemars", "toml", "flate2"];
 
-/// Licences that go with ours.
+/// Licences that are compatible with MIT OR Apache-2.0.
 const LICENCES: [&str; 13] = [
     "MIT",
     "MIT-0",
@@ -218,13 +221,13 @@ const LICENCES: [&str; 13] = [
     "Unicode-3.0",
 ];
 
-/// What clippy refuses in a pure room; stands as `clippy.toml` in each.
+/// What clippy refuses in a pure crate: the `clippy.toml` of each.
 pub(crate) const PURE_CLIPPY: &str = include_str!("pure-clippy.toml");
 
-/// The longest source file, in lines: longer ones hold two rooms.
+/// The longest source file, in lines: a longer one holds two things.
 const MAX_LINES: usize = 950;
 
-/// How pure a room is.
+/// How pure a crate is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purity {
     /// No clock, no IO, no global state, and no std.
@@ -239,14 +242,14 @@ enum Purity {
 pub(crate) fn run(root: &Path) -> ExitCode {
     match check(root) {
         Ok(breaches) if breaches.is_empty() => {
-            println!("walls: all stand");
+            println!("walls: all rules hold");
             ExitCode::SUCCESS
         }
         Ok(breaches) => {
             for breach in &breaches {
                 eprintln!("walls: {breach}");
             }
-            eprintln!("walls: {} breached; DESIGN and ARCHITECTURE.md say why they stand", breaches.len());
+            eprintln!("walls: {} breaches; ARCHITECTURE.md gives the reasons for the rules", breaches.len());
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -264,26 +267,30 @@ fn check(root: &Path) -> Result<Vec<String>, String> {
     breaches.extend(crate::packages::breaches(&metadata));
     breaches.extend(crate::examples::breaches(&metadata));
     breaches.extend(crate::circles::breaches(root));
-    for (room, purity, _) in ROOMS {
+    for (short, purity, _) in CRATES {
         for parent in ["crates", "examples"] {
-            let dir = root.join(parent).join(room);
+            let dir = root.join(parent).join(short);
             if dir.is_dir() {
-                breaches.extend(room_files(&dir, room, purity));
+                breaches.extend(crate_files(&dir, short, purity));
             }
         }
     }
     let mut files = Vec::new();
     collect(root, &mut files)?;
+    let mut names = PublicNames::default();
     for path in files {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
         let name = path.strip_prefix(root).unwrap_or(&path);
         breaches.extend(foreign_paths(name, &text));
+        breaches.extend(crate::columns::breaches(name, &text));
+        names.add(name, &text);
         if name.extension().is_some_and(|extension| extension == "rs") {
             breaches.extend(source(name, &text));
         }
     }
+    breaches.extend(names.breaches());
     Ok(breaches)
 }
 
@@ -300,37 +307,39 @@ fn metadata(root: &Path) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// Dependencies between the rooms, and of pure rooms on others' crates.
+/// Dependencies between the crates, and of pure crates on third-party ones.
 fn arrows(metadata: &Value) -> Vec<String> {
     let known: BTreeMap<&str, (Purity, &[&str])> =
-        ROOMS.iter().map(|(room, purity, sees)| (*room, (*purity, *sees))).collect();
+        CRATES.iter().map(|(name, purity, allowed)| (*name, (*purity, *allowed))).collect();
     let mut breaches = Vec::new();
     for package in members(metadata) {
         let name = text(package, "name");
         if name == "xtask" {
             continue;
         }
-        let room = room_of(name);
-        let Some((purity, sees)) = room.and_then(|room| known.get(room)) else {
+        let known_as = crate_of(name);
+        let Some((purity, allowed)) = known_as.and_then(|short| known.get(short)) else {
             breaches.push(format!(
-                "{name}: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see"
+                "{name}: no such crate in ARCHITECTURE.md; add it to xtask's list with what it may depend on"
             ));
             continue;
         };
         for dependency in list(package, "dependencies") {
             let to = text(dependency, "name");
-            // Tests may use what the room itself may not.
+            // Tests may use what the crate itself may not.
             if dependency["kind"].as_str() == Some("dev") {
                 continue;
             }
-            match room_of(to) {
-                Some(other) if sees.contains(&other) => {}
+            match crate_of(to) {
+                Some(other) if allowed.contains(&other) => {}
                 Some(other) => {
                     breaches.push(format!("{name}: must not depend on {other}: arrows point down only"))
                 }
-                None if *purity == Purity::Impure || PURE_FRIENDS.contains(&to) => {}
-                None => breaches
-                    .push(format!("{name}: a pure room uses none but {}, not {to}", PURE_FRIENDS.join(", "))),
+                None if *purity == Purity::Impure || PURE_DEPENDENCIES.contains(&to) => {}
+                None => breaches.push(format!(
+                    "{name}: a pure crate uses none but {}, not {to}",
+                    PURE_DEPENDENCIES.join(", ")
+                )),
             }
         }
     }
@@ -360,35 +369,35 @@ fn permitted(expression: &str) -> bool {
         .any(|alternative| alternative.split(" AND ").all(|licence| LICENCES.contains(&licence.trim())))
 }
 
-/// What must stand at the head of a room.
-fn room_files(dir: &Path, room: &str, purity: Purity) -> Vec<String> {
+/// What the root file and the manifest of a crate must say.
+fn crate_files(dir: &Path, short: &str, purity: Purity) -> Vec<String> {
     let mut breaches = Vec::new();
     let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
     let heads: Vec<(&str, String)> =
         ["src/lib.rs", "src/main.rs"].into_iter().filter_map(|file| Some((file, read(file)?))).collect();
     if heads.is_empty() {
-        breaches.push(format!("crates/{room}: neither src/lib.rs nor src/main.rs"));
+        breaches.push(format!("crates/{short}: neither src/lib.rs nor src/main.rs"));
     }
     for (file, head) in &heads {
-        if room != "sys" && !head.contains("#![forbid(unsafe_code)]") {
-            breaches.push(format!("crates/{room}/{file}: must say #![forbid(unsafe_code)]"));
+        if short != "sys" && !head.contains("#![forbid(unsafe_code)]") {
+            breaches.push(format!("crates/{short}/{file}: must say #![forbid(unsafe_code)]"));
         }
-        let no_std = purity == Purity::NoStd || NO_STD_IN_PART.contains(&room);
+        let no_std = purity == Purity::NoStd || NO_STD_IN_PART.contains(&short);
         if no_std && !head.lines().any(|line| line.trim() == "#![no_std]") {
-            breaches.push(format!("crates/{room}/{file}: must say #![no_std], without a condition"));
+            breaches.push(format!("crates/{short}/{file}: must say #![no_std], without a condition"));
         }
     }
     if purity != Purity::Impure && read("clippy.toml").as_deref() != Some(PURE_CLIPPY) {
-        breaches.push(format!("crates/{room}/clippy.toml: must be a copy of xtask/src/pure-clippy.toml"));
+        breaches.push(format!("crates/{short}/clippy.toml: must be a copy of xtask/src/pure-clippy.toml"));
     }
     let manifest = read("Cargo.toml").unwrap_or_default();
     if !manifest.contains("[lints]\nworkspace = true") {
-        breaches.push(format!("crates/{room}/Cargo.toml: must take the workspace's lints"));
+        breaches.push(format!("crates/{short}/Cargo.toml: must take the workspace's lints"));
     }
     breaches
 }
 
-/// Paths that exist only where the house was first built.
+/// Paths that exist only on the machine where the project began.
 fn foreign_paths(name: &Path, text: &str) -> Vec<String> {
     // Written in two parts so that this file does not find itself.
     let wanted = [concat!("../", "shared"), concat!("/wo", "rk/")];
@@ -411,8 +420,8 @@ fn foreign_paths(name: &Path, text: &str) -> Vec<String> {
     breaches
 }
 
-/// What only `crates/cli/src/output.rs` may call in the command: all that is printed or written goes through
-/// there.
+/// What only `crates/cli/src/output.rs` may call in the command: everything printed or written goes through
+/// it.
 const OUTPUT_ONLY: [&str; 8] = [
     "io::stdout()",
     "io::stderr()",
@@ -424,10 +433,10 @@ const OUTPUT_ONLY: [&str; 8] = [
     "OutputFile",
 ];
 
-/// Files of the command that speak inside a sandbox, or to themselves.
+/// Files of the command that may print or write.
 const OUTPUT_EXEMPT: [(&str, &str); 1] = [("crates/cli/src/output.rs", "the place itself")];
 
-/// Printing and writing past the one place for it.
+/// Finds printing and writing outside `output.rs`.
 fn output(name: &Path, code: &str) -> Vec<String> {
     if !name.starts_with("crates/cli/src")
         || OUTPUT_EXEMPT.iter().any(|(exempt, _)| name == Path::new(exempt))
@@ -450,15 +459,15 @@ fn output(name: &Path, code: &str) -> Vec<String> {
         .collect()
 }
 
-/// Libraries that print nothing: what there is to say goes to whoever uses them.
+/// Libraries that print nothing: their callers get what there is to report.
 const QUIET: [&str; 6] = ["plan", "netlink", "dataplane", "daemon", "apply", "sessions"];
 
 /// What prints. (`println!` ends in `print!` too.)
 const PRINTS: [&str; 4] = ["print!(", "println!(", "io::stdout()", "io::stderr()"];
 
-/// Printing where nothing is printed.
+/// Finds printing in the libraries that print nothing.
 fn quiet(name: &Path, code: &str) -> Vec<String> {
-    if !QUIET.iter().any(|room| name.starts_with(Path::new("crates").join(room).join("src"))) {
+    if !QUIET.iter().any(|short| name.starts_with(Path::new("crates").join(short).join("src"))) {
         return Vec::new();
     }
     // What follows is the file's tests.
@@ -469,7 +478,7 @@ fn quiet(name: &Path, code: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a source file may not hold.
+/// Finds what a source file may not contain.
 fn source(name: &Path, text: &str) -> Vec<String> {
     let mut breaches = output(name, &code_only(text));
     breaches.extend(quiet(name, &code_only(text)));
@@ -509,9 +518,8 @@ pub(crate) fn code_only(text: &str) -> String {
             raw_string(rest, at.checked_sub(1).and_then(|before| letters.get(before)))
         {
             length
-        } else if rest.starts_with(&['\'', '"', '\'']) || rest.starts_with(&['\'', '\\']) {
-            // `'"'` would open a string that never ends.
-            rest.iter().skip(2).position(|letter| *letter == '\'').map_or(1, |end| end + 3)
+        } else if let Some(length) = char_literal(rest) {
+            length
         } else {
             code.push(letter);
             at += 1;
@@ -524,7 +532,15 @@ pub(crate) fn code_only(text: &str) -> String {
     code
 }
 
-fn block_comment(rest: &[char]) -> usize {
+/// The length of a literal of one character that would be taken for something else: `'"'` would open a string
+/// that never ends.
+pub(crate) fn char_literal(rest: &[char]) -> Option<usize> {
+    let is_one = rest.starts_with(&['\'', '"', '\'']) || rest.starts_with(&['\'', '\\']);
+    is_one.then(|| rest.iter().skip(2).position(|letter| *letter == '\'').map_or(1, |end| end + 3))
+}
+
+/// The length of a `/*` comment, which may hold others.
+pub(crate) fn block_comment(rest: &[char]) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while at < rest.len() {
         if rest[at..].starts_with(&['/', '*']) {
@@ -543,7 +559,8 @@ fn block_comment(rest: &[char]) -> usize {
     at
 }
 
-fn quoted(rest: &[char]) -> usize {
+/// The length of a string literal.
+pub(crate) fn quoted(rest: &[char]) -> usize {
     let mut at = 1;
     while let Some(letter) = rest.get(at) {
         match letter {
@@ -556,7 +573,7 @@ fn quoted(rest: &[char]) -> usize {
 }
 
 /// `r"…"`, `r#"…"#`, if one begins here.
-fn raw_string(rest: &[char], before: Option<&char>) -> Option<usize> {
+pub(crate) fn raw_string(rest: &[char], before: Option<&char>) -> Option<usize> {
     if rest.first() != Some(&'r') || before.is_some_and(|letter| letter.is_alphanumeric() && *letter != 'b') {
         return None;
     }
@@ -571,7 +588,7 @@ fn raw_string(rest: &[char], before: Option<&char>) -> Option<usize> {
     Some(found.map_or(rest.len(), |found| body + found + end.len()))
 }
 
-/// All files of the tree, without what is built or git's.
+/// Collects all files of the tree, except git's and build output.
 pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries.flatten() {
@@ -594,7 +611,7 @@ pub(crate) fn members(metadata: &Value) -> Vec<&Value> {
     list(metadata, "packages").iter().filter(|package| ids.contains(&text(package, "id"))).collect()
 }
 
-fn room_of(package: &str) -> Option<&str> {
+fn crate_of(package: &str) -> Option<&str> {
     match package {
         "tidegate" => Some("cli"),
         other => other.strip_prefix("tidegate-"),
@@ -616,13 +633,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_walls_stand() {
+    fn the_rules_hold() {
         let breaches = check(crate::root()).unwrap();
         assert!(breaches.is_empty(), "{}", breaches.join("\n"));
     }
 
     #[test]
-    fn arrows_that_point_up_and_strangers_in_pure_rooms_are_seen() {
+    fn upward_dependencies_and_third_party_crates_in_pure_crates_are_seen() {
         let package = |name: &str, dependencies: &[(&str, &str)]| {
             let dependencies: Vec<Value> =
                 dependencies.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect();
@@ -642,10 +659,11 @@ mod tests {
             arrows(&metadata),
             [
                 "tidegate-qdisc: must not depend on gateway: arrows point down only",
-                "tidegate-qdisc: a pure room uses none but libm, hmac, sha2, serde, serde_json, \
+                "tidegate-qdisc: a pure crate uses none but libm, hmac, sha2, serde, serde_json, \
                 serde_path_to_error, toml, flate2, not rand",
                 "tidegate-sim: must not depend on sys: arrows point down only",
-                "tidegate-shed: no such room in ARCHITECTURE.md; add it to xtask's list with what it may see",
+                "tidegate-shed: no such crate in ARCHITECTURE.md; add it to xtask's list with what it may \
+                depend on",
             ]
         );
     }

@@ -2,19 +2,19 @@
 
 use crate::json::laid_out;
 use serde_json::{Value, json};
-use tidegate_measure::calibrate::{Calibration, Document};
-use tidegate_measure::capacity::Way;
+use tidegate_measure::calibrate::{Calibration, CalibrationDocument};
+use tidegate_measure::capacity::PathDirection;
 
 /// The form's number: it changes when a member changes its meaning or goes away.
 const FORM: u64 = 1;
 
 /// As JSON: times in ns, rates in bits per second.
-pub fn to_json(document: &Document) -> String {
+pub fn to_json(document: &CalibrationDocument) -> String {
     let found = &document.found;
-    let one = |way: Way| found.of(way).map(|one| write(one, document.margin));
+    let one = |way: PathDirection| found.of(way).map(|one| write(one, document.margin));
     let value = json!({
         "tidegate_calibrate": FORM, "version": document.version, "again": document.again, "began_ns": document.began_ns,
-        "host": document.host, "partial": found.cut, "margin": document.margin, "up": one(Way::Up), "down": one(Way::Down),
+        "host": document.host, "partial": found.cut, "margin": document.margin, "up": one(PathDirection::Up), "down": one(PathDirection::Down),
         "together_rise_ns": found.together.map(|(up, down)| [up, down]),
         "doubts": found.doubts.iter().chain(&document.doubts).collect::<Vec<_>>(),
     });

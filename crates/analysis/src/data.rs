@@ -1,6 +1,6 @@
 //! Figures as tables: rows for people, whatever shows them.
 
-use tidegate_measure::trial::Run;
+use tidegate_measure::trial::TrialRun;
 
 /// A table of figures behind a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,13 +43,13 @@ pub fn span_title((from, to): (u64, u64)) -> String {
 }
 
 /// The steps of a span.
-pub fn steps_of<'s, T>(run: &Run, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
+pub fn steps_of<'s, T>(run: &TrialRun, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
     let step = run.step_ns.max(1);
     crate::trial::part(series, (from / step) as usize..to.div_ceil(step) as usize)
 }
 
 /// When a run ends, its series and answers considered.
-pub fn end_of(run: &Run) -> u64 {
+pub fn end_of(run: &TrialRun) -> u64 {
     let series = run
         .buffers
         .iter()

@@ -2,7 +2,10 @@
 
 use crate::json::laid_out;
 use serde_json::{Value, json};
-use tidegate_measure::doctor::{Class, Device, Diagnosis, Ecn, Facts, Finding, FlowTable, Inwards, Shaper};
+use tidegate_measure::doctor::{
+    DeviceFacts, Diagnosis, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards, ShaperClass,
+    ShaperFacts,
+};
 
 /// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
 const FORM: (&str, u64) = ("tidegate_doctor", 1);
@@ -20,7 +23,7 @@ pub fn to_json(diagnosis: &Diagnosis) -> String {
     }))
 }
 
-fn finding(finding: &Finding) -> Value {
+fn finding(finding: &DoctorFinding) -> Value {
     json!({
         "id": finding.id,
         "severity": finding.severity.name(),
@@ -47,7 +50,7 @@ fn facts(facts: &Facts) -> Value {
     })
 }
 
-fn device(device: &Device) -> Value {
+fn device(device: &DeviceFacts) -> Value {
     let inwards = match &device.inwards {
         Inwards::Plain => json!(null),
         Inwards::Led(to) => json!({ "led_to": to }),
@@ -71,7 +74,7 @@ fn device(device: &Device) -> Value {
     })
 }
 
-fn shaper(shaper: &Shaper) -> Value {
+fn shaper(shaper: &ShaperFacts) -> Value {
     json!({
         "backend": shaper.backend,
         "kind": shaper.kind,
@@ -89,7 +92,7 @@ fn shaper(shaper: &Shaper) -> Value {
     })
 }
 
-fn class(class: &Class) -> Value {
+fn class(class: &ShaperClass) -> Value {
     json!({
         "id": class.id,
         "is_leaf": class.is_leaf,
@@ -97,11 +100,11 @@ fn class(class: &Class) -> Value {
     })
 }
 
-fn flow_table(table: &FlowTable) -> Value {
+fn flow_table(table: &FlowTableFacts) -> Value {
     json!({ "name": table.name, "devices": table.devices, "is_hardware": table.is_hardware })
 }
 
-fn ecn(ecn: &Ecn) -> Value {
+fn ecn(ecn: &EcnResult) -> Value {
     let quoted = ecn.quoted.iter().map(|(by, field)| json!([by, field]));
     json!({ "host": ecn.host, "sent": ecn.sent, "answered": ecn.answered, "quoted": quoted.collect::<Vec<_>>() })
 }

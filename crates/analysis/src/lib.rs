@@ -5,34 +5,36 @@
 //! | module | of what | figures | documents |
 //! |---|---|---|---|
 //! | [`trial`] | a policy on a home link | pairs of runs, classes at work | JSON, both ways |
-//! | [`experiment`] | policies under loads | tables, series, comparisons with significance | JSON both ways, flent's files both ways, mahimahi's |
+//! | [`experiment`] | policies under loads | tables, series, comparisons with significance | JSON both ways,
+//! flent's files both ways, mahimahi's |
 //! | [`ping`] | hosts asked again and again | | JSON both ways, ping-exp's files read |
 //! | [`replayed`] | a capture under policies | tables | JSON |
 //! | [`verify`] | the same load with and without a policy, in turns | rows, each with its verdict | JSON |
-//! | [`watch`] | devices at work | what happened between two snapshots | snapshots read, JSON, Prometheus' text |
+//! | [`watch`] | devices at work | what happened between two snapshots | snapshots read, JSON, Prometheus'
+//! text |
 //! | [`quick`], [`calibrate`], [`doctor`], [`loss`], [`overhead`] | a line, a computer | | JSON |
 //!
 //! Pure: no files, clock, processes or output. `tidegate-report` draws it and lays it out for people.
 //!
 //! ```
 //! use tidegate_analysis::experiment::{Comparing, Side};
-//! use tidegate_measure::experiment::{Experiment, Load, Policy, Probe, Run};
+//! use tidegate_measure::experiment::{Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord};
 //!
 //! // Five repeats of a ping under one load, of 100 ms and of 20 ms.
 //! let side = |label: &str, ms: u64| {
-//!     let probe = |n| Probe { id: "ping".into(), answers: vec![(0, Some((ms + n) * 1_000_000))], ..Probe::default() };
-//!     let run = |n: u32| Run {
+//!     let probe = |n| ProbeRecord { id: "ping".into(), answers: vec![(0, Some((ms + n) * 1_000_000))],
+//!     ..ProbeRecord::default() }; let run = |n: u32| RunRecord {
 //!         policy: "p".into(),
 //!         load: "l".into(),
 //!         repeat: n,
 //!         window: (0, 1_000_000_000),
 //!         probes: vec![probe(u64::from(n))],
-//!         ..Run::default()
+//!         ..RunRecord::default()
 //!     };
-//!     let policies = vec![Policy { name: "p".into(), ..Policy::default() }];
-//!     let loads = vec![Load { name: "l".into(), ..Load::default() }];
-//!     let experiment = Experiment { policies, loads, runs: (0..5).map(run).collect(), ..Experiment::default() };
-//!     Side { label: label.into(), experiment }
+//!     let policies = vec![PolicyRecord { name: "p".into(), ..PolicyRecord::default() }];
+//!     let loads = vec![LoadRecord { name: "l".into(), ..LoadRecord::default() }];
+//!     let experiment = Experiment { policies, loads, runs: (0..5).map(run).collect(),
+//!     ..Experiment::default() }; Side { label: label.into(), experiment }
 //! };
 //! let sides = [side("before", 100), side("after", 20)];
 //! let comparing = Comparing::new(&sides);

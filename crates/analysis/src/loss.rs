@@ -1,11 +1,11 @@
 //! Losses ([`tidegate_measure::lost::Lost`]) as a document.
 
 use serde_json::{Value, json};
-use tidegate_measure::lost::{Lost, Way};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
 
 /// As JSON, ended by a newline: docs/measure.md tells the members.
-pub fn to_json(of: &Lost) -> String {
-    let way = |way: &Way| -> Value {
+pub fn to_json(of: &LossDocument) -> String {
+    let way = |way: &DirectionLoss| -> Value {
         let losses = &way.losses;
         let (low, high) = losses.interval();
         json!({

@@ -2,18 +2,18 @@
 
 use crate::json::laid_out;
 use serde_json::{Value, json};
-use tidegate_measure::capacity::Way;
-use tidegate_measure::overhead::{Coding, Document, Line, Sweep, Words};
+use tidegate_measure::capacity::PathDirection;
+use tidegate_measure::overhead::{Coding, LineEstimate, OverheadDocument, Sweep, Words};
 
 /// The form's number: it changes when a member changes its meaning or goes away.
 const FORM: u64 = 1;
 
 /// As JSON: times in ns, rates in bits per second, sizes in bytes of IP packets.
-pub fn to_json(document: &Document) -> String {
-    let sweep = |way: Way| document.swept.of(way).map(write_sweep);
+pub fn to_json(document: &OverheadDocument) -> String {
+    let sweep = |way: PathDirection| document.swept.of(way).map(write_sweep);
     let value = json!({
         "tidegate_overhead": FORM, "version": document.version, "again": document.again, "began_ns": document.began_ns,
-        "host": document.host, "partial": document.swept.cut, "up": sweep(Way::Up), "down": sweep(Way::Down),
+        "host": document.host, "partial": document.swept.cut, "up": sweep(PathDirection::Up), "down": sweep(PathDirection::Down),
         "doubts": document.doubts,
     });
     laid_out(&value)
@@ -26,7 +26,7 @@ fn write_sweep(sweep: &Sweep) -> Value {
     json!({"line": sweep.line.as_ref().map(write_line), "doubts": sweep.doubts, "sizes": sizes, "left_out": left_out})
 }
 
-fn write_line(line: &Line) -> Value {
+fn write_line(line: &LineEstimate) -> Value {
     let words = Words::of(line);
     let step = match line.coding {
         Coding::Steps(step) => Some(step),

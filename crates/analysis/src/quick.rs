@@ -1,7 +1,7 @@
 //! Half a minute of a line ([`tidegate_measure::quick::Quick`]) as a document.
 
 use serde_json::{Value, json};
-use tidegate_measure::quick::{Grade, Quick, Rate};
+use tidegate_measure::quick::{CapacityEstimate, Grade, Quick};
 
 /// All of it as JSON; times in ns, rates in bits per second.
 pub fn json(quick: &Quick) -> Value {
@@ -47,7 +47,7 @@ pub fn json(quick: &Quick) -> Value {
     json!({
         "tidegate_quick": 1, "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
         "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(),
-        "up": up.map(Rate::bits), "down": down.map(Rate::bits),
+        "up": up.map(CapacityEstimate::bits), "down": down.map(CapacityEstimate::bits),
         "up_is_full": up.map(|rate| rate.full().is_some()), "down_is_full": down.map(|rate| rate.full().is_some()),
         "places": places, "phases": phases, "remedy": remedy, "notes": quick.notes,
     })

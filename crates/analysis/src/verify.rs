@@ -3,7 +3,7 @@
 use crate::experiment::written;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tidegate_measure::experiment::{Experiment, Run, figure, group_of};
+use tidegate_measure::experiment::{Experiment, RunRecord, figure, group_of};
 use tidegate_measure::numbers::USUAL;
 use tidegate_measure::paired::Paired;
 
@@ -115,7 +115,7 @@ impl Row {
 /// question; its repeats are the rounds. Figures that not every round has are of the rounds that have them.
 pub fn rows(experiment: &Experiment) -> Vec<Row> {
     let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
-    let of = |policy: &str, load: &str| -> Vec<&Run> {
+    let of = |policy: &str, load: &str| -> Vec<&RunRecord> {
         experiment.runs.iter().filter(|run| run.policy == policy && run.load == load).collect()
     };
     let under = |load: &String| {
@@ -130,7 +130,11 @@ pub fn rows(experiment: &Experiment) -> Vec<Row> {
 }
 
 /// A figure under a load, from the rounds that have it.
-fn row((load, name, less_is_better): (&str, &str, bool), first: &[&Run], second: &[&Run]) -> Option<Row> {
+fn row(
+    (load, name, less_is_better): (&str, &str, bool),
+    first: &[&RunRecord],
+    second: &[&RunRecord],
+) -> Option<Row> {
     let mut unit = "";
     let mut pairs = Vec::new();
     for run in first {
@@ -145,7 +149,7 @@ fn row((load, name, less_is_better): (&str, &str, bool), first: &[&Run], second:
 }
 
 /// The figures that runs have, each once.
-fn names<'r>(runs: impl Iterator<Item = &'r Run> + Clone) -> Vec<(String, bool)> {
+fn names<'r>(runs: impl Iterator<Item = &'r RunRecord> + Clone) -> Vec<(String, bool)> {
     let mut known = BTreeSet::new();
     let mut names = Vec::new();
     let mut add = |id: &str, statistics: &[(&str, bool)]| {

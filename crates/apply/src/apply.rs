@@ -3,9 +3,9 @@
 use crate::before::Before;
 use crate::guardian::{self, Guardian};
 use crate::job;
-use crate::kernel::{self, Arm, Way};
-use crate::notice::{Notice, Report};
-use crate::options::{ApplyOptions, Backend};
+use crate::kernel::{self, Arm, KernelPlan};
+use crate::notice::{Notice, NoticeHandler};
+use crate::options::{ApplyOptions, BackendChoice};
 use crate::record;
 use crate::state::{Does, Job, State};
 use crate::time::since_1970;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure};
-use tidegate_plan::{Plan, essential, plan, text as diff};
+use tidegate_plan::{ChangePlan, essential, plan, text as diff};
 use tidegate_policy::dump::Installed;
 use tidegate_sys::boot;
 use tidegate_sys::service::Alone;
@@ -28,13 +28,13 @@ const OVER_SSH: u64 = 60;
 /// started, which goes back if this process dies, or if the policy is not confirmed in time.
 ///
 /// # Errors
-/// The kernel or the daemon refuses something; then all of it was undone, or the guardian goes on trying to.
-/// Or nothing was changed: the devices are somebody else's, or the policy is
+/// The kernel or the daemon refuses something; then all of it was undone, or the guardian continues trying
+/// to. Or nothing was changed: the devices are somebody else's, or the policy is
 /// [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
-pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<Value> {
+pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;
     match backend {
-        Backend::User => by_daemon(options, wanted, &why, report),
+        BackendChoice::User => by_daemon(options, wanted, &why, report),
         _ => by_kernel(options, wanted, &why, report),
     }
 }
@@ -60,7 +60,7 @@ pub fn waiting(name: &str) -> Result<Option<String>> {
 ///
 /// # Errors
 /// A state cannot be read, or what an earlier process did cannot be undone.
-pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
+pub fn put_in_order(dry_run: bool, report: NoticeHandler<'_>) -> Result<()> {
     let room = RuntimeDir::here()?;
     for (name, _) in State::all(&room)?.into_iter().filter(|(_, state)| state.job().is_some()) {
         if dry_run {
@@ -86,21 +86,31 @@ pub fn put_in_order(dry_run: bool, report: Report<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whose disciplines it is to be, and why.
-fn backend(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<(Backend, String)> {
+/// Whose qdiscs it is to be, and why.
+fn backend(
+    options: &ApplyOptions,
+    wanted: &Wanted,
+    report: NoticeHandler<'_>,
+) -> Result<(BackendChoice, String)> {
     let chosen = match options.backend {
-        Backend::Auto => match kernel::lacks(wanted) {
-            // Whoever may not try may not apply either, but may ask what would be done.
+        BackendChoice::Auto => match kernel::lacks(wanted) {
+            // Anyone who may not try may not apply either, but may ask what would be done.
             Err(error) if options.dry_run => (
-                Backend::Kernel,
+                BackendChoice::Kernel,
                 format!("the kernel's qdiscs, if it has them: that cannot be tested ({error:#})"),
             ),
             Err(error) => return Err(error),
-            Ok(None) => (Backend::Kernel, "the kernel's qdiscs: it has all that the policy needs".to_owned()),
-            Ok(Some(what)) => (Backend::User, format!("tidegate's qdiscs in user space: this kernel {what}")),
+            Ok(None) => {
+                (BackendChoice::Kernel, "the kernel's qdiscs: it has all that the policy needs".to_owned())
+            }
+            Ok(Some(what)) => {
+                (BackendChoice::User, format!("tidegate's qdiscs in user space: this kernel {what}"))
+            }
         },
-        Backend::Kernel => (Backend::Kernel, "the kernel's qdiscs, as requested".to_owned()),
-        Backend::User => (Backend::User, "tidegate's qdiscs in user space, as requested".to_owned()),
+        BackendChoice::Kernel => (BackendChoice::Kernel, "the kernel's qdiscs, as requested".to_owned()),
+        BackendChoice::User => {
+            (BackendChoice::User, "tidegate's qdiscs in user space, as requested".to_owned())
+        }
     };
     report(Notice::Backend { devices: wanted.devices.clone(), why: chosen.1.clone() });
     Ok(chosen)
@@ -117,12 +127,12 @@ fn patience(options: &ApplyOptions) -> Option<u64> {
     options.confirm.or(usual).filter(|seconds| *seconds > 0)
 }
 
-fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     safe(options, wanted, report)?;
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     if options.dry_run {
-        report(Notice::Plan(anew(wanted)?));
-        say_standing(report, &kernel::shapers(&wanted.devices), None);
+        report(Notice::Plan(recreated(wanted)?));
+        report_installed(report, &kernel::shapers(&wanted.devices), None);
         return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
     }
     let mut begun = Begun::new(options, &room, name, report)?;
@@ -159,7 +169,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
     }
     // A daemon that ran before may have put something there itself, and has said so before.
     let standing = if state["before"]["daemon"].is_null() { standing } else { Vec::new() };
-    say_standing(report, &standing, user::door(&room, name));
+    report_installed(report, &standing, user::door(&room, name));
     report(applied(&state, patience(options), name));
     Ok(json!({"applied": true, "state": state, "daemon": status}))
 }
@@ -168,7 +178,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
 /// is there.
 struct Begun<'o> {
     options: &'o ApplyOptions,
-    report: Report<'o>,
+    report: NoticeHandler<'o>,
     room: &'o RuntimeDir,
     name: String,
     guardian: Guardian,
@@ -181,7 +191,7 @@ impl<'o> Begun<'o> {
         options: &'o ApplyOptions,
         room: &'o RuntimeDir,
         name: &str,
-        report: Report<'o>,
+        report: NoticeHandler<'o>,
     ) -> Result<Begun<'o>> {
         let alone = job::alone(room)?;
         let guardian = Guardian::start(name)?;
@@ -225,7 +235,7 @@ impl<'o> Begun<'o> {
         Ok(())
     }
 
-    /// Undoes all of it: the error, with what came of that.
+    /// Undoes all of it: the error, with the result of that.
     fn undone(&self, error: &Error) -> Error {
         match job::resume(self.room, &self.name, self.report) {
             Ok(_) => Error::new(error.kind(), format!("{error:#}\n  the previous configuration is in place")),
@@ -242,15 +252,15 @@ impl<'o> Begun<'o> {
     }
 }
 
-/// Says what the kernel has on the devices that packets do not meet while a daemon of ours has them.
+/// Says what the kernel has on the devices that packets do not meet while a daemon of tidegate's has them.
 /// `packet_io`: how packets come to it, if that is known.
-fn say_standing(report: Report<'_>, standing: &[(String, String)], packet_io: Option<String>) {
+fn report_installed(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
     for (dev, qdisc) in standing {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
     }
 }
 
-fn warn(report: Report<'_>, words: String) {
+fn warn(report: NoticeHandler<'_>, words: String) {
     report(Notice::Warning(words));
 }
 
@@ -258,7 +268,7 @@ fn now() -> u64 {
     since_1970().as_secs()
 }
 
-fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     others(&room, wanted, name)?;
     if options.dry_run {
@@ -271,10 +281,10 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
     let prior = State::read(&room, name)?;
     others(&room, wanted, name)?;
     let mut arm = Arm::open()?;
-    let way = arm.way(wanted, name, prior.as_ref())?;
+    let way = arm.plan(wanted, name, prior.as_ref())?;
     report(Notice::Plan(shown(&way)));
     safe(options, wanted, report)?;
-    doubts(options, &way, report)?;
+    report_caveats(options, &way, report)?;
     if way.is_empty() && prior.is_some() {
         undone::forget(&room, name);
         if let Some(left) = prior.as_ref().and_then(State::left_to_confirm) {
@@ -308,12 +318,12 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<
 }
 
 /// What would be done, and whether this kernel would refuse it.
-fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: Report<'_>) -> Result<Value> {
+fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     let (room, name) = (RuntimeDir::here()?, name(wanted));
-    let way = Arm::open()?.way(wanted, name, State::read(&room, name)?.as_ref())?;
+    let way = Arm::open()?.plan(wanted, name, State::read(&room, name)?.as_ref())?;
     report(Notice::Plan(shown(&way)));
     safe(options, wanted, report)?;
-    doubts(options, &way, report)?;
+    report_caveats(options, &way, report)?;
     let lacks = kernel::lacks(wanted);
     if let Err(error) = &lacks {
         warn(report, format!("whether this kernel takes all of it cannot be tried ({error:#})"));
@@ -336,11 +346,11 @@ fn noted(
     why: &str,
 ) -> Result<Value> {
     let kept = before.kept();
-    // What stood there before anything of ours.
+    // What was there before anything of tidegate's.
     let original = prior.map_or_else(|| kept.clone(), |prior| with_new(&prior.0["original"], &kept));
     let previous = prior.map(|prior| {
         let mut previous = prior.0.clone();
-        // What waits to be confirmed goes on waiting when it is gone back to: from it the way leads further
+        // What waits to be confirmed continues waiting when it is gone back to: from it the way leads further
         // back.
         if prior.left_to_confirm().is_none() {
             previous["previous"] = Value::Null;
@@ -388,7 +398,7 @@ fn names(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|one| one["dev"].as_str()).map(str::to_owned).collect()
 }
 
-/// A device may be part of one policy of ours, and no one else's daemon may have it.
+/// A device may be part of one policy of tidegate's, and no one else's daemon may have it.
 fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
     for dev in &wanted.devices {
         if let Some((known, _)) = State::of_device(room, dev)?.filter(|(known, _)| known != name) {
@@ -408,7 +418,7 @@ fn others(room: &RuntimeDir, wanted: &Wanted, name: &str) -> Result<()> {
 }
 
 /// What keeps the network alive must get through.
-fn safe(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<()> {
+fn safe(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<()> {
     let dangers = essential::dangers(&wanted.reading, ssh::session().map(ssh::Ssh::ends));
     dangers.iter().for_each(|danger| warn(report, danger.clone()));
     ensure!(
@@ -420,7 +430,7 @@ fn safe(options: &ApplyOptions, wanted: &Wanted, report: Report<'_>) -> Result<(
     Ok(())
 }
 
-fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
+fn report_caveats(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandler<'_>) -> Result<()> {
     way.doubts.iter().for_each(|doubt| warn(report, doubt.clone()));
     ensure!(
         way.doubts.is_empty() || options.force || options.dry_run,
@@ -431,7 +441,7 @@ fn doubts(options: &ApplyOptions, way: &Way, report: Report<'_>) -> Result<()> {
     Ok(())
 }
 
-fn shown(way: &Way) -> String {
+fn shown(way: &KernelPlan) -> String {
     if way.is_empty() {
         return "nothing to change: the policy is already in place\n".into();
     }
@@ -442,7 +452,7 @@ fn shown(way: &Way) -> String {
 }
 
 /// All of a policy, as a daemon's machine is told it.
-fn anew(wanted: &Wanted) -> Result<String> {
+fn recreated(wanted: &Wanted) -> Result<String> {
     let mut out = String::new();
     for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
         out += &diff::text(dev, &plan(&Installed::default(), stand, &wanted.log)?);
@@ -450,8 +460,8 @@ fn anew(wanted: &Wanted) -> Result<String> {
     Ok(out)
 }
 
-fn listed(way: &Way) -> Value {
-    let steps = |plan: &Plan| -> Vec<Value> {
+fn listed(way: &KernelPlan) -> Value {
+    let steps = |plan: &ChangePlan| -> Vec<Value> {
         plan.steps
             .iter()
             .map(|step| json!({"sign": diff::word(step.sign), "command": diff::line(step)}))

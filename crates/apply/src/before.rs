@@ -1,11 +1,11 @@
-//! What stood on devices before a policy was applied, as it is kept in a state file.
+//! What was installed on devices before a policy was applied, as it is kept in a state file.
 
 use crate::record::{self, Raw};
 use serde_json::{Value, json};
-use tidegate_daemon::{Context, Result, ensure};
+use tidegate_daemon::{ErrorContext, Result, ensure};
 use tidegate_netlink::RawDump;
 
-/// What stood on the devices, and what else would be changed.
+/// What was installed on the devices, and what else would be changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
     /// What each device's kernel told; `None`: it was not there.
@@ -47,7 +47,7 @@ impl Before {
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let mut devices = Vec::new();
         for one in list("devices")? {
-            let told = if one["told"].is_null() { None } else { Some(record::told(&one["told"])?) };
+            let told = if one["told"].is_null() { None } else { Some(record::dump_from_json(&one["told"])?) };
             devices.push((name(one).with_context(missing("devices"))?, told));
         }
         let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));

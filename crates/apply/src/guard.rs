@@ -1,4 +1,5 @@
-//! The guardian: a process that outlives the terminal and whoever started it, and goes back if they cannot.
+//! The guardian: a process that outlives the terminal and anyone who started it, and goes back if they
+//! cannot.
 //!
 //! It is started before the first change and says that it is there; then it waits until its standard input
 //! ends, which the kernel sees to however the other process dies. What is to be done then, the state says: a
@@ -15,23 +16,23 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result};
+use tidegate_daemon::{ErrorContext, Result};
 use tidegate_sys::service::Alone;
 use tidegate_sys::{interrupt, poll};
 
-/// How often it is looked whether a confirmation came, or whether whoever is at work has ended.
+/// How often it is looked whether a confirmation came, or whether anyone who is at work has ended.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long the next attempt is put off at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long it waits at once for what may never come.
 const HOUR: Duration = Duration::from_secs(3600);
-/// A log longer than this begins anew.
+/// A log longer than this begins again.
 const LONGEST_LOG: u64 = 64 << 10;
 
 /// Is the guardian of a policy: the process that [`apply`](crate::apply()) starts as `tidegate revert NAME
 /// --guard`. Says so on `out`, waits until its standard input ends, and then does what the policy's state
-/// asks for, until nothing is left to do.
+/// requests, until nothing is left to do.
 ///
 /// # Errors
 /// No one waits for it, or it cannot wait.
@@ -40,7 +41,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     let mut log = Log::open(&room, name);
     // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for
     // good.
-    let bell = interrupt::bell()?;
+    let bell = interrupt::event_fd()?;
     // One waits for a confirmation, however many changes there were meanwhile.
     room.make()?;
     let mut watch = RuntimeDir::take_within(&room.watch(name), Duration::ZERO)?;
@@ -80,7 +81,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-/// Waits until whoever started this process closes its end, or is dead.
+/// Waits until anyone who started this process closes its end, or is dead.
 fn wait_for_end() -> Result<()> {
     let mut stdin = io::stdin();
     loop {
@@ -88,7 +89,7 @@ fn wait_for_end() -> Result<()> {
             Ok(0) => return Ok(()),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // There never was another end, or it is broken: nobody is there.
+            // There never was another end, or it is broken: no one is there.
             Err(_) => return Ok(()),
         }
         let _ = poll::readable(&[stdin.as_fd()], HOUR)?;
@@ -104,7 +105,7 @@ enum Look {
     Waits(Duration),
 }
 
-/// Looks what the state asks for, and does it. `hurry`: a policy that waits to be confirmed is not waited
+/// Looks what the state requests, and does it. `hurry`: a policy that waits to be confirmed is not waited
 /// for.
 fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Look> {
     let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
@@ -113,7 +114,7 @@ fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Loo
         (None, Some(left)) if !left.is_zero() && !hurry => return Ok(Look::Waits(left.min(LOOK))),
         _ => {}
     }
-    // Whoever is at work here ends it, or dies and leaves that to us.
+    // Anyone who is at work here ends it, or dies and leaves that to us.
     let Some(_alone) = Alone::take(&room.work())? else { return Ok(Look::Later(LOOK)) };
     // The answer may have come at the last moment.
     let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
@@ -144,7 +145,7 @@ fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Loo
     }
 }
 
-/// Where a guardian says what happened: a file, for nobody may be there to read.
+/// Where a guardian says what happened: a file, for no one may be there to read.
 struct Log(Option<File>);
 
 impl Log {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use tidegate_daemon::{Context, Result, RuntimeDir, bail};
+use tidegate_daemon::{ErrorContext, Result, RuntimeDir, bail};
 use tidegate_sys::{boot, process, service};
 
 /// How long a guardian may take to say that it is there.
@@ -18,8 +18,8 @@ pub(crate) fn awaited(seconds: u64) -> Value {
     json!({"seconds": seconds, "until_uptime_ms": u64::try_from(until.as_millis()).unwrap_or(u64::MAX)})
 }
 
-/// The guardian of a policy, as whoever started it holds it: when this goes, the guardian looks what is to be
-/// done.
+/// The guardian of a policy, as anyone who started it holds it: when this goes, the guardian looks what is to
+/// be done.
 pub(crate) struct Guardian {
     child: Child,
     /// Held, not written to.

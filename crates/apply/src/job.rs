@@ -2,20 +2,20 @@
 //! interrupted.
 //!
 //! ```text
-//! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is the state
-//! revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
+//! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is
+//! the state revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
 //! ```
 //! Going back compares what is there with what was there, so it can be interrupted anywhere and begun again.
 
 use crate::before::Before;
 use crate::kernel::Arm;
-use crate::notice::Report;
+use crate::notice::NoticeHandler;
 use crate::state::{Does, Job, State};
 use crate::{kept, user};
 use serde_json::json;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result, error};
+use tidegate_daemon::{ErrorContext, Result, error};
 use tidegate_sys::service::Alone;
 
 /// How long a command waits for another one that is at work in the same namespace.
@@ -36,11 +36,11 @@ pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
 }
 
 /// Goes back as a state's job says: an apply that did not end is undone, a revert that did not end is ended.
-/// Whoever calls this is [`alone`].
+/// Anyone who calls this is [`alone`].
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
-pub(crate) fn go_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
+pub(crate) fn go_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler<'_>) -> Result<()> {
     went_back(room, name, state, report).inspect_err(|error| {
         // For `status`, until it has succeeded. What cannot be written down is in the guardian's log all the
         // same.
@@ -59,7 +59,7 @@ fn renamed_token(token: &str) -> String {
     format!("{}{UNDONE}", token.strip_suffix(UNDONE).unwrap_or(token))
 }
 
-fn went_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -> Result<()> {
+fn went_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler<'_>) -> Result<()> {
     let job = Job::of(state.job().context("nothing was begun")?)?;
     if state.backend() == "user" {
         // A daemon that is still starting for this job looks for its token when it has the lock: from now on
@@ -98,11 +98,11 @@ fn went_back(room: &RuntimeDir, name: &str, state: &State, report: Report<'_>) -
     }
 }
 
-/// Ends what an earlier process began and did not end: what that was. Whoever calls this is [`alone`].
+/// Ends what an earlier process began and did not end: what that was. Anyone who calls this is [`alone`].
 ///
 /// # Errors
 /// As for [`go_back`].
-pub(crate) fn resume(room: &RuntimeDir, name: &str, report: Report<'_>) -> Result<Option<Does>> {
+pub(crate) fn resume(room: &RuntimeDir, name: &str, report: NoticeHandler<'_>) -> Result<Option<Does>> {
     let Some(state) = State::read(room, name)? else { return Ok(None) };
     let Some(job) = state.job() else { return Ok(None) };
     let does = Job::of(job)?.does;

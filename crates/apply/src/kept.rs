@@ -4,7 +4,7 @@
 //! A policy that waits to be confirmed is not among them: if the machine restarts meanwhile, `tidegate apply
 //! --at-boot` applies what was confirmed last.
 
-use crate::options::{ApplyOptions, Backend};
+use crate::options::{ApplyOptions, BackendChoice};
 use crate::record::{strings, write_whole};
 use crate::state::State;
 use crate::user;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tidegate_daemon::PacketIo;
-use tidegate_daemon::{Context, Result, ensure};
+use tidegate_daemon::PacketIoBackend;
+use tidegate_daemon::{ErrorContext, Result, ensure};
 use tidegate_sys::namespace::NetworkNamespace;
 
 /// Where they are kept, unless the environment says otherwise.
@@ -105,8 +105,8 @@ fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
         files: vec![script],
         args: Vec::new(),
         dev: kept["dev"].as_str().map(str::to_owned),
-        backend: if kept["backend"] == "user" { Backend::User } else { Backend::Kernel },
-        packet_io: PacketIo::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
+        backend: if kept["backend"] == "user" { BackendChoice::User } else { BackendChoice::Kernel },
+        packet_io: PacketIoBackend::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
         realtime: kept["realtime"] == true,
         sandbox: tidegate_loader::Sandbox::default(),
         confirm: Some(0),

@@ -1,5 +1,5 @@
-//! The kernel's disciplines on the devices: what stands is noted, what differs is changed, what came of it is
-//! looked at, and whatever goes wrong is undone as a whole.
+//! The kernel's qdiscs on the devices: what is installed is noted, what differs is changed, the result of it
+//! is looked at, and whatever goes wrong is undone as a whole.
 
 use crate::before::Before;
 use crate::record::{self, Raw};
@@ -7,25 +7,25 @@ use crate::state::State;
 use crate::wanted::{Wanted, links};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tidegate_daemon::{Context, Result, bail, ensure, error};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure, error};
 use tidegate_netlink::encode::nft::{Batch, ruleset};
 use tidegate_netlink::{Kernel, KernelError, Netfilter, RawDump};
 use tidegate_packet::Handle;
-use tidegate_plan::{self as plan, Plan};
+use tidegate_plan::{self as plan, ChangePlan};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
-use tidegate_policy::{LinkKind, LinkOp, Op};
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::Place;
+use tidegate_policy::{LinkDriver, LinkOp, Op};
+use tidegate_sys::namespace_thread::NamespaceThread;
+use tidegate_sys::netlink::{LinkUpdate, Links};
 
-/// What the kernel says of a kind that it does not know.
+/// What the kernel reports of a kind that it does not know.
 const ENOENT: i32 = 2;
 
 /// What is to be on a device.
 struct Target {
     dev: String,
     stand: Installed,
-    /// What hangs on its ingress hook is somebody else's, and not looked at.
+    /// What is attached to its ingress hook is somebody else's, and not looked at.
     leaves_ingress: bool,
 }
 
@@ -48,13 +48,13 @@ fn split_ingress(stand: Installed) -> (Installed, Installed) {
 }
 
 /// What is to be done.
-pub(crate) struct Way {
+pub(crate) struct KernelPlan {
     targets: Vec<Target>,
-    /// What stood there before.
+    /// What was there before.
     pub(crate) before: Before,
     /// For each device.
-    pub(crate) plans: Vec<(String, Plan)>,
-    /// Rules: what makes our table, if it must be made or made anew; a batch that takes it away, if it must
+    pub(crate) plans: Vec<(String, ChangePlan)>,
+    /// Rules: what makes our table, if it must be made or recreated; a batch that takes it away, if it must
     /// go.
     rules: Rules,
     /// What could not be brought back.
@@ -71,7 +71,7 @@ enum Rules {
     Remove,
 }
 
-impl Way {
+impl KernelPlan {
     /// Is nothing to be done?
     pub(crate) fn is_empty(&self) -> bool {
         self.plans.iter().all(|(_, plan)| plan.is_empty()) && matches!(self.rules, Rules::Stay)
@@ -96,7 +96,7 @@ pub(crate) fn table_of(name: &str) -> String {
     format!("tidegate-{name}")
 }
 
-/// A door to all that is changed.
+/// A backend to all that is changed.
 pub(crate) struct Arm {
     kernel: Kernel,
     netfilter: Option<Netfilter>,
@@ -104,7 +104,7 @@ pub(crate) struct Arm {
 }
 
 impl Arm {
-    /// Opens it.
+    /// Opens the netlink sockets.
     ///
     /// # Errors
     /// No socket can be had.
@@ -118,19 +118,19 @@ impl Arm {
         })
     }
 
-    /// What stands on a device.
+    /// What is installed on a device.
     fn stand(&mut self, dev: &str) -> Result<Installed> {
         let (stand, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
         Ok(stand)
     }
 
-    /// Looks at what stands, and finds the way from there. `known`: messages that make our present table;
-    /// `name`: of the policy.
+    /// Looks at what is installed, and finds the way from there. `known`: messages that make our present
+    /// table; `name`: of the policy.
     ///
     /// # Errors
-    /// The kernel does not tell, or the policy has rules that are not set by us.
-    pub(crate) fn way(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<Way> {
+    /// The kernel does not report, or the policy has rules that are not set by us.
+    pub(crate) fn plan(&mut self, wanted: &Wanted, name: &str, prior: Option<&State>) -> Result<KernelPlan> {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
@@ -161,12 +161,12 @@ impl Arm {
             }
         }
         let rules = self.rules(wanted, &before.table, &known)?;
-        Ok(Way { targets, before, plans, rules, doubts })
+        Ok(KernelPlan { targets, before, plans, rules, doubts })
     }
 
     /// What is to be on a device. A policy that says nothing about arriving packets leaves what was on the
-    /// device's ingress hook alone; what an earlier policy of ours put there goes, and what was there before
-    /// that one comes back.
+    /// device's ingress hook alone; what an earlier policy of tidegate's put there goes, and what was there
+    /// before that one comes back.
     fn target(
         &mut self,
         wanted: &Wanted,
@@ -193,7 +193,7 @@ impl Arm {
         Ok(target)
     }
 
-    /// What stands on a device, with doubts about what could not be brought back.
+    /// What is installed on a device, with doubts about what could not be brought back.
     fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
         let (live, unread) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
@@ -241,7 +241,7 @@ impl Arm {
     ///
     /// # Errors
     /// It did not: the command, the kernel's words, and what may help. What was done up to there stands.
-    pub(crate) fn go(&mut self, wanted: &Wanted, way: Way) -> Result<()> {
+    pub(crate) fn go(&mut self, wanted: &Wanted, way: KernelPlan) -> Result<()> {
         for (name, kind) in &wanted.made {
             let op = Op::Link(LinkOp::Add { name: name.clone(), kind: kind.clone() });
             self.kernel.apply(&op).with_context(|| format!("`{name}` could not be made"))?;
@@ -252,8 +252,8 @@ impl Arm {
         self.set_rules(way.rules, &way.before.table)?;
         for (dev, plan) in &way.plans {
             let ops: Vec<&Op> = plan.ops().collect();
-            if let Err((at, trouble)) = self.kernel.carry_out(ops.iter().copied()) {
-                bail!(Kernel, "{}", blame(wanted, plan, at, &trouble, dev));
+            if let Err((at, problem)) = self.kernel.carry_out(ops.iter().copied()) {
+                bail!(Kernel, "{}", blame(wanted, plan, at, &problem, dev));
             }
         }
         self.look(wanted, &way.targets)
@@ -262,7 +262,7 @@ impl Arm {
     /// What is there once a policy is applied, to be compared with later.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report.
     pub(crate) fn installed(&mut self, wanted: &Wanted, name: &str) -> Result<Value> {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
@@ -284,7 +284,7 @@ impl Arm {
     /// Looks whether what was applied is still there.
     ///
     /// # Errors
-    /// The kernel does not tell, or the state is none of an applied policy.
+    /// The kernel does not report, or the state is none of an applied policy.
     pub(crate) fn drift(&mut self, name: &str, state: &State) -> Result<Drift> {
         let mut drift = Drift::default();
         let ours = record::strings(&state.0["ingress"]);
@@ -297,7 +297,7 @@ impl Arm {
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
             let target = Target { dev: dev.to_owned(), stand: Installed::default(), leaves_ingress };
-            let then = target.part(self.kernel.read(dev, &record::told(&one["told"])?)?.0);
+            let then = target.part(self.kernel.read(dev, &record::dump_from_json(&one["told"])?)?.0);
             let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
                 Ok(back) if back.is_empty() => {}
@@ -350,7 +350,7 @@ impl Arm {
         })
     }
 
-    /// Is there what was asked for? Some kernels take what they cannot do without a word.
+    /// Is there what was requested? Some kernels take what they cannot do without a word.
     fn look(&mut self, wanted: &Wanted, targets: &[Target]) -> Result<()> {
         for target in targets {
             let dev = target.dev.as_str();
@@ -375,7 +375,7 @@ impl Arm {
         Ok(())
     }
 
-    /// Brings back what stood there.
+    /// Brings back what was there.
     ///
     /// # Errors
     /// What could not be brought back.
@@ -398,7 +398,7 @@ impl Arm {
             if self.links.index(dev).is_err() {
                 continue;
             }
-            let change = Change { mtu: Some(*mtu), txqlen: Some(*queue), ..Change::default() };
+            let change = LinkUpdate { mtu: Some(*mtu), txqlen: Some(*queue), ..LinkUpdate::default() };
             failed.extend(self.links.change(dev, &change).err().map(|error| format!("{dev}: {error}")));
         }
         failed.extend(self.rules_back(before).err().map(|error| format!("{error:#}")));
@@ -523,7 +523,7 @@ pub(crate) struct Drift {
 }
 
 /// Whose fault it was: the command, the kernel's words, and what may help.
-fn blame(wanted: &Wanted, plan: &Plan, at: usize, trouble: &KernelError, dev: &str) -> String {
+fn blame(wanted: &Wanted, plan: &ChangePlan, at: usize, trouble: &KernelError, dev: &str) -> String {
     let mut before = 0;
     let step = plan.steps.iter().find(|step| {
         before += step.ops.len();
@@ -548,13 +548,14 @@ struct Tried {
     tables: Vec<RuleTable>,
 }
 
-/// Can this kernel do what the policy asks? Tried in a namespace of its own, which nobody else sees; in the
+/// Can this kernel do what the policy asks? Tried in a namespace of its own, which no one else sees; in the
 /// words of what it lacks.
 ///
 /// # Errors
 /// It cannot be tried.
 pub(crate) fn lacks(wanted: &Wanted) -> Result<Option<String>> {
-    let place = Place::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
+    let place =
+        NamespaceThread::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
     let devices = wanted.devices.iter().cloned().zip(wanted.stands.iter().cloned()).collect();
     let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
     place.go(move || tried.lacks())?
@@ -570,7 +571,7 @@ impl Tried {
             });
         }
         for name in named.iter().filter(|name| *name != "lo") {
-            let kind = if LinkKind::of_name(name) == LinkKind::Ifb { "ifb" } else { "dummy" };
+            let kind = if LinkDriver::of_name(name) == LinkDriver::Ifb { "ifb" } else { "dummy" };
             arm.links.create_like(name, kind, 1000)?;
         }
         for (dev, stand) in &self.devices {
@@ -604,7 +605,7 @@ impl Tried {
 }
 
 /// What a kernel lacks that refuses a step.
-fn lacking(step: &plan::Step, trouble: &KernelError) -> String {
+fn lacking(step: &plan::PlanStep, trouble: &KernelError) -> String {
     let kind = match &step.item {
         plan::Item::Qdisc(dump) => dump.kind.name().to_owned(),
         plan::Item::Class(dump) => dump.kind.name().to_owned(),
@@ -624,7 +625,7 @@ pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     for dev in devices {
         let Ok(standing) = kernel.qdiscs(dev) else { continue };
         let on_device = |parent: Handle| parent == Handle::ROOT || parent == Handle::INGRESS;
-        // One without a handle came by itself.
+        // One without a handle came on its own.
         let told = standing.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
         all.extend(told.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
         all.extend(standing.unread.into_iter().map(|kind| (dev.clone(), kind)));

@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! files ─▶ loader ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon (tidegate-daemon)
-//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
-//!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
+//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job
+//!                            ─▶ go ─▶ look ─▶ State └─▶ undoes what did not end, reverts what is not
+//!                            confirmed
 //! ```
 //!
 //! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]
-//! take it back, [`status::healths`] says how it is, [`Source`] counts what it does. What people are told
-//! meanwhile comes as [`Notice`]s; nothing is printed here.
+//! take it back, [`status::healths`] says how it is, [`SnapshotSource`] counts what it does. What people are
+//! told meanwhile comes as [`Notice`]s; nothing is printed here.
 //!
 //! The process that uses this must be able to play the guardian and the daemon: [`apply()`] starts the
 //! running executable as `revert NAME --guard`, which is to call [`guard()`], and as `daemon …`, which is to
@@ -39,11 +40,11 @@ pub use apply::{apply, put_in_order, waiting};
 pub use confirm::confirm;
 pub use guard::guard;
 pub use kept::all as kept;
-pub use notice::{Notice, Report};
-pub use options::{ApplyOptions, Backend};
+pub use notice::{Notice, NoticeHandler};
+pub use options::{ApplyOptions, BackendChoice};
 pub use record::strings;
 pub use revert::{Down, down, revert};
-pub use source::{Source, daemons, sources};
+pub use source::{SnapshotSource, daemons, sources};
 pub use tidegate_daemon::{Error, ErrorKind, Result};
 pub use wanted::Wanted;
 
@@ -52,7 +53,7 @@ pub use wanted::Wanted;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The policies of this network namespace that were undone though no one asked for it at that moment, by
+/// The policies of this network namespace that were undone though no one requested it at that moment, by
 /// name, each as its document (`at`, `why`, `policy`, `devices`).
 ///
 /// # Errors

@@ -45,16 +45,16 @@ pub enum Notice {
 /// Takes notices as they come.
 ///
 /// ```
-/// use tidegate_apply::{Notice, Report};
+/// use tidegate_apply::{Notice, NoticeHandler};
 ///
-/// let report: Report<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else { eprintln!("{notice}") };
-/// report(Notice::Warning("the policy queues nothing".into()));
+/// let report: NoticeHandler<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else {
+/// eprintln!("{notice}") }; report(Notice::Warning("the policy queues nothing".into()));
 /// assert_eq!(
-///     Notice::Backend { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
+///     Notice::BackendChoice { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
 ///     "eth0: as asked\n"
 /// );
 /// ```
-pub type Report<'r> = &'r dyn Fn(Notice);
+pub type NoticeHandler<'r> = &'r dyn Fn(Notice);
 
 impl Notice {
     /// True for what tells how it goes, false for warnings.

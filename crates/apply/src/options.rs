@@ -1,7 +1,7 @@
 //! What is to be applied, and how.
 
 use std::path::PathBuf;
-use tidegate_daemon::PacketIo;
+use tidegate_daemon::PacketIoBackend;
 use tidegate_loader::Sandbox;
 
 /// A policy that is to be applied to this computer's devices.
@@ -16,9 +16,9 @@ pub struct ApplyOptions {
     /// The device that it is applied to instead of the one that it names.
     pub dev: Option<String>,
     /// Whose qdiscs are to hold the packets.
-    pub backend: Backend,
+    pub backend: BackendChoice,
     /// How packets come to tidegate's daemon, where that runs the policy.
-    pub packet_io: PacketIo,
+    pub packet_io: PacketIoBackend,
     /// Use real-time scheduling (SCHED_FIFO) for the daemon.
     pub realtime: bool,
     /// Seconds until it is undone unless it is confirmed. `None`: 60 over SSH, otherwise it stays; `Some(0)`:
@@ -39,8 +39,8 @@ impl ApplyOptions {
             args: Vec::new(),
             sandbox: Sandbox::default(),
             dev: None,
-            backend: Backend::Auto,
-            packet_io: PacketIo::Auto,
+            backend: BackendChoice::Auto,
+            packet_io: PacketIoBackend::Auto,
             realtime: false,
             confirm: None,
             dry_run: false,
@@ -52,7 +52,7 @@ impl ApplyOptions {
 /// Whose qdiscs are to hold the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Backend {
+pub enum BackendChoice {
     /// The kernel's, if it has all of them; otherwise tidegate's own.
     #[default]
     Auto,
@@ -62,13 +62,13 @@ pub enum Backend {
     User,
 }
 
-impl Backend {
+impl BackendChoice {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Backend::Auto => "auto",
-            Backend::Kernel => "kernel",
-            Backend::User => "user",
+            BackendChoice::Auto => "auto",
+            BackendChoice::Kernel => "kernel",
+            BackendChoice::User => "user",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How things are written down: files that are whole after a crash, what the kernel told, and messages of
+//! How things are written down: files that are whole after a crash, what the kernel reported, and messages of
 //! netlink, as JSON.
 
 use serde_json::{Value, json};
@@ -23,18 +23,18 @@ pub fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn octets(text: &str) -> Option<Vec<u8>> {
+fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 /// What a kernel told of a device, kept.
 pub(crate) fn kept(told: &RawDump) -> Value {
-    let list = |all: &[Vec<u8>]| all.iter().map(|octets| hex(octets)).collect::<Vec<_>>();
+    let list = |all: &[Vec<u8>]| all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>();
     json!({
         "number": told.number,
         "qdiscs": list(&told.qdiscs),
@@ -47,9 +47,9 @@ pub(crate) fn kept(told: &RawDump) -> Value {
 ///
 /// # Errors
 /// It was not kept by us.
-pub(crate) fn told(kept: &Value) -> Result<RawDump> {
+pub(crate) fn dump_from_json(kept: &Value) -> Result<RawDump> {
     let list = |name: &str| -> Option<Vec<Vec<u8>>> {
-        kept[name].as_array()?.iter().map(|text| octets(text.as_str()?)).collect()
+        kept[name].as_array()?.iter().map(|text| bytes_of_hex(text.as_str()?)).collect()
     };
     let number = kept["number"].as_u64().and_then(|number| u32::try_from(number).ok());
     match (number, list("qdiscs"), list("classes"), list("filters")) {
@@ -69,7 +69,7 @@ pub(crate) fn kept_raw(all: &[Raw]) -> Value {
 pub(crate) fn raw(kept: &Value) -> Vec<Raw> {
     let one = |one: &Value| {
         let number = |at: usize| one[at].as_u64().and_then(|number| u16::try_from(number).ok());
-        Some((number(0)?, number(1)?, octets(one[2].as_str()?)?))
+        Some((number(0)?, number(1)?, bytes_of_hex(one[2].as_str()?)?))
     };
     kept.as_array().into_iter().flatten().filter_map(one).collect()
 }
@@ -86,8 +86,8 @@ mod tests {
             classes: vec![],
             filters: vec![vec![1], vec![]],
         };
-        assert_eq!(told(&kept(&before)).expect("it was kept"), before);
-        assert!(told(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
+        assert_eq!(dump_from_json(&kept(&before)).expect("it was kept"), before);
+        assert!(dump_from_json(&json!({"number": 7, "qdiscs": ["0"]})).is_err());
         let messages = vec![(1, 2, vec![3, 4]), (5, 6, vec![])];
         assert_eq!(raw(&kept_raw(&messages)), messages);
     }

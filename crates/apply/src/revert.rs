@@ -2,14 +2,14 @@
 
 use crate::guardian::Guardian;
 use crate::job;
-use crate::notice::Report;
+use crate::notice::NoticeHandler;
 use crate::state::{Does, State};
 use crate::{status, user};
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result, bail};
+use tidegate_daemon::{ErrorContext, Result, bail};
 
-/// Goes back, watched by a guardian, which goes on if this process dies on the way or does not succeed.
-fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<()> {
+/// Goes back, watched by a guardian, which continues if this process dies on the way or does not succeed.
+fn go(room: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -> Result<()> {
     let guardian = Guardian::start(name)?;
     let _alone = job::alone(room)?;
     let Some(state) = State::read(room, name)? else { return Ok(()) };
@@ -32,8 +32,8 @@ fn go(room: &RuntimeDir, name: &str, does: Does, report: Report<'_>) -> Result<(
 ///
 /// # Errors
 /// tidegate applied nothing there, or several policies and no device is named; or not everything could be
-/// brought back, then its guardian goes on trying.
-pub fn revert(dev: Option<&str>, report: Report<'_>) -> Result<String> {
+/// brought back, then its guardian continues trying.
+pub fn revert(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<String> {
     let room = RuntimeDir::here()?;
     let chosen = status::chosen(&room, dev)?;
     let [(name, _)] = chosen.as_slice() else {
@@ -55,7 +55,7 @@ pub struct Down {
     pub gone: Vec<String>,
     /// The processes of those that followed devices, which ended.
     pub followers: Vec<u32>,
-    /// Devices that a process which goes on following others leaves alone, with that process.
+    /// Devices that a process which continues following others leaves alone, with that process.
     pub left_alone: Vec<(String, u32)>,
     /// What could not be taken away, in words.
     pub failed: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Down {
 ///
 /// # Errors
 /// What is applied cannot be read. What could not be taken away is told in [`Down::failed`].
-pub fn down(dev: Option<&str>, report: Report<'_>) -> Result<Down> {
+pub fn down(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<Down> {
     let room = RuntimeDir::here()?;
     let mut gone = Vec::new();
     let mut failed = Vec::new();

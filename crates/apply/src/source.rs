@@ -1,6 +1,6 @@
 //! Where snapshots come from: the daemons of this network namespace, and its kernel.
 
-use crate::status::{self, Condition, Health};
+use crate::status::{self, Health, PolicyHealth};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
@@ -9,39 +9,39 @@ use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::device_snapshot;
 use tidegate_daemon::{ANSWER, Client};
-use tidegate_daemon::{Context, Error, Result, bail, ensure, error};
+use tidegate_daemon::{Error, ErrorContext, Result, bail, ensure, error};
 use tidegate_dataplane::engine::link_rate;
 use tidegate_netlink::Kernel;
 
 /// Somebody who tells snapshots.
-pub enum Source {
+pub enum SnapshotSource {
     /// A daemon, by its device.
     Daemon(String, Client),
     /// The kernel, of these devices.
     Kernel(Box<Kernel>, Vec<String>, Instant),
 }
 
-impl Source {
+impl SnapshotSource {
     /// What is now, as `docs/live.md` describes it.
     ///
     /// # Errors
-    /// Whoever is asked is gone, or does not answer.
+    /// Anyone who is asked is gone, or does not answer.
     pub fn snapshot(&mut self) -> Result<Value> {
         match self {
-            Source::Daemon(dev, client) => {
+            SnapshotSource::Daemon(dev, client) => {
                 let request = json!({"ask": "snapshot"});
                 // A daemon closes connections that say nothing for a while. One that is asked in vain is
                 // asked once.
-                let told = match client.ask(&request) {
+                let told = match client.request(&request) {
                     Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
-                        client.ask(&request)
+                        client.request(&request)
                     }),
                     told => told,
                 };
                 told.map_err(|error| why_not(dev, error))
             }
-            Source::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began),
+            SnapshotSource::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began),
         }
     }
 }
@@ -69,7 +69,7 @@ fn timed_out(error: &Error) -> bool {
 ///
 /// # Errors
 /// A device is not there, or not shaped, or its daemon does not answer.
-pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
+pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<SnapshotSource>> {
     let (named, mut found) = (!devices.is_empty(), Vec::new());
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for dev in daemons(devices)? {
@@ -80,13 +80,13 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
         }
         let mut client = match Client::within(&dev, ANSWER) {
             Ok(client) => client,
-            // A socket that nobody listens at was left by one who is gone.
+            // A socket that no one listens at was left by one who is gone.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
-        let status = match client.ask(&json!({"ask": "status"})) {
+        let status = match client.request(&json!({"ask": "status"})) {
             Ok(status) => status,
-            // One that hangs from now on keeps nobody from seeing the others.
+            // One that is attached from now on keeps no one from seeing the others.
             Err(_) if !named => continue,
             Err(error) => return Err(error),
         };
@@ -94,7 +94,7 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
             status["places"].as_array().into_iter().flatten().filter_map(|place| place["device"].as_str());
         taken.extend(places.map(str::to_owned));
         taken.insert(dev.clone());
-        found.push(Source::Daemon(dev, client));
+        found.push(SnapshotSource::Daemon(dev, client));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
     let rest: Vec<String> = if named { devices.to_vec() } else { links() };
@@ -113,7 +113,7 @@ pub fn sources(devices: &[String], healths: &[Health]) -> Result<Vec<Source>> {
         }
     }
     if !shaped.is_empty() {
-        found.push(Source::Kernel(Box::new(kernel), shaped, Instant::now()));
+        found.push(SnapshotSource::Kernel(Box::new(kernel), shaped, Instant::now()));
     }
     Ok(found)
 }
@@ -124,7 +124,7 @@ fn silent(dev: &str, healths: &[Health]) -> Result<Option<String>> {
     let holder = RuntimeDir::holder(&RuntimeDir::here()?.lock(dev));
     let is_it =
         |health: &&Health| health.name == dev || health.silent_pid.is_some() && health.silent_pid == holder;
-    let silent = healths.iter().filter(|health| health.condition == Condition::DaemonSilent).find(is_it);
+    let silent = healths.iter().filter(|health| health.condition == PolicyHealth::DaemonSilent).find(is_it);
     Ok(silent.and_then(Health::daemon_failure))
 }
 
@@ -150,7 +150,7 @@ fn links() -> Vec<String> {
     told.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// Did anybody configure something there? What the kernel puts there by itself has no handle.
+/// Did anybody configure something there? What the kernel puts there on its own has no handle.
 fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
     kernel.qdiscs(dev).is_ok_and(|standing| {
         !standing.unread.is_empty() || standing.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none())

@@ -12,10 +12,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{Context, Result, bail, ensure};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure};
 use tidegate_sys::boot;
 
-/// A policy of ours, as it was applied.
+/// A policy of tidegate's, as it was applied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State(pub(crate) Value);
 
@@ -92,7 +92,7 @@ impl State {
             .with_context(|| format!("{}: the state of the policy cannot be written", path.display()))
     }
 
-    /// Forgets it.
+    /// Removes the state file of a device.
     pub(crate) fn forget(room: &RuntimeDir, dev: &str) -> Result<()> {
         remove(&room.state(dev))
     }

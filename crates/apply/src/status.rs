@@ -12,7 +12,7 @@ use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::apply_command;
 use tidegate_daemon::{Result, ensure};
-use tidegate_sys::news;
+use tidegate_sys::link_monitor;
 
 /// A packet later than this makes a warning: behind it the engine gives up on making up for what it missed.
 pub const LATE_NS: u64 = tidegate_dataplane::engine::CREDIT.0;
@@ -24,14 +24,15 @@ pub const NOTHING: u8 = 1;
 /// How a policy is. The exit code of `status` is that of the worst one; what is further down is worse.
 ///
 /// ```
-/// use tidegate_apply::status::Condition;
+/// use tidegate_apply::status::PolicyHealth;
 ///
-/// let worst = [Condition::Waiting, Condition::Drifted, Condition::Installed].into_iter().max().unwrap();
+/// let health = [PolicyHealth::Waiting, PolicyHealth::Drifted, PolicyHealth::Installed];
+/// let worst = health.into_iter().max().unwrap();
 /// assert_eq!((worst.name(), worst.code(), worst.is_up()), ("drifted", 5, false));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Condition {
+pub enum PolicyHealth {
     /// As it was applied.
     Installed,
     /// As it was applied, and undone unless somebody confirms it.
@@ -51,43 +52,43 @@ pub enum Condition {
     Trouble,
 }
 
-impl Condition {
+impl PolicyHealth {
     /// As it is shown.
     pub fn name(self) -> &'static str {
         match self {
-            Condition::Installed => "installed",
-            Condition::Waiting => "waiting for confirmation",
-            Condition::InProgress => "in progress",
-            Condition::Drifted => "drifted",
-            Condition::DeviceGone => "device gone",
-            Condition::DaemonDead => "daemon dead",
-            Condition::DaemonSilent => "daemon not answering",
-            Condition::Trouble => "in trouble",
+            PolicyHealth::Installed => "installed",
+            PolicyHealth::Waiting => "waiting for confirmation",
+            PolicyHealth::InProgress => "in progress",
+            PolicyHealth::Drifted => "drifted",
+            PolicyHealth::DeviceGone => "device gone",
+            PolicyHealth::DaemonDead => "daemon dead",
+            PolicyHealth::DaemonSilent => "daemon not answering",
+            PolicyHealth::Trouble => "in trouble",
         }
     }
 
     /// Is the policy at work, for all that is known? Not: is everything as it should be, which a job that was
     /// interrupted leaves open.
     pub fn is_up(self) -> bool {
-        self < Condition::Drifted
+        self < PolicyHealth::Drifted
     }
 
     /// Is everything as it should be?
     pub fn is_well(self) -> bool {
-        matches!(self, Condition::Installed | Condition::Waiting)
+        matches!(self, PolicyHealth::Installed | PolicyHealth::Waiting)
     }
 
     /// Its number in documents; a worse one is larger. (2 is not used.)
     pub fn code(self) -> u8 {
         match self {
-            Condition::Installed => 0,
-            Condition::Waiting => 3,
-            Condition::InProgress => 4,
-            Condition::Drifted => 5,
-            Condition::DeviceGone => 6,
-            Condition::DaemonDead => 7,
-            Condition::DaemonSilent => 8,
-            Condition::Trouble => 9,
+            PolicyHealth::Installed => 0,
+            PolicyHealth::Waiting => 3,
+            PolicyHealth::InProgress => 4,
+            PolicyHealth::Drifted => 5,
+            PolicyHealth::DeviceGone => 6,
+            PolicyHealth::DaemonDead => 7,
+            PolicyHealth::DaemonSilent => 8,
+            PolicyHealth::Trouble => 9,
         }
     }
 }
@@ -98,7 +99,7 @@ pub struct Health {
     /// The name that it is kept under: a device's.
     pub name: String,
     /// How it is.
-    pub condition: Condition,
+    pub condition: PolicyHealth,
     /// Its devices.
     pub devices: Vec<String>,
     /// `kernel` or `user`.
@@ -117,7 +118,7 @@ pub struct Health {
     pub silent_pid: Option<u32>,
     /// The process that goes back unless the policy is confirmed.
     guardian: Option<u32>,
-    /// An earlier policy that was undone though no one asked for it then.
+    /// An earlier policy that was undone though no one requested it then.
     undone: Option<Value>,
     state: Value,
 }
@@ -125,7 +126,7 @@ pub struct Health {
 /// What was applied to a device, or to all.
 ///
 /// # Errors
-/// Nothing of ours stands there.
+/// Nothing of tidegate's is there.
 pub(crate) fn chosen(room: &RuntimeDir, dev: Option<&str>) -> Result<Vec<(String, State)>> {
     let all = State::all(room)?;
     let chosen: Vec<(String, State)> = all
@@ -185,7 +186,7 @@ impl Health {
     fn new(name: String, devices: Vec<String>, backend: &str) -> Health {
         Health {
             name,
-            condition: Condition::Installed,
+            condition: PolicyHealth::Installed,
             devices,
             backend: backend.to_owned(),
             revert_in: None,
@@ -208,7 +209,7 @@ impl Health {
             ..Health::new(name, state.devices(), state.backend())
         };
         if let Some(job) = state.job() {
-            health.worse(Condition::InProgress);
+            health.worse(PolicyHealth::InProgress);
             // What earlier jobs could not do is no error of this one.
             health.last_error = job["error"].as_str().map(str::to_owned);
             return health;
@@ -219,11 +220,11 @@ impl Health {
             health.look_at_kernel(state);
         }
         if state.left_to_confirm().is_some() {
-            health.worse(Condition::Waiting);
+            health.worse(PolicyHealth::Waiting);
             let guardian = state.0["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
             health.guardian = guardian::of(room, &health.name, guardian);
             if health.guardian.is_none() {
-                health.worse(Condition::Trouble);
+                health.worse(PolicyHealth::Trouble);
                 health.last_error = Some(format!(
                     "its guardian (process {guardian}) is gone, so it will not be undone automatically: \
                     `tidegate confirm {0}` or `tidegate revert {0}`",
@@ -242,7 +243,7 @@ impl Health {
         health
     }
 
-    fn worse(&mut self, condition: Condition) {
+    fn worse(&mut self, condition: PolicyHealth) {
         self.condition = self.condition.max(condition);
     }
 
@@ -251,13 +252,13 @@ impl Health {
             Ok(Drift { gone, lines }) => {
                 self.drift = lines;
                 if !self.drift.is_empty() {
-                    self.worse(Condition::Drifted);
+                    self.worse(PolicyHealth::Drifted);
                 }
                 self.gone(&gone);
             }
             Err(error) => {
                 self.last_error = Some(format!("{error:#}"));
-                self.worse(Condition::Trouble);
+                self.worse(PolicyHealth::Trouble);
             }
         }
     }
@@ -265,7 +266,7 @@ impl Health {
     fn gone(&mut self, gone: &[String]) {
         if !gone.is_empty() {
             self.last_error = Some(format!("there is no device {}", gone.join(", ")));
-            self.worse(Condition::DeviceGone);
+            self.worse(PolicyHealth::DeviceGone);
         }
     }
 
@@ -274,47 +275,47 @@ impl Health {
         match Daemon::of(room, &self.name) {
             Daemon::Dead => {
                 self.last_error = last_line(room, &self.name);
-                self.worse(Condition::DaemonDead);
+                self.worse(PolicyHealth::DaemonDead);
             }
             Daemon::Silent(silence) => {
                 self.last_error = Some(silence.to_string());
                 self.silent_pid = silence.pid;
-                self.worse(Condition::DaemonSilent);
+                self.worse(PolicyHealth::DaemonSilent);
             }
             Daemon::Answers(status) => {
                 self.daemon = status;
-                self.look_at_answer();
+                self.read_reply();
             }
         }
     }
 
-    fn look_at_answer(&mut self) {
+    fn read_reply(&mut self) {
         if let Some(trouble) = self.daemon["trouble"].as_str() {
             self.last_error = Some(trouble.to_owned());
             let places = self.daemon["places"].as_array().into_iter().flatten();
             let mut names: Vec<String> =
                 places.filter_map(|place| place["device"].as_str()).map(str::to_owned).collect();
             names.dedup();
-            let links = news::links().unwrap_or_default();
+            let links = link_monitor::links().unwrap_or_default();
             names.retain(|name| links.iter().all(|link| link.name != *name));
             if names.is_empty() {
-                self.worse(Condition::Trouble);
+                self.worse(PolicyHealth::Trouble);
             } else {
-                self.worse(Condition::DeviceGone);
+                self.worse(PolicyHealth::DeviceGone);
             }
         }
-        let told =
-            Client::within(&self.name, COMPARE).and_then(|mut client| client.ask(&json!({"ask": "drift"})));
+        let told = Client::within(&self.name, COMPARE)
+            .and_then(|mut client| client.request(&json!({"ask": "drift"})));
         match told {
             Ok(told) => self.drift = strings(&told["drift"]),
             // Whether it runs what it was given is not known, which is not the same as that it does.
             Err(error) => {
                 self.last_error = Some(format!("what it runs cannot be compared: {error:#}"));
-                self.worse(Condition::Trouble);
+                self.worse(PolicyHealth::Trouble);
             }
         }
         if !self.drift.is_empty() {
-            self.worse(Condition::Drifted);
+            self.worse(PolicyHealth::Drifted);
         }
     }
 
@@ -327,11 +328,11 @@ impl Health {
     pub fn daemon_failure(&self) -> Option<String> {
         let why = self.last_error.as_deref();
         match self.condition {
-            Condition::DaemonDead => {
+            PolicyHealth::DaemonDead => {
                 let said = why.map(|said| format!(" (it said last: {said})")).unwrap_or_default();
                 Some(format!("the daemon of `{}` died{said}; packets pass unqueued", self.name))
             }
-            Condition::DaemonSilent => {
+            PolicyHealth::DaemonSilent => {
                 Some(format!("{}: {}", self.name, why.unwrap_or("the daemon does not answer")))
             }
             _ => None,
@@ -349,7 +350,7 @@ impl Health {
             "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
             "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
             "lateness_ns": self.lateness(), "starts": self.starts, "undone": self.undone,
-            "start_again": start_again(&self.state).filter(|_| self.condition == Condition::DaemonDead),
+            "start_again": restart_hint(&self.state).filter(|_| self.condition == PolicyHealth::DaemonDead),
         });
         for part in ["why", "policy", "applied_at"] {
             told[part] = self.state[part].clone();
@@ -378,7 +379,7 @@ impl Health {
 
 /// The command that starts the daemon of a policy again; `None`: it was not applied, or one of its files is
 /// gone.
-fn start_again(state: &Value) -> Option<String> {
+fn restart_hint(state: &Value) -> Option<String> {
     let files = strings(&state["policy"]);
     if files.is_empty() || files.iter().any(|file| !std::path::Path::new(file).exists()) {
         return None;
@@ -399,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_is_up_and_well_follows_from_the_condition() {
-        use Condition::*;
+        use PolicyHealth::*;
         for (condition, up, well) in [
             (Installed, true, true),
             (Waiting, true, true),
@@ -417,15 +418,15 @@ mod tests {
     #[test]
     fn a_daemon_whose_files_are_gone_is_not_started_again_by_them() {
         let known =
-            |file: &str| start_again(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
+            |file: &str| restart_hint(&json!({"policy": [file], "args": [], "dev": null, "door": "auto"}));
         assert_eq!(known("/dev/null").as_deref(), Some("tidegate apply --backend user /dev/null"));
         assert_eq!(known("/nowhere/at/all.sh"), None);
-        assert_eq!(start_again(&Value::Null), None);
+        assert_eq!(restart_hint(&Value::Null), None);
     }
 
     #[test]
     fn every_condition_has_a_code_of_its_own() {
-        use Condition::*;
+        use PolicyHealth::*;
         let all = [Installed, Waiting, InProgress, Drifted, DeviceGone, DaemonDead, DaemonSilent, Trouble];
         let mut codes: Vec<u8> = all.iter().map(|one| one.code()).chain([NOTHING, 2]).collect();
         codes.sort_unstable();

@@ -1,4 +1,4 @@
-//! What was undone though nobody asked for it at that moment: `status` says so until the next `tidegate
+//! What was undone though no one requested it at that moment: `status` says so until the next `tidegate
 //! apply`, for the user who looks later.
 
 use crate::state::State;
@@ -30,7 +30,7 @@ pub(crate) fn all(room: &RuntimeDir) -> Vec<(String, Value)> {
     names.filter_map(|name| of(room, &name).map(|undone| (name, undone))).collect()
 }
 
-/// Another policy was applied: what became of the last one is of the past.
+/// Another policy was applied: the outcome of the last one is of the past.
 pub(crate) fn forget(room: &RuntimeDir, name: &str) {
     let _ = fs::remove_file(room.undone(name));
 }

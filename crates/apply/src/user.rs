@@ -1,6 +1,6 @@
-//! Our own disciplines on the device: a daemon in the background.
+//! Our own qdiscs on the device: a daemon in the background.
 
-use crate::notice::{Notice, Report};
+use crate::notice::{Notice, NoticeHandler};
 use crate::options::ApplyOptions;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{ANSWER, Client};
-use tidegate_daemon::{Context, Result, bail, ensure};
-use tidegate_daemon::{DaemonOptions, PacketIo};
+use tidegate_daemon::{DaemonOptions, PacketIoBackend};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure};
 use tidegate_sys::{output_file, process};
 use tidegate_text::shell_word as quoted;
 
@@ -31,7 +31,7 @@ pub(crate) fn apply(
     room: &RuntimeDir,
     dev: &str,
     token: &str,
-    report: Report<'_>,
+    report: NoticeHandler<'_>,
 ) -> Result<Value> {
     let ApplyOptions { files, args, dev: bound, packet_io, realtime, sandbox, .. } = options.clone();
     let usual = DaemonOptions { args, dev: bound, packet_io, ..DaemonOptions::of(files) };
@@ -52,7 +52,7 @@ pub(crate) fn policy(room: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
     if RuntimeDir::holder(&room.lock(dev)).is_none() {
         return Ok(None);
     }
-    let told = Client::within(dev, END)?.ask(&json!({"ask": "policy"}));
+    let told = Client::within(dev, END)?.request(&json!({"ask": "policy"}));
     told.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
 }
 
@@ -83,17 +83,17 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
         output_file::write(&room.kept_down(dev), b"")
             .with_context(|| format!("`{dev}` cannot be kept down: {}", room.kept_down(dev).display()))?;
     }
-    let asked = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "stop"})));
+    let asked = Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "stop"})));
     if asked.is_ok() && within(END, || gone(pid)) {
         return clear(room, dev);
     }
-    // Only a process that has the lock, and is a daemon of ours, gets a signal.
+    // Only a process that has the lock, and is a daemon of tidegate's, gets a signal.
     let ours = || {
         RuntimeDir::holder(&lock) == Some(pid)
             && pid > 1
             && process::words_of(pid).get(1).is_some_and(|word| word == "daemon")
     };
-    for (signal, patience) in [(process::ask_to_end as fn(u32), TERM), (process::kill_tree, KILL)] {
+    for (signal, patience) in [(process::request_termination as fn(u32), TERM), (process::kill_tree, KILL)] {
         if ours() {
             signal(pid);
         }
@@ -140,7 +140,7 @@ fn clear(room: &RuntimeDir, dev: &str) -> Result<()> {
     Ok(())
 }
 
-/// Is a process running? One that ended and that nobody asked about is not.
+/// Is a process running? One that ended and that no one asked about is not.
 pub(crate) fn is_alive(pid: u32) -> bool {
     process::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
@@ -166,7 +166,7 @@ pub(crate) fn go_back(
     (room, dev): (&RuntimeDir, &str),
     devices: &[String],
     before: Option<&Value>,
-    report: Report<'_>,
+    report: NoticeHandler<'_>,
 ) -> Result<()> {
     let Some(before) = before else {
         for of in devices.iter().map(String::as_str).chain([dev]) {
@@ -177,14 +177,14 @@ pub(crate) fn go_back(
     match Daemon::of(room, dev) {
         Daemon::Answers(_) => {
             if policy(room, dev)?.is_none_or(|now| now["commands"] != before["commands"]) {
-                Client::within(dev, END)?.ask(&request(before)).map(drop)?;
+                Client::within(dev, END)?.request(&request(before)).map(drop)?;
             }
         }
-        Daemon::Dead => start_again(room, dev, before, report)?,
-        // One that is stuck runs nothing, and cannot be told anything.
+        Daemon::Dead => restart(room, dev, before, report)?,
+        // One that is stuck runs nothing, and can be told nothing.
         Daemon::Silent(..) => {
             end(room, dev)?;
-            start_again(room, dev, before, report)?;
+            restart(room, dev, before, report)?;
         }
     }
     let now = policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
@@ -204,17 +204,17 @@ fn request(before: &Value) -> Value {
 }
 
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
-fn start_again(room: &RuntimeDir, dev: &str, before: &Value, report: Report<'_>) -> Result<()> {
+fn restart(room: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
     let path = room.kept_policy(dev);
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     let dev_of = before["dev"].as_str().map(str::to_owned);
-    let packet_io = PacketIo::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
+    let packet_io = PacketIoBackend::named(before["door"].as_str().unwrap_or_default()).unwrap_or_default();
     let realtime = before["realtime"] == true;
     let options = DaemonOptions { realtime, dev: dev_of, packet_io, ..DaemonOptions::of(vec![path]) };
     tidegate_daemon::start(&options, &|words| report(Notice::Daemon(words.to_owned())))?;
     // It is to be known by its own files.
-    Client::within(dev, END)?.ask(&request(before)).map(drop)
+    Client::within(dev, END)?.request(&request(before)).map(drop)
 }
 
 /// Commands, word by word, as a script.
@@ -227,7 +227,7 @@ pub(crate) fn script_of(commands: &Value) -> String {
     "#!/bin/sh\nset -e\n".chars().chain(lines.collect::<String>().chars()).collect()
 }
 
-/// Files as whoever stands elsewhere finds them.
+/// Files as anyone who stands elsewhere finds them.
 pub(crate) fn absolute(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| std::path::absolute(file).unwrap_or(file.clone()).display().to_string()).collect()
 }

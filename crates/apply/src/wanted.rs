@@ -1,9 +1,9 @@
-//! What a policy wants of this computer's kernel: devices, what stands on each, and netfilter's rules.
+//! What a policy wants of this computer's kernel: devices, what is installed on each, and netfilter's rules.
 
 use std::collections::BTreeSet;
 use tidegate_daemon::device_spec;
-use tidegate_daemon::{Context, Result, bail, ensure, error};
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_daemon::{ErrorContext, Result, bail, ensure, error};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_inspect::{CARRIED_OUT_AT, Reading};
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Handle, Pool, Seeded};
@@ -11,11 +11,11 @@ use tidegate_plan::Item;
 use tidegate_plan::rebind::{on_device, real_devices};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::netfilter::RuleTable;
-use tidegate_policy::{LinkKind, LinkOp, Op, QdiscOp, SharedBlocks};
-use tidegate_sys::netlink::Change;
-use tidegate_sys::news::{self, Link};
+use tidegate_policy::{LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks};
+use tidegate_sys::link_monitor::{self, LinkInfo};
+use tidegate_sys::netlink::LinkUpdate;
 
-use crate::notice::{Notice, Report};
+use crate::notice::{Notice, NoticeHandler};
 use crate::options::ApplyOptions;
 
 /// A policy that is to be applied: its operations, and what they come to on this computer's devices.
@@ -29,13 +29,13 @@ pub struct Wanted {
     /// The devices that it is about: those that lead nowhere else first.
     pub(crate) devices: Vec<String>,
     /// Those of them that must be made.
-    pub(crate) made: Vec<(String, LinkKind)>,
+    pub(crate) made: Vec<(String, LinkDriver)>,
     /// What else of links is set.
-    pub(crate) settings: Vec<(String, Change)>,
+    pub(crate) settings: Vec<(String, LinkUpdate)>,
     /// What is to stand on each of the devices.
     pub(crate) stands: Vec<Installed>,
     /// The links of this computer when it was read.
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<LinkInfo>,
     /// netfilter's tables with rules in them.
     pub(crate) tables: Vec<RuleTable>,
 }
@@ -50,8 +50,8 @@ impl Wanted {
     /// nothing is changed.
     ///
     /// # Errors
-    /// It cannot be read, or asks for what is not there or not set by us.
-    pub fn read(options: &ApplyOptions, report: Report<'_>) -> Result<Wanted> {
+    /// It cannot be read, or requests what is not there or not set by us.
+    pub fn read(options: &ApplyOptions, report: NoticeHandler<'_>) -> Result<Wanted> {
         let links = links()?;
         let how =
             ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
@@ -71,8 +71,8 @@ impl Wanted {
         reading: Reading,
         commands: Vec<Vec<String>>,
         log: Vec<Op>,
-        links: Vec<Link>,
-        report: Report<'_>,
+        links: Vec<LinkInfo>,
+        report: NoticeHandler<'_>,
     ) -> Result<Wanted> {
         let made = to_be_made(&log, &links)?;
         let there = |name: &String| links.iter().any(|link| link.name == *name);
@@ -113,7 +113,7 @@ impl Wanted {
         })
     }
 
-    /// Does the policy say what becomes of packets that arrive by a device?
+    /// Does the policy say what happens to packets that arrive by a device?
     pub(crate) fn says_ingress(&self, dev: &str) -> bool {
         let on_hooks = |parent: Handle| parent.major() == Handle::INGRESS.major() && parent != Handle::ROOT;
         self.log.iter().filter(|op| op.device() == Some(dev)).any(|op| match op {
@@ -138,15 +138,15 @@ impl Wanted {
 }
 
 /// The links that the policy makes, or takes for granted as an ifb, and that are not there.
-fn to_be_made(log: &[Op], links: &[Link]) -> Result<Vec<(String, LinkKind)>> {
-    let mut named: Vec<(String, LinkKind)> = Vec::new();
+fn to_be_made(log: &[Op], links: &[LinkInfo]) -> Result<Vec<(String, LinkDriver)>> {
+    let mut named: Vec<(String, LinkDriver)> = Vec::new();
     for op in log {
         if let Op::Link(LinkOp::Add { name, kind }) = op {
             named.push((name.clone(), kind.clone()));
         }
         let mut note = |name: &mut String| {
-            if LinkKind::of_name(name) == LinkKind::Ifb {
-                named.push((name.clone(), LinkKind::Ifb));
+            if LinkDriver::of_name(name) == LinkDriver::Ifb {
+                named.push((name.clone(), LinkDriver::Ifb));
             }
         };
         op.clone().each_device(&mut note);
@@ -155,7 +155,7 @@ fn to_be_made(log: &[Op], links: &[Link]) -> Result<Vec<(String, LinkKind)>> {
     named.retain(|(name, _)| seen.insert(name.clone()) && !links.iter().any(|link| link.name == *name));
     for (name, kind) in &named {
         ensure!(
-            matches!(kind, LinkKind::Ifb | LinkKind::Dummy | LinkKind::Bridge),
+            matches!(kind, LinkDriver::Ifb | LinkDriver::Dummy | LinkDriver::Bridge),
             Policy,
             "the policy makes `{name}`, a {kind:?}, which is not made by us: make it before"
         );
@@ -168,19 +168,19 @@ fn devices(log: &[Op]) -> Vec<String> {
     let queues = |op: &&Op| matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_));
     let named: BTreeSet<&str> = log.iter().filter(queues).filter_map(Op::device).collect();
     let (first, then): (Vec<&str>, Vec<&str>) =
-        named.into_iter().partition(|name| LinkKind::of_name(name) == LinkKind::Ifb);
+        named.into_iter().partition(|name| LinkDriver::of_name(name) == LinkDriver::Ifb);
     first.into_iter().chain(then).map(str::to_owned).collect()
 }
 
-fn settings(log: &[Op], report: Report<'_>) -> Result<Vec<(String, Change)>> {
+fn settings(log: &[Op], report: NoticeHandler<'_>) -> Result<Vec<(String, LinkUpdate)>> {
     let mut all = Vec::new();
     for op in log {
         match op {
             Op::TxQueueLen { dev, packets } => {
-                all.push((dev.clone(), Change { txqlen: Some(*packets), ..Change::default() }));
+                all.push((dev.clone(), LinkUpdate { txqlen: Some(*packets), ..LinkUpdate::default() }));
             }
             Op::Mtu { dev, bytes } => {
-                all.push((dev.clone(), Change { mtu: Some(*bytes), ..Change::default() }))
+                all.push((dev.clone(), LinkUpdate { mtu: Some(*bytes), ..LinkUpdate::default() }))
             }
             Op::Ring { dev, .. } => report(Notice::Policy(format!(
                 "tidegate: the ring of {dev}'s card is left as it is; ethtool -G sets it"
@@ -221,12 +221,12 @@ fn settings(log: &[Op], report: Report<'_>) -> Result<Vec<(String, Change)>> {
 }
 
 /// A machine like this computer that was told all of it.
-fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> Result<Gateway> {
+fn machine(log: &[Op], links: &[LinkInfo], made: &[(String, LinkDriver)]) -> Result<Gateway> {
     let mut gateway = Gateway::new();
     for link in links {
         let known = device_spec(link);
         // Of an ifb the driver knows more than its frames show.
-        let of_kind = if link.kind == "ifb" { DeviceSpec::of(&LinkKind::Ifb) } else { known };
+        let of_kind = if link.kind == "ifb" { DeviceSpec::of(&LinkDriver::Ifb) } else { known };
         gateway.add_device(
             &link.name,
             DeviceSpec { mtu: known.mtu, tx_queue_len: known.tx_queue_len, ..of_kind },
@@ -244,13 +244,14 @@ fn machine(log: &[Op], links: &[Link], made: &[(String, LinkKind)]) -> Result<Ga
         if already {
             continue;
         }
-        let told = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, op);
+        let told =
+            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, op);
         told.map_err(|error| error!(Policy, "{error}: {op:?}")).context("on a machine with these links")?;
     }
     Ok(gateway)
 }
 
 /// All links there are.
-pub(crate) fn links() -> Result<Vec<Link>> {
-    news::links().context("the kernel does not list its links")
+pub(crate) fn links() -> Result<Vec<LinkInfo>> {
+    link_monitor::links().context("the kernel does not list its links")
 }

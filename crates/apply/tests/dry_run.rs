@@ -3,10 +3,10 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use tidegate_apply::{ApplyOptions, Backend, ErrorKind, Notice, Wanted};
+use tidegate_apply::{ApplyOptions, BackendChoice, ErrorKind, Notice, Wanted};
 use tidegate_netlink::Kernel;
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::Place;
 
 /// A batch for `wan0`, as a file that goes with this.
 struct Batch(PathBuf);
@@ -25,8 +25,8 @@ impl Drop for Batch {
     }
 }
 
-fn place() -> Option<Place> {
-    match Place::new("dry-run") {
+fn place() -> Option<NamespaceThread> {
+    match NamespaceThread::new("dry-run") {
         Ok(place) => Some(place),
         Err(error) => {
             eprintln!("SKIPPED: no network namespace can be made here ({error})");
@@ -40,7 +40,7 @@ fn a_plan_is_told_and_nothing_is_changed() {
     let Some(place) = place() else { return };
     let batch = Batch::new("plan", "qdisc add dev wan0 root handle 7: pfifo limit 77\n");
     let options = ApplyOptions {
-        backend: Backend::Kernel,
+        backend: BackendChoice::Kernel,
         dry_run: true,
         force: true,
         ..ApplyOptions::of(vec![batch.0.clone()])

@@ -12,16 +12,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The files of a recording, by name.
-pub type Files = BTreeMap<String, String>;
+pub type RecordingFiles = BTreeMap<String, String>;
 
 /// The recordings of an archive, by name: those with commands that need nothing from outside.
 ///
 /// # Panics
 /// When there is no such archive, or it is none.
-pub fn recordings(archive: &str) -> BTreeMap<String, Files> {
+pub fn recordings(archive: &str) -> BTreeMap<String, RecordingFiles> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../cli/tests/data/{archive}.tar.gz"));
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut all: BTreeMap<String, Files> = BTreeMap::new();
+    let mut all: BTreeMap<String, RecordingFiles> = BTreeMap::new();
     for entry in tar::Archive::new(GzDecoder::new(file)).entries().expect("an archive") {
         let mut entry = entry.expect("an entry");
         let path = entry.path().expect("a path").into_owned();
@@ -64,7 +64,7 @@ pub fn without_place(drops: &str) -> String {
 /// When one differs, or when more or fewer were carried out: a recording needs more, or less, than it did.
 pub fn identical<More>(
     archives: &[(&str, usize)],
-    mut difference: impl FnMut(&Files) -> Result<Option<String>, More>,
+    mut difference: impl FnMut(&RecordingFiles) -> Result<Option<String>, More>,
 ) {
     let (mut wrong, mut counts) = (String::new(), Vec::new());
     for (archive, _) in archives {

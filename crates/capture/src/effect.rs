@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tidegate_sandbox::LinkRequest;
 use tidegate_shims::{FileChange, LinkChange};
-use tidegate_sys::netlink::Change;
+use tidegate_sys::netlink::LinkUpdate;
 
 /// What the sandbox's first process is asked for a change of a link.
 pub(super) fn request(change: LinkChange) -> LinkRequest {
@@ -17,12 +17,16 @@ pub(super) fn request(change: LinkChange) -> LinkRequest {
     match change {
         LinkChange::Create { name, kind, txqlen } => LinkRequest::Create { name, kind, txqlen },
         LinkChange::Delete(name) => LinkRequest::Delete(name),
-        LinkChange::SetUp { name, up } => changed(name, Change { up: Some(up), ..Change::default() }),
-        LinkChange::Mtu { name, bytes } => changed(name, Change { mtu: Some(bytes), ..Change::default() }),
-        LinkChange::QueueLength { name, packets } => {
-            changed(name, Change { txqlen: Some(packets), ..Change::default() })
+        LinkChange::SetUp { name, up } => changed(name, LinkUpdate { up: Some(up), ..LinkUpdate::default() }),
+        LinkChange::Mtu { name, bytes } => {
+            changed(name, LinkUpdate { mtu: Some(bytes), ..LinkUpdate::default() })
         }
-        LinkChange::Rename { name, to } => changed(name, Change { name: Some(to), ..Change::default() }),
+        LinkChange::QueueLength { name, packets } => {
+            changed(name, LinkUpdate { txqlen: Some(packets), ..LinkUpdate::default() })
+        }
+        LinkChange::Rename { name, to } => {
+            changed(name, LinkUpdate { name: Some(to), ..LinkUpdate::default() })
+        }
     }
 }
 

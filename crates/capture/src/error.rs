@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::place::SourceLine;
+use tidegate_text::{excerpt, line};
 
 /// Why a script could not be captured at all.
 #[derive(Debug)]
@@ -69,35 +70,35 @@ impl fmt::Display for CaptureError {
             Self::NotFound(path) => write!(
                 f,
                 "{}: there is no such script; check the path (it is taken from the current directory)",
-                path.display()
+                name(path)
             ),
             Self::Unreadable(path, reason) => {
-                write!(f, "{}: the script cannot be read: {reason}", path.display())
+                write!(f, "{}: the script cannot be read: {reason}", name(path))
             }
             Self::IsDirectory(path) => {
-                write!(f, "{}: this is a directory; name the script in it", path.display())
+                write!(f, "{}: this is a directory; name the script in it", name(path))
             }
             Self::NotAScript(path) => write!(
                 f,
                 "{}: this is not a text, so it cannot be a script; name the script that configures the link",
-                path.display()
+                name(path)
             ),
             Self::TooLong(path, limit) => write!(
                 f,
                 "{}: longer than {limit} bytes, which no script is; name the script that configures the link",
-                path.display()
+                name(path)
             ),
-            Self::CarriageReturns(path, line) => write!(
+            Self::CarriageReturns(path, number) => write!(
                 f,
-                "{0}:{line}: the lines end in CR LF, as on Windows, and a shell takes the CR for part of \
+                "{0}:{number}: the lines end in CR LF, as on Windows, and a shell takes the CR for part of \
                 the last word; convert it: sed -i 's/\\r$//' {0}",
-                path.display()
+                name(path)
             ),
             Self::NoInterpreter { script, interpreter } => write!(
                 f,
                 "{}:1: the script asks for {interpreter}, which is not on this machine; install it, or name \
                 another in the first line",
-                script.display()
+                name(script)
             ),
             Self::Forbidden { reason, remedy } => {
                 write!(f, "this system does not let us make a sandbox: {reason}\n{remedy}")
@@ -106,6 +107,11 @@ impl fmt::Display for CaptureError {
             Self::Io { step, reason } => write!(f, "could not {step}: {reason}"),
         }
     }
+}
+
+/// A path, safe to print on one line.
+fn name(path: &Path) -> String {
+    line(&path.to_string_lossy()).to_string()
 }
 
 impl std::error::Error for CaptureError {}
@@ -129,21 +135,61 @@ impl fmt::Display for Trouble {
     /// `modem.sh:12: tc: reason`, the line, the word underlined, the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.place {
-            write!(f, "{}:{}: ", place.file.display(), place.line)?;
+            write!(f, "{}:{}: ", line(&place.file.to_string_lossy()), place.line)?;
         }
         write!(f, "{}: {}", self.who, self.reason.trim_end())?;
         if let Some(place) = &self.place {
             let number = place.line.to_string();
-            // Tabs would move the underline away from its word.
-            write!(f, "\n  {number} | {}", place.text.replace('\t', " ").trim_end())?;
-            if let Some(columns) = &place.columns {
+            let columns = place.columns.clone().unwrap_or(0..0);
+            let (shown, from, to) = excerpt(&place.text, columns.start, columns.end);
+            write!(f, "\n  {number} | {shown}")?;
+            if place.columns.is_some() {
                 let blank = " ".repeat(number.len());
-                write!(f, "\n  {blank} | {}{}", " ".repeat(columns.start), "^".repeat(columns.len().max(1)))?;
+                write!(
+                    f,
+                    "\n  {blank} | {}{}",
+                    " ".repeat(from),
+                    "^".repeat(to.saturating_sub(from).max(1))
+                )?;
             }
         }
         if let Some(remedy) = &self.remedy {
             write!(f, "\n  remedy: {remedy}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trouble(text: &str, columns: Option<std::ops::Range<usize>>) -> String {
+        let place = SourceLine {
+            file: PathBuf::from("a\nb\x1b[31m.sh"),
+            line: 2,
+            text: text.to_owned(),
+            columns,
+            frames: Vec::new(),
+            called_from: None,
+        };
+        let reason = "no such kind".to_owned();
+        Trouble { place: Some(place), who: "tc".into(), reason, remedy: None, idle: false }.to_string()
+    }
+
+    /// A name is on one line, and of a long line only what is around the word is shown.
+    #[test]
+    fn names_and_lines_are_safe_to_print() {
+        let short = trouble("tc\tbogus", Some(3..8));
+        assert_eq!(short, "a\\nb\\x1b[31m.sh:2: tc: no such kind\n  2 | tc bogus\n    |    ^^^^^");
+        let long = trouble(&format!("{} bogus {}", "x".repeat(5000), "y".repeat(5000)), Some(5001..5006));
+        let lines: Vec<&str> = long.lines().collect();
+        assert!(lines[1].chars().count() < 200 && lines[1].contains(" bogus "), "{long}");
+        let from = lines[2].find('^').expect("it is underlined");
+        let at = lines[1].chars().skip(lines[2][..from].chars().count()).take(5).collect::<String>();
+        assert_eq!(at, "bogus");
+        assert!(trouble(&"z".repeat(5000), None).lines().all(|line| line.chars().count() < 200));
+        let missing = CaptureError::NotFound(PathBuf::from("a\nb")).to_string();
+        assert!(missing.starts_with("a\\nb: "), "{missing}");
     }
 }

@@ -72,7 +72,9 @@ pub fn run_in_turn(
         let last = turn + 1 == turns.len();
         let run = session.run(&script.program(args), answer, &mut finder, last)?;
         let ended = !run.exit.is_own();
-        outcomes.push(outcome(run, &finder, &devices));
+        let mut outcome = outcome(run, &finder, &devices);
+        outcome.notes.extend(script.odd_beginning());
+        outcomes.push(outcome);
         if ended {
             break;
         }

@@ -8,7 +8,7 @@ use std::process::{ChildStderr, ChildStdout};
 use std::time::{Duration, Instant};
 
 use tidegate_sandbox::{Report, Sandbox, Shortage, Spec};
-use tidegate_sys::process::Running;
+use tidegate_sys::process::ProcessInfo;
 use tidegate_sys::until::Until;
 use tidegate_sys::{poll, process};
 
@@ -409,7 +409,7 @@ fn record(turn: &mut Turn<'_>, request: Request, reply: &Reply, answered: bool) 
 }
 
 /// What runs inside, without the sandbox's own stage.
-fn running(sandbox: &Sandbox) -> Vec<Running> {
+fn running(sandbox: &Sandbox) -> Vec<ProcessInfo> {
     process::descendants(sandbox.pid())
         .into_iter()
         .skip(1)
@@ -418,7 +418,7 @@ fn running(sandbox: &Sandbox) -> Vec<Running> {
 }
 
 /// A process's words, joined.
-fn words(running: &Running) -> String {
+fn words(running: &ProcessInfo) -> String {
     running.words.join(" ")
 }
 

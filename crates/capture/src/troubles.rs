@@ -11,6 +11,8 @@ const MAX_TROUBLES: usize = 50;
 /// The code by which a shell says that it found no such command, and that it may not run it.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
+/// The signal by which a shell ends that calls itself until its stack is full.
+const SEGMENTATION_FAULT: u8 = 11;
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
@@ -174,7 +176,8 @@ fn end(
             // What answered with the code that the script ended with is what ended it.
             let fatal = calls.last().filter(|call| call.code == *code);
             let place = last_complaint.and_then(|complaint| finder.line(complaint.line));
-            let place = place.or_else(|| fatal.and_then(|call| call.source.clone())).or_else(|| finder.last());
+            let place = place.or_else(|| fatal.and_then(|call| call.source.clone()));
+            let place = place.or_else(|| finder.last());
             let meaning = match *code {
                 NOT_FOUND => ": a command was not found",
                 NOT_RUNNABLE => ": a command may not be run",
@@ -198,6 +201,12 @@ fn end(
             );
             (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
         }
+        Exit::Signal(SEGMENTATION_FAULT) => (
+            format!("the shell crashed (signal {SEGMENTATION_FAULT}), {}", after()),
+            "a function that calls itself without end does that: bash has no limit unless FUNCNEST sets one"
+                .to_owned(),
+            finder.last(),
+        ),
         Exit::Signal(signal) => (
             format!("the script was ended by signal {signal}, which it or something it started sent, {}", after()),
             "a script that kills itself or its process group (`kill 0`, `kill $$`) cannot be captured whole".to_owned(),

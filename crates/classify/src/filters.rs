@@ -1,6 +1,6 @@
 //! What lists ask of filters of any kind.
 
-use crate::asked::Told;
+use crate::context::DumpContext;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 
@@ -18,5 +18,5 @@ pub(crate) trait Filters {
     /// Shows the places of each one's actions.
     fn each_action(&self, show: &mut dyn FnMut(&[u32]));
     /// Tells of each, in the kernel's order.
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry));
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry));
 }

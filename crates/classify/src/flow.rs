@@ -1,10 +1,10 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
-use crate::asked::{Asked, Bound, Told};
 use crate::basic::holds;
 use crate::conntrack;
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
-use crate::query::{RandomSource, Said};
+use crate::query::{FilterRandom, FilterResult};
 use alloc::vec::Vec;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Addrs, FlowKeys, Handle, Timer, dissect_inner, jenkins};
@@ -30,7 +30,7 @@ struct Entry {
 
 impl Entry {
     /// The class it computes for a packet.
-    fn class(&self, asked: &mut Asked<'_>) -> Handle {
+    fn class(&self, asked: &mut ClassifyContext<'_>) -> Handle {
         let params = &self.params;
         let mut words = [0u32; FlowKeySet::NAMES.len()];
         let mut n = 0;
@@ -55,18 +55,18 @@ impl Entry {
 }
 
 impl Flow {
-    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         for entry in &mut self.entries {
             if !holds(&entry.params.terms, asked) {
                 continue;
             }
             let class = entry.class(asked);
             match entry.actions.run(class, asked) {
-                Said::No => {}
+                FilterResult::No => {}
                 said => return said,
             }
         }
-        Said::No
+        FilterResult::No
     }
 
     pub(crate) fn add(
@@ -76,7 +76,7 @@ impl Flow {
         qdisc: Handle,
         perturb: Timer,
         actions: Bound,
-        random: &mut RandomSource<'_>,
+        random: &mut FilterRandom<'_>,
     ) -> Result<(), TcError> {
         if handle == 0 || params.keys.0 == 0 {
             return Err(TcError::bare(Errno::Inval));
@@ -147,7 +147,7 @@ impl Flow {
     pub(crate) fn perturb(
         &mut self,
         due: Timer,
-        random: &mut RandomSource<'_>,
+        random: &mut FilterRandom<'_>,
         next: impl Fn(u32) -> Timer,
     ) -> bool {
         let Some(entry) = self.entries.iter_mut().find(|e| e.perturb == due) else { return false };
@@ -197,7 +197,7 @@ impl Filters for Flow {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flow(entry.params.clone());
             line(FilterEntry::Filter {
@@ -223,7 +223,7 @@ fn base_class(given: Option<Handle>, qdisc: Handle) -> Handle {
 
 /// The value of key number `bit` (the order of `FlowKeySet::NAMES`). What only a host knows (sockets, routes)
 /// is 0 here.
-fn key(bit: u32, asked: &mut Asked<'_>) -> u32 {
+fn key(bit: u32, asked: &mut ClassifyContext<'_>) -> u32 {
     let pkt = asked.pkt;
     let meta = asked.pool.meta(pkt);
     match bit {
@@ -262,7 +262,7 @@ fn plain(bit: u32, keys: &FlowKeys) -> u32 {
 
 /// The same two addresses and two ports as connection tracking has them, in the packet's own direction,
 /// before translation.
-fn tracked(which: u32, asked: &Asked<'_>) -> u32 {
+fn tracked(which: u32, asked: &ClassifyContext<'_>) -> u32 {
     let keys = asked.pool.arrived_keys(asked.pkt);
     match (which, keys.protocol) {
         (0 | 1, _) => match keys.addrs {
@@ -279,8 +279,8 @@ fn tracked(which: u32, asked: &Asked<'_>) -> u32 {
     }
 }
 
-fn last_word(octets: [u8; 16]) -> u32 {
-    u32::from_be_bytes([octets[12], octets[13], octets[14], octets[15]])
+fn last_word(bytes: [u8; 16]) -> u32 {
+    u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]])
 }
 
 fn address(addrs: Addrs, destination: bool) -> u32 {

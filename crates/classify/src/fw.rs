@@ -1,11 +1,11 @@
 //! fw: by firewall mark (tc-fw(8)).
 
-use crate::asked::{Asked, Bound, Told};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
-use crate::query::{Said, Verdict};
+use crate::query::{FilterResult, FilterVerdict};
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Mark};
+use tidegate_packet::{FwMark, Handle};
 use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::{Errno, FilterParams, FwParams, Indev, TcError};
 
@@ -16,13 +16,13 @@ pub(crate) struct Fw {
     mask: u32,
     /// Oldest first.
     entries: Vec<Entry>,
-    /// Entries by mark: open addressing, at most half full; 0 = free, else the entry's place plus one.
+    /// Entries by mark: open addressing, at most half full; 0 = free, otherwise the entry's place plus one.
     index: Vec<u32>,
 }
 
 /// The class that a mark is the name of.
 #[inline]
-fn named(mark: Mark, qdisc: Handle) -> Option<Handle> {
+fn named(mark: FwMark, qdisc: Handle) -> Option<Handle> {
     let class = Handle(mark.0);
     let ours = class.major() == 0 || class.qdisc() == qdisc;
     (mark.0 != 0 && ours).then_some(class)
@@ -55,7 +55,7 @@ impl Fw {
         }
     }
 
-    /// Enters what is missing from `from` on, or everything where there is no room for it.
+    /// Enters what is missing from `from` on, or everything where there is no space for it.
     fn index_from(&mut self, from: usize) {
         let mut from = from;
         if self.index.len() < 2 * self.entries.len() || from == 0 {
@@ -74,7 +74,7 @@ impl Fw {
 
     /// The class that a mark leads to, without its actions.
     #[inline]
-    pub(crate) fn guess(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
+    pub(crate) fn guess(&self, mark: FwMark, qdisc: Handle) -> Option<Handle> {
         if self.entries.is_empty() {
             return named(mark, qdisc);
         }
@@ -83,15 +83,16 @@ impl Fw {
 
     /// Without any filter (`fw` alone) the mark itself names the class.
     #[inline]
-    pub(crate) fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn classify(&mut self, qdisc: Handle, asked: &mut ClassifyContext<'_>) -> FilterResult {
         let mark = asked.pool.meta(asked.pkt).mark;
         if self.entries.is_empty() {
-            return named(mark, qdisc).map_or(Said::No, |class| Said::Decided(Verdict::Class(class)));
+            return named(mark, qdisc)
+                .map_or(FilterResult::No, |class| FilterResult::Decided(FilterVerdict::Class(class)));
         }
-        let Some(at) = self.find(mark.0 & self.mask) else { return Said::No };
+        let Some(at) = self.find(mark.0 & self.mask) else { return FilterResult::No };
         let entry = &self.entries[at];
         if entry.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
-            return Said::No;
+            return FilterResult::No;
         }
         entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
     }
@@ -192,7 +193,7 @@ impl Filters for Fw {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in self.in_dump_order() {
             let params = FwParams { classid: entry.classid, mask: self.mask(), indev: entry.indev.clone() };
             let params = FilterParams::Fw(params);

@@ -1,4 +1,4 @@
-//! The fields of the outermost headers that netfilter asks for.
+//! The fields of the outermost headers that netfilter requests.
 
 use tidegate_packet::header::proto;
 use tidegate_packet::{Pkt, Pool};
@@ -30,7 +30,7 @@ impl Outer {
         data.get(at..).unwrap_or(&[])
     }
 
-    /// From the octets of a packet, the network header first.
+    /// From the bytes of a packet, the network header first.
     pub(crate) fn read(data: &[u8]) -> Outer {
         let mut outer = Outer::default();
         let v6 = data.first().is_some_and(|b| b >> 4 == 6);

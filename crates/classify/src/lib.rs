@@ -3,17 +3,17 @@
 //! Which class a packet takes: filters on qdiscs and classes, and the tables of netfilter that mark packets
 //! before them.
 //!
-//! A [`FilterList`] hangs on each qdisc (and on each class of HTB and HFSC). It is asked with
+//! A [`FilterList`] is attached to each qdisc (and on each class of HTB and HFSC). It is asked with
 //! [`FilterList::classify`]; the first filter that matches decides, in the order of preference, then of the
 //! kind's own.
 
 extern crate alloc;
 
 mod actions;
-mod asked;
 mod basic;
 mod blocks;
 pub mod conntrack;
+mod context;
 mod cost;
 mod filters;
 mod flow;
@@ -29,11 +29,11 @@ mod shared;
 mod u32;
 
 pub use actions::{Actions, Policers};
-pub use asked::{Asked, Told};
 pub use blocks::Blocks;
+pub use context::{ClassifyContext, DumpContext};
 pub use cost::{Cost, Price};
 pub use list::FilterList;
-pub use query::{Meter, Mirrored, Owner, RandomSource, Verdict, Way};
+pub use query::{ActionInput, FilterRandom, FilterVerdict, Mirrored, Owner, Redirect};
 pub use shared::Shared;
 
 /// The examples of the README are run, too.

@@ -1,13 +1,13 @@
-//! The filters that hang on one qdisc or class.
+//! The filters that are attached to one qdisc or class.
 
 use crate::actions::Actions;
-use crate::asked::{Asked, Told};
+use crate::context::{ClassifyContext, DumpContext};
 use crate::pref::{Body, Making, Pref};
-use crate::query::{Owner, RandomSource, Said, Verdict};
+use crate::query::{FilterRandom, FilterResult, FilterVerdict, Owner};
 use crate::u32::{Root, Tables};
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use tidegate_packet::{Handle, Mark, Time, Timer, Wheel};
+use tidegate_packet::{FwMark, Handle, Time, Timer, Wheel};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, ChainOp, Control, Errno, FilterOp, FilterParams, TcError, U32Params, Verb};
 
@@ -18,7 +18,7 @@ const AUTO_FLOOR: u16 = 0x8000;
 
 const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
-/// How often one packet may have all filters asked anew (`reclassify`); then it is dropped, as the kernel
+/// How often one packet may have all filters asked again (`reclassify`); then it is dropped, as the kernel
 /// does (6.1).
 const MOST_RESTARTS: u32 = 16;
 
@@ -39,7 +39,7 @@ pub struct FilterList {
     prefs: Vec<Pref>,
     /// The chains that are there, oldest first: a filter makes its own, and those that its actions go to.
     chains: Vec<u32>,
-    /// Those of them that were made by themselves (`tc chain add`): they stay without filters.
+    /// Those of them that were made on their own (`tc chain add`): they stay without filters.
     made: Vec<u32>,
     tables: Tables,
 }
@@ -60,23 +60,23 @@ impl FilterList {
     ///
     /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is
     /// each qdisc's own.
-    pub fn classify(&mut self, qdisc: Handle, asked: &mut Asked<'_>) -> Option<Verdict> {
+    pub fn classify(&mut self, qdisc: Handle, asked: &mut ClassifyContext<'_>) -> Option<FilterVerdict> {
         let mut chain = 0;
         for _ in 0..=MOST_RESTARTS {
-            match self.ask(qdisc, chain, asked) {
-                Said::No => return None,
-                Said::Decided(verdict) => return Some(verdict),
-                Said::Again => chain = 0,
-                Said::Goto(next) => chain = next,
+            match self.lookup(qdisc, chain, asked) {
+                FilterResult::No => return None,
+                FilterResult::Decided(verdict) => return Some(verdict),
+                FilterResult::Restart => chain = 0,
+                FilterResult::Goto(next) => chain = next,
             }
         }
-        Some(Verdict::Drop)
+        Some(FilterVerdict::Drop)
     }
 
     /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`:
     /// it must be asked.
     #[inline]
-    pub fn obvious(&self, mark: Mark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
+    pub fn obvious(&self, mark: FwMark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
         match &self.prefs[..] {
             [Pref { protocol, chain: 0, body: Body::Fw(fw), .. }]
                 if fw.is_bare() && *protocol == ethertype =>
@@ -90,7 +90,7 @@ impl FilterList {
     /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about
     /// what [`Self::classify`] will say, for those who prepare.
     #[inline]
-    pub fn guess(&self, mark: Mark, qdisc: Handle) -> Option<Handle> {
+    pub fn guess(&self, mark: FwMark, qdisc: Handle) -> Option<Handle> {
         match &self.prefs.first()?.body {
             Body::Fw(fw) => fw.guess(mark, qdisc),
             _ => None,
@@ -98,7 +98,7 @@ impl FilterList {
     }
 
     #[inline]
-    fn ask(&mut self, qdisc: Handle, chain: u32, asked: &mut Asked<'_>) -> Said {
+    fn lookup(&mut self, qdisc: Handle, chain: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
         let mut ethertype = asked.pool.meta(asked.pkt).ethertype;
         let FilterList { prefs, tables, .. } = self;
         for pref in prefs {
@@ -113,13 +113,13 @@ impl FilterList {
                 Body::Basic(basic) => basic.classify(asked),
                 Body::Flower(flower) => flower.classify(asked),
             };
-            if found != Said::No {
+            if found != FilterResult::No {
                 return found;
             }
             // An action may have put a tag on it, or taken it off.
             ethertype = asked.pool.meta(asked.pkt).ethertype;
         }
-        Said::No
+        FilterResult::No
     }
 
     /// Is a class held by a filter that was made when the class was there? Such a class cannot be deleted.
@@ -173,7 +173,7 @@ impl FilterList {
         Ok(())
     }
 
-    /// The chains that a listing shows, oldest first: those with filters, and those made by themselves.
+    /// The chains that a listing shows, oldest first: those with filters, and those made on their own.
     pub fn chains(&self) -> Vec<u32> {
         self.chains.iter().copied().filter(|chain| self.has_chain(*chain)).collect()
     }
@@ -185,8 +185,8 @@ impl FilterList {
     /// Deletes the filters of a chain.
     fn flush(&mut self, chain: u32) {
         let all = core::mem::take(&mut self.prefs);
-        let (gone, stay): (Vec<Pref>, Vec<Pref>) = all.into_iter().partition(|pref| pref.chain == chain);
-        self.prefs = stay;
+        let (gone, sojourn): (Vec<Pref>, Vec<Pref>) = all.into_iter().partition(|pref| pref.chain == chain);
+        self.prefs = sojourn;
         gone.iter().for_each(|pref| self.forget_root(&pref.body));
     }
 
@@ -215,7 +215,7 @@ impl FilterList {
         op: &FilterOp,
         owner: Owner<'_>,
         actions: &mut Actions,
-        random: &mut RandomSource<'_>,
+        random: &mut FilterRandom<'_>,
     ) -> Result<(), TcError> {
         match op.verb {
             Verb::Delete => {
@@ -233,7 +233,7 @@ impl FilterList {
         op: &FilterOp,
         owner: Owner<'_>,
         actions: &mut Actions,
-        random: &mut RandomSource<'_>,
+        random: &mut FilterRandom<'_>,
     ) -> Result<(), TcError> {
         const NEEDS_CREATE: TcError =
             TcError::new(Errno::NoEnt, "Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter");
@@ -299,7 +299,7 @@ impl FilterList {
         Ok(())
     }
 
-    /// Notes the chains that a filter makes. Those without filters and that nobody goes to are gone, and are
+    /// Notes the chains that a filter makes. Those without filters and that no one goes to are gone, and are
     /// the latest if they come again; one that an action goes to is taken to be there as long as any filter
     /// is.
     fn note_chains(&mut self, op: &FilterOp) {
@@ -318,12 +318,12 @@ impl FilterList {
     /// Filters are gone: so are the chains without any that no filter's action goes to. They are the latest
     /// if they come again.
     fn forget_chains(&mut self, actions: &Actions) {
-        let mut led = Vec::new();
+        let mut redirected = Vec::new();
         self.each_action(&mut |places| {
-            led.extend(places.iter().filter_map(|place| actions.act_at(*place)).flat_map(goes_to))
+            redirected.extend(places.iter().filter_map(|place| actions.act_at(*place)).flat_map(goes_to))
         });
         let mut chains = core::mem::take(&mut self.chains);
-        chains.retain(|chain| led.contains(chain) || self.has_chain(*chain));
+        chains.retain(|chain| redirected.contains(chain) || self.has_chain(*chain));
         self.chains = chains;
     }
 
@@ -409,7 +409,7 @@ impl FilterList {
     }
 
     /// Changes the seed of the filter that was due then and arms it again from `now`.
-    pub fn perturb(&mut self, due: Timer, now: Time, wheel: &Wheel, random: &mut RandomSource<'_>) {
+    pub fn perturb(&mut self, due: Timer, now: Time, wheel: &Wheel, random: &mut FilterRandom<'_>) {
         for pref in &mut self.prefs {
             if let Body::Flow(flow) = &mut pref.body
                 && flow.perturb(due, random, |secs| wheel.arm(now, secs))
@@ -434,7 +434,7 @@ impl FilterList {
     /// is, the latest first. `only`: those made in the list of this holder.
     pub fn dump(
         &self,
-        told: Told<'_>,
+        told: DumpContext<'_>,
         dev: &str,
         parent: Handle,
         only: Option<Handle>,

@@ -1,8 +1,8 @@
 //! matchall: every packet (tc-matchall(8)).
 
-use crate::asked::{Asked, Bound, Told};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
-use crate::query::Said;
+use crate::query::FilterResult;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{Errno, FilterParams, MatchallParams, TcError};
@@ -22,13 +22,13 @@ struct Entry {
 }
 
 impl Matchall {
-    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         match &mut self.0 {
             Some(entry) => {
                 entry.asked += 1;
                 entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
             }
-            None => Said::No,
+            None => FilterResult::No,
         }
     }
 
@@ -69,12 +69,12 @@ impl Filters for Matchall {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.0.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         let Some(entry) = &self.0 else { return };
         line(FilterEntry::Filter {
             handle: entry.handle,
             params: FilterParams::Matchall(MatchallParams { classid: entry.classid }),
-            hits: Some(U32Hits { asked: entry.asked, ..U32Hits::default() }),
+            hits: Some(U32Hits { lookups: entry.asked, ..U32Hits::default() }),
             actions: entry.actions.dump(told),
         });
     }

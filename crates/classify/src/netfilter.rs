@@ -11,12 +11,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use place::built_in;
-pub use seen::{Known, Seen};
+pub use seen::{Known, RuleTrace};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool};
-use tidegate_policy::netfilter::{Base, Family, Hook, NfCommand, NfOp, Rule, Target, Translate};
+use tidegate_policy::netfilter::{
+    Base, Family, Hook, NetfilterRule, NetfilterTarget, NfCommand, NfOp, Translate,
+};
 use tidegate_policy::{Errno, TcError};
-pub use visit::Place;
+pub use visit::HookDevices;
 use visit::Visit;
 
 const NO_CHAIN: TcError = TcError::new(Errno::NoEnt, "No chain/target/match by that name");
@@ -29,25 +31,25 @@ const MAX_STEPS: u32 = 10_000;
 
 /// A table: of one family, or of both.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct NetfilterTable {
     family: Family,
     name: String,
-    /// Made by nft: its chains stand where they say, and rules may stand in any of them.
+    /// Made by nft: its chains stand where they say, and rules may are in any of them.
     free: bool,
     touched: bool,
     /// The last handle that was given out.
     handles: u64,
-    chains: Vec<Chain>,
+    chains: Vec<NetfilterChain>,
 }
 
 /// A chain with its counters.
 #[derive(Clone, Debug)]
-pub struct Chain {
+pub struct NetfilterChain {
     /// The chain's name, built-in (`FORWARD`) or the user's.
     pub name: String,
     /// nft's number for it.
     pub handle: u64,
-    /// Where it stands, if packets come to it by themselves.
+    /// Where it stands, if packets come to it on their own.
     pub base: Option<Base>,
     /// Base chains have a policy: `true` = accept.
     pub policy: Option<bool>,
@@ -63,7 +65,7 @@ pub struct Chain {
 #[derive(Clone, Debug)]
 pub struct CountedRule {
     /// The rule.
-    pub rule: Rule,
+    pub rule: NetfilterRule,
     /// nft's number for it.
     pub handle: u64,
     /// Packets that matched.
@@ -72,26 +74,26 @@ pub struct CountedRule {
     pub bytes: u64,
 }
 
-/// What became of the packet.
+/// The outcome of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It goes on.
+pub enum NetfilterVerdict {
+    /// It continues.
     Accept,
     /// It is dropped.
     Drop,
-    /// Its connection is translated so; it goes on.
+    /// Its connection is translated so; it continues.
     Translate(Translate),
 }
 
 enum Walk {
-    Decided(Verdict),
+    Decided(NetfilterVerdict),
     Return,
 }
 
-impl Table {
+impl NetfilterTable {
     /// One of iptables' tables, empty, with its built-in chains.
-    pub fn new(ipv6: bool, name: &str) -> Table {
-        let mut table = Table { free: false, ..Table::free(Family::of(ipv6), name) };
+    pub fn new(ipv6: bool, name: &str) -> NetfilterTable {
+        let mut table = NetfilterTable { free: false, ..NetfilterTable::free(Family::of(ipv6), name) };
         for chain in built_in(name) {
             table.add_chain(chain, Base::of_iptables(name, chain), Some(true));
         }
@@ -99,14 +101,29 @@ impl Table {
     }
 
     /// A table without chains, as nft makes them.
-    pub fn free(family: Family, name: &str) -> Table {
-        Table { family, name: name.to_string(), free: true, touched: false, handles: 0, chains: Vec::new() }
+    pub fn free(family: Family, name: &str) -> NetfilterTable {
+        NetfilterTable {
+            family,
+            name: name.to_string(),
+            free: true,
+            touched: false,
+            handles: 0,
+            chains: Vec::new(),
+        }
     }
 
     fn add_chain(&mut self, name: &str, base: Option<Base>, policy: Option<bool>) {
         let handle = self.next_handle();
         let name = name.to_string();
-        self.chains.push(Chain { name, handle, base, policy, packets: 0, bytes: 0, rules: Vec::new() });
+        self.chains.push(NetfilterChain {
+            name,
+            handle,
+            base,
+            policy,
+            packets: 0,
+            bytes: 0,
+            rules: Vec::new(),
+        });
     }
 
     fn next_handle(&mut self) -> u64 {
@@ -135,35 +152,35 @@ impl Table {
     }
 
     /// Its chains, for listings.
-    pub fn chains(&self) -> &[Chain] {
+    pub fn chains(&self) -> &[NetfilterChain] {
         &self.chains
     }
 
-    /// The chains that stand at a hook, with their priorities.
+    /// The chains that are at a hook, with their priorities.
     pub fn at_hook(&self, hook: Hook) -> impl Iterator<Item = (i32, usize)> + '_ {
-        let place = move |(at, chain): (usize, &Chain)| {
+        let place = move |(at, chain): (usize, &NetfilterChain)| {
             chain.base.filter(|base| base.hook == hook).map(|base| (base.priority, at))
         };
         self.chains.iter().enumerate().filter_map(place)
     }
 
-    /// Sends a packet through a base chain, by its number. Whoever watches is told of each rule it meets.
+    /// Sends a packet through a base chain, by its number. Anyone who watches is told of each rule it meets.
     pub fn run(
         &mut self,
         start: usize,
-        place: Place<'_>,
+        place: HookDevices<'_>,
         connections: &mut Conntrack,
         pool: &mut Pool,
         pkt: &Pkt,
-        watch: Option<&mut Vec<Seen>>,
-    ) -> Verdict {
+        watch: Option<&mut Vec<RuleTrace>>,
+    ) -> NetfilterVerdict {
         let concerned = match pool.meta(pkt).ethertype {
             ethertype::IPV4 => self.family.has(false),
             ethertype::IPV6 => self.family.has(true),
             _ => false,
         };
         if !concerned || start >= self.chains.len() {
-            return Verdict::Accept;
+            return NetfilterVerdict::Accept;
         }
         let hook = self.chains[start].base.map(|base| base.hook);
         let mut visit = Visit { place, connections, pool, pkt, steps: 0, hook, watch };
@@ -174,7 +191,7 @@ impl Table {
                 let chain = &mut self.chains[start];
                 chain.packets += 1;
                 chain.bytes += network_len(visit.pool.meta(pkt));
-                if chain.policy.unwrap_or(true) { Verdict::Accept } else { Verdict::Drop }
+                if chain.policy.unwrap_or(true) { NetfilterVerdict::Accept } else { NetfilterVerdict::Drop }
             }
         }
     }
@@ -183,7 +200,7 @@ impl Table {
         for at in 0..self.chains[chain].rules.len() {
             visit.steps += 1;
             if visit.steps > MAX_STEPS {
-                return Walk::Decided(Verdict::Drop);
+                return Walk::Decided(NetfilterVerdict::Drop);
             }
             let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.holds(m));
             visit.meets(self, chain, Some(at), failed);
@@ -196,12 +213,16 @@ impl Table {
             counted.rule.first.iter().for_each(|target| visit.alter(target));
             let (name, returns) = match &self.chains[chain].rules[at].rule.target {
                 None => continue,
-                Some(Target::Accept) => return Walk::Decided(Verdict::Accept),
-                Some(Target::Drop | Target::Reject(_)) => return Walk::Decided(Verdict::Drop),
-                Some(Target::Return) => return Walk::Return,
-                Some(Target::Translate(how)) => return Walk::Decided(Verdict::Translate(*how)),
-                Some(Target::Jump(name)) => (name, true),
-                Some(Target::Goto(name)) => (name, false),
+                Some(NetfilterTarget::Accept) => return Walk::Decided(NetfilterVerdict::Accept),
+                Some(NetfilterTarget::Drop | NetfilterTarget::Reject(_)) => {
+                    return Walk::Decided(NetfilterVerdict::Drop);
+                }
+                Some(NetfilterTarget::Return) => return Walk::Return,
+                Some(NetfilterTarget::Translate(how)) => {
+                    return Walk::Decided(NetfilterVerdict::Translate(*how));
+                }
+                Some(NetfilterTarget::Jump(name)) => (name, true),
+                Some(NetfilterTarget::Goto(name)) => (name, false),
                 Some(target) => {
                     visit.alter(target);
                     continue;
@@ -323,7 +344,7 @@ impl Table {
         index.map(|index| (at, index)).ok_or(TcError::bare(Errno::NoEnt))
     }
 
-    fn put(&mut self, chain: usize, index: usize, rule: &Rule) -> Result<(), TcError> {
+    fn put(&mut self, chain: usize, index: usize, rule: &NetfilterRule) -> Result<(), TcError> {
         self.check_target(chain, rule)?;
         let handle = self.next_handle();
         self.chains[chain].rules.insert(index, counted(rule, handle));
@@ -414,14 +435,19 @@ impl Table {
     }
 
     /// Is there the chain that a rule leads to, and can packets come to its end from there?
-    fn check_target(&self, from: usize, rule: &Rule) -> Result<(), TcError> {
-        let Some(Target::Jump(name) | Target::Goto(name)) = &rule.target else { return Ok(()) };
+    fn check_target(&self, from: usize, rule: &NetfilterRule) -> Result<(), TcError> {
+        let Some(NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name)) = &rule.target else {
+            return Ok(());
+        };
         let Some(to) = self.position(name) else {
             let message = Some(format!("Chain '{name}' does not exist").into());
             return Err(TcError { errno: Errno::NoEnt, message });
         };
         // What leads there already does no harm a second time.
-        let leads = |counted: &CountedRule| matches!(&counted.rule.target, Some(Target::Jump(n) | Target::Goto(n)) if n == name);
+        let leads = |counted: &CountedRule| {
+            matches!(&counted.rule.target, Some(NetfilterTarget::Jump(n)
+            | NetfilterTarget::Goto(n)) if n == name)
+        };
         if self.chains.len() > MOST_COMPARED || self.chains[from].rules.iter().rev().any(leads) {
             return Ok(());
         }
@@ -433,7 +459,9 @@ impl Table {
     fn too_deep(&self, from: usize, to: usize) -> bool {
         let leads = |at: usize| {
             let targets = self.chains[at].rules.iter().filter_map(|counted| match &counted.rule.target {
-                Some(Target::Jump(name) | Target::Goto(name)) => self.position(name).map(|to| (at, to)),
+                Some(NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name)) => {
+                    self.position(name).map(|to| (at, to))
+                }
                 _ => None,
             });
             targets.collect::<Vec<_>>()
@@ -457,12 +485,14 @@ impl Table {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        let calls =
-            |r: &CountedRule| matches!(&r.rule.target, Some(Target::Jump(n) | Target::Goto(n)) if n == name);
+        let calls = |r: &CountedRule| {
+            matches!(&r.rule.target, Some(NetfilterTarget::Jump(n)
+            | NetfilterTarget::Goto(n)) if n == name)
+        };
         self.chains.iter().any(|c| c.rules.iter().any(calls))
     }
 }
 
-fn counted(rule: &Rule, handle: u64) -> CountedRule {
+fn counted(rule: &NetfilterRule, handle: u64) -> CountedRule {
     CountedRule { rule: rule.clone(), handle, packets: 0, bytes: 0 }
 }

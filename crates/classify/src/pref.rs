@@ -1,14 +1,14 @@
 //! The filters of one preference: all of one kind.
 
 use crate::actions::Actions;
-use crate::asked::Bound;
 use crate::basic::Basic;
+use crate::context::Bound;
 use crate::filters::Filters;
 use crate::flow::Flow;
 use crate::flower::Flower;
 use crate::fw::Fw;
 use crate::matchall::Matchall;
-use crate::query::{Owner, RandomSource};
+use crate::query::{FilterRandom, Owner};
 use crate::u32::{Root, Tables};
 use tidegate_packet::Handle;
 use tidegate_policy::{Act, Errno, FilterOp, FilterParams, FlowerField, FlowerParams, FwParams, TcError};
@@ -88,7 +88,7 @@ impl Body {
 pub(crate) struct Making<'a, 'o, 'r> {
     pub(crate) owner: Owner<'o>,
     pub(crate) actions: &'a mut Actions,
-    pub(crate) random: &'a mut RandomSource<'r>,
+    pub(crate) random: &'a mut FilterRandom<'r>,
     /// u32's tables.
     pub(crate) tables: &'a mut Tables,
     /// The number for a table of u32 that has none.
@@ -176,7 +176,7 @@ impl Pref {
             (Body::Flow(flow), Some(FilterParams::Flow(params))) => {
                 flow.change(op.handle, params, owner.qdisc, |secs| owner.wheel.arm(owner.now, secs), actions)
             }
-            // It cannot be changed: the kernel says that it is there.
+            // It cannot be changed: the kernel reports that it is there.
             (Body::Matchall(_), Some(FilterParams::Matchall(_))) => Err(TcError::bare(Errno::Exist)),
             (Body::Basic(basic), Some(FilterParams::Basic(params))) => {
                 basic.change(op.handle, params, bound, actions)

@@ -1,27 +1,27 @@
 //! What is asked of filters and actions, and what they answer.
 
-use tidegate_packet::{Draws, Handle, Pkt, Time, Wheel};
+use tidegate_packet::{Handle, Pkt, RandomSource, Time, Wheel};
 use tidegate_policy::Control;
 
 /// What the filters decide about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FilterVerdict {
     /// It takes this class.
     Class(Handle),
     /// It is dropped.
     Drop,
-    /// It is taken away, and nobody counts it as lost.
+    /// It is taken away, and no one counts it as lost.
     Stolen,
     /// It is another device's.
-    Redirect(Way),
+    Redirect(Redirect),
 }
 
-/// Where a packet is led.
+/// Where a packet is redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Redirect {
     /// The device's number ([`tidegate_policy::Act::NOWHERE`]: one that is gone).
     pub to: u32,
-    /// It arrives there; else it leaves there.
+    /// It arrives there; otherwise it leaves there.
     pub arrives: bool,
     /// The place in the table of the action that redirects it: see [`crate::Actions::note_refused`].
     pub by: u32,
@@ -29,7 +29,7 @@ pub struct Way {
 
 /// What actions must know of the packet and the moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Meter {
+pub struct ActionInput {
     /// The packet's bytes, as they are counted where it is.
     pub len: u32,
     /// The same with a link header that was taken off there: what a policer's mtu is compared with.
@@ -44,21 +44,21 @@ pub struct Meter {
 /// A copy of a packet that an action leads to another device.
 #[derive(Debug)]
 pub struct Mirrored {
-    /// The copy, which whoever takes it must offer or release.
+    /// The copy, which anyone who takes it must offer or release.
     pub pkt: Pkt,
     /// The device that it goes to, and in which direction.
-    pub way: Way,
+    pub way: Redirect,
 }
 
 /// What one filter says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum FilterResult {
     /// It does not match.
     No,
     /// It matches, and the packet's way is decided.
-    Decided(Verdict),
+    Decided(FilterVerdict),
     /// All are to be asked again.
-    Again,
+    Restart,
     /// Those of this chain are to be asked.
     Goto(u32),
 }
@@ -66,44 +66,44 @@ pub(crate) enum Said {
 /// What an action makes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// Things go on so.
+    /// Things continue so.
     Control(Control),
     /// The packet is another device's.
-    Away(Verdict),
+    Away(FilterVerdict),
 }
 
 /// Randomness for filters, with the memory that the first flow filter on a machine draws a key that later
 /// ones share.
-pub struct RandomSource<'a> {
+pub struct FilterRandom<'a> {
     /// Where draws come from.
-    pub draws: &'a mut dyn Draws,
+    pub source: &'a mut dyn RandomSource,
     /// Has that key been drawn?
     pub flow_key_drawn: &'a mut bool,
 }
 
-impl RandomSource<'_> {
+impl FilterRandom<'_> {
     pub(crate) fn word(&mut self) -> u64 {
-        self.draws.word()
+        self.source.word()
     }
 
     pub(crate) fn below(&mut self, n: u32) -> u32 {
-        self.draws.below(n)
+        self.source.below(n)
     }
 
     /// The seed of a new flow filter.
     pub(crate) fn flow_seed(&mut self) -> u32 {
-        self.draws.word() as u32
+        self.source.word() as u32
     }
 
     pub(crate) fn first_flow_filter(&mut self) {
         if !*self.flow_key_drawn {
             *self.flow_key_drawn = true;
-            let _ = self.draws.key();
+            let _ = self.source.key();
         }
     }
 }
 
-/// What a filter list must know of whom it hangs on.
+/// What a filter list must know of whom it is attached to.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     /// The qdisc's handle.

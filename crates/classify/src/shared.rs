@@ -3,7 +3,7 @@
 use crate::actions::Actions;
 use crate::blocks::Blocks;
 
-/// A machine's actions and shared blocks: they go along with whoever classifies.
+/// A machine's actions and shared blocks: they go along with anyone who classifies.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The actions.

@@ -2,11 +2,11 @@
 //!
 //! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter
 //! that matches may refer to a table: its hash picks the bucket, its offset says where the header begins that
-//! the filters there are about. Where none of them matches, the search goes on behind the filter that
+//! the filters there are about. Where none of them matches, the search continues behind the filter that
 //! referred to them.
 
-use crate::asked::{Asked, Bound, Told};
-use crate::query::Said;
+use crate::context::{Bound, ClassifyContext, DumpContext};
+use crate::query::FilterResult;
 use alloc::vec;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;
@@ -65,7 +65,7 @@ struct Node {
 
 /// A node, and what offsets count from while it is asked.
 #[derive(Clone, Copy)]
-struct Place {
+struct U32Cursor {
     table: usize,
     bucket: usize,
     node: usize,
@@ -117,37 +117,37 @@ impl Tables {
     }
 
     /// Shows a packet to the filters of a preference, by its root table.
-    pub(crate) fn classify(&mut self, root: u32, asked: &mut Asked<'_>) -> Said {
-        let Some(table) = self.position(root) else { return Said::No };
-        let mut at = Place { table, bucket: 0, node: 0, base: 0, next: 0 };
+    pub(crate) fn classify(&mut self, root: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
+        let Some(table) = self.position(root) else { return FilterResult::No };
+        let mut at = U32Cursor { table, bucket: 0, node: 0, base: 0, next: 0 };
         let mut from = [at; DEEPEST];
         let mut depth = 0;
         loop {
             let Some(node) = self.all[at.table].buckets[at.bucket].get_mut(at.node) else {
                 if depth == 0 {
-                    return Said::No;
+                    return FilterResult::No;
                 }
                 // Nothing there matched: the filter that referred to the table decides, if it names a class.
                 depth -= 1;
                 at = from[depth];
                 let node = &mut self.all[at.table].buckets[at.bucket][at.node];
                 match node.decide(asked) {
-                    Said::No => at.node += 1,
+                    FilterResult::No => at.node += 1,
                     said => return said,
                 }
                 continue;
             };
             match node.compare(asked, at) {
-                Compared::Beyond => return Said::No,
+                Compared::Beyond => return FilterResult::No,
                 Compared::Fails => at.node += 1,
                 Compared::Holds => match node.params.link {
                     None => match node.decide(asked) {
-                        Said::No => at.node += 1,
+                        FilterResult::No => at.node += 1,
                         said => return said,
                     },
                     Some(link) => {
                         let Some(next) = self.follow(link, at, asked).filter(|_| depth < DEEPEST) else {
-                            return Said::No;
+                            return FilterResult::No;
                         };
                         from[depth] = at;
                         depth += 1;
@@ -159,7 +159,7 @@ impl Tables {
     }
 
     /// The first place in the bucket that a node refers to; `None`: the packet ends before what it must read.
-    fn follow(&self, link: u32, at: Place, asked: &Asked<'_>) -> Option<Place> {
+    fn follow(&self, link: u32, at: U32Cursor, asked: &ClassifyContext<'_>) -> Option<U32Cursor> {
         let params = &self.all[at.table].buckets[at.bucket][at.node].params;
         let table = self.position(link)?;
         let wrap = self.all[table].buckets.len() - 1;
@@ -184,7 +184,7 @@ impl Tables {
             base += next;
             next = 0;
         }
-        Some(Place { table, bucket, node: 0, base, next })
+        Some(U32Cursor { table, bucket, node: 0, base, next })
     }
 
     /// The root table of a new preference.
@@ -368,7 +368,7 @@ impl Tables {
 
     /// The tables made for a preference and their nodes, as a dump shows them: the latest first. `only`:
     /// those made in this list.
-    pub(crate) fn dump(&self, pref: u16, only: Option<Handle>, told: Told<'_>) -> Vec<FilterEntry> {
+    pub(crate) fn dump(&self, pref: u16, only: Option<Handle>, told: DumpContext<'_>) -> Vec<FilterEntry> {
         let mine = |table: &&Table| table.pref == pref && only.is_none_or(|holder| table.holder == holder);
         let mut tables: Vec<&Table> = self.all.iter().filter(mine).collect();
         tables.sort_by_key(|table| core::cmp::Reverse(table.order));
@@ -377,7 +377,7 @@ impl Tables {
 }
 
 impl Table {
-    fn dump(&self, told: Told<'_>) -> Vec<FilterEntry> {
+    fn dump(&self, told: DumpContext<'_>) -> Vec<FilterEntry> {
         let mut entries =
             vec![FilterEntry::U32Table { table: self.number, divisor: self.buckets.len() as u32 }];
         for (bucket, nodes) in (0..).zip(&self.buckets) {
@@ -400,8 +400,8 @@ impl Node {
     }
 
     /// Do mark and words hold?
-    fn compare(&mut self, asked: &Asked<'_>, at: Place) -> Compared {
-        self.hits.asked += 1;
+    fn compare(&mut self, asked: &ClassifyContext<'_>, at: U32Cursor) -> Compared {
+        self.hits.lookups += 1;
         if let Some((value, mask)) = self.params.mark {
             if asked.pool.meta(asked.pkt).mark.0 & mask != value {
                 return Compared::Fails;
@@ -423,19 +423,19 @@ impl Node {
 
     /// What it says of a packet that it matches. A node that neither names a class nor does anything only
     /// counts.
-    fn decide(&mut self, asked: &mut Asked<'_>) -> Said {
+    fn decide(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         if self.params.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
-            return Said::No;
+            return FilterResult::No;
         }
         if self.params.classid.is_none() && self.actions.is_empty() {
-            return Said::No;
+            return FilterResult::No;
         }
         self.hits.matched += 1;
         self.actions.run(self.params.classid.unwrap_or(Handle::NONE), asked)
     }
 }
 
-/// The lowest free number from [`FIRST_NODE`] on, else below it. Nodes stand in ascending order of number.
+/// The lowest free number from [`FIRST_NODE`] on, else below it. Nodes are in ascending order of number.
 fn free_number(nodes: &[Node]) -> Option<u32> {
     let (below, above) = nodes.split_at(nodes.partition_point(|node| node.number < FIRST_NODE));
     let upper = first_gap(above, FIRST_NODE);
@@ -453,9 +453,9 @@ fn first_gap(nodes: &[Node], first: u32) -> u32 {
     first + gapless as u32
 }
 
-/// A word of the packet. The header's octets are as the packet came; its DS field may have been rewritten
+/// A word of the packet. The header's bytes are as the packet came; its DS field may have been rewritten
 /// since.
-fn word(asked: &Asked<'_>, offset: i32) -> Option<u32> {
+fn word(asked: &ClassifyContext<'_>, offset: i32) -> Option<u32> {
     let word = asked.pool.head(asked.pkt).word(offset)?;
     Some(if offset == 0 { with_dsfield(word, asked.pool.meta(asked.pkt).dsfield) } else { word })
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tidegate_replay::CaptureReader;
-use tidegate_replay::annotated::{Outside, PcapSink};
+use tidegate_replay::annotated::{ExternalError, PcapSink};
 
 /// Bytes that are gathered before they are written.
 const PIECE: usize = 1 << 16;
@@ -35,7 +35,7 @@ impl PcapFile {
 }
 
 impl PcapSink for PcapFile {
-    fn put(&mut self, bytes: &[u8], is_last: bool) -> Result<(), Outside> {
+    fn put(&mut self, bytes: &[u8], is_last: bool) -> Result<(), ExternalError> {
         Ok(self.write(bytes, is_last).with_context(|| crate::output::cannot_write(&self.path))?)
     }
 }

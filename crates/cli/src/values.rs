@@ -1,7 +1,7 @@
 //! Values of options that several commands take. Every rate, time and size on a command line is read here.
 
 use std::time::Duration;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_syntax::quantity;
 
 /// A time, with its unit.
@@ -71,14 +71,14 @@ pub(crate) fn size(text: &str) -> Result<u32, String> {
 }
 
 /// The longest time that a link or a trial has.
-const HOUR: Span = Span(3_600_000_000_000);
+const HOUR: Nanos = Nanos(3_600_000_000_000);
 
 /// A time of an hour at most.
 ///
 /// # Errors
 /// What to write instead.
-pub(crate) fn span(text: &str) -> Result<Span, String> {
-    let span = Span(u64::try_from(duration(text)?.as_nanos()).unwrap_or(u64::MAX));
+pub(crate) fn span(text: &str) -> Result<Nanos, String> {
+    let span = Nanos(u64::try_from(duration(text)?.as_nanos()).unwrap_or(u64::MAX));
     if span > HOUR { Err("an hour at most".into()) } else { Ok(span) }
 }
 

@@ -210,12 +210,12 @@ fn a_device_that_is_renamed_or_resized_is_the_same() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     wire.near
         .go(|| {
-            use tidegate_sys::netlink::{Change, Links};
+            use tidegate_sys::netlink::{LinkUpdate, Links};
             let mut links = Links::open()?;
-            links.change(WIRE, &Change { mtu: Some(1400), txqlen: Some(77), ..Change::default() })?;
-            links.change(WIRE, &Change { up: Some(false), ..Change::default() })?;
-            links.change(WIRE, &Change { name: Some("wan7".into()), ..Change::default() })?;
-            links.change("wan7", &Change { up: Some(true), ..Change::default() })
+            links.change(WIRE, &LinkUpdate { mtu: Some(1400), txqlen: Some(77), ..LinkUpdate::default() })?;
+            links.change(WIRE, &LinkUpdate { up: Some(false), ..LinkUpdate::default() })?;
+            links.change(WIRE, &LinkUpdate { name: Some("wan7".into()), ..LinkUpdate::default() })?;
+            links.change("wan7", &LinkUpdate { up: Some(true), ..LinkUpdate::default() })
         })
         .expect("place")
         .expect("it is changed");
@@ -289,7 +289,7 @@ fn devices_are_followed_by_their_names() {
     until("it is gone", || wire.ask(WIRE, &json!({"ask": "status"})).is_none());
     wire.plug(WIRE);
     until("there is another", || daemon.status()["openings"] == 1);
-    tidegate_sys::process::ask_to_end(daemon.child.id());
+    tidegate_sys::process::request_termination(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
     nothing_is_left(&wire);
 }
@@ -394,7 +394,7 @@ fn a_full_disk_stops_no_packets() {
     let mut daemon = Daemon { wire: &wire, child: child.expect("place").expect("it starts") };
     until("packets pass through it though it cannot say so", || daemon.status()["openings"] == 1);
     wire.transfer(10_000);
-    tidegate_sys::process::ask_to_end(daemon.child.id());
+    tidegate_sys::process::request_termination(daemon.child.id());
     assert!(daemon.child.wait().expect("a child").success());
 }
 
@@ -690,7 +690,7 @@ fn a_container_with_a_default_route_is_reached_too() {
         use tidegate_sys::netlink::Links;
         let mut links = Links::open()?;
         links.create_like("eth0", "dummy", 1000)?;
-        links.way_to_everybody(WIRE, "10.8.0.1".parse().expect("an address"))
+        links.add_default_route(WIRE, "10.8.0.1".parse().expect("an address"))
     });
     own.expect("place").expect("a default route");
     // The first default route is the one that is used.
@@ -743,15 +743,21 @@ fn attacker() {
         stream.set_nonblocking(true).expect("ours");
         // One that has no place has been told so, and closed.
         std::thread::sleep(Duration::from_millis(1));
-        open += usize::from(
-            matches!((&*stream).read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock),
-        );
+        open += usize::from(matches!((&*stream).read(&mut [0; 1]), Err(error)
+                if error.kind() == std::io::ErrorKind::WouldBlock));
     }
     println!("attack: {} connected, {open} of them open", held.len());
     // Four lines of 16 MiB on those that are open.
     let line = vec![b'x'; 16 << 20];
     let mut taken = 0;
-    for stream in held.iter().filter(|stream| matches!((&**stream).read(&mut [0; 1]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)).take(4) {
+    for stream in held
+        .iter()
+        .filter(|stream| {
+            matches!((&**stream).read(&mut [0; 1]), Err(error)
+        if error.kind() == std::io::ErrorKind::WouldBlock)
+        })
+        .take(4)
+    {
         stream.set_nonblocking(false).expect("ours");
         let mut left = line.as_slice();
         while let Ok(written @ 1..) = (&*stream).write(left) {

@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
 use tidegate_sys::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
@@ -35,8 +35,8 @@ tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff c
 
 /// A computer with a wire to another.
 struct Bench {
-    here: Place,
-    far: Place,
+    here: NamespaceThread,
+    far: NamespaceThread,
     run: Directory,
 }
 
@@ -48,7 +48,7 @@ impl Bench {
             return None;
         }
         let made = || -> std::io::Result<Bench> {
-            let (here, far) = (Place::new("here")?, Place::new("far")?);
+            let (here, far) = (NamespaceThread::new("here")?, NamespaceThread::new("far")?);
             let there = far.go(|| File::open("/proc/thread-self/ns/net"))??;
             here.go(move || Links::open()?.pair("v0", "v1", &there))??;
             for (place, name, own) in [(&here, "v0", HERE), (&far, "v1", FAR)] {
@@ -57,7 +57,7 @@ impl Bench {
                     let index = links.index(name)?;
                     links.address(name, own)?;
                     links.up(index)?;
-                    links.way_to_everybody(name, own)
+                    links.add_default_route(name, own)
                 })??;
             }
             Ok(Bench { here, far, run: Directory::new(name) })
@@ -212,15 +212,16 @@ const ROW: [(&str, &[Wired]); 4] = [
 ];
 const WIRES: [(usize, &str, usize, &str); 3] = [(0, "a0", 1, "b0"), (1, "b1", 2, "c0"), (2, "c1", 3, "d0")];
 
-fn row() -> std::io::Result<Vec<Place>> {
-    let places = ROW.iter().map(|(name, _)| Place::new(name)).collect::<std::io::Result<Vec<_>>>()?;
+fn row() -> std::io::Result<Vec<NamespaceThread>> {
+    let places =
+        ROW.iter().map(|(name, _)| NamespaceThread::new(name)).collect::<std::io::Result<Vec<_>>>()?;
     for (one, name, other, other_name) in WIRES {
         let there = places[other].go(|| File::open("/proc/thread-self/ns/net"))??;
         places[one].go(move || Links::open()?.pair(name, other_name, &there))??;
     }
     for (place, (_, devices)) in places.iter().zip(ROW) {
         place.go(move || -> std::io::Result<()> {
-            place::set("net/ipv4/ip_forward", "1")?;
+            namespace_thread::set("net/ipv4/ip_forward", "1")?;
             let mut links = Links::open()?;
             for (name, own, others) in devices {
                 let own = IpAddr::from(*own);
@@ -228,12 +229,12 @@ fn row() -> std::io::Result<Vec<Place>> {
                 links.address(name, own)?;
                 links.up(index)?;
                 // Whoever is asked for somebody behind him says that it is he, at once.
-                place::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
-                place::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
+                namespace_thread::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
+                namespace_thread::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
                 if others.is_empty() {
-                    links.way_to_everybody(name, own)?;
+                    links.add_default_route(name, own)?;
                 }
-                others.iter().try_for_each(|other| links.way_to(name, IpAddr::from(*other)))?;
+                others.iter().try_for_each(|other| links.add_route(name, IpAddr::from(*other)))?;
             }
             Ok(())
         })??;

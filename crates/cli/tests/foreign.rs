@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use tidegate_probe_wire::Message;
+use tidegate_probe_wire::ControlMessage;
 
 /// Sets a title, clears the screen, colours (8-bit CSI), turns text round, hides, deletes.
 const CANARY: &str = "\x1b]0;pwned\x07\x1b[2J\u{9b}31m\u{202e}\u{200b}\u{7f}";
@@ -208,7 +208,7 @@ fn in_what_a_hostile_server_says() {
         let (mut stream, _) = listener.accept().expect("a client");
         let mut first = [0; 64];
         let _ = stream.read(&mut first);
-        let _ = stream.write_all(&Message::Refused(format!("because {CANARY}")).encode());
+        let _ = stream.write_all(&ControlMessage::Refused(format!("because {CANARY}")).encode());
         // Until the client has read it and gone.
         let _ = stream.read_to_end(&mut Vec::new());
     });

@@ -8,12 +8,12 @@ use common::computer::{Computer, done, json, op, refused, said};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tidegate_netlink::encode::nft::{Batch, Expressions, Verdict};
+use tidegate_netlink::encode::nft::{Batch, Expressions, NftVerdict};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_policy::Op;
 use tidegate_sys::namespace::NetworkNamespace;
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::Place;
+use tidegate_sys::namespace_thread::NamespaceThread;
+use tidegate_sys::netlink::{LinkUpdate, Links};
 
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -211,8 +211,8 @@ fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     let rename = |from: &'static str, to: &'static str| {
         let renamed = computer.place.go(move || {
             let mut links = Links::open()?;
-            links.change(from, &Change { up: Some(false), ..Change::default() })?;
-            links.change(from, &Change { name: Some(to.into()), up: Some(true), ..Change::default() })
+            links.change(from, &LinkUpdate { up: Some(false), ..LinkUpdate::default() })?;
+            links.change(from, &LinkUpdate { name: Some(to.into()), up: Some(true), ..LinkUpdate::default() })
         });
         renamed.expect("the thread is there").expect("another name");
     };
@@ -255,7 +255,7 @@ fn others_keep_their_rules_and_their_devices() {
         let mut batch = Batch::new("somebody");
         batch.make_table(None);
         batch.chain("theirs", None, true);
-        batch.rule("theirs", Expressions::default().counter().verdict(&Verdict::Return));
+        batch.rule("theirs", Expressions::default().counter().verdict(&NftVerdict::Return));
         Links::open()?.create_like("eth1", "dummy", 1000)?;
         Netfilter::open()?.carry_out(batch)
     });
@@ -478,7 +478,7 @@ fn a_guardian_that_is_asked_to_end_goes_back_first() {
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600s"]));
     let guardian =
         status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-    tidegate_sys::process::ask_to_end(guardian.expect("it has one"));
+    tidegate_sys::process::request_termination(guardian.expect("it has one"));
     until("the way back", || {
         computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
@@ -661,15 +661,16 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
     let policy = computer.policy("short.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     done(&computer.tidegate(&["apply", &policy, "--backend", "kernel"]));
     assert_eq!(status(&computer).0, Some(0));
-    let known =
-        |place: &Place| place.go(NetworkNamespace::current).expect("the thread is there").expect("/proc");
+    let known = |place: &NamespaceThread| {
+        place.go(NetworkNamespace::current).expect("the thread is there").expect("/proc")
+    };
     let before = known(&computer.place);
     if before.cookie.is_none() {
         return println!("left out: this kernel has no SO_NETNS_COOKIE");
     }
     // Those that are held keep their numbers, so that in the end one gets the number that is free again (the
     // kernel takes its time for that).
-    computer.place = Place::new("another").expect("a namespace");
+    computer.place = NamespaceThread::new("another").expect("a namespace");
     let mut held = Vec::new();
     let begun = Instant::now();
     while known(&computer.place).inode != before.inode {
@@ -679,7 +680,10 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
         if held.len() == MOST_NAMESPACES {
             held.clear();
         }
-        held.push(std::mem::replace(&mut computer.place, Place::new("another").expect("a namespace")));
+        held.push(std::mem::replace(
+            &mut computer.place,
+            NamespaceThread::new("another").expect("a namespace"),
+        ));
     }
     println!("{before} came again as {}", known(&computer.place));
     let made = computer.place.go(|| Links::open()?.create_like("eth0", "dummy", 1000));

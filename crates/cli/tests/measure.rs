@@ -6,7 +6,7 @@ use common::{Place, TIDEGATE, skip};
 use std::net::IpAddr;
 use std::process::{Command, Output};
 use tidegate_analysis::experiment::from_json;
-use tidegate_measure::experiment::{Experiment, Run, figure};
+use tidegate_measure::experiment::{Experiment, RunRecord, figure};
 use tidegate_probe_wire::{Quotas, Token};
 use tidegate_prober::serve::{Server, Serving};
 
@@ -27,11 +27,11 @@ fn behind_a_line(far: &str, program: &[&str]) -> Output {
     tidegate(&words)
 }
 
-fn run<'e>(of: &'e Experiment, load: &str) -> &'e Run {
+fn run<'e>(of: &'e Experiment, load: &str) -> &'e RunRecord {
     of.runs.iter().find(|run| run.load == load).unwrap_or_else(|| panic!("{load}"))
 }
 
-fn number(run: &Run, name: &str) -> f64 {
+fn number(run: &RunRecord, name: &str) -> f64 {
     figure(run, name, run.window).map_or(f64::NAN, |value| value.number)
 }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
 use tidegate_sys::process::{self, die_with_parent};
 use tidegate_sys::stamped;
 
@@ -36,7 +36,7 @@ fn say(words: &[&str]) -> Output {
     command(words).output().expect("it is started")
 }
 
-fn in_place(place: &Place, words: &[&str], user: Option<u32>) -> Output {
+fn in_place(place: &NamespaceThread, words: &[&str], user: Option<u32>) -> Output {
     let mut command = command(words);
     if let Some(user) = user {
         command.uid(user).gid(user);
@@ -90,7 +90,7 @@ fn serve(socket: &UdpSocket, answers: bool, stop: &AtomicBool) -> Vec<Option<u8>
                 _ => 1,
             };
             let back = came.from.expect("it came from somebody");
-            (0..times).for_each(|_| assert!(socket.send_to(&buffer[..came.octets], back).is_ok()));
+            (0..times).for_each(|_| assert!(socket.send_to(&buffer[..came.bytes], back).is_ok()));
         }
     }
     fields
@@ -282,9 +282,9 @@ fn is_noticing(pid: u32) -> bool {
 
 /// A host, a router, and a host behind it.
 struct Way {
-    here: Place,
-    router: Place,
-    _far: Place,
+    here: NamespaceThread,
+    router: NamespaceThread,
+    _far: NamespaceThread,
 }
 
 /// The way; `None`, with the reason printed, where none can be made.
@@ -294,7 +294,8 @@ fn way() -> Option<Way> {
         return None;
     }
     let made = || -> std::io::Result<Way> {
-        let (here, router, far) = (Place::new("here")?, Place::new("router")?, Place::new("far")?);
+        let (here, router, far) =
+            (NamespaceThread::new("here")?, NamespaceThread::new("router")?, NamespaceThread::new("far")?);
         for (place, name, other) in [(&here, "h0", "r0"), (&far, "f0", "r1")] {
             let there = router.go(|| File::open("/proc/thread-self/ns/net"))??;
             place.go(move || Links::open()?.pair(name, other, &there))??;
@@ -310,16 +311,16 @@ fn way() -> Option<Way> {
                 let index = links.index(name)?;
                 links.address(name, own)?;
                 links.up(index)?;
-                others.iter().try_for_each(|other| links.way_to(name, *other))
+                others.iter().try_for_each(|other| links.add_route(name, *other))
             })??;
         }
         router.go(|| {
-            place::set("net/ipv4/ip_forward", "1")?;
+            namespace_thread::set("net/ipv4/ip_forward", "1")?;
             // Who is not beside the router on a link asks for an address there, too, and hears at once that
             // it is the router's.
             ["r0", "r1"].iter().try_for_each(|dev| {
-                place::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
-                place::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
+                namespace_thread::set(&format!("net/ipv4/conf/{dev}/proxy_arp"), "1")?;
+                namespace_thread::set(&format!("net/ipv4/neigh/{dev}/proxy_delay"), "0")
             })
         })??;
         Ok(Way { here, router, _far: far })
@@ -343,7 +344,7 @@ fn those_on_the_way_are_found_and_asked() {
     assert_eq!(rows, [(&"hop 1".into(), &router, &0.into()), (&far, &far, &0.into())]);
     // A router that answers no echo requests is asked through the hop limit, once a second.
     way.router
-        .go(|| place::set("net/ipv4/icmp_echo_ignore_all", "1"))
+        .go(|| namespace_thread::set("net/ipv4/icmp_echo_ignore_all", "1"))
         .expect("it is there")
         .expect("it can be set");
     let told = document(&in_place(&way.here, &words, None));
@@ -359,7 +360,7 @@ fn whoever_may_not_ping_is_told_how_to() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let range = |range: &'static str| {
         way.here
-            .go(move || place::set("net/ipv4/ping_group_range", range))
+            .go(move || namespace_thread::set("net/ipv4/ping_group_range", range))
             .expect("it is there")
             .expect("it can be set");
     };

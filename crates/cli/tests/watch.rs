@@ -19,8 +19,8 @@ use tidegate_netlink::Kernel;
 use tidegate_pcap::{Next, Parser};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::Place;
 use tidegate_sys::process::{self, die_with_parent};
 
 /// How long a test waits for what must happen.
@@ -41,8 +41,8 @@ tc filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dport 53 0xffff c
 
 /// Two machines and a wire.
 struct Wire {
-    here: Place,
-    _far: Place,
+    here: NamespaceThread,
+    _far: NamespaceThread,
 }
 
 /// A wire; `None`, with the reason printed, where none can be made.
@@ -52,7 +52,7 @@ fn wire() -> Option<Wire> {
         return None;
     }
     let made = || -> std::io::Result<Wire> {
-        let (here, far) = (Place::new("here")?, Place::new("far")?);
+        let (here, far) = (NamespaceThread::new("here")?, NamespaceThread::new("far")?);
         let there = far.go(|| File::open("/proc/thread-self/ns/net"))??;
         here.go(move || Links::open()?.pair("v0", "v1", &there))??;
         for (place, name, own, other) in [(&here, "v0", HERE, FAR), (&far, "v1", FAR, HERE)] {
@@ -61,7 +61,7 @@ fn wire() -> Option<Wire> {
                 let index = links.index(name)?;
                 links.address(name, own)?;
                 links.up(index)?;
-                links.way_to(name, other)
+                links.add_route(name, other)
             })??;
         }
         Ok(Wire { here, _far: far })

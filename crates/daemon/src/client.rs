@@ -1,6 +1,6 @@
-//! Whoever asks a running daemon something.
+//! Anyone who asks a running daemon something.
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::runtime::RuntimeDir;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -54,8 +54,8 @@ impl Client {
     ///
     /// # Errors
     /// The daemon is gone, or refuses: in its words.
-    pub fn ask(&mut self, request: &Value) -> Result<Value> {
-        self.say(request)?;
+    pub fn request(&mut self, request: &Value) -> Result<Value> {
+        self.send(request)?;
         self.next_line()?
             .with_context(|| format!("the daemon of `{}` ended in the middle of its answer", self.dev))
     }
@@ -64,9 +64,9 @@ impl Client {
     ///
     /// # Errors
     /// The daemon is gone.
-    pub fn say(&mut self, request: &Value) -> Result<()> {
+    pub fn send(&mut self, request: &Value) -> Result<()> {
         if std::mem::replace(&mut self.has_asked, true) {
-            self.wait_anew();
+            self.reset_wait();
         }
         let line = format!("{request}\n");
         self.stream
@@ -85,7 +85,7 @@ impl Client {
         if told.with_context(|| format!("the daemon of `{}` does not answer", self.dev))? == 0 {
             return Ok(None);
         }
-        self.wait_anew();
+        self.reset_wait();
         let value: Value = serde_json::from_str(&line)
             .with_context(|| format!("the daemon of `{}` speaks no JSON", self.dev))?;
         if let Some(error) = value["error"].as_str() {
@@ -95,7 +95,7 @@ impl Client {
         Ok(Some(value))
     }
 
-    fn wait_anew(&mut self) {
+    fn reset_wait(&mut self) {
         self.stream.get_mut().set_end(Instant::now() + self.patience);
     }
 }

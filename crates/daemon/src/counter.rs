@@ -4,22 +4,22 @@ use crate::machine::Wanted;
 use crate::marks::Marks;
 use crate::options::DaemonOptions;
 use std::sync::{Arc, Mutex};
-use tidegate_dataplane::daemon::Desk;
-use tidegate_dataplane::door::Spot;
+use tidegate_dataplane::daemon::CommandSender;
+use tidegate_dataplane::packet_io::AttachPoint;
 
-/// The desk, for whoever calls at the control socket.
+/// The command sender, for anyone who calls at the control socket.
 pub(crate) struct Counter {
-    /// Where errands are given.
-    pub(crate) desk: Desk,
+    /// Where commands are given.
+    pub(crate) command_sender: CommandSender,
     /// What runs.
     pub(crate) wanted: Mutex<Wanted>,
-    /// Where the door stands, or is to stand.
-    pub(crate) places: Arc<Mutex<Vec<Spot>>>,
+    /// Where the backend stands, or is to stand.
+    pub(crate) places: Arc<Mutex<Vec<AttachPoint>>>,
     /// The kernel's part of it.
     pub(crate) marks: Marks,
-    /// The name of the door that is open.
-    pub(crate) door: Arc<Mutex<&'static str>>,
-    /// How it was asked for.
+    /// The name of the backend that is open.
+    pub(crate) packet_io: Arc<Mutex<&'static str>>,
+    /// How it was requested.
     pub(crate) options: Mutex<DaemonOptions>,
     /// The commands that it came of.
     pub(crate) commands: Mutex<Vec<Vec<String>>>,

@@ -9,7 +9,7 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The policy cannot be read, is not carried out to its end, or asks for what tidegate does not do.
+    /// The policy cannot be read, is not carried out to its end, or requests what tidegate does not do.
     Policy,
     /// A device is not there, is another one than the policy's, or cannot be taken.
     Device,
@@ -96,7 +96,7 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let source = self.source.as_deref()?;
-        // What says what the source says is not told twice.
+        // What says what the source says is not reported twice.
         if self.message.is_some() { Some(source) } else { source.source() }
     }
 }
@@ -117,13 +117,13 @@ from! {
     tidegate_loader::ReadError => Policy,
     tidegate_plan::rebind::RebindError => Policy,
     tidegate_plan::Incomplete => Policy,
-    tidegate_netlink::encode::nft::Refusal => Policy,
+    tidegate_netlink::encode::nft::UnsupportedRule => Policy,
     tidegate_netlink::decode::Unread => Kernel,
     tidegate_netlink::KernelError => Kernel,
 }
 
 /// Puts what was being done before a failure.
-pub trait Context<T> {
+pub trait ErrorContext<T> {
     /// Puts this before the failure; where nothing is there, it is the failure.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ pub trait Context<T> {
     fn with_context<M: Into<String>>(self, message: impl FnOnce() -> M) -> Result<T>;
 }
 
-impl<T, E: Into<Error>> Context<T> for Result<T, E> {
+impl<T, E: Into<Error>> ErrorContext<T> for Result<T, E> {
     fn context(self, message: impl Into<String>) -> Result<T> {
         self.map_err(|error| error.into().context(message))
     }
@@ -147,7 +147,7 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     }
 }
 
-impl<T> Context<T> for Option<T> {
+impl<T> ErrorContext<T> for Option<T> {
     fn context(self, message: impl Into<String>) -> Result<T> {
         self.ok_or_else(|| Error::new(ErrorKind::Other, message))
     }
@@ -161,21 +161,24 @@ impl<T> Context<T> for Option<T> {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! error {
-    ($kind:ident, $($words:tt)*) => { $crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*)) };
+    ($kind:ident, $($words:tt)*) => { $crate::error::Error::new($crate::error::ErrorKind::$kind,
+        format!($($words)*)) };
 }
 
 /// Returns an error of a kind.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! bail {
-    ($kind:ident, $($words:tt)*) => { return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*))) };
+    ($kind:ident, $($words:tt)*) => { return Err($crate::error::Error::new($crate::error::ErrorKind::$kind,
+        format!($($words)*))) };
 }
 
 /// Returns an error of a kind unless something holds.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! ensure {
-    ($holds:expr, $kind:ident, $($words:tt)*) => { if !$holds { return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*))) } };
+    ($holds:expr, $kind:ident, $($words:tt)*) => { if !$holds {
+        return Err($crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($words)*))) } };
 }
 
 #[cfg(test)]

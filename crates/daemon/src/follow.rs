@@ -4,9 +4,9 @@
 //! A policy for machines inside a host ("the edge moves into the host") is written for one device; which
 //! device that is, is known only when the container or the virtual machine is started.
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::options::DaemonOptions;
-use crate::policy::Say;
+use crate::policy::MessageHandler;
 use crate::runtime::RuntimeDir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,40 +15,41 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
-use tidegate_sys::news::{self, Bulletin, Link};
+use tidegate_sys::link_monitor::{self, LinkInfo, LinkMonitor};
 use tidegate_sys::service::Alone;
-use tidegate_sys::{interrupt, place, poll, process, service};
+use tidegate_sys::{interrupt, namespace_thread, poll, process, service};
 
-/// How often it is looked whether a daemon has ended by itself, if nothing is heard of links.
+/// How often it is looked whether a daemon has ended on its own, if nothing is heard of links.
 const LOOK: Duration = Duration::from_secs(1);
-/// What our own devices are called: nobody's policy is for them.
+/// What our own devices are called: no one's policy is for them.
 const OURS: &str = "tidegate";
 
 /// Which devices are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum FollowPattern {
     /// Those whose name fits: `*` stands for any letters, `?` for one.
     Named(String),
     /// The outer ends of the veth devices of this process's network namespace.
     Of(u32),
 }
 
-impl Which {
+impl FollowPattern {
     /// What the options ask for; `None`: one device, or the policy's own.
-    pub(crate) fn of(options: &DaemonOptions) -> Option<Which> {
-        let pattern = || options.dev.clone().filter(|name| name.contains(['*', '?'])).map(Which::Named);
-        options.pid.map(Which::Of).or_else(pattern)
+    pub(crate) fn of(options: &DaemonOptions) -> Option<FollowPattern> {
+        let pattern =
+            || options.dev.clone().filter(|name| name.contains(['*', '?'])).map(FollowPattern::Named);
+        options.pid.map(FollowPattern::Of).or_else(pattern)
     }
 
     /// The names of those that are here now.
     fn here(&self) -> Result<Vec<String>> {
-        let links = news::links().context("the kernel does not list its links")?;
+        let links = link_monitor::links().context("the kernel does not list its links")?;
         let up = links.into_iter().filter(|link| link.up && !link.name.starts_with(OURS));
         Ok(match self {
-            Which::Named(pattern) => {
+            FollowPattern::Named(pattern) => {
                 up.filter(|link| fits(pattern, &link.name)).map(|link| link.name).collect()
             }
-            Which::Of(pid) => {
+            FollowPattern::Of(pid) => {
                 let ends = ends(*pid)?;
                 up.filter(|link| ends.contains(&link.index)).map(|link| link.name).collect()
             }
@@ -60,9 +61,9 @@ impl Which {
 fn ends(pid: u32) -> Result<Vec<u32>> {
     let path = format!("/proc/{pid}/ns/net");
     let Ok(namespace) = File::open(&path) else { return Ok(Vec::new()) };
-    let inside =
-        place::inside(namespace, news::links).with_context(|| format!("{path} cannot be entered"))??;
-    let ends = |link: &Link| link.on.filter(|_| link.kind == "veth");
+    let inside = namespace_thread::inside(namespace, link_monitor::links)
+        .with_context(|| format!("{path} cannot be entered"))??;
+    let ends = |link: &LinkInfo| link.on.filter(|_| link.kind == "veth");
     Ok(inside.iter().filter_map(ends).collect())
 }
 
@@ -79,7 +80,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Octets of the first letter.
+/// Bytes of the first letter.
 fn first(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
@@ -88,14 +89,14 @@ fn first(text: &str) -> usize {
 ///
 /// # Errors
 /// The policy cannot be bound to a device, or nothing more is heard of links.
-pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Result<()> {
+pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: MessageHandler<'_>) -> Result<()> {
     ensure!(
-        !matches!(which, Which::Of(pid) if !alive(*pid)),
+        !matches!(which, FollowPattern::Of(pid) if !alive(*pid)),
         Device,
         "there is no process {}; a container's is shown by `docker inspect -f '{{{{.State.Pid}}}}' NAME`",
         options.pid.unwrap_or_default()
     );
-    let bell = interrupt::bell()?;
+    let bell = interrupt::event_fd()?;
     let room = RuntimeDir::here()?;
     room.make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
@@ -103,10 +104,10 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
     // The user who starts this wants all of them, whatever was taken down before.
     let mut here = which.here()?;
     here.iter().for_each(|name| comes_back(&room, name));
-    let mut bulletin = Bulletin::open()?;
+    let mut bulletin = LinkMonitor::open()?;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
-    // A service manager that cannot be told is no reason to stop.
+    // A service manager that cannot be notified is no reason to stop.
     let _ = service::notify("READY=1");
     loop {
         // A device that is gone and comes again is another one.
@@ -120,7 +121,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
             }
         }
         let _ = service::notify(&format!("STATUS=on {} devices", running.len()));
-        if matches!(which, Which::Of(pid) if !alive(*pid)) {
+        if matches!(which, FollowPattern::Of(pid) if !alive(*pid)) {
             break;
         }
         let heard = poll::readable(&[bell.as_fd(), bulletin.as_fd()], LOOK)?;
@@ -131,7 +132,7 @@ pub(crate) fn follow(options: &DaemonOptions, which: &Which, say: Say<'_>) -> Re
         here = which.here()?;
     }
     for child in running.values() {
-        process::ask_to_end(child.id());
+        process::request_termination(child.id());
     }
     for (_, mut child) in running {
         child.wait()?;
@@ -165,14 +166,19 @@ fn comes_back(room: &RuntimeDir, name: &str) {
     let _ = std::fs::remove_file(room.kept_down(name));
 }
 
-/// Does the daemon of a device go on? One whose device is gone is ended, one that has ended by itself is told
-/// of.
-fn goes_on(room: &RuntimeDir, (name, child): (&str, &mut Child), here: bool, say: Say<'_>) -> bool {
+/// Does the daemon of a device continue? One whose device is gone is ended, one that has ended on its own is
+/// told of.
+fn goes_on(
+    room: &RuntimeDir,
+    (name, child): (&str, &mut Child),
+    here: bool,
+    say: MessageHandler<'_>,
+) -> bool {
     match child.try_wait() {
         Ok(None) if here => true,
         Ok(None) => {
             say(&format!("{name} is gone"));
-            process::ask_to_end(child.id());
+            process::request_termination(child.id());
             let _ = child.wait();
             false
         }

@@ -10,37 +10,37 @@
 //!
 //! [`run()`] is the process itself. [`start()`] runs `tidegate daemon` (this executable, with
 //! [`DaemonOptions::words`]) in the background and waits until packets pass through it; [`Client`] asks it in
-//! JSON, a line each way; [`reload()`] has it run another policy without losing a packet. [`Daemon`] tells
-//! how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
+//! JSON, a line in each direction; [`reload()`] has it run another policy without losing a packet. [`Daemon`]
+//! tells how the daemon of a device is, [`RuntimeDir`] where it keeps its files.
 
 // First: its macros are for all that follows.
 #[macro_use]
 pub mod error;
 
-mod answers;
 mod client;
 mod counter;
-mod doors;
 mod follow;
 mod machine;
 mod marks;
 mod options;
+mod packet_io;
 mod policy;
 mod presence;
 mod reload;
+mod requests;
 mod run;
 mod runtime;
 pub mod ssh;
 mod start;
 mod words;
 
-pub use answers::device_snapshot;
 pub use client::{ANSWER, Client};
-pub use error::{Context, Error, ErrorKind, Result};
+pub use error::{Error, ErrorContext, ErrorKind, Result};
 pub use machine::device_spec;
-pub use options::{DaemonOptions, PacketIo};
-pub use policy::Say;
+pub use options::{DaemonOptions, PacketIoBackend};
+pub use policy::MessageHandler;
 pub use presence::{Daemon, MOST_AT_ONCE, Silence, each};
+pub use requests::device_snapshot;
 pub use run::{SPLIT_BELOW, run};
 pub use runtime::RuntimeDir;
 pub use start::{reload, start};

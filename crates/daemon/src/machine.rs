@@ -1,15 +1,15 @@
 //! What a policy is to an engine: the devices that are there, what the model machine is told, and where a
-//! door must stand.
+//! backend must stand.
 
-use crate::error::{Context, Result};
-use tidegate_dataplane::door::{Direction, Spot};
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use crate::error::{ErrorContext, Result};
+use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::RuleTable;
-use tidegate_policy::{Act, Kind, LinkKind, LinkOp, Op, RawLink};
-use tidegate_sys::news::{self, Link};
+use tidegate_policy::{Act, Kind, LinkDriver, LinkOp, Op, RawLink};
+use tidegate_sys::link_monitor::{self, LinkInfo};
 
 /// Where the engine's clock begins: what runs in jiffies must not begin before time does.
 pub(crate) const START: Time = Time(1_000_000_000);
@@ -22,23 +22,23 @@ pub(crate) struct Wanted {
     /// Tables of netfilter that the kernel is to have: marks are set there.
     pub(crate) tables: Vec<RuleTable>,
     /// The devices that are there.
-    pub(crate) devices: Vec<(Link, DeviceSpec)>,
+    pub(crate) devices: Vec<(LinkInfo, DeviceSpec)>,
     /// Where packets are taken from the kernel.
-    pub(crate) spots: Vec<Spot>,
+    pub(crate) spots: Vec<AttachPoint>,
 }
 
 impl Wanted {
     /// What these operations come to on this computer.
     ///
     /// # Errors
-    /// A device is not there, or an operation asks for what no door can do.
+    /// A device is not there, or an operation requests what no backend can do.
     pub(crate) fn new(log: &[Op]) -> Result<Wanted> {
-        let links = news::links().context("the kernel does not list its links")?;
+        let links = link_monitor::links().context("the kernel does not list its links")?;
         Wanted::on(log, &links)
     }
 
     /// The same, on a computer with these links.
-    fn on(log: &[Op], links: &[Link]) -> Result<Wanted> {
+    fn on(log: &[Op], links: &[LinkInfo]) -> Result<Wanted> {
         let (rules, ops): (Vec<Op>, Vec<Op>) =
             log.iter().cloned().partition(|op| matches!(op, Op::Netfilter(_)));
         let made = |op: &Op| match op {
@@ -55,8 +55,8 @@ impl Wanted {
         for name in named {
             match links.iter().find(|link| link.name == name) {
                 // An ifb of the kernel's is not needed: the machine has its own.
-                _ if LinkKind::of_name(name) == LinkKind::Ifb => {
-                    own.push(Op::Link(LinkOp::Add { name: name.to_owned(), kind: LinkKind::Ifb }));
+                _ if LinkDriver::of_name(name) == LinkDriver::Ifb => {
+                    own.push(Op::Link(LinkOp::Add { name: name.to_owned(), kind: LinkDriver::Ifb }));
                 }
                 Some(link) => devices.push((link.clone(), device_spec(link))),
                 None => bail!(
@@ -91,9 +91,9 @@ impl Wanted {
         for (link, spec) in &self.devices {
             gateway.add_device(&link.name, *spec);
         }
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
         for op in &self.ops {
-            let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, op);
+            let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut source }, op);
             told.map_err(|error| error!(Policy, "{error}: {op:?}"))?;
         }
         Ok(gateway)
@@ -109,34 +109,34 @@ impl Wanted {
 fn netfilter(rules: &[Op]) -> Result<Vec<RuleTable>> {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     for rule in rules {
-        let told = gateway.apply(World { now: START, pool: &mut pool, draws: &mut draws }, rule);
+        let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut draws }, rule);
         told.map_err(|error| error!(Policy, "{error}: {rule:?}"))?;
     }
     Ok(tidegate_plan::rule_tables(&gateway))
 }
 
 /// What the machine knows of a link.
-pub fn device_spec(link: &Link) -> DeviceSpec {
+pub fn device_spec(link: &LinkInfo) -> DeviceSpec {
     let of_kind = match link.kind.as_str() {
-        "" if link.ethernet => LinkKind::Ethernet,
-        "veth" => LinkKind::Veth { peer: String::new() },
-        "bridge" => LinkKind::Bridge,
-        "dummy" => LinkKind::Dummy,
-        _ if link.ethernet => LinkKind::Ethernet,
-        "wireguard" => LinkKind::Raw(RawLink::Wireguard),
-        "tun" => LinkKind::Raw(RawLink::Tun),
-        _ => LinkKind::PointToPoint,
+        "" if link.ethernet => LinkDriver::Ethernet,
+        "veth" => LinkDriver::Veth { peer: String::new() },
+        "bridge" => LinkDriver::Bridge,
+        "dummy" => LinkDriver::Dummy,
+        _ if link.ethernet => LinkDriver::Ethernet,
+        "wireguard" => LinkDriver::Raw(RawLink::Wireguard),
+        "tun" => LinkDriver::Raw(RawLink::Tun),
+        _ => LinkDriver::PointToPoint,
     };
     DeviceSpec { mtu: link.mtu, tx_queue_len: link.txqlen, ..DeviceSpec::of(&of_kind) }
 }
 
-fn names(links: &[Link]) -> String {
+fn names(links: &[LinkInfo]) -> String {
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).filter(|name| *name != "lo").collect();
     if names.is_empty() { "none but lo".into() } else { names.join(", ") }
 }
 
-/// Where a door must stand for what was told to a machine.
-fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> Result<Vec<Spot>> {
+/// Where a backend must stand for what was told to a machine.
+fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Vec<AttachPoint>> {
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {
         let Some(device) = machine.device(&link.name) else { continue };
@@ -148,16 +148,16 @@ fn spots(machine: &mut Gateway, devices: &[(Link, DeviceSpec)]) -> Result<Vec<Sp
         if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump))
             || hooked == Some(Kind::Clsact)
         {
-            egress.push(Spot { dev: link.name.clone(), direction: Direction::Egress });
+            egress.push(AttachPoint { dev: link.name.clone(), direction: TrafficDirection::Egress });
         }
         if hooked.is_some() {
-            ingress.push(Spot { dev: link.name.clone(), direction: Direction::Ingress });
+            ingress.push(AttachPoint { dev: link.name.clone(), direction: TrafficDirection::Ingress });
         }
     }
     Ok(egress.into_iter().chain(ingress).collect())
 }
 
-/// A door gives frames back as long as they came: tags are the kernel's business.
+/// A backend gives frames back as long as they came: tags are the kernel's business.
 fn refuse_tags(stand: &Installed, name: &str) -> Result<()> {
     let tags = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => {

@@ -1,6 +1,6 @@
 //! The policy's marks, which the kernel sets: a table of netfilter that goes with the daemon.
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::machine::Wanted;
 use std::sync::Mutex;
 use tidegate_netlink::Netfilter;
@@ -40,7 +40,7 @@ impl Marks {
             return Ok(());
         }
         let name = format!("tidegate-{}", wanted.name());
-        let batch = nft::ruleset_of_ours(&name, COMMENT, replaces, &wanted.tables)?;
+        let batch = nft::own_ruleset(&name, COMMENT, replaces, &wanted.tables)?;
         let mut held = self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))?;
         let netfilter = match &mut *held {
             Some(netfilter) => netfilter,

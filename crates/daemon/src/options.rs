@@ -21,10 +21,10 @@ pub struct DaemonOptions {
     /// ends.
     pub pid: Option<u32>,
     /// How packets come to the daemon.
-    pub packet_io: PacketIo,
-    /// With [`PacketIo::Tun`]: the network namespace of the other side, by a process (PID) or a file.
+    pub packet_io: PacketIoBackend,
+    /// With [`PacketIoBackend::Tun`]: the network namespace of the other side, by a process (PID) or a file.
     pub inside: Option<String>,
-    /// With [`PacketIo::Tun`]: the addresses of both ends, this side's first.
+    /// With [`PacketIoBackend::Tun`]: the addresses of both ends, this side's first.
     pub addresses: Vec<IpAddr>,
     /// The most packets held at once, over all queues; each takes some 300 bytes beside its own.
     pub memory: usize,
@@ -49,7 +49,7 @@ impl DaemonOptions {
             sandbox: Sandbox::default(),
             dev: None,
             pid: None,
-            packet_io: PacketIo::Auto,
+            packet_io: PacketIoBackend::Auto,
             inside: None,
             addresses: Vec::new(),
             memory: DaemonOptions::MEMORY,
@@ -64,8 +64,8 @@ impl DaemonOptions {
     /// ```
     /// use tidegate_daemon::DaemonOptions;
     ///
-    /// let options = DaemonOptions { dev: Some("wan0".into()), ..DaemonOptions::of(vec!["home.toml".into()]) };
-    /// let words: Vec<_> = options.words().into_iter().map(|word| word.into_string().unwrap()).collect();
+    /// let options = DaemonOptions { dev: Some("wan0".into()), ..DaemonOptions::of(vec!["home.toml".into()])
+    /// }; let words: Vec<_> = options.words().into_iter().map(|word| word.into_string().unwrap()).collect();
     /// assert_eq!(words[..4], ["--dev", "wan0", "--door", "auto"]);
     /// assert_eq!(words.last().map(String::as_str), Some("home.toml"));
     /// ```
@@ -97,7 +97,7 @@ impl DaemonOptions {
 /// How packets come to a daemon: its packet I/O backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PacketIo {
+pub enum PacketIoBackend {
     /// Capture, or nfqueue where this kernel or the privileges do not allow that.
     #[default]
     Auto,
@@ -109,10 +109,10 @@ pub enum PacketIo {
     Tun,
 }
 
-impl PacketIo {
+impl PacketIoBackend {
     /// The one of this name; `None`: there is none.
-    pub fn named(name: &str) -> Option<PacketIo> {
-        [PacketIo::Auto, PacketIo::Capture, PacketIo::Nfqueue, PacketIo::Tun]
+    pub fn named(name: &str) -> Option<PacketIoBackend> {
+        [PacketIoBackend::Auto, PacketIoBackend::Capture, PacketIoBackend::Nfqueue, PacketIoBackend::Tun]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -120,10 +120,10 @@ impl PacketIo {
     /// Its name, as the command line and [`start`](crate::start()) have it.
     pub fn name(self) -> &'static str {
         match self {
-            PacketIo::Auto => "auto",
-            PacketIo::Capture => "capture",
-            PacketIo::Nfqueue => "nfqueue",
-            PacketIo::Tun => "tun",
+            PacketIoBackend::Auto => "auto",
+            PacketIoBackend::Capture => "capture",
+            PacketIoBackend::Nfqueue => "nfqueue",
+            PacketIoBackend::Tun => "tun",
         }
     }
 }

@@ -8,17 +8,17 @@ use tidegate_plan::rebind::on_device;
 use tidegate_policy::Op;
 use tidegate_shims::Machine;
 
-/// Says a sentence to whoever started the daemon: what became of a device that is followed, what went wrong
-/// in a script.
-pub type Say<'s> = &'s dyn Fn(&str);
+/// Says a sentence to anyone who started the daemon: the outcome of a device that is followed, what went
+/// wrong in a script.
+pub type MessageHandler<'s> = &'s dyn Fn(&str);
 
 /// The policy of some files, for an engine.
-pub(crate) fn read(options: &DaemonOptions, say: Say<'_>) -> Result<Wanted> {
-    wanted(options, &taken(options, say)?.log)
+pub(crate) fn read(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Wanted> {
+    wanted(options, &captured(options, say)?.log)
 }
 
 /// The machine that the files of a policy configure.
-pub(crate) fn taken(options: &DaemonOptions, say: Say<'_>) -> Result<Machine> {
+pub(crate) fn captured(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Machine> {
     let how = ReadOptions { args: options.args.clone(), sandbox: options.sandbox, ..ReadOptions::default() };
     let taken = tidegate_loader::read(&options.files, &how)?;
     for warning in taken.warnings() {

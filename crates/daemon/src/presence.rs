@@ -1,5 +1,5 @@
-//! How the daemons of devices are: asked all at once, each for so long only, so that one that hangs holds up
-//! nobody.
+//! How the daemons of devices are: asked all at once, each for so long only, so that one that is attached
+//! holds up no one.
 
 use crate::client::{ANSWER, Client};
 use crate::error::Error;
@@ -57,7 +57,8 @@ impl Silence {
 impl Daemon {
     /// That of a device.
     pub fn of(room: &RuntimeDir, dev: &str) -> Daemon {
-        let told = Client::within(dev, ANSWER).and_then(|mut client| client.ask(&json!({"ask": "status"})));
+        let told =
+            Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "status"})));
         match (told, RuntimeDir::holder(&room.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
             (Err(error), Some(pid)) => {
@@ -74,7 +75,7 @@ impl Daemon {
     }
 }
 
-/// Does something for each, [`MOST_AT_ONCE`] at the same time: what came of it, in their order.
+/// Does something for each, [`MOST_AT_ONCE`] at the same time: the result of it, in their order.
 pub fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut done = Vec::with_capacity(all.len());
     for some in all.chunks(MOST_AT_ONCE) {

@@ -1,18 +1,18 @@
-//! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is lost by
-//! it.
+//! Another policy for a daemon that runs: only what differs is changed, and no packet that waits is dropped
+//! by it.
 
 use crate::counter::Counter;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 use crate::machine::{START, Wanted};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
-use tidegate_dataplane::daemon::{Gone, Running};
-use tidegate_gateway::World;
+use tidegate_dataplane::daemon::{DaemonContext, DaemonGone};
+use tidegate_gateway::GatewayContext;
 use tidegate_packet::{Pool, Seeded};
-use tidegate_plan::{Plan, plan};
+use tidegate_plan::{ChangePlan, plan};
 use tidegate_policy::dump::Installed;
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 
@@ -24,8 +24,8 @@ pub(crate) fn log(commands: &[Vec<String>]) -> Result<Vec<Op>> {
     let taken_for_granted = taken_for_granted(commands);
     let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
     machine.distributions = tidegate_loader::distributions::installed();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let mut shim = machine.shim(&mut pool, &mut draws);
+    let (mut pool, mut random) = (Pool::new(0), Seeded::new(1));
+    let mut shim = machine.shim(&mut pool, &mut random);
     for words in commands {
         let [tool, args @ ..] = words.as_slice() else { continue };
         let call = Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: "/".into() };
@@ -52,10 +52,13 @@ fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
         .flat_map(|words| words.windows(2))
         .filter(|pair| pair[0] == "dev")
         .map(|pair| &pair[1]);
-    named.filter(|name| LinkKind::of_name(name) == LinkKind::Ifb && !made.contains(name)).cloned().collect()
+    named
+        .filter(|name| LinkDriver::of_name(name) == LinkDriver::Ifb && !made.contains(name))
+        .cloned()
+        .collect()
 }
 
-/// A device: its name, whether the machine has it, and what stands there.
+/// A device: its name, whether the machine has it, and what is there.
 type Found = (String, bool, Installed);
 
 /// Has the daemon run this from now on, or leaves all as it was.
@@ -94,18 +97,18 @@ fn carry_out(
 ) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
-    let told = counter.desk.ask(move |running| -> Result<()> {
+    let told = counter.command_sender.run(move |running| -> Result<()> {
         if let Err((at, error)) = running.apply(&ops)? {
             let told = format!("{error}: {:?}", ops[at]);
             return match undo(running, &found, &log) {
                 Ok(()) => Err(error!(Policy, "{told}; everything is as it was")),
-                Err(trouble) => Err(trouble.context(format!(
+                Err(problem) => Err(problem.context(format!(
                     "{told}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
                 ))),
             };
         }
         if let Some(spots) = moved {
-            // The door is opened there, once this errand is done.
+            // The backend is opened there, once this command is done.
             places.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&spots);
             running.settle_in(spots);
         }
@@ -115,24 +118,24 @@ fn carry_out(
 }
 
 /// Brings back what was found, from wherever the machine is now.
-fn undo(running: &mut Running<'_>, found: &[Found], log: &[Op]) -> Result<()> {
+fn undo(running: &mut DaemonContext<'_>, found: &[Found], log: &[Op]) -> Result<()> {
     for (name, _, stood) in found {
-        let stands =
-            running.visit(|gateway, World { now, .. }| tidegate_plan::installed(gateway, now, name))?;
+        let stands = running
+            .visit(|gateway, GatewayContext { now, .. }| tidegate_plan::installed(gateway, now, name))?;
         let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
     Ok(())
 }
 
-fn gone(_: Gone) -> Error {
+fn gone(_: DaemonGone) -> Error {
     error!(Policy, "the daemon is ending")
 }
 
 /// How what runs differs from the policy that was given, a text for each device: `tidegate tc` can change it.
 ///
 /// # Errors
-/// The daemon is ending, or its door is broken.
+/// The daemon is ending, or its backend is broken.
 pub(crate) fn drift(counter: &Counter) -> Result<Vec<String>> {
     let current = counter.wanted.lock().map_err(|_| error!(Policy, "an earlier change failed"))?.clone();
     let mut machine = current.machine()?;
@@ -151,13 +154,13 @@ pub(crate) fn drift(counter: &Counter) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// What stands on the devices that run and on those of another policy.
+/// What is installed on the devices that run and on those of another policy.
 fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Found>> {
     let machine = wanted.machine()?;
     let mut names: BTreeSet<String> = machine.devices().map(|id| machine.name(id).to_owned()).collect();
     names.extend(current.devices.iter().map(|(link, _)| link.name.clone()));
-    let found = counter.desk.ask(move |running| {
-        running.visit(|gateway, World { now, .. }| {
+    let found = counter.command_sender.run(move |running| {
+        running.visit(|gateway, GatewayContext { now, .. }| {
             let there: BTreeSet<String> = gateway.devices().map(|id| gateway.name(id).to_owned()).collect();
             names.extend(there.iter().cloned());
             let one =
@@ -169,15 +172,15 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
 }
 
 /// The way on each device, and what makes an ifb that is new.
-fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<Plan>)> {
+fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<ChangePlan>)> {
     let mut machine = wanted.machine()?;
     let mut made = Vec::new();
     let mut plans = Vec::new();
     for (name, is_there, stands) in found {
         if !is_there {
-            let kind = LinkKind::of_name(name);
+            let kind = LinkDriver::of_name(name);
             ensure!(
-                kind == LinkKind::Ifb,
+                kind == LinkDriver::Ifb,
                 Policy,
                 "`{name}` is new in this policy; `tidegate down` and `tidegate apply` start again with it"
             );

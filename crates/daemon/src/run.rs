@@ -1,13 +1,13 @@
 //! A daemon: a policy, its devices, the engine, and who may ask.
 
 use crate::counter::Counter;
-use crate::doors::Opener;
-use crate::error::{Context, Result};
-use crate::follow::{Which, follow};
+use crate::error::{ErrorContext, Result};
+use crate::follow::{FollowPattern, follow};
 use crate::machine::{START, Wanted};
 use crate::marks::Marks;
 use crate::options::DaemonOptions;
-use crate::policy::{Say, taken, wanted};
+use crate::packet_io::Opener;
+use crate::policy::{MessageHandler, captured, wanted};
 use crate::runtime::RuntimeDir;
 use crate::ssh::{self, Ssh};
 use std::fs::File;
@@ -17,13 +17,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tidegate_dataplane::daemon::{self, Clock, Desk, control};
-use tidegate_dataplane::door::Spot;
+use tidegate_dataplane::daemon::{self, CommandSender, MonotonicClock, control};
 use tidegate_dataplane::engine::{Engine, Session, link_rate};
+use tidegate_dataplane::packet_io::AttachPoint;
 use tidegate_packet::{Rate, Seeded};
 use tidegate_shims::Machine;
+use tidegate_sys::scheduling::SchedulingGuard;
 use tidegate_sys::service::{self, Alone};
-use tidegate_sys::turn::Turn;
 use tidegate_sys::{interrupt, output_file, poll};
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
@@ -39,16 +39,16 @@ const PRIORITY: i32 = 50;
 ///
 /// # Errors
 /// The policy, a device or the privileges are not as needed.
-pub fn run(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
-    match Which::of(options) {
+pub fn run(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
+    match FollowPattern::of(options) {
         Some(which) => follow(options, &which, say),
         None => run_one(options, say),
     }
 }
 
 /// Runs a policy on the devices that it names.
-fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
-    let Machine { log, carried, .. } = taken(options, say)?;
+fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
+    let Machine { log, carried, .. } = captured(options, say)?;
     let mut opener = Opener::new(options, &log)?;
     let mut wanted = wanted(options, &log)?;
     wanted.spots = opener.spots(wanted.spots);
@@ -56,8 +56,8 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     room.make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
     let _alone = locks(&room, &wanted)?;
-    // Whoever undoes an apply changes its state first and then looks who has the lock; this is the other way
-    // round, so one of the two notices the other.
+    // Anyone who undoes an apply changes its state first and then looks who has the lock; this is the other
+    // way round, so one of the two notices the other.
     if let Some(job) = &options.started_for {
         ensure!(
             room.job(wanted.name()).as_ref() == Some(job),
@@ -71,49 +71,49 @@ fn run_one(options: &DaemonOptions, say: Say<'_>) -> Result<()> {
     if !options.strict {
         engine.never_starve(ssh::session().map(|Ssh { here, there }| Session { here, there }));
     }
-    let (desk, errands) = Desk::new()?;
-    ends_when_asked(desk.clone())?;
+    let (command_sender, tasks) = CommandSender::new()?;
+    ends_when_asked(command_sender.clone())?;
     let places = Arc::new(Mutex::new(wanted.spots.clone()));
     let counter = Counter {
-        desk: desk.clone(),
+        command_sender: command_sender.clone(),
         wanted: Mutex::new(wanted.clone()),
         places: places.clone(),
         marks,
         options: Mutex::new(DaemonOptions { started_for: None, ..options.clone() }),
         commands: Mutex::new(carried.into_iter().map(|carried| carried.words).collect()),
         starts,
-        door: opener.opened.clone(),
+        packet_io: opener.opened.clone(),
     };
     let sockets = Sockets::open(&room, &wanted)?;
     if options.realtime {
-        Turn::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
+        SchedulingGuard::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
-    // What the door is opened by may be needed again; nothing else is.
+    // What the backend is opened by may be needed again; nothing else is.
     service::keep_only_network(options.realtime).context("privileges cannot be dropped")?;
     control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
-    let clock = Clock::new(START);
+    let clock = MonotonicClock::new(START);
     told(&mut engine, &wanted)?;
     let mut opened = || {
-        // A service manager that cannot be told is no reason to stop.
+        // A service manager that cannot be notified is no reason to stop.
         let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
     };
     let mut open = || {
         let spots = places.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut door = opener.open(&spots)?;
+        let mut packet_io = opener.open(&spots)?;
         if split {
-            // A door that cannot takes them whole.
-            let _ = door.split(true);
+            // A backend that cannot takes them whole.
+            let _ = packet_io.split(true);
         }
-        Ok(door)
+        Ok(packet_io)
     };
-    daemon::run(&mut engine, clock, &mut open, &errands, &mut opened)
+    daemon::run(&mut engine, clock, &mut open, &tasks, &mut opened)
         .with_context(|| format!("no door at {}", names(&wanted.spots)))?;
     let _ = service::notify("STOPPING=1");
     Ok(())
 }
 
-fn names(spots: &[Spot]) -> String {
+fn names(spots: &[AttachPoint]) -> String {
     let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
     names.join(", ")
 }
@@ -149,7 +149,7 @@ fn count_start(room: &RuntimeDir, name: &str) -> u64 {
 fn engine(wanted: &Wanted, memory: usize) -> Engine {
     let devices: Vec<_> = wanted.devices.iter().map(|(link, spec)| (link.name.clone(), *spec)).collect();
     let mut engine = Engine::new(&devices, &wanted.spots, memory, seed());
-    // From the first packet on: whoever asks later wants to know of the longest waits, which began before.
+    // From the first packet on: anyone who asks later wants to know of the longest waits, which began before.
     engine.watch();
     engine
 }
@@ -177,13 +177,13 @@ fn split(wanted: &Wanted) -> Result<bool> {
 }
 
 /// Who asks this process to end has the daemon end in order.
-fn ends_when_asked(desk: Desk) -> Result<()> {
-    let bell = File::from(interrupt::bell()?);
+fn ends_when_asked(commands: CommandSender) -> Result<()> {
+    let bell = File::from(interrupt::event_fd()?);
     let wait = move || {
         // Signals that mean something else interrupt the wait, and mean nothing here.
         while let Ok(rung) = poll::readable(&[bell.as_fd()], DAY) {
             if rung == [true] {
-                let _ = desk.ask(|running| running.end());
+                let _ = commands.run(|running| running.end());
                 return;
             }
         }
@@ -201,7 +201,7 @@ struct Sockets {
 impl Sockets {
     fn open(room: &RuntimeDir, wanted: &Wanted) -> Result<Sockets> {
         let path = room.socket(wanted.name());
-        // Whoever left it behind is gone: we have the lock.
+        // Anyone who left it behind is gone: we have the lock.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
         // Everybody may look; who may change is decided by who he is.

@@ -63,7 +63,7 @@ impl RuntimeDir {
         for path in std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()) {
             let other = name(&path).filter(|other| *other != own);
             if other.is_some_and(|other| other.rsplit_once('-').is_some_and(|(of, _)| of == number)) {
-                // What stays is in nobody's way.
+                // What stays is in no one's way.
                 let _ = std::fs::remove_dir_all(path);
             }
         }
@@ -84,8 +84,8 @@ impl RuntimeDir {
         self.file(dev, "lock")
     }
 
-    /// Locked by whoever applies, confirms or goes back, one at a time in a namespace. (No device has a colon
-    /// in its name.)
+    /// Locked by anyone who applies, confirms or goes back, one at a time in a namespace. (No device has a
+    /// colon in its name.)
     pub fn work(&self) -> PathBuf {
         self.file(":work", "lock")
     }
@@ -128,7 +128,7 @@ impl RuntimeDir {
         Some(state["job"]["token"].as_str()?.to_owned())
     }
 
-    /// The last policy of a device that was undone though nobody asked for it.
+    /// The last policy of a device that was undone though no one requested it.
     pub fn undone(&self, dev: &str) -> PathBuf {
         self.file(dev, "undone")
     }
@@ -156,7 +156,7 @@ impl RuntimeDir {
     /// # Errors
     /// As for [`RuntimeDir::take`].
     pub fn take_within(path: &Path, patience: Duration) -> io::Result<Option<Alone>> {
-        // Whoever can open a file can lock it, to read it is enough: nobody else is to.
+        // Anyone who can open a file can lock it, to read it is enough: no one else is to.
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let begun = Instant::now();
@@ -172,13 +172,13 @@ impl RuntimeDir {
         }
     }
 
-    /// The process that has a lock; `None`: nobody has it, or this user may not know. (0: it does not say who
+    /// The process that has a lock; `None`: no one has it, or this user may not know. (0: it does not say who
     /// it is.)
     pub fn holder(path: &Path) -> Option<u32> {
         // It is had for an instant, which is why those who take it try again.
         match path.exists().then(|| Alone::take(path)) {
             Some(Ok(None)) => {
-                // Whoever took it just now is about to write who they are.
+                // Anyone who took it just now is about to write who they are.
                 let tries =
                     std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
                 let told = tries.map(|text| text.trim().parse().ok()).find(|pid| {

@@ -46,8 +46,8 @@ fn from_above() -> Option<String> {
         if pid <= 1 {
             return None;
         }
-        let octets = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&octets);
+        let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
         let found = text.split('\0').find_map(|one| one.strip_prefix(VARIABLE)?.strip_prefix('='));
         if let Some(found) = found {
             return Some(found.to_owned());

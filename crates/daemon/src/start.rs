@@ -1,9 +1,9 @@
 //! Starting a daemon in the background.
 
 use crate::client::Client;
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::options::DaemonOptions;
-use crate::policy::{Say, read, taken};
+use crate::policy::{MessageHandler, captured, read};
 use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// The policy cannot be run here, its device is another's already, or the daemon ended: in its words.
-pub fn start(options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
+pub fn start(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
     let name = read(options, say)?.name().to_owned();
     let room = RuntimeDir::here()?;
     room.make()
@@ -55,7 +55,8 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
         if let Some(ended) = child.try_wait()? {
             bail!(Daemon, "it ended ({ended})");
         }
-        if let Ok(status) = Client::open(name).and_then(|mut client| client.ask(&json!({"ask": "status"})))
+        if let Ok(status) =
+            Client::open(name).and_then(|mut client| client.request(&json!({"ask": "status"})))
             && status["openings"].as_u64() > Some(0)
         {
             return Ok(status);
@@ -70,14 +71,14 @@ fn ready(child: &mut Child, name: &str) -> Result<Value> {
 ///
 /// # Errors
 /// There is none, or it cannot: then what ran before still runs.
-pub fn reload(dev: &str, options: &DaemonOptions, say: Say<'_>) -> Result<Value> {
-    // The daemon has given up the privileges that a script's sandbox may need: it is told what the script
+pub fn reload(dev: &str, options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
+    // The daemon has abandoned the privileges that a script's sandbox may need: it is told what the script
     // came to.
     let commands: Vec<Vec<String>> =
-        taken(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
+        captured(options, say)?.carried.into_iter().map(|carried| carried.words).collect();
     let request = json!({
         "ask": "reload", "files": options.files, "args": options.args, "dev": options.dev, "commands": commands,
         "door": options.packet_io.name(), "realtime": options.realtime,
     });
-    Client::open(dev)?.ask(&request)
+    Client::open(dev)?.request(&request)
 }

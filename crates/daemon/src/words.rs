@@ -9,8 +9,8 @@ use tidegate_text::shell_word as quoted;
 /// ```
 /// use serde_json::json;
 ///
-/// let command = tidegate_daemon::apply_command(&["home.toml".into()], &json!({"dev": "eth0", "door": "auto"}));
-/// assert_eq!(command, "tidegate apply --backend user --dev eth0 home.toml");
+/// let command = tidegate_daemon::apply_command(&["home.toml".into()], &json!({"dev": "eth0", "door":
+/// "auto"})); assert_eq!(command, "tidegate apply --backend user --dev eth0 home.toml");
 /// ```
 pub fn apply_command(files: &[String], asked: &Value) -> String {
     let mut words: Vec<String> = ["tidegate", "apply", "--backend", "user"].map(String::from).to_vec();

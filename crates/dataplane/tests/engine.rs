@@ -1,20 +1,22 @@
-//! The engine between a door that is none and a clock that is none: what leaves when, and that each ticket
+//! The engine between a backend that is none and a clock that is none: what leaves when, and that each ticket
 //! comes back once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
-use tidegate_dataplane::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
-use tidegate_dataplane::engine::{CREDIT, Engine, Fate, link_rate};
-use tidegate_gateway::{DeviceSpec, World};
+use tidegate_dataplane::engine::{CREDIT, Engine, PacketOutcome, link_rate};
+use tidegate_dataplane::packet_io::{
+    AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection,
+};
+use tidegate_gateway::{DeviceSpec, GatewayContext};
 use tidegate_packet::{Handle, Rate, Time};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
-/// A door on nothing: frames are put in by hand, and what leaves is written down.
+/// A backend on nothing: frames are put in by hand, and what leaves is written down.
 #[derive(Default)]
-struct Bench {
+struct Harness {
     waiting: VecDeque<(usize, Vec<u8>, u32)>,
     frames: BTreeMap<u32, Vec<u8>>,
     next: u32,
@@ -22,13 +24,13 @@ struct Bench {
     lost: Vec<u32>,
 }
 
-impl Bench {
+impl Harness {
     fn put(&mut self, place: usize, frame: Vec<u8>, mark: u32) {
         self.waiting.push_back((place, frame, mark));
     }
 }
 
-impl Door for Bench {
+impl PacketIo for Harness {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let many = most.min(self.waiting.len());
         for (place, frame, mark) in self.waiting.drain(..many) {
@@ -46,7 +48,7 @@ impl Door for Bench {
         Ok(Passed::Gone)
     }
 
-    fn lose(&mut self, ticket: u32) -> io::Result<()> {
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
         self.frames.remove(&ticket).expect("a ticket that is out");
         self.lost.push(ticket);
         Ok(())
@@ -68,8 +70,8 @@ impl Door for Bench {
         Vec::new()
     }
 
-    fn counts(&self) -> DoorCounts {
-        DoorCounts::default()
+    fn counts(&self) -> PacketIoStats {
+        PacketIoStats::default()
     }
 
     fn split(&mut self, _: bool) -> io::Result<()> {
@@ -92,34 +94,34 @@ fn ops(script: &str) -> Vec<Op> {
     script.lines().map(str::trim).filter(|line| !line.is_empty()).map(one).collect()
 }
 
-fn spot(dev: &str, direction: Direction) -> Spot {
-    Spot { dev: dev.into(), direction }
+fn spot(dev: &str, direction: TrafficDirection) -> AttachPoint {
+    AttachPoint { dev: dev.into(), direction }
 }
 
-/// A machine of `eth0` and `ifb0` that was told this, with a door on both ways of `eth0`.
-fn machine(script: &str, most: usize) -> (Engine, Bench) {
-    let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkKind::Ifb))];
-    let places = [spot("eth0", Direction::Egress), spot("eth0", Direction::Ingress)];
-    let (mut engine, mut bench) = (Engine::new(&devices, &places, most, 1), Bench::default());
+/// A machine of `eth0` and `ifb0` that was told this, with a backend on both directions of `eth0`.
+fn machine(script: &str, most: usize) -> (Engine, Harness) {
+    let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkDriver::Ifb))];
+    let places = [spot("eth0", TrafficDirection::Egress), spot("eth0", TrafficDirection::Ingress)];
+    let (mut engine, mut bench) = (Engine::new(&devices, &places, most, 1), Harness::default());
     engine.apply(&mut bench, Time(0), &ops(script)).expect("no door").expect("words that are right");
     (engine, bench)
 }
 
-/// A UDP datagram of so many octets of frame, from a port, ECN capable if `ecn` says so.
-fn frame(octets: usize, port: u16, ecn: u8) -> Vec<u8> {
-    let mut frame = vec![0; octets];
+/// A UDP datagram of this many bytes of frame, from a port, ECN capable if `ecn` says so.
+fn frame(bytes: usize, port: u16, ecn: u8) -> Vec<u8> {
+    let mut frame = vec![0; bytes];
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[14] = 0x45;
     frame[15] = ecn;
-    frame[16..18].copy_from_slice(&(octets as u16 - 14).to_be_bytes());
+    frame[16..18].copy_from_slice(&(bytes as u16 - 14).to_be_bytes());
     frame[22..24].copy_from_slice(&[64, 17]);
     frame[26..34].copy_from_slice(&[192, 0, 2, 1, 198, 51, 100, 1]);
     frame[34..36].copy_from_slice(&port.to_be_bytes());
     frame
 }
 
-/// Goes on to a time, waking up so many nanoseconds after something was due.
-fn go(engine: &mut Engine, bench: &mut Bench, until: u64, late: u64) {
+/// Continues to a time, waking up so many nanoseconds after something was due.
+fn go(engine: &mut Engine, bench: &mut Harness, until: u64, late: u64) {
     while engine.turn(bench, engine.now()).expect("no door") {}
     while let Some(due) = engine.due().filter(|due| due.0 <= until) {
         engine.turn(bench, Time((due.0 + late).min(until))).expect("no door");
@@ -140,7 +142,7 @@ fn a_rate_is_the_rate_however_late_somebody_wakes_up() {
         );
         (0..1500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
         go(&mut engine, &mut bench, SECOND, late);
-        // 8 Mbit/s are 1000 frames of 1000 octets; the bucket holds a few more.
+        // 8 Mbit/s are 1000 frames of 1000 bytes; the bucket holds a few more.
         assert!((1000..=1003).contains(&bench.left.len()), "{} left, {late} ns late", bench.left.len());
         assert_eq!(engine.holds() + bench.left.len() + bench.lost.len(), 1500);
     }
@@ -284,7 +286,10 @@ fn who_watches_sees_how_long_packets_wait_in_each_class() {
     );
     let seen: Vec<_> = captured.try_iter().collect();
     assert_eq!(seen.len(), 1);
-    assert_eq!((seen[0].class, seen[0].len, seen[0].fate), (class(0x20), 1000, Fate::Left { marked: false }));
+    assert_eq!(
+        (seen[0].class, seen[0].len, seen[0].outcome),
+        (class(0x20), 1000, PacketOutcome::Left { marked: false })
+    );
 }
 
 fn engine_seen(engine: &mut Engine, device: tidegate_gateway::DeviceId, class: Handle) -> Vec<(u64, u64)> {
@@ -305,7 +310,8 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
     ];
     for (script, mbit) in cases {
         let (mut engine, mut bench) = machine(script, 10);
-        let dumps = |gateway: &mut tidegate_gateway::Gateway, World { now, .. }: World<'_>| {
+        let dumps = |gateway: &mut tidegate_gateway::Gateway,
+                     GatewayContext { now, .. }: GatewayContext<'_>| {
             let device = gateway.device("eth0").expect("eth0");
             (gateway.qdiscs(now, device), gateway.classes(now, device))
         };
@@ -314,7 +320,7 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
     }
 }
 
-/// Octets from a generator that is the same everywhere.
+/// Bytes from a generator that is the same everywhere.
 fn strange(seed: &mut tidegate_packet::Seeded, most: usize) -> Vec<u8> {
     let octets = (seed.next() as usize) % most;
     (0..octets).map(|_| seed.next() as u8).collect()
@@ -370,7 +376,7 @@ fn a_hundred_thousand_flows_share_a_bounded_table() {
     go(&mut engine, &mut bench, 100 * SECOND, 0);
     let (counts, all) = (engine.counts(), bench.left.len() + bench.lost.len());
     assert_eq!((all, engine.holds()), (100_000, 0), "{counts:?}");
-    // fq_codel holds 10,240 packets, so at 10 times the rate most are lost, and those that leave come from
+    // fq_codel holds 10,240 packets, so at 10 times the rate most are dropped, and those that leave come from
     // all flows.
-    assert!(counts.lost > 50_000 && counts.passed > 10_000 && counts.no_room == 0, "{counts:?}");
+    assert!(counts.dropped > 50_000 && counts.passed > 10_000 && counts.no_room == 0, "{counts:?}");
 }

@@ -38,7 +38,7 @@ pub(crate) fn pcap(bytes: &[u8]) {
         match parser.next(octets) {
             Ok(Next::Packet(used, packet)) => {
                 assert!(used > 0 && used <= octets.len());
-                frame(packet.octets);
+                frame(packet.bytes);
                 at += used;
             }
             Ok(Next::Passed(used)) => {

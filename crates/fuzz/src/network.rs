@@ -8,17 +8,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
-use tidegate_dataplane::daemon::control::{Answers, Tell, serve};
+use tidegate_dataplane::daemon::control::{ReplyWriter, RequestHandler, serve};
 use tidegate_netlink::decode;
-use tidegate_probe_wire::{Header, Message, Quotas, Sample, SessionKey, Sessions, Side, Sightings, Token};
+use tidegate_probe_wire::{
+    ControlMessage, PacketArrivals, PacketHeader, Quotas, Role, SessionKey, Sessions, TcpSample, Token,
+};
 use tidegate_shims::Call;
 use tidegate_sys::service::Peer;
 
 /// Answers the way the daemon does: `tc` requests carry words and a batch.
 struct Model;
 
-impl Answers for Model {
-    fn answer(&self, request: &Value, _: Peer, tell: &mut Tell<'_>) -> std::io::Result<()> {
+impl RequestHandler for Model {
+    fn answer(&self, request: &Value, _: Peer, tell: &mut ReplyWriter<'_>) -> std::io::Result<()> {
         let words = request["words"].as_array().into_iter().flatten();
         let args = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
         let stdin = request["input"].as_str().map(|text| text.as_bytes().to_vec());
@@ -52,41 +54,41 @@ pub(crate) fn control_socket(bytes: &[u8]) {
 
 pub(crate) fn probe_messages(bytes: &[u8]) {
     if let Some(front) = bytes.first_chunk::<4>() {
-        let _ = Message::length(*front, 1 << 20);
+        let _ = ControlMessage::length(*front, 1 << 20);
     }
-    if let Ok(message) = Message::decode(bytes) {
+    if let Ok(message) = ControlMessage::decode(bytes) {
         let encoded = message.encode();
         assert_eq!(
-            Message::decode(&encoded[4..]),
+            ControlMessage::decode(&encoded[4..]),
             Ok(message.clone()),
             "a message reads back as it was written"
         );
         let mut sessions = Sessions::new(None, Quotas::default());
         let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        if let Ok(call) = sessions.call(0, from, [7; tidegate_probe_wire::DRAW], 9) {
-            let _ = sessions.hear(1, call, message);
+        if let Ok(call) = sessions.call(0, from, [7; tidegate_probe_wire::NONCE_LEN], 9) {
+            let _ = sessions.on_message(1, call, message);
             let _ = sessions.datagram(2, SocketAddr::new(from, 9), bytes, 2, Some(0));
         }
     }
-    if let Some(header) = Header::read(bytes) {
+    if let Some(header) = PacketHeader::read(bytes) {
         let key = session_key();
         assert_eq!(
-            Header::read_sealed(&header.write(&key), &key),
+            PacketHeader::read_sealed(&header.write(&key), &key),
             Some(header),
             "a header reads back as it was sealed"
         );
     }
-    let _ = Sample::read(bytes);
-    let _ = Sample::read_sealed(bytes, &mut session_key().samples());
-    let _ = Message::decode_sealed(bytes, &mut session_key().seal(Side::Client));
-    let (mut sightings, mut departures) = (Sightings::new(64), tidegate_probe_wire::Departures::new(64));
+    let _ = TcpSample::read(bytes);
+    let _ = TcpSample::read_sealed(bytes, &mut session_key().samples());
+    let _ = ControlMessage::decode_sealed(bytes, &mut session_key().seal(Role::Client));
+    let (mut sightings, mut departures) = (PacketArrivals::new(64), tidegate_probe_wire::Departures::new(64));
     let _ = sightings.take_part(0, bytes);
     let _ = departures.take_part(0, bytes);
 }
 
 /// The key of a session without a token.
 fn session_key() -> SessionKey {
-    Token::open().session_key(&[1; tidegate_probe_wire::DRAW], &[2; tidegate_probe_wire::DRAW])
+    Token::open().session_key(&[1; tidegate_probe_wire::NONCE_LEN], &[2; tidegate_probe_wire::NONCE_LEN])
 }
 
 /// Messages one behind the other, each behind its length in two bytes.

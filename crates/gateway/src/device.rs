@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Head, Jiffies};
-use tidegate_policy::{Errno, LinkKind, RawLink, TcError, Tunnel, TunnelMode};
-use tidegate_qdisc::{Device, EventRing, Shaper, Switches};
+use tidegate_policy::{Errno, LinkDriver, RawLink, TcError, Tunnel, TunnelMode};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, Switches};
 
 /// Events kept between two readings.
 const EVENTS: usize = 65_536;
@@ -14,7 +14,7 @@ const EVENTS: usize = 65_536;
 /// What a device is, by its driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// A card with a link header of 14 octets; also one end of a veth.
+    /// A card with a link header of 14 bytes; also one end of a veth.
     #[default]
     Ethernet,
     /// Gives back what is redirected to it.
@@ -60,9 +60,9 @@ pub struct DeviceSpec {
     pub link_header: u32,
     /// Timer ticks per second of the machine (`CONFIG_HZ`): 100, 250, 300 or 1000.
     pub hz: u32,
-    /// Made in software only: without a discipline of its own, packets leave at once (`noqueue`).
+    /// Made in software only: without a qdisc of its own, packets leave at once (`noqueue`).
     pub queueless: bool,
-    /// How its disciplines differ from a stock kernel's: a matter of the machine, the same for all its
+    /// How its qdiscs differ from a stock kernel's: a matter of the machine, the same for all its
     /// devices.
     pub switches: Switches,
     /// Megabits per second, as `/sys/class/net/DEV/speed` tells; `None` if unknown.
@@ -100,26 +100,26 @@ impl DeviceKind {
 
 impl DeviceSpec {
     /// A new device of this kind, as its driver sets it up (6.1).
-    pub fn of(kind: &LinkKind) -> DeviceSpec {
+    pub fn of(kind: &LinkDriver) -> DeviceSpec {
         let ethernet = DeviceSpec::default();
         let bare = DeviceSpec { link_header: 0, speed_mbit: None, ..ethernet };
         let software = DeviceSpec { queueless: true, speed_mbit: None, ..ethernet };
         match kind {
-            LinkKind::Ethernet => ethernet,
-            LinkKind::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..software },
-            LinkKind::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, ..software },
-            LinkKind::Dummy => DeviceSpec { kind: DeviceKind::Dummy, ..software },
-            LinkKind::Ifb => {
+            LinkDriver::Ethernet => ethernet,
+            LinkDriver::Veth { .. } => DeviceSpec { speed_mbit: Some(10_000), ..software },
+            LinkDriver::Loopback => DeviceSpec { kind: DeviceKind::Loopback, mtu: 65_536, ..software },
+            LinkDriver::Dummy => DeviceSpec { kind: DeviceKind::Dummy, ..software },
+            LinkDriver::Ifb => {
                 DeviceSpec { kind: DeviceKind::Ifb, tx_queue_len: 32, speed_mbit: None, ..ethernet }
             }
-            LinkKind::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
-            LinkKind::Vlan { .. } => {
+            LinkDriver::Bridge => DeviceSpec { kind: DeviceKind::Bridge, ..software },
+            LinkDriver::Vlan { .. } => {
                 DeviceSpec { kind: DeviceKind::Vlan, speed_mbit: ethernet.speed_mbit, ..software }
             }
-            LinkKind::PointToPoint => {
+            LinkDriver::PointToPoint => {
                 DeviceSpec { kind: DeviceKind::PointToPoint, mtu: 1492, tx_queue_len: 3, ..bare }
             }
-            LinkKind::Raw(raw) => {
+            LinkDriver::Raw(raw) => {
                 let (mtu, tx_queue_len) = match raw {
                     RawLink::Wireguard => (1420, 1000),
                     RawLink::Tun => (1500, 500),
@@ -128,10 +128,10 @@ impl DeviceSpec {
                 let queueless = *raw == RawLink::Wireguard;
                 DeviceSpec { kind: DeviceKind::Raw, mtu, tx_queue_len, queueless, ..bare }
             }
-            LinkKind::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
+            LinkDriver::Tunnel(Tunnel { mode: TunnelMode::Gretap, .. }) => {
                 DeviceSpec { kind: DeviceKind::Tunnel, mtu: 1462, ..software }
             }
-            LinkKind::Tunnel(Tunnel { mode, .. }) => {
+            LinkDriver::Tunnel(Tunnel { mode, .. }) => {
                 let mtu = match mode {
                     TunnelMode::Gre => 1476,
                     TunnelMode::Ip6tnl => 1452,
@@ -150,8 +150,8 @@ pub(crate) struct Port {
     pub(crate) spec: DeviceSpec,
     pub(crate) shaper: Shaper,
     pub(crate) stacked: Option<Stacked>,
-    /// Packets were led here since that was last asked.
-    pub(crate) led_to: bool,
+    /// Packets were redirected here since that was last asked.
+    pub(crate) is_redirect_target: bool,
     /// It is down: filters can lead nothing to it.
     pub(crate) down: bool,
 }
@@ -164,7 +164,7 @@ impl Port {
             spec,
             shaper: Shaper::new(of(spec), EventRing::new(EVENTS)),
             stacked: None,
-            led_to: false,
+            is_redirect_target: false,
             down: false,
         }
     }
@@ -179,8 +179,8 @@ impl Port {
     }
 }
 
-fn of(spec: DeviceSpec) -> Device {
-    Device {
+fn of(spec: DeviceSpec) -> DeviceInfo {
+    DeviceInfo {
         max_frame: spec.mtu + spec.link_header,
         tx_queue_len: spec.tx_queue_len,
         tx_queues: spec.tx_queues,

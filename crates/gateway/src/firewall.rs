@@ -1,24 +1,24 @@
-//! Netfilter before the devices: the hooks a packet passes on each way through the machine, and the
+//! Netfilter before the devices: the hooks a packet passes on each path through the machine, and the
 //! connections it belongs to.
 
 use alloc::vec::Vec;
-use tidegate_classify::conntrack::{self, Asked, Conntrack};
-use tidegate_classify::netfilter::{Place, Seen, Table, Verdict};
+use tidegate_classify::conntrack::{self, Conntrack, ConntrackUse};
+use tidegate_classify::netfilter::{HookDevices, NetfilterTable, NetfilterVerdict, RuleTrace};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool, Time};
-use tidegate_policy::netfilter::{Base, Condition, Family, Hook, NfCommand, NfOp, Target};
+use tidegate_policy::netfilter::{Base, Condition, Family, Hook, NetfilterTarget, NfCommand, NfOp};
 use tidegate_policy::{Errno, TcError};
 
 /// iptables' tables in the order of `iptables-save`.
 const SAVED: [&str; 5] = ["mangle", "security", "raw", "filter", "nat"];
 
-/// What became of a packet at the hooks.
+/// What happened to a packet at the hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Passed,
-    Lost,
-    /// Lost at the last hook, where it is the outgoing device's already.
-    LostLeaving,
+    Dropped,
+    /// Dropped at the last hook, where it is the outgoing device's already.
+    DroppedLeaving,
 }
 
 /// A chain where packets come by.
@@ -34,8 +34,8 @@ struct Stop {
 /// All tables as they stood, and what was asked of connections.
 #[derive(Debug)]
 pub struct Checkpoint {
-    tables: Vec<Table>,
-    asked: Asked,
+    tables: Vec<NetfilterTable>,
+    asked: ConntrackUse,
 }
 
 /// The first address of the device of that name in a family (IPv6?), if it has one.
@@ -45,12 +45,12 @@ pub(crate) type Home<'a> = &'a dyn Fn(&str, bool) -> Option<[u8; 16]>;
 #[derive(Debug, Default)]
 pub(crate) struct Firewall {
     /// In the order in which they were made.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<NetfilterTable>,
     pub(crate) connections: Conntrack,
     /// What a packet meets at each hook, in order; known from the first packet after a change on.
     stops: Option<[Vec<Stop>; 5]>,
     /// What packets met, while somebody watches.
-    pub(crate) watch: Option<Vec<Seen>>,
+    pub(crate) watch: Option<Vec<RuleTrace>>,
     /// Packets that are routed have a hop less from then on.
     pub(crate) counts_hops: bool,
 }
@@ -80,7 +80,7 @@ impl Firewall {
 
     pub(crate) fn revert(&mut self, to: Checkpoint) {
         self.tables = to.tables;
-        self.connections.set_asked(to.asked);
+        self.connections.set_use(to.asked);
         self.stops = None;
     }
 
@@ -88,10 +88,10 @@ impl Firewall {
         self.stops = None;
         let there = self.position(op.family, &op.table);
         match (&op.command, there) {
-            (NfCommand::NewTable, None) => self.tables.push(Table::free(op.family, &op.table)),
+            (NfCommand::NewTable, None) => self.tables.push(NetfilterTable::free(op.family, &op.table)),
             (NfCommand::DeleteTable, Some(at)) => drop(self.tables.remove(at)),
             (_, Some(at)) => self.tables[at].apply(op)?,
-            // iptables' tables are there when they are asked for; nft's are not.
+            // iptables' tables are there when they are requested; nft's are not.
             (NfCommand::DeleteTable | NfCommand::NewBase(..), None) => {
                 return Err(TcError::bare(Errno::NoEnt));
             }
@@ -108,7 +108,9 @@ impl Firewall {
         let Some(rule) = op.command.rule() else { return };
         let counts =
             rule.matches.iter().any(|m| asks(&m.what, |what| matches!(what, Condition::Connbytes(_))));
-        let keeps = rule.targets().any(|target| matches!(target, Target::Connmark(_) | Target::Translate(_)));
+        let keeps = rule
+            .targets()
+            .any(|target| matches!(target, NetfilterTarget::Connmark(_) | NetfilterTarget::Translate(_)));
         let connected = |what: &Condition| {
             matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_))
         };
@@ -118,7 +120,7 @@ impl Firewall {
     }
 
     /// iptables' tables that something was done to, in the order of `iptables-save`.
-    pub(crate) fn tables(&self, ipv6: bool) -> Vec<&Table> {
+    pub(crate) fn tables(&self, ipv6: bool) -> Vec<&NetfilterTable> {
         let family = Family::of(ipv6);
         let named = |name: &str| {
             self.tables.iter().find(|t| t.family() == family && t.name() == name && t.is_touched())
@@ -126,8 +128,8 @@ impl Firewall {
         SAVED.iter().filter_map(|name| named(name)).collect()
     }
 
-    /// One of iptables' tables as it stands, made if it is not there.
-    pub(crate) fn table(&mut self, ipv6: bool, name: &str) -> &Table {
+    /// One of iptables' tables as it is, made if it is not there.
+    pub(crate) fn table(&mut self, ipv6: bool, name: &str) -> &NetfilterTable {
         self.table_mut(Family::of(ipv6), name)
     }
 
@@ -135,17 +137,17 @@ impl Firewall {
         self.tables.iter().position(|t| t.family() == family && t.name() == name)
     }
 
-    fn table_mut(&mut self, family: Family, name: &str) -> &mut Table {
+    fn table_mut(&mut self, family: Family, name: &str) -> &mut NetfilterTable {
         let at = self.position(family, name).unwrap_or_else(|| {
             self.stops = None;
-            self.tables.push(Table::new(family == Family::Ipv6, name));
+            self.tables.push(NetfilterTable::new(family == Family::Ipv6, name));
             self.tables.len() - 1
         });
         &mut self.tables[at]
     }
 
     /// The chains that packets of a family meet at a hook, in order: table, and the chain's number in it.
-    pub(crate) fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&Table, usize)> {
+    pub(crate) fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&NetfilterTable, usize)> {
         let stops = stops(&self.tables, hook);
         let table = |stop: &Stop| (&self.tables[stop.table], stop.chain);
         stops.iter().map(table).filter(|(table, _)| table.family().has(ipv6)).collect()
@@ -160,7 +162,7 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> Passage {
-        let place = Place { input: "", output };
+        let place = HookDevices { input: "", output };
         let passes = self.enter(Hook::Output, place, now, pool, pkt)
             && self.hook(Hook::Output, place, home, pool, pkt);
         self.depart(passes, place, home, pool, pkt)
@@ -175,7 +177,7 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> Passage {
-        let (before, after) = (Place { input, output: "" }, Place { input: "", output });
+        let (before, after) = (HookDevices { input, output: "" }, HookDevices { input: "", output });
         let mut passes = self.enter(Hook::Prerouting, before, now, pool, pkt)
             && self.hook(Hook::Prerouting, before, home, pool, pkt);
         if passes {
@@ -184,7 +186,7 @@ impl Firewall {
                 meta.priority = tos_priority(meta.dsfield);
             }
             passes = (!self.counts_hops || pool.hop(pkt))
-                && self.hook(Hook::Forward, Place { input, output }, home, pool, pkt);
+                && self.hook(Hook::Forward, HookDevices { input, output }, home, pool, pkt);
         }
         self.depart(passes, after, home, pool, pkt)
     }
@@ -193,7 +195,7 @@ impl Firewall {
     fn depart(
         &mut self,
         passes: bool,
-        place: Place<'_>,
+        place: HookDevices<'_>,
         home: Home<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
@@ -201,12 +203,12 @@ impl Firewall {
         let leaves = passes && self.hook(Hook::Postrouting, place, home, pool, pkt);
         match (self.leave(leaves, pool, pkt), passes) {
             (true, _) => Passage::Passed,
-            (false, true) => Passage::LostLeaving,
-            (false, false) => Passage::Lost,
+            (false, true) => Passage::DroppedLeaving,
+            (false, false) => Passage::Dropped,
         }
     }
 
-    /// A packet for the machine itself; false if it is lost.
+    /// A packet for the machine itself; false if it is dropped.
     pub(crate) fn receive(
         &mut self,
         now: Time,
@@ -215,7 +217,7 @@ impl Firewall {
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> bool {
-        let place = Place { input, output: "" };
+        let place = HookDevices { input, output: "" };
         let passes = self.enter(Hook::Prerouting, place, now, pool, pkt)
             && self.hook(Hook::Prerouting, place, home, pool, pkt)
             && self.hook(Hook::Input, place, home, pool, pkt);
@@ -223,7 +225,7 @@ impl Firewall {
     }
 
     /// The chains before the lookup of the connection, and that.
-    fn enter(&mut self, hook: Hook, place: Place<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
+    fn enter(&mut self, hook: Hook, place: HookDevices<'_>, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         conntrack::begin_hooks(pool.meta_mut(pkt));
         self.chains(hook, (i32::MIN, Base::CONNECTIONS), place, pool, pkt)
             && self.connections.enter(now, pool, pkt)
@@ -231,7 +233,14 @@ impl Firewall {
 
     /// The chains of a hook behind the lookup: destinations are translated on the way in, sources on the way
     /// out.
-    fn hook(&mut self, hook: Hook, place: Place<'_>, home: Home<'_>, pool: &mut Pool, pkt: &Pkt) -> bool {
+    fn hook(
+        &mut self,
+        hook: Hook,
+        place: HookDevices<'_>,
+        home: Home<'_>,
+        pool: &mut Pool,
+        pkt: &Pkt,
+    ) -> bool {
         let translation = match hook {
             Hook::Prerouting | Hook::Output => Base::DESTINATIONS,
             Hook::Input | Hook::Postrouting => Base::SOURCES,
@@ -249,7 +258,7 @@ impl Firewall {
         &mut self,
         hook: Hook,
         range: (i32, i32),
-        place: Place<'_>,
+        place: HookDevices<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> bool {
@@ -260,7 +269,7 @@ impl Firewall {
             .filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));
         asked.all(|stop| {
             tables[stop.table].run(stop.chain, place, connections, pool, pkt, watch.as_mut())
-                == Verdict::Accept
+                == NetfilterVerdict::Accept
         })
     }
 
@@ -285,8 +294,8 @@ fn asks(what: &Condition, so: impl Fn(&Condition) -> bool + Copy) -> bool {
 
 /// The chains at a hook in the order in which packets meet them: of those with equal priority the one made
 /// last comes first.
-fn stops(tables: &[Table], hook: Hook) -> Vec<Stop> {
-    let of_table = |(at, table): (usize, &Table)| {
+fn stops(tables: &[NetfilterTable], hook: Hook) -> Vec<Stop> {
+    let of_table = |(at, table): (usize, &NetfilterTable)| {
         let translates = !table.is_free() && table.name() == "nat";
         let stop = move |(priority, chain)| Stop { priority, table: at, chain, translates };
         table.at_hook(hook).map(stop).collect::<Vec<_>>()

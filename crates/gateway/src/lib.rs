@@ -10,16 +10,18 @@ extern crate alloc;
 mod blocks;
 mod device;
 mod firewall;
-mod led;
 mod links;
 mod nat;
+mod redirect;
 mod stack;
 
 pub use device::{DeviceKind, DeviceSpec};
 pub use firewall::{Checkpoint, tos_priority};
-pub use led::Received;
+pub use redirect::ReceiveOutcome;
 pub use stack::Encap;
-pub use tidegate_qdisc::{CakeReason, CakeTin, Event, Offer, Spot, Switches, What, Why};
+pub use tidegate_qdisc::{
+    BacklogLocation, CakeReason, CakeTin, DropReason, Event, EventKind, Switches, XmitStatus,
+};
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -29,22 +31,22 @@ use alloc::vec::Vec;
 use device::Port;
 use firewall::{Firewall, Passage};
 use tidegate_classify::Shared;
-use tidegate_classify::netfilter::{Seen, Table};
+use tidegate_classify::netfilter::{NetfilterTable, RuleTrace};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Draws, Handle, Head, Led, Pkt, Pool, Time, Timer};
+use tidegate_packet::{Dissector, Handle, Head, Pkt, Pool, RandomSource, RedirectedTo, Time, Timer};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::netfilter::{Hook, NfOp};
 use tidegate_policy::{Errno, Op, TcError, Verb};
 use tidegate_qdisc::NO_BLOCK;
 
 /// What a call on the gateway needs beside it: the time, where packets live, and randomness.
-pub struct World<'a> {
+pub struct GatewayContext<'a> {
     /// The present time; never less than in the call before.
     pub now: Time,
     /// The pool that packets live in: the same for all calls.
     pub pool: &'a mut Pool,
     /// Where random draws come from.
-    pub draws: &'a mut dyn Draws,
+    pub random: &'a mut dyn RandomSource,
 }
 
 /// A device of a gateway, by number.
@@ -53,7 +55,7 @@ pub struct DeviceId(u32);
 
 /// How a packet comes to a device's egress, and so which chains it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum EgressPath {
     /// It is given to the device as it is: no netfilter.
     Direct,
     /// The machine routes it: PREROUTING, FORWARD, POSTROUTING. The device it came in by, if that is known.
@@ -74,7 +76,7 @@ pub struct Gateway {
     shared: Box<Shared>,
     /// Packets that filters had arrive at other devices, and those; routing is yet to see them.
     arrived: VecDeque<(Pkt, DeviceId)>,
-    /// Actions of deleted filters stay until time goes on ([`Gateway::defer_releases`]).
+    /// Actions of deleted filters stay until time continues ([`Gateway::defer_releases`]).
     defers_releases: bool,
 }
 
@@ -158,7 +160,7 @@ impl Gateway {
     ///
     /// # Errors
     /// As the kernel refuses, in its words.
-    pub fn apply(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
+    pub fn apply(&mut self, world: GatewayContext<'_>, op: &Op) -> Result<Option<String>, TcError> {
         let now = world.now;
         self.count_actions(now);
         let done = self.carry_out(world, op);
@@ -174,15 +176,15 @@ impl Gateway {
         self.firewall.connections.without_zones();
     }
 
-    /// Whether actions of deleted filters stay until time goes on. In Linux 6.1 they do, for an RCU grace
+    /// Whether actions of deleted filters stay until time continues. In Linux 6.1 they do, for an RCU grace
     /// period of some milliseconds: two lines of one batch see them, two commands of a script do not. Returns
     /// what was set before.
     pub fn defer_releases(&mut self, defers: bool) -> bool {
         core::mem::replace(&mut self.defers_releases, defers)
     }
 
-    fn carry_out(&mut self, world: World<'_>, op: &Op) -> Result<Option<String>, TcError> {
-        let World { now, pool, draws } = world;
+    fn carry_out(&mut self, world: GatewayContext<'_>, op: &Op) -> Result<Option<String>, TcError> {
+        let GatewayContext { now, pool, random: draws } = world;
         match op {
             Op::Qdisc(op) => {
                 // The kernel hands out handles from one counter for all devices.
@@ -219,7 +221,7 @@ impl Gateway {
                 self.shared.actions.apply(&op, now)
             }
             Op::Netfilter(op) => self.firewall.apply(op).map(|()| None),
-            Op::Link(op) => self.link(World { now, pool, draws }, op).map(|()| None),
+            Op::Link(op) => self.link(GatewayContext { now, pool, random: draws }, op).map(|()| None),
             Op::TxQueueLen { dev, packets } => {
                 let port = self.named(dev)?;
                 port.shaper.set_queue_len(now, pool, draws, *packets);
@@ -248,7 +250,7 @@ impl Gateway {
         self.firewall.apply_all(ops)
     }
 
-    /// Netfilter as it stands, to come back to.
+    /// Netfilter as it is, to come back to.
     pub fn checkpoint(&self) -> Checkpoint {
         self.firewall.checkpoint()
     }
@@ -259,70 +261,83 @@ impl Gateway {
     }
 
     /// iptables' tables that something was done to, in the order of `iptables-save`.
-    pub fn tables(&self, ipv6: bool) -> Vec<&Table> {
+    pub fn tables(&self, ipv6: bool) -> Vec<&NetfilterTable> {
         self.firewall.tables(ipv6)
     }
 
-    /// All tables of netfilter, whoever made them.
-    pub fn all_tables(&self) -> &[Table] {
+    /// All tables of netfilter, anyone who made them.
+    pub fn all_tables(&self) -> &[NetfilterTable] {
         &self.firewall.tables
     }
 
     /// The chains that packets of a family meet at a hook, in the order in which they do: the table, and the
     /// chain's number in it.
-    pub fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&Table, usize)> {
+    pub fn chains_at(&self, ipv6: bool, hook: Hook) -> Vec<(&NetfilterTable, usize)> {
         self.firewall.chains_at(ipv6, hook)
     }
 
-    /// One of iptables' tables as it stands, made if it is not there.
-    pub fn table(&mut self, ipv6: bool, name: &str) -> &Table {
+    /// One of iptables' tables as it is, made if it is not there.
+    pub fn table(&mut self, ipv6: bool, name: &str) -> &NetfilterTable {
         self.firewall.table(ipv6, name)
     }
 
     /// Gives a packet to a device's egress by a route.
-    pub fn offer(&mut self, world: World<'_>, device: DeviceId, route: Route, pkt: Pkt) -> Offer {
-        let World { now, pool, draws } = world;
+    pub fn offer(
+        &mut self,
+        world: GatewayContext<'_>,
+        device: DeviceId,
+        route: EgressPath,
+        pkt: Pkt,
+    ) -> XmitStatus {
+        let GatewayContext { now, pool, random: draws } = world;
         pool.set_dissector(self.dissector);
         pool.meta_mut(&pkt).came_in = match route {
-            Route::Forwarded(Some(from)) => number(from),
+            EgressPath::Forwarded(Some(from)) => number(from),
             _ => 0,
         };
         let passes = self.hooks(now, pool, device, route, &pkt);
         let why = match passes {
             Passage::Passed => None,
-            Passage::Lost => Some(Why::Netfilter),
-            Passage::LostLeaving => Some(Why::NetfilterLeaving),
+            Passage::Dropped => Some(DropReason::Netfilter),
+            Passage::DroppedLeaving => Some(DropReason::NetfilterLeaving),
         };
         if let Some(why) = why {
             self.port(device).shaper.refuse(now, pool, draws, pkt, why);
-            return Offer::Stopped;
+            return XmitStatus::Stopped;
         }
         if self.ports[device.0 as usize].down {
             pool.release(pkt);
-            return Offer::Stopped;
+            return XmitStatus::Stopped;
         }
         let offer = self.lent(device, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(World { now, pool, draws }, device, offer)
+        self.follow(GatewayContext { now, pool, random: draws }, device, offer)
     }
 
     /// Shows a packet to the hooks of its route. They count from the network header on, and what they are
     /// given has an Ethernet header; a packet that passed gets the link header of the device it leaves by.
-    fn hooks(&mut self, now: Time, pool: &mut Pool, device: DeviceId, route: Route, pkt: &Pkt) -> Passage {
+    fn hooks(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        device: DeviceId,
+        route: EgressPath,
+        pkt: &Pkt,
+    ) -> Passage {
         const SHOWN: u32 = Head::ETHERNET as u32;
         let Gateway { ports, firewall, .. } = self;
         let header = |id: DeviceId| ports[id.0 as usize].spec.link_header;
         let name = |id: DeviceId| ports[id.0 as usize].name.as_str();
         let home = |name: &str, v6: bool| address(ports, name, v6);
-        if let Route::Forwarded(Some(from)) = route {
+        if let EgressPath::Forwarded(Some(from)) = route {
             reframe(pool, pkt, header(from), SHOWN);
             if pool.meta(pkt).rewritten() && !is_taken_in(pool, pkt) {
-                return Passage::Lost;
+                return Passage::Dropped;
             }
         }
         let passage = match route {
-            Route::Direct => return Passage::Passed,
-            Route::Local => firewall.send(now, name(device), &home, pool, pkt),
-            Route::Forwarded(from) => {
+            EgressPath::Direct => return Passage::Passed,
+            EgressPath::Local => firewall.send(now, name(device), &home, pool, pkt),
+            EgressPath::Forwarded(from) => {
                 firewall.forward(now, (from.map_or("", name), name(device)), &home, pool, pkt)
             }
         };
@@ -337,7 +352,7 @@ impl Gateway {
         now: Time,
         pool: &mut Pool,
         device: DeviceId,
-        route: Route,
+        route: EgressPath,
         pkt: &Pkt,
     ) -> bool {
         self.hooks(now, pool, device, route, pkt) == Passage::Passed
@@ -348,8 +363,8 @@ impl Gateway {
         self.firewall.watch = Some(Vec::new());
     }
 
-    /// What was noted since this was last asked; it goes on.
-    pub fn take_seen(&mut self) -> Vec<Seen> {
+    /// What was noted since this was last asked; it continues.
+    pub fn take_seen(&mut self) -> Vec<RuleTrace> {
         self.firewall.watch.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
@@ -376,11 +391,11 @@ impl Gateway {
     }
 
     /// Takes the next packet that a device may send.
-    pub fn poll(&mut self, world: World<'_>, device: DeviceId) -> Option<Pkt> {
-        let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.draws))?;
+    pub fn poll(&mut self, world: GatewayContext<'_>, device: DeviceId) -> Option<Pkt> {
+        let pkt = self.lent(device, |shaper| shaper.poll(world.now, world.pool, world.random))?;
         let meta = world.pool.meta_mut(&pkt);
         meta.passed_over = false;
-        if meta.led != Led::NOWHERE {
+        if meta.redirected_to != RedirectedTo::NOWHERE {
             meta.came_in = number(device);
         }
         if matches!(meta.ethertype, ethertype::VLAN | ethertype::QINQ) {
@@ -409,17 +424,17 @@ impl Gateway {
     }
 
     /// Changes the hash key that is due first.
-    pub fn perturb(&mut self, world: World<'_>) {
+    pub fn perturb(&mut self, world: GatewayContext<'_>) {
         let due = self.first_timer();
         if let Some(port) =
             self.ports.iter_mut().find_map(|port| (port.shaper.perturb_due() == due).then_some(port))
         {
-            port.shaper.perturb(world.now, world.pool, world.draws);
+            port.shaper.perturb(world.now, world.pool, world.random);
         }
     }
 
-    /// Routed packets have a hop less from then on, and are lost with their last. Unless somebody asks for
-    /// that nobody counts: it costs a look at the header of each.
+    /// Routed packets have a hop less from then on, and are dropped with their last. Unless somebody requests
+    /// that no one counts: it costs a look at the header of each.
     pub fn count_hops(&mut self) {
         self.firewall.counts_hops = true;
     }
@@ -438,7 +453,7 @@ impl Gateway {
     }
 
     /// The qdiscs of a device in which packets wait, from the root down.
-    pub fn waiting(&mut self, device: DeviceId) -> Vec<Spot> {
+    pub fn waiting(&mut self, device: DeviceId) -> Vec<BacklogLocation> {
         self.port(device).shaper.waiting()
     }
 
@@ -538,7 +553,7 @@ fn tag_frame(pool: &mut Pool, pkt: &Pkt) {
     }
 }
 
-/// Does the machine take in a packet whose octets were rewritten on the way to it? Not without a right
+/// Does the machine take in a packet whose bytes were rewritten on the way to it? Not without a right
 /// header. What is behind the length that the header tells goes, and the link header is read no more.
 fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
     let meta = pool.meta(pkt);

@@ -1,12 +1,12 @@
 //! Links that come and go.
 
 use super::stack::{Encap, Stacked};
-use super::{DeviceId, DeviceSpec, Gateway, NO_DEVICE, Why, World};
+use super::{DeviceId, DeviceSpec, DropReason, Gateway, GatewayContext, NO_DEVICE};
 use alloc::borrow::Cow;
 use alloc::format;
 use core::net::IpAddr;
 use tidegate_packet::Handle;
-use tidegate_policy::{Errno, LinkKind, LinkOp, Op, QdiscOp, SharedBlocks, TcError, Verb};
+use tidegate_policy::{Errno, LinkDriver, LinkOp, Op, QdiscOp, SharedBlocks, TcError, Verb};
 
 /// The most devices of a machine.
 const MAX_DEVICES: usize = 4096;
@@ -16,7 +16,7 @@ impl Gateway {
     ///
     /// # Errors
     /// As the kernel refuses.
-    pub(super) fn link(&mut self, world: World<'_>, op: &LinkOp) -> Result<(), TcError> {
+    pub(super) fn link(&mut self, world: GatewayContext<'_>, op: &LinkOp) -> Result<(), TcError> {
         match op {
             LinkOp::Add { name, kind } => self.add_link(name, kind),
             LinkOp::Delete { name } => self.delete_link(world, name),
@@ -54,7 +54,7 @@ impl Gateway {
         &self.ports[device.0 as usize].addresses
     }
 
-    fn add_link(&mut self, name: &str, kind: &LinkKind) -> Result<(), TcError> {
+    fn add_link(&mut self, name: &str, kind: &LinkDriver) -> Result<(), TcError> {
         if self.device(name).is_some() {
             return Err(TcError::bare(Errno::Exist));
         }
@@ -62,14 +62,14 @@ impl Gateway {
             return Err(TcError::bare(Errno::NoBufs));
         }
         match kind {
-            LinkKind::Ethernet | LinkKind::Loopback | LinkKind::PointToPoint => {
+            LinkDriver::Ethernet | LinkDriver::Loopback | LinkDriver::PointToPoint => {
                 return Err(TcError::new(Errno::OpNotSupp, "Unknown device type"));
             }
-            LinkKind::Vlan { lower, .. } if self.device(lower).is_none() => {
+            LinkDriver::Vlan { lower, .. } if self.device(lower).is_none() => {
                 let message = format!("Cannot find device \"{lower}\"");
                 return Err(TcError { errno: Errno::NoDev, message: Some(Cow::Owned(message)) });
             }
-            LinkKind::Veth { peer } => {
+            LinkDriver::Veth { peer } => {
                 if peer == name || self.device(peer).is_some() {
                     return Err(TcError::bare(Errno::Exist));
                 }
@@ -80,15 +80,17 @@ impl Gateway {
         let spec = self.spec_of(kind);
         let id = self.add_device(name, spec);
         self.port(id).stacked = match kind {
-            LinkKind::Vlan { lower, id } => Some(Stacked { on: self.device(lower), encap: Encap::Vlan(*id) }),
-            LinkKind::Tunnel(tunnel) => Some(Stacked { on: None, encap: Encap::Tunnel(*tunnel) }),
+            LinkDriver::Vlan { lower, id } => {
+                Some(Stacked { on: self.device(lower), encap: Encap::Vlan(*id) })
+            }
+            LinkDriver::Tunnel(tunnel) => Some(Stacked { on: None, encap: Encap::Tunnel(*tunnel) }),
             _ => None,
         };
         Ok(())
     }
 
     /// A new device of this kind, on a machine whose clock ticks as it does for the others.
-    fn spec_of(&self, kind: &LinkKind) -> DeviceSpec {
+    fn spec_of(&self, kind: &LinkDriver) -> DeviceSpec {
         let spec = DeviceSpec::of(kind);
         self.ports.first().map_or(spec, |port| DeviceSpec {
             hz: port.spec.hz,
@@ -97,9 +99,9 @@ impl Gateway {
         })
     }
 
-    fn delete_link(&mut self, world: World<'_>, name: &str) -> Result<(), TcError> {
+    fn delete_link(&mut self, world: GatewayContext<'_>, name: &str) -> Result<(), TcError> {
         let gone = self.device(name).ok_or(NO_DEVICE)?;
-        let World { now, pool, draws } = world;
+        let GatewayContext { now, pool, random: draws } = world;
         // What waits is dropped, and every packet's ticket ends, before the tree goes.
         for parent in [Handle::ROOT, Handle::INGRESS] {
             let op = QdiscOp {
@@ -113,11 +115,11 @@ impl Gateway {
                 estimator: None,
                 blocks: SharedBlocks::default(),
             };
-            let _ = self.apply(World { now, pool: &mut *pool, draws: &mut *draws }, &Op::Qdisc(op));
+            let _ = self.apply(GatewayContext { now, pool: &mut *pool, random: &mut *draws }, &Op::Qdisc(op));
         }
         let port = self.named(name)?;
         while let Some(pkt) = port.shaper.poll(now, pool, draws) {
-            port.shaper.refuse(now, pool, draws, pkt, Why::Policy);
+            port.shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
         }
         port.name.clear();
         port.addresses.clear();

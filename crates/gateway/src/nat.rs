@@ -2,8 +2,8 @@
 
 use super::firewall::{Firewall, Home};
 use core::net::IpAddr;
-use tidegate_classify::conntrack::End;
-use tidegate_classify::netfilter::{Place, Verdict};
+use tidegate_classify::conntrack::NatSide;
+use tidegate_classify::netfilter::{HookDevices, NetfilterVerdict};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Pool};
 use tidegate_policy::netfilter::{Family, Hook, Translate, Translation, Translator};
@@ -14,13 +14,13 @@ const UNKNOWN_6: [u8; 16] = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 const LOCALHOST_4: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 127, 0, 0, 1];
 const LOCALHOST_6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-/// The first of `addresses` in a family; IPv4 in the last four octets.
+/// The first of `addresses` in a family; IPv4 in the last four bytes.
 pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
     addresses.iter().find_map(|(address, _)| match address {
         IpAddr::V4(address) if !v6 => {
-            let mut octets = [0; 16];
-            octets[12..].copy_from_slice(&address.octets());
-            Some(octets)
+            let mut bytes = [0; 16];
+            bytes[12..].copy_from_slice(&address.octets());
+            Some(bytes)
         }
         IpAddr::V6(address) if v6 => Some(address.octets()),
         _ => None,
@@ -28,19 +28,22 @@ pub(crate) fn first(addresses: &[(IpAddr, u8)], v6: bool) -> Option<[u8; 16]> {
 }
 
 impl Firewall {
-    /// What the table nat does at a hook to a packet; false if it is lost.
+    /// What the table nat does at a hook to a packet; false if it is dropped.
     pub(crate) fn nat(
         &mut self,
         hook: Hook,
-        place: Place<'_>,
+        place: HookDevices<'_>,
         home: Home<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
     ) -> bool {
-        let end =
-            if matches!(hook, Hook::Prerouting | Hook::Output) { End::Destination } else { End::Source };
+        let end = if matches!(hook, Hook::Prerouting | Hook::Output) {
+            NatSide::Destination
+        } else {
+            NatSide::Source
+        };
         let family = Family::of(pool.meta(pkt).ethertype == ethertype::IPV6);
-        // Without the table nobody translates here, not even what the action ct settled.
+        // Without the table no one translates here, not even what the action ct settled.
         if !self.tables.iter().any(|t| t.family() == family && t.name() == "nat" && !t.is_free()) {
             return true;
         }
@@ -56,8 +59,8 @@ impl Firewall {
     fn settle(
         &mut self,
         hook: Hook,
-        end: End,
-        place: Place<'_>,
+        end: NatSide,
+        place: HookDevices<'_>,
         home: Home<'_>,
         pool: &mut Pool,
         pkt: &Pkt,
@@ -69,18 +72,18 @@ impl Firewall {
         let Some(table) = found else { return true };
         let Some((_, chain)) = table.at_hook(hook).next() else { return true };
         let wanted = match table.run(chain, place, connections, pool, pkt, watch.as_mut()) {
-            Verdict::Drop => return false,
-            Verdict::Accept => None,
+            NetfilterVerdict::Drop => return false,
+            NetfilterVerdict::Accept => None,
             // A chain of the user's may be reached where this end is not open.
-            Verdict::Translate(how) if how.how.is_source() != (end == End::Source) => None,
-            Verdict::Translate(how) => Some(fill(how, hook, place, home, v6)),
+            NetfilterVerdict::Translate(how) if how.how.is_source() != (end == NatSide::Source) => None,
+            NetfilterVerdict::Translate(how) => Some(fill(how, hook, place, home, v6)),
         };
         connections.settle(pool.meta(pkt), end, wanted.as_ref())
     }
 }
 
 /// The address that MASQUERADE and REDIRECT leave to the machine.
-fn fill(how: Translate, hook: Hook, place: Place<'_>, home: Home<'_>, v6: bool) -> Translation {
+fn fill(how: Translate, hook: Hook, place: HookDevices<'_>, home: Home<'_>, v6: bool) -> Translation {
     let unknown = if v6 { UNKNOWN_6 } else { UNKNOWN_4 };
     let address = match how.how {
         Translator::Source | Translator::Destination => return how.to,

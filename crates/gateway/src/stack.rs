@@ -1,7 +1,7 @@
 //! Devices that stand on others: PPPoE, tags, tunnels.
 
 use super::firewall::Passage;
-use super::{DeviceId, DeviceKind, Gateway, Offer, Received, Why, World};
+use super::{DeviceId, DeviceKind, DropReason, Gateway, GatewayContext, ReceiveOutcome, XmitStatus};
 use core::net::IpAddr;
 use tidegate_packet::encap::{self, Outer, PPPOE_LEN};
 use tidegate_packet::header::ethertype;
@@ -16,7 +16,7 @@ const MOST_STOREYS: usize = 8;
 pub enum Encap {
     /// Not at all.
     Bare,
-    /// PPPoE: 8 octets, EtherType 0x8864.
+    /// PPPoE: 8 bytes, EtherType 0x8864.
     Pppoe,
     /// A tag. The card adds it, so the device beneath counts the frame without; its filters see EtherType
     /// 0x8100.
@@ -78,23 +78,29 @@ impl Gateway {
     }
 
     /// A packet that a device gave goes to the one beneath, wrapped as theirs is; mark and priority stay.
-    pub fn descend(&mut self, world: World<'_>, upper: DeviceId, lower: DeviceId, pkt: Pkt) -> Offer {
-        let World { now, pool, draws } = world;
+    pub fn descend(
+        &mut self,
+        world: GatewayContext<'_>,
+        upper: DeviceId,
+        lower: DeviceId,
+        pkt: Pkt,
+    ) -> XmitStatus {
+        let GatewayContext { now, pool, random: draws } = world;
         let encap = self.ports[upper.0 as usize].stacked.map_or(Encap::Bare, |stacked| stacked.encap);
         self.wrap(pool, &pkt, upper, lower, encap);
         if let Encap::Tunnel(_) = encap {
             let Gateway { ports, firewall, .. } = self;
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
             if firewall.send(now, &ports[lower.0 as usize].name, &home, pool, &pkt) != Passage::Passed {
-                self.port(lower).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-                return Offer::Refused;
+                self.port(lower).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+                return XmitStatus::Refused;
             }
         }
         let offer = self.lent(lower, |shaper| shaper.offer(now, pool, draws, pkt));
-        self.follow(World { now, pool, draws }, lower, offer)
+        self.follow(GatewayContext { now, pool, random: draws }, lower, offer)
     }
 
-    /// Wraps a packet that arrives at `device` as the far end of the device that stands there does before it
+    /// Wraps a packet that arrives at `device` as the remote end of the device that is there does before it
     /// sends: for drivers that know of no headers. What is wrapped already stays as it is; `tunnels`: those
     /// end beyond the driver too.
     pub fn wrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt, tunnels: bool) {
@@ -130,7 +136,7 @@ impl Gateway {
         let (len, dsfield) = (meta.frame_len.saturating_sub(above.link_header), meta.dsfield);
         let mut head = pool.head(pkt).clone();
         head.set_dsfield(dsfield);
-        let (head, octets, protocol) = match encap {
+        let (head, bytes, protocol) = match encap {
             Encap::Bare => (None, 0, None),
             Encap::Vlan(_) => (None, 0, Some(ethertype::VLAN)),
             Encap::Pppoe => (Some(encap::pppoe(&head, len)), PPPOE_LEN, Some(ethertype::PPPOE)),
@@ -143,11 +149,11 @@ impl Gateway {
                     limit: tunnel.encap_limit,
                 };
                 let protocol = if tunnel.remote.is_ipv6() { ethertype::IPV6 } else { ethertype::IPV4 };
-                (Some(encap::tunnelled(&head, len, outer)), outer.octets(), Some(protocol))
+                (Some(encap::tunnelled(&head, len, outer)), outer.header_len(), Some(protocol))
             }
         };
         let meta = pool.meta_mut(pkt);
-        meta.frame_len = len + octets as u32 + below.link_header;
+        meta.frame_len = len + bytes as u32 + below.link_header;
         meta.len = meta.frame_len;
         meta.ethertype = protocol.unwrap_or(meta.ethertype);
         if let Some(head) = head {
@@ -159,12 +165,12 @@ impl Gateway {
         }
     }
 
-    /// A packet that passed a device's ingress belongs to the device that stands there, if it is wrapped as
+    /// A packet that passed a device's ingress belongs to the device that is there, if it is wrapped as
     /// that one's are; it arrives there next.
-    pub(crate) fn ascend(&mut self, world: World<'_>, device: DeviceId, pkt: Pkt) -> Received {
-        let World { now, pool, draws } = world;
-        let Some((upper, head, octets)) = self.opened(pool, device, &pkt) else {
-            return Received::Passed(pkt, device);
+    pub(crate) fn ascend(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> ReceiveOutcome {
+        let GatewayContext { now, pool, random: draws } = world;
+        let Some((upper, head, bytes)) = self.opened(pool, device, &pkt) else {
+            return ReceiveOutcome::Passed(pkt, device);
         };
         let tunnel =
             matches!(self.ports[upper.0 as usize].stacked, Some(Stacked { encap: Encap::Tunnel(_), .. }));
@@ -172,8 +178,8 @@ impl Gateway {
             let Gateway { ports, firewall, .. } = self;
             let home = |name: &str, v6: bool| super::address(ports, name, v6);
             if !firewall.receive(now, &ports[device.0 as usize].name, &home, pool, &pkt) {
-                self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-                return Received::Lost;
+                self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+                return ReceiveOutcome::Dropped;
             }
         }
         let (above, below) = (self.ports[upper.0 as usize].spec, self.ports[device.0 as usize].spec);
@@ -181,12 +187,12 @@ impl Gateway {
         // mark is lost (RFC 6040, section 4.2).
         let marked = pool.meta(&pkt).ecn() == 3 && pool.head(&pkt).dsfield() & 3 != 3;
         if tunnel && marked && head.dsfield() & 3 == 0 {
-            self.port(device).shaper.refuse(now, pool, draws, pkt, Why::Policy);
-            return Received::Lost;
+            self.port(device).shaper.refuse(now, pool, draws, pkt, DropReason::Policy);
+            return ReceiveOutcome::Dropped;
         }
         let meta = pool.meta_mut(&pkt);
         meta.frame_len =
-            (meta.frame_len + above.link_header).saturating_sub(below.link_header + octets as u32);
+            (meta.frame_len + above.link_header).saturating_sub(below.link_header + bytes as u32);
         meta.len = meta.frame_len;
         meta.ethertype = head.ethertype();
         meta.dsfield = head.dsfield();
@@ -194,33 +200,33 @@ impl Gateway {
             meta.set_ce();
         }
         pool.set_head(&pkt, head, tunnel);
-        self.receive(World { now, pool, draws }, upper, pkt)
+        self.receive(GatewayContext { now, pool, random: draws }, upper, pkt)
     }
 
-    /// The device that a wrapped packet is for, what is in it, and the octets taken off.
+    /// The device that a wrapped packet is for, what is in it, and the bytes taken off.
     fn opened(&self, pool: &Pool, device: DeviceId, pkt: &Pkt) -> Option<(DeviceId, Head, usize)> {
         let head = pool.head(pkt);
         let tagged = pool.meta(pkt).ethertype == ethertype::VLAN;
         let mut above = (0..).zip(&self.ports).filter(|(_, port)| !port.is_gone());
         above.find_map(|(at, port)| {
             let stacked = port.stacked.filter(|stacked| stacked.on == Some(device))?;
-            let (head, octets) = match stacked.encap {
+            let (head, bytes) = match stacked.encap {
                 Encap::Bare => return None,
                 Encap::Vlan(_) if tagged && head.ethertype() != ethertype::VLAN => (head.clone(), 0),
                 Encap::Vlan(_) => return None,
                 Encap::Pppoe => (encap::of_pppoe(head)?, PPPOE_LEN),
                 Encap::Tunnel(tunnel) => {
-                    let (inner, outer, octets) = encap::of_tunnelled(head)?;
+                    let (inner, outer, bytes) = encap::of_tunnelled(head)?;
                     let is = |known: IpAddr, seen: IpAddr| known.is_unspecified() || known == seen;
                     let ours = outer.gre == matches!(tunnel.mode, TunnelMode::Gre | TunnelMode::Gretap);
                     let ours = ours && outer.dst.is_ipv6() == (tunnel.mode == TunnelMode::Ip6tnl);
                     if !ours || !is(tunnel.remote, outer.src) || !is(tunnel.local, outer.dst) {
                         return None;
                     }
-                    (inner, octets)
+                    (inner, bytes)
                 }
             };
-            Some((DeviceId(at), head, octets))
+            Some((DeviceId(at), head, bytes))
         })
     }
 }

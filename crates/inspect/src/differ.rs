@@ -12,7 +12,7 @@ use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Seen};
 use crate::walk::ways::{Way, rules, translates, undecided, walk_both};
 use std::collections::BTreeMap;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
 use tidegate_packet::header::proto;
 
@@ -129,9 +129,11 @@ impl Both {
         let course = match way {
             Way::Forwarded(output) => {
                 let from = named(prober, &packet.from);
-                prober.device(output).map(|output| Course::Leaves(output, Route::Forwarded(from)))
+                prober.device(output).map(|output| Course::Leaves(output, EgressPath::Forwarded(from)))
             }
-            Way::Local(output) => prober.device(output).map(|output| Course::Leaves(output, Route::Local)),
+            Way::Local(output) => {
+                prober.device(output).map(|output| Course::Leaves(output, EgressPath::Local))
+            }
             Way::Arrives(input) => prober.device(input).map(Course::Arrives),
             Way::ComesIn | Way::Received => None,
         };

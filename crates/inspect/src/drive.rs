@@ -3,9 +3,9 @@
 
 use crate::reading::{CARRIED_OUT_AT, Reading};
 use std::collections::BTreeMap;
-use tidegate_gateway::{DeviceId, Gateway, Offer, Route, World};
+use tidegate_gateway::{DeviceId, EgressPath, Gateway, GatewayContext, XmitStatus};
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Handle, Head, Meta, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, QdiscParams, Verb};
 use tidegate_syntax::{Env, tc};
@@ -30,7 +30,7 @@ const MOST_LOST: u32 = 1000;
 const TURNS: u32 = 4;
 
 /// Between two measurements.
-const PAUSE: Span = Span::millis(600_000);
+const PAUSE: Nanos = Nanos::millis(600_000);
 
 /// What a full queue showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,16 @@ pub(crate) struct Filled {
     /// Packets it took at once.
     pub(crate) packets: u32,
     /// From the offer of the last of them until it left.
-    pub(crate) wait: Span,
+    pub(crate) wait: Nanos,
+}
+
+/// Why it is not known how long a full queue takes to empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    /// It could not be measured.
+    Unmeasured,
+    /// So many packets still waited after this time, in which the others sent [`MAX_SENT`].
+    Waiting { packets: u32, after: Nanos },
 }
 
 /// The most that a class sent in a row while others had something to send.
@@ -47,7 +56,7 @@ pub(crate) struct Stretch {
     /// Bytes of it, link headers included.
     pub(crate) bytes: u64,
     /// Between the packets of others before and after it.
-    pub(crate) wait: Span,
+    pub(crate) wait: Nanos,
 }
 
 /// Machines on which measurements are made, one after another: making one takes as long as the policy is.
@@ -99,6 +108,10 @@ impl<'r> Bench<'r> {
         if !self.rigs.contains_key(dev) {
             self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev, self.instead.as_ref())?);
         }
+        // A qdisc that lets nothing go (plug) still holds what was offered before.
+        if !self.rigs.get_mut(dev)?.empty() {
+            self.rigs.insert(dev.to_owned(), Rig::new(self.reading, dev, self.instead.as_ref())?);
+        }
         let rig = self.rigs.get_mut(dev)?;
         rig.frame = frame;
         rig.empty().then_some(rig)
@@ -113,7 +126,20 @@ impl<'r> Bench<'r> {
         frame: u32,
         most: usize,
     ) -> Option<Filled> {
-        fill(self.rig(dev, frame, &with(class, others))?, class, others, most)
+        self.fill_beside(dev, class, others, frame, most).ok()
+    }
+
+    /// The same; where it did not end, how far it came.
+    pub(crate) fn fill_beside(
+        &mut self,
+        dev: &str,
+        class: Handle,
+        others: &[Handle],
+        frame: u32,
+        most: usize,
+    ) -> Result<Filled, Unfinished> {
+        let rig = self.rig(dev, frame, &with(class, others)).ok_or(Unfinished::Unmeasured)?;
+        fill(rig, class, others, most)
     }
 
     /// As [`survivors`], of a device's class.
@@ -144,7 +170,7 @@ impl<'r> Bench<'r> {
     }
 
     /// Bytes that one class sends in a time after it was idle, while it always has something to send.
-    pub(crate) fn first(&mut self, dev: &str, class: Handle, frame: u32, time: Span) -> Option<u64> {
+    pub(crate) fn first(&mut self, dev: &str, class: Handle, frame: u32, time: Nanos) -> Option<u64> {
         let classes = [class];
         let rig = self.rig(dev, frame, &classes)?;
         let (until, mut busy) = (Time(rig.now.0 + time.0), Busy::new(&classes, FEW, 0));
@@ -161,13 +187,13 @@ impl<'r> Bench<'r> {
 
     /// Does anything on a device hold packets back for a time of its own?
     pub(crate) fn delays(&self, dev: &str) -> bool {
-        longest_delay(self.reading, dev) > Span(0)
+        longest_delay(self.reading, dev) > Nanos(0)
     }
 }
 
 /// No longer than this is a packet held back by the netems on its way through a device; the longest there is
 /// where that cannot be said.
-fn longest_delay(reading: &Reading, dev: &str) -> Span {
+fn longest_delay(reading: &Reading, dev: &str) -> Nanos {
     let own = |qdisc: &QdiscDump| match &qdisc.params {
         QdiscParams::Netem(netem) => {
             // No distribution of tc's goes beyond so many times the jitter.
@@ -193,7 +219,7 @@ fn longest_delay(reading: &Reading, dev: &str) -> Span {
         }
         sum
     };
-    Span(on_device().map(on_way).max().unwrap_or(0))
+    Nanos(on_device().map(on_way).max().unwrap_or(0))
 }
 
 fn with(class: Handle, others: &[Handle]) -> Vec<Handle> {
@@ -226,7 +252,7 @@ fn stretch(rig: &mut Rig, class: Handle, others: &[Handle], turn: u32) -> Option
     if frames as usize > MAX_SENT {
         return None;
     }
-    let (mut longest, mut now) = (Stretch { bytes: 0, wait: Span(0) }, Stretch { bytes: 0, wait: Span(0) });
+    let (mut longest, mut now) = (Stretch { bytes: 0, wait: Nanos(0) }, Stretch { bytes: 0, wait: Nanos(0) });
     let mut begun = None;
     for sent in 0..SKIPPED + frames {
         let number = rig.next()?;
@@ -255,22 +281,22 @@ fn survivors(rig: &mut Rig, class: Handle, offered: u32) -> u32 {
 }
 
 /// Fills the queue of `class` at once with frames, at most `most` of them, while `others` always have
-/// something to send; `None` where packets cannot be led to the class by its number, or the measurement would
-/// not end.
-fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<Filled> {
+/// something to send.
+fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Result<Filled, Unfinished> {
+    let unmeasured = Unfinished::Unmeasured;
     let mut busy = Busy::new(others, FEW, 1);
-    if rig.delay > Span(0) && !others.is_empty() {
-        busy.room = rig.roomy(others)?.1;
+    if rig.delay > Nanos(0) && !others.is_empty() {
+        busy.room = rig.roomy(others).ok_or(unmeasured)?.1;
         if !rig.empty() {
-            return None;
+            return Err(unmeasured);
         }
         busy.begin(rig);
-        rig.leave(&mut busy, SKIPPED, 4)?;
+        rig.leave(&mut busy, SKIPPED, 4).ok_or(unmeasured)?;
     } else {
         busy.begin(rig);
     }
     let mut taken = 0;
-    while taken < most.min(MAX_PACKETS / 2) && matches!(rig.offer(class, 0), Offer::Queued) {
+    while taken < most.min(MAX_PACKETS / 2) && matches!(rig.offer(class, 0), XmitStatus::Queued) {
         taken += 1;
     }
     let begun = rig.now;
@@ -285,7 +311,7 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<
                 taken = left;
                 break;
             }
-            next => next?,
+            next => next.ok_or(unmeasured)?,
         };
         match next {
             0 => {
@@ -295,7 +321,14 @@ fn fill(rig: &mut Rig, class: Handle, others: &[Handle], most: usize) -> Option<
             number => busy.follow(rig, number),
         }
     }
-    (left == taken && taken > 0).then_some(Filled { packets: taken as u32, wait: last.since(begun) })
+    match (left == taken, taken) {
+        (_, 0) => Err(unmeasured),
+        (true, _) => Ok(Filled { packets: taken as u32, wait: last.since(begun) }),
+        (false, _) => {
+            let packets = (taken - left) as u32;
+            Err(Unfinished::Waiting { packets, after: rig.now.since(begun) })
+        }
+    }
 }
 
 /// Classes that always have something to send.
@@ -346,10 +379,10 @@ impl<'c> Busy<'c> {
             }
             let before = rig.waiting();
             match rig.offer(self.classes[at], self.first + at as u32) {
-                Offer::Queued if rig.counted => {
+                XmitStatus::Queued if rig.counted => {
                     self.waiting[at] += rig.waiting().saturating_sub(before);
                 }
-                Offer::Queued => self.waiting[at] += 1,
+                XmitStatus::Queued => self.waiting[at] += 1,
                 _ => {
                     self.is_full[at] = true;
                     return;
@@ -375,7 +408,7 @@ impl<'c> Busy<'c> {
     }
 
     /// Did each have more waiting than was held back at a time, or as many as its queue takes?
-    fn had_enough(&self, took: Span, delay: Span) -> bool {
+    fn had_enough(&self, took: Nanos, delay: Nanos) -> bool {
         let held = |left: &u32| u128::from(*left) * u128::from(delay.0) / u128::from(took.0.max(1));
         let enough = |(left, is_full): (&u32, &bool)| *is_full || held(left) * 2 <= u128::from(self.room);
         self.left.iter().zip(&self.is_full).all(enough)
@@ -390,7 +423,7 @@ struct Rig {
     now: Time,
     frame: u32,
     /// No packet is held back longer for its own sake.
-    delay: Span,
+    delay: Nanos,
     /// Something on the device loses packets, or sends them twice, for its own sake: what waits is counted.
     counted: bool,
 }
@@ -402,7 +435,7 @@ impl Rig {
         let device = gateway.device(dev)?;
         let (mut draws, mut pool) = (Seeded::new(1), Pool::new(MAX_PACKETS));
         if let Some(op) = instead {
-            let world = World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws };
+            let world = GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws };
             gateway.apply(world, op).ok()?;
         }
         let delay = longest_delay(reading, dev);
@@ -418,10 +451,10 @@ impl Rig {
     /// The rate of classes that always have something to send, and how many packets each had waiting for
     /// that: more than any delay on the way holds back, or as many as its queue takes.
     fn roomy(&mut self, classes: &[Handle]) -> Option<(Rate, u32)> {
-        if self.delay == Span(u64::MAX) {
+        if self.delay == Nanos(u64::MAX) {
             return None;
         }
-        let mut room = if self.delay > Span(0) { ROOMY } else { FEW };
+        let mut room = if self.delay > Nanos(0) { ROOMY } else { FEW };
         let frames = |few: u32| few.max(8 * classes.len() as u32);
         while room as usize * classes.len() <= MAX_PACKETS / 2 {
             let mut busy = Busy::new(classes, room, 0);
@@ -470,19 +503,19 @@ impl Rig {
         false
     }
 
-    fn world(&mut self) -> (World<'_>, &mut Gateway) {
-        (World { now: self.now, pool: &mut self.pool, draws: &mut self.draws }, &mut self.gateway)
+    fn world(&mut self) -> (GatewayContext<'_>, &mut Gateway) {
+        (GatewayContext { now: self.now, pool: &mut self.pool, random: &mut self.draws }, &mut self.gateway)
     }
 
     /// Offers a frame to a class, by its number.
-    fn offer(&mut self, class: Handle, ident: u32) -> Offer {
+    fn offer(&mut self, class: Handle, ident: u32) -> XmitStatus {
         let head = datagram();
         let mut meta = Meta::of(&head, self.frame);
         (meta.priority, meta.ident) = (class.0, ident);
-        let Some(pkt) = self.pool.insert(meta, head) else { return Offer::Refused };
+        let Some(pkt) = self.pool.insert(meta, head) else { return XmitStatus::Refused };
         let device = self.device;
         let (world, gateway) = self.world();
-        gateway.offer(world, device, Route::Direct, pkt)
+        gateway.offer(world, device, EgressPath::Direct, pkt)
     }
 
     /// The rate of so many frames that left since then; `None`: at once, for nothing limits them.

@@ -73,8 +73,8 @@ rules! {
     LeafFilter "R10" "filter-on-leaf" "Filters on a class that has no children: they are never asked.",
     Default "R11" "default-class" "No default class, or one that is not there: such packets bypass the \
     shaping.",
-    Burst "R12" "burst" "A burst that cannot hold one frame, a policer's that cannot hold ten, or one too \
-    small for the rate at the machine's timer.",
+    Burst "R12" "burst" "A burst that cannot hold one frame, a policer's that cannot hold ten, one too \
+    small for the rate at the machine's timer, or one that holds a second of its rate.",
     Limit "R13" "limit" "A queue too short for the link's round trip, or so long that it is the delay it \
     should prevent.",
     OtherProtocols "R14" "other-protocols" "IPv6, ARP and what else no filter asks for.",

@@ -81,6 +81,10 @@ fn says(step: &Step, words: &[&str]) -> bool {
     words.iter().any(|word| reason(step).contains(word))
 }
 
+fn says_word(step: &Step, wanted: &str) -> bool {
+    step.words.iter().any(|word| word.text == wanted)
+}
+
 /// The words of tc's command behind its flags, where the step is one of tc's.
 fn of_tc(step: &Step) -> Option<(&str, &str)> {
     let mut plain = step.words.iter().map(|word| word.text.as_str()).skip_while(|word| word.starts_with('-'));
@@ -177,32 +181,44 @@ fn needs(step: &Step) -> Vec<Thing> {
     needed
 }
 
-/// What a refusal says is not there, where it says which of the things that the command needs; `made`: what
-/// commands before it made.
-fn missed(step: &Step, needed: Vec<Thing>, made: &BTreeSet<Thing>) -> Option<Thing> {
+/// What a refusal says is not there, where it says which of the things that the command needs; `made`: did a
+/// command before it make a thing?
+fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Option<Thing> {
     // A class is refused so where its qdisc is not there, and by HFSC where its parent is not.
     let of_class = of_tc(step).is_some_and(|(object, _)| "class".starts_with(object));
     let of_class = of_class && says(step, &["No such file or directory"]);
     let is_it = |thing: &Thing| match thing {
         Thing::Device(name) => name.is_empty() || says(step, &["Cannot find device"]),
         Thing::Class(..) => says(step, &["Specified class not found", "Specified class doesn't exist"]),
-        Thing::Qdisc(..) => {
-            says(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made.contains(thing)
-        }
+        Thing::Qdisc(..) => says(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made(thing),
         Thing::Chain(_) => says(step, &["No chain/target/match by that name"]),
         _ => false,
     };
     needed.into_iter().find(is_it)
 }
 
-/// The command after a refused one that makes what the refused one missed.
-pub(crate) fn made_later(steps: &[Step], at: usize) -> Option<&Step> {
-    let refused = steps.get(at)?;
-    // Only of a class it counts what was made before.
-    let counts = if says(refused, &["No such file or directory"]) { at } else { 0 };
-    let before = steps.iter().take(counts).filter(|step| step.refused.is_none());
-    let missing = missed(refused, needs(refused), &before.flat_map(makes).collect())?;
-    steps.get(at + 1..)?.iter().find(|step| step.refused.is_none() && makes(step).contains(&missing))
+/// Which commands made each thing, by their numbers, ascending.
+pub(crate) struct Makers(BTreeMap<Thing, Vec<usize>>);
+
+impl Makers {
+    pub(crate) fn of(steps: &[Step]) -> Makers {
+        let mut makers: BTreeMap<Thing, Vec<usize>> = BTreeMap::new();
+        for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.refused.is_none()) {
+            for thing in makes(step) {
+                makers.entry(thing).or_default().push(at);
+            }
+        }
+        Makers(makers)
+    }
+
+    /// The command after a refused one that makes what the refused one missed.
+    pub(crate) fn later<'s>(&self, steps: &'s [Step], at: usize) -> Option<&'s Step> {
+        let refused = steps.get(at)?;
+        let before = |thing: &Thing| self.0.get(thing).is_some_and(|makers| makers[0] < at);
+        let missing = missed(refused, needs(refused), before)?;
+        let makers = self.0.get(&missing)?;
+        steps.get(*makers.get(makers.partition_point(|maker| *maker <= at))?)
+    }
 }
 
 /// What refused commands should have made, and who is refused because of whom.
@@ -223,6 +239,8 @@ impl Lost {
         // What was to be deleted and is still there.
         let mut held: BTreeMap<Thing, usize> = BTreeMap::new();
         let mut made: BTreeSet<Thing> = BTreeSet::new();
+        // The first dsmark that was refused.
+        let mut dsmark = None;
         for (at, step) in steps.iter().enumerate() {
             if step.refused.is_none() {
                 made.extend(makes(step));
@@ -241,6 +259,11 @@ impl Lost {
             let cause = cause.or_else(|| present.and_then(|dev| standing.get(dev).copied()));
             let kept = || makes(step).iter().find_map(|thing| held.get(thing).copied());
             let cause = cause.or_else(|| present.and_then(|_| kept()));
+            // tcindex reads what dsmark writes: Linux lost both together.
+            let cause = cause.or_else(|| dev.as_ref().filter(|_| says_word(step, "tcindex")).and(dsmark));
+            if says_word(step, "dsmark") {
+                dsmark.get_or_insert(cause.unwrap_or(at));
+            }
             match cause {
                 Some(cause) => drop(lost.because.insert(at, cause)),
                 None if step.may_fail => {
@@ -262,7 +285,7 @@ impl Lost {
                 }
             }
             // No command was to make it: the next that names it misses the same.
-            if let (None, Some(thing)) = (cause, missed(step, needed, &made)) {
+            if let (None, Some(thing)) = (cause, missed(step, needed, |thing| made.contains(thing))) {
                 blamed.entry(thing).or_insert(to);
             }
         }
@@ -363,10 +386,12 @@ mod tests {
             ("tc qdisc add dev eth1 root handle 1: htb", ""),
             ("tc qdisc add dev eth0 root handle 1: htb", "Error: Exclusivity flag on, cannot modify."),
         ]);
-        let later = |at| made_later(&lines, at).map(|step| step.words.last().map(|word| word.text.as_str()));
+        let makers = Makers::of(&lines);
+        let later =
+            |at| makers.later(&lines, at).map(|step| step.words.last().map(|word| word.text.as_str()));
         assert_eq!(later(0), Some(Some("ifb")));
         assert_eq!(
-            made_later(&lines, 0).and_then(|step| step.after("add")).map(|word| word.text.as_str()),
+            makers.later(&lines, 0).and_then(|step| step.after("add")).map(|word| word.text.as_str()),
             Some("ifb0")
         );
         // Another device's, and a command that was refused itself.
@@ -446,5 +471,22 @@ mod tests {
             ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", NO_PARENT),
         ];
         assert_eq!(because(&lines), []);
+    }
+
+    #[test]
+    fn what_reads_dsmark_follows_from_it() {
+        let lines = [
+            (
+                "tc qdisc add dev eth0 root handle 1: dsmark indices 64",
+                "tidegate: qdisc \"dsmark\" is not supported",
+            ),
+            (
+                "tc filter add dev eth0 parent 9: prio 1 tcindex mask 0xfc",
+                "tidegate: filter \"tcindex\" is not supported",
+            ),
+            ("tc filter add dev eth0 parent 9: prio 1 bpf", "tidegate: filter \"bpf\" is not supported"),
+        ];
+        assert_eq!(because(&lines), [(1, 0)]);
+        assert_eq!(because(&lines[1..]), []);
     }
 }

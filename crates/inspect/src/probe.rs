@@ -2,15 +2,18 @@
 
 use crate::packet::{Packet, has_ports};
 use crate::reading::{CARRIED_OUT_AT, Reading};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tidegate_classify::conntrack;
-use tidegate_gateway::{DeviceId, DeviceKind, Gateway, Offer, Received, Route, Spot, What, Why, World};
+use tidegate_gateway::{
+    BacklogLocation, DeviceId, DeviceKind, DropReason, EgressPath, EventKind, Gateway, GatewayContext,
+    ReceiveOutcome, XmitStatus,
+};
 use tidegate_packet::header::{proto, tcp_flags};
-use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Pkt, Pool, Seeded, Span, Time, dissect};
+use tidegate_packet::{Addrs, Dissector, Handle, Head, Meta, Nanos, Pkt, Pool, Seeded, Time, dissect};
 use tidegate_policy::dump::{ActionDump, FilterDump, FilterEntry};
 use tidegate_policy::netfilter::Connstate;
-use tidegate_policy::{Kind, LinkOp, Op};
+use tidegate_policy::{Act, Kind, LinkOp, Op};
 
 /// Packets the machine holds: the one that is sent, and what its queues make of it.
 const ROOM: usize = 64;
@@ -31,7 +34,7 @@ const OUTSIDE: [u8; 4] = [192, 0, 2, 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// It leaves by a device, having come there by a route.
-    Leaves(DeviceId, Route),
+    Leaves(DeviceId, EgressPath),
     /// It arrives at a device, before any routing: only the filters there, and what they lead it to.
     Arrives(DeviceId),
     /// It arrives at the first device and is routed out by the second.
@@ -67,7 +70,7 @@ pub struct Stop {
     /// queue.
     pub classes: Vec<Handle>,
     /// The qdiscs it was in, from the root down; the last is the one that holds it.
-    pub qdiscs: Vec<Spot>,
+    pub qdiscs: Vec<BacklogLocation>,
     /// A filter there led it to this device instead; then it waited nowhere here.
     pub led_to: Option<DeviceId>,
     /// It came back here from an ifb, to which a filter here had led it.
@@ -86,7 +89,7 @@ impl Stop {
     }
 
     /// The qdisc that holds it.
-    pub fn leaf(&self) -> Option<Spot> {
+    pub fn leaf(&self) -> Option<BacklogLocation> {
         self.qdiscs.last().copied()
     }
 }
@@ -113,7 +116,7 @@ pub struct Loss {
     /// The qdisc; [`Handle::NONE`]: before any.
     pub at: Handle,
     /// Why.
-    pub why: Why,
+    pub why: DropReason,
 }
 
 impl Way {
@@ -144,6 +147,8 @@ pub struct Prober {
     now: Time,
     /// What each class hangs on, where that is another class.
     above: BTreeMap<(DeviceId, Handle), Handle>,
+    /// Devices to which actions lead copies only.
+    copies: BTreeSet<DeviceId>,
 }
 
 impl Prober {
@@ -156,12 +161,14 @@ impl Prober {
         let above =
             classes.filter_map(|class| Some(((gateway.device(&class.dev)?, class.classid), class.parent)));
         let above = above.collect();
+        let copies = copies(reading, &gateway);
         Prober {
             gateway,
             pool: Pool::new(ROOM),
             draws: Seeded::new(1),
-            now: CARRIED_OUT_AT + Span::secs(1),
+            now: CARRIED_OUT_AT + Nanos::secs(1),
             above,
+            copies,
         }
     }
 
@@ -173,7 +180,7 @@ impl Prober {
     /// One more operation on its machine; `None`: it is refused.
     pub(crate) fn apply(&mut self, op: &Op) -> Option<()> {
         let Prober { gateway, pool, draws, now, .. } = self;
-        gateway.apply(World { now: *now, pool, draws }, op).ok().map(|_| ())
+        gateway.apply(GatewayContext { now: *now, pool, random: draws }, op).ok().map(|_| ())
     }
 
     /// The present of the machine.
@@ -200,7 +207,7 @@ impl Prober {
     }
 
     /// Sends a packet out by a device and lets it leave.
-    pub fn send(&mut self, packet: &Packet, device: DeviceId, route: Route) -> Way {
+    pub fn send(&mut self, packet: &Packet, device: DeviceId, route: EgressPath) -> Way {
         self.travel(packet, Course::Leaves(device, route))
     }
 
@@ -228,7 +235,7 @@ impl Prober {
         };
         match (came, course) {
             (Some((pkt, came_in)), Course::Through(_, to)) => {
-                self.leave(trip, pkt, to, Route::Forwarded(Some(came_in)))
+                self.leave(trip, pkt, to, EgressPath::Forwarded(Some(came_in)))
             }
             (came, _) => {
                 let way = Way { routed: came.is_some(), ..self.told(trip) };
@@ -239,9 +246,9 @@ impl Prober {
     }
 
     /// Out by a device; an ifb on the way gives the packet back there.
-    fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: Route) -> Way {
+    fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: EgressPath) -> Way {
         let Prober { gateway, pool, draws, now, .. } = self;
-        let offer = gateway.offer(World { now: *now, pool, draws }, device, route, pkt);
+        let offer = gateway.offer(GatewayContext { now: *now, pool, random: draws }, device, route, pkt);
         self.after_offer(&mut trip, device, offer);
         self.told(trip)
     }
@@ -261,14 +268,14 @@ impl Prober {
     /// In by a device; what goes on to routing comes back, with the device it came in by.
     fn arrive(&mut self, trip: &mut Trip<'_>, pkt: Pkt, device: DeviceId) -> Option<(Pkt, DeviceId)> {
         let Prober { gateway, pool, draws, now, .. } = self;
-        let received = gateway.receive(World { now: *now, pool, draws }, device, pkt);
+        let received = gateway.receive(GatewayContext { now: *now, pool, random: draws }, device, pkt);
         // Only the packet itself is followed, not copies of it.
         while let Some((copy, _)) = gateway.take_arrived() {
             pool.release(copy);
         }
         match received {
-            Received::Passed(pkt, came_in) => Some((pkt, came_in)),
-            Received::Lost | Received::Led(_) => {
+            ReceiveOutcome::Passed(pkt, came_in) => Some((pkt, came_in)),
+            ReceiveOutcome::Dropped | ReceiveOutcome::Redirected(_) => {
                 self.note_losses(trip, device);
                 let (pkt, _) = self.visit_led(trip, device, false)?;
                 Some((pkt, device))
@@ -277,7 +284,7 @@ impl Prober {
     }
 
     /// Looks where an offered packet waits, and lets it leave; what an ifb gives back goes on.
-    fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: Offer) {
+    fn after_offer(&mut self, trip: &mut Trip<'_>, device: DeviceId, offer: XmitStatus) {
         let (mut device, mut offer, mut came_back) = (device, offer, false);
         for _ in 0..MOST_STOPS {
             let led = self.note_losses(trip, device);
@@ -286,15 +293,15 @@ impl Prober {
                 return;
             }
             // A hook of clsact tells of it by the offer alone; what is refused where it was led, by nothing.
-            if led || offer == Offer::Away || offer == Offer::Stopped && trip.dropped.is_none() {
+            if led || offer == XmitStatus::Away || offer == XmitStatus::Stopped && trip.dropped.is_none() {
                 let Some((pkt, back)) = self.visit_led(trip, device, came_back) else { return };
                 let Some(out) = back else { return self.pool.release(pkt) };
                 (device, came_back) = (out, true);
                 let Prober { gateway, pool, draws, now, .. } = self;
-                offer = gateway.offer_back(World { now: *now, pool, draws }, device, pkt);
+                offer = gateway.offer_back(GatewayContext { now: *now, pool, random: draws }, device, pkt);
                 continue;
             }
-            if offer != Offer::Stopped && trip.dropped.is_none() {
+            if offer != XmitStatus::Stopped && trip.dropped.is_none() {
                 let stop = Stop { came_back, ..self.stop(device) };
                 self.visit(trip, stop);
             }
@@ -313,10 +320,12 @@ impl Prober {
         from: DeviceId,
         came_back: bool,
     ) -> Option<(Pkt, Option<DeviceId>)> {
-        let ids: Vec<DeviceId> = self.gateway.devices().filter(|id| *id != from).collect();
+        // Copies are no stops of the packet itself.
+        let other = |id: &DeviceId| *id != from && !self.copies.contains(id);
+        let ids: Vec<DeviceId> = self.gateway.devices().filter(other).collect();
         let mut led = Vec::new();
         for device in ids {
-            if self.gateway.take_led_to(device) {
+            if self.gateway.take_redirect_target_flag(device) {
                 // Those that led it further come before the one where it ended.
                 let further = self.note_losses(trip, device);
                 led.push((!further, !self.gateway.waiting(device).is_empty(), device));
@@ -341,20 +350,23 @@ impl Prober {
             self.pool.release(pkt);
             return None;
         }
-        let back = self.gateway.given_back(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
+        let back =
+            self.gateway.returned_from(&self.pool, &pkt).and_then(|(device, out)| out.then_some(device));
         Some((pkt, back))
     }
 
     /// Reads what happened on a device: losses are noted; true if the packet was led away.
     fn note_losses(&mut self, trip: &mut Trip<'_>, device: DeviceId) -> bool {
         let mut led = false;
+        let slot = trip.slot;
         for event in self.gateway.events(device) {
             match event.what {
-                What::Drop(why) if trip.dropped.is_none() => {
+                // What becomes of copies is another story.
+                EventKind::Drop(why) if trip.dropped.is_none() && event.slot as usize == slot => {
                     trip.dropped = Some(Loss { device, at: event.at, why })
                 }
-                What::Drop(_) => {}
-                What::Led => led = true,
+                EventKind::Drop(_) => {}
+                EventKind::Redirected => led = true,
             }
         }
         led
@@ -407,7 +419,7 @@ impl Prober {
         let mut left = None;
         for _ in 0..MOST_WAITS {
             let Prober { gateway, pool, draws, now, .. } = self;
-            if let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) {
+            if let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) {
                 if pkt.slot() == trip.slot {
                     left = Some(pkt)
                 } else {
@@ -433,12 +445,12 @@ impl Prober {
     fn drop_copies(&mut self) {
         let ids: Vec<DeviceId> = self.gateway.devices().collect();
         for device in ids {
-            if !self.gateway.take_led_to(device) {
+            if !self.gateway.take_redirect_target_flag(device) {
                 continue;
             }
             for _ in 0..MOST_WAITS {
                 let Prober { gateway, pool, draws, now, .. } = self;
-                if let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) {
+                if let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) {
                     pool.release(pkt);
                     continue;
                 }
@@ -463,11 +475,11 @@ impl Prober {
     }
 
     /// Octets of link header that a frame counts before it is given to a device.
-    fn header_before(&self, device: DeviceId, route: Route) -> u32 {
+    fn header_before(&self, device: DeviceId, route: EgressPath) -> u32 {
         match route {
-            Route::Direct => self.link_header(device),
-            Route::Forwarded(Some(from)) => self.link_header(from),
-            Route::Forwarded(None) | Route::Local => Head::ETHERNET as u32,
+            EgressPath::Direct => self.link_header(device),
+            EgressPath::Forwarded(Some(from)) => self.link_header(from),
+            EgressPath::Forwarded(None) | EgressPath::Local => Head::ETHERNET as u32,
         }
     }
 }
@@ -494,9 +506,29 @@ fn give_addresses(gateway: &mut Gateway) {
                 Op::Link(LinkOp::Address { name, add: true, address: IpAddr::from(address), prefix: 24 });
             let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
             // A device that is there takes its first address.
-            let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+            let _ = gateway
+                .apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, &op);
         }
     }
+}
+
+/// The devices that are mirrored to, and to which no filter redirects.
+fn copies(reading: &Reading, gateway: &Gateway) -> BTreeSet<DeviceId> {
+    let acts = reading.filters.iter().flat_map(|dump| match &dump.entry {
+        FilterEntry::Filter { actions, .. } => actions.as_slice(),
+        _ => &[],
+    });
+    let (mut copies, mut redirected) = (BTreeSet::new(), BTreeSet::new());
+    for act in acts.map(|dump| &dump.action.act) {
+        redirected.extend(act.redirects_to().and_then(|to| gateway.device(to)));
+        if let Act::Mirred(mirred) = act
+            && mirred.copy
+        {
+            copies.extend(gateway.device(&mirred.to));
+        }
+    }
+    copies.retain(|id| !redirected.contains(id));
+    copies
 }
 
 /// A packet under way.
@@ -520,7 +552,7 @@ impl Way {
 #[derive(Clone, Copy)]
 struct Directions {
     /// The way of the packet itself.
-    there: (DeviceId, Route),
+    there: (DeviceId, EgressPath),
     /// Where it came in by, and answers leave by.
     from: Option<DeviceId>,
 }
@@ -529,16 +561,16 @@ impl Directions {
     /// `None`: netfilter does not see the packet.
     fn of(course: Course) -> Option<Directions> {
         match course {
-            Course::Leaves(device, Route::Forwarded(from)) => {
-                Some(Directions { there: (device, Route::Forwarded(from)), from })
+            Course::Leaves(device, EgressPath::Forwarded(from)) => {
+                Some(Directions { there: (device, EgressPath::Forwarded(from)), from })
             }
-            Course::Leaves(device, Route::Local) => {
-                Some(Directions { there: (device, Route::Local), from: None })
+            Course::Leaves(device, EgressPath::Local) => {
+                Some(Directions { there: (device, EgressPath::Local), from: None })
             }
             Course::Through(from, to) => {
-                Some(Directions { there: (to, Route::Forwarded(Some(from))), from: Some(from) })
+                Some(Directions { there: (to, EgressPath::Forwarded(Some(from))), from: Some(from) })
             }
-            Course::Leaves(_, Route::Direct) | Course::Arrives(_) => None,
+            Course::Leaves(_, EgressPath::Direct) | Course::Arrives(_) => None,
         }
     }
 }
@@ -621,7 +653,9 @@ impl Prober {
         let (device, route) = ways.there;
         match ways.from {
             _ if there => drop(gateway.only_hooks(*now, pool, device, route, &pkt)),
-            Some(from) => drop(gateway.only_hooks(*now, pool, from, Route::Forwarded(Some(device)), &pkt)),
+            Some(from) => {
+                gateway.only_hooks(*now, pool, from, EgressPath::Forwarded(Some(device)), &pkt);
+            }
             None => drop(gateway.input(*now, pool, device, &pkt)),
         }
         if connmark > 0 {

@@ -13,9 +13,9 @@ use crate::walk::RuleKey;
 use crate::walk::tree::{By, Parts, Place};
 use crate::walk::ways::{Walked, Way, undecided, walk};
 use std::collections::BTreeSet;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
-use tidegate_policy::netfilter::{Connstate, Rule, Target};
+use tidegate_policy::netfilter::{Connstate, NetfilterRule, NetfilterTarget};
 
 /// A packet, and how it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Reached {
 
     /// The rules that give packets a mark or a class which none of them has any more when it comes to a
     /// queue: later rules write another over it. Of rules that say the same, only where it is so of all.
-    pub fn overwritten(&mut self, reading: &Reading) -> Vec<Rule> {
+    pub fn overwritten(&mut self, reading: &Reading) -> Vec<NetfilterRule> {
         let keys: Vec<RuleKey> = self.walked.rules.keys().cloned().collect();
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
         for key in keys {
@@ -114,12 +114,29 @@ impl Reached {
         gone
     }
 
+    /// The rules that mark packets or connections, or give a class, and take only packets for the machine's
+    /// own programs, which come to no queue. Of rules that say the same, only where it is so of all.
+    pub fn received(&self, reading: &Reading) -> Vec<NetfilterRule> {
+        let marks =
+            |target: &NetfilterTarget| writes(target) || matches!(target, NetfilterTarget::Connmark(_));
+        let (mut received, mut others) = (Vec::new(), Vec::new());
+        for (key, seen) in &self.walked.rules {
+            let Some(rule) = rule_of(reading, key).filter(|rule| rule.targets().any(marks)) else { continue };
+            let mut taken = seen.matched.0.iter().filter(|(_, set)| !set.is_empty()).peekable();
+            let any = taken.peek().is_some();
+            let only = any && taken.all(|(way, _)| self.walked.ways[*way] == Way::Received);
+            if only { &mut received } else { &mut others }.push(rule.clone());
+        }
+        received.retain(|rule| !others.contains(rule));
+        received
+    }
+
     /// Does any packet that a rule matched come to a queue with what it wrote, of those in `among` where that
     /// is said? `None`: none of them comes to a queue at all.
     pub(crate) fn carries(
         &mut self,
         key: &RuleKey,
-        target: &Target,
+        target: &NetfilterTarget,
         among: Option<&Parts>,
     ) -> Result<Option<bool>, TooLarge> {
         let Some(matched) = self.walked.rules.get(key).map(|seen| seen.matched.clone()) else {
@@ -138,8 +155,8 @@ impl Reached {
             let set = among.map_or(Ok(set), |among| walked.space.store.and(set, among.by(way)))?;
             let states = &walked.states;
             let has = |n: u32| match target {
-                Target::Mark { value, mask } => states.get(n).mark & mask == value & mask,
-                Target::Classify(class) => states.get(n).priority.class() == *class,
+                NetfilterTarget::Mark { value, mask } => states.get(n).mark & mask == value & mask,
+                NetfilterTarget::Classify(class) => states.get(n).priority.class() == *class,
                 _ => true,
             };
             let kept = walked.space.store.select(passing.states, set, &mut |n| has(n))?;
@@ -197,24 +214,31 @@ impl Reached {
         way: usize,
         set: Set,
     ) -> Result<Option<Candidate>, TooLarge> {
+        let mut set = set;
+        if let Way::Forwarded(output) = self.walked.ways[way].clone() {
+            // Few packets leave by the device that they came in by.
+            let back = self.walked.space.came_in(|name| name == output)?;
+            let onward = self.walked.space.store.minus(set, back)?;
+            set = if onward.is_empty() { set } else { onward };
+        }
         let Some(mut packet) = self.walked.space.packet(set)? else { return Ok(None) };
         let device = |name: &str| reading.gateway.device(name);
         let course = match &self.walked.ways[way] {
             Way::ComesIn => {
                 let any = reading.gateway.devices().next();
                 let from = packet.from.as_deref().and_then(device);
-                any.map(|any| Course::Leaves(any, Route::Forwarded(from)))
+                any.map(|any| Course::Leaves(any, EgressPath::Forwarded(from)))
             }
             // The engine is asked of what leaves.
             Way::Received => None,
             Way::Forwarded(output) => {
                 let from = packet.from.as_deref().and_then(device);
                 packet.to = Some(output.clone());
-                device(output).map(|output| Course::Leaves(output, Route::Forwarded(from)))
+                device(output).map(|output| Course::Leaves(output, EgressPath::Forwarded(from)))
             }
             Way::Local(output) => {
                 (packet.from, packet.to) = (Some("lo".to_owned()), Some(output.clone()));
-                device(output).map(|output| Course::Leaves(output, Route::Local))
+                device(output).map(|output| Course::Leaves(output, EgressPath::Local))
             }
             Way::Arrives(input) => {
                 packet.from = Some(input.clone());
@@ -231,12 +255,12 @@ impl Reached {
 }
 
 /// Does a target write what a qdisc may look at?
-fn writes(target: &Target) -> bool {
-    matches!(target, Target::Mark { .. } | Target::Classify(_))
+fn writes(target: &NetfilterTarget) -> bool {
+    matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Classify(_))
 }
 
 /// A rule by its place.
-pub(crate) fn rule_of<'r>(reading: &'r Reading, key: &RuleKey) -> Option<&'r Rule> {
+pub(crate) fn rule_of<'r>(reading: &'r Reading, key: &RuleKey) -> Option<&'r NetfilterRule> {
     let tables = reading.gateway.all_tables().iter();
     let table = tables.into_iter().find(|table| table.family() == key.family && table.name() == key.table)?;
     let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;

@@ -4,10 +4,10 @@ use crate::index::Index;
 use crate::lost::Lost;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_packet::{Dissector, Draws, Handle, Pool, Seeded, Time};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
+use tidegate_packet::{Dissector, Handle, Pool, RandomSource, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
+use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
 use tidegate_policy::{FilterOp, Kind, Op};
 use tidegate_syntax::units::parse_classid;
 
@@ -149,6 +149,8 @@ pub struct Reading {
     pub(crate) lost: Lost,
     /// Leaf classes that no packet comes to, as far as that was decided.
     pub(crate) idle: BTreeSet<(String, Handle)>,
+    /// Leaf classes whose packets have all passed a policer.
+    pub(crate) policed: BTreeMap<(String, Handle), Policed>,
     devices: Vec<(String, DeviceSpec)>,
     dissector: Dissector,
     scripts: bool,
@@ -200,6 +202,7 @@ impl Reading {
             index,
             lost,
             idle: BTreeSet::new(),
+            policed: BTreeMap::new(),
             devices,
             dissector,
             scripts,
@@ -339,7 +342,7 @@ impl Reading {
     pub fn maker_of_rule(
         &self,
         (family, table, chain): (Family, &str, &str),
-        rule: &Rule,
+        rule: &NetfilterRule,
         before: usize,
     ) -> Option<usize> {
         let makes = |op: &Op| {
@@ -366,7 +369,6 @@ impl Reading {
     }
 }
 
-/// Does a dump show what an operation said?
 /// May two filters of one preference ask for the same and stand both?
 fn same_twin(first: &tidegate_policy::FilterParams, second: &tidegate_policy::FilterParams) -> bool {
     use tidegate_policy::FilterParams::{Basic, U32};
@@ -401,6 +403,15 @@ fn same_filter(
     }
 }
 
+/// What policers let through to a class, together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policed {
+    /// In the long run.
+    pub(crate) rate: Rate,
+    /// Bytes at once.
+    pub(crate) burst: u64,
+}
+
 /// A machine with these devices on which these operations were carried out.
 fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -> Gateway {
     let mut gateway = Gateway::new();
@@ -409,10 +420,11 @@ fn machine(devices: &[(String, DeviceSpec)], dissector: Dissector, ops: &[Op]) -
         gateway.add_device(name, *spec);
     }
     let (mut pool, mut seeded) = (Pool::new(0), Seeded::new(1));
-    let draws: &mut dyn Draws = &mut seeded;
+    let draws: &mut dyn RandomSource = &mut seeded;
     for op in ops {
         // Each was carried out once, so it will be again.
-        let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut *draws }, op);
+        let _ =
+            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut *draws }, op);
     }
     gateway
 }

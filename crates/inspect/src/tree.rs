@@ -2,10 +2,12 @@
 
 use crate::finding::Finding;
 use crate::reading::{CLSACT_EGRESS, Reading};
+use tidegate_packet::header::ethertype;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Condition, Connmark, Rule, Target};
-use tidegate_policy::{ClassParams, Classes, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, NetfilterRule, NetfilterTarget};
+use tidegate_policy::{ClassLayout, ClassParams, FilterParams, HtbClassParams, QdiscParams, ServiceCurve};
+use tidegate_syntax::short::acknowledgements;
 
 /// A class of HTB with its values.
 #[derive(Clone, Copy)]
@@ -206,7 +208,7 @@ impl Reading {
                 return true;
             }
             let above = |other: &&QdiscDump| other.dev == dev && other.handle == qdisc.parent.qdisc();
-            if self.qdiscs.iter().find(above).is_none_or(|above| above.kind.classes() != Classes::One) {
+            if self.qdiscs.iter().find(above).is_none_or(|above| above.kind.classes() != ClassLayout::One) {
                 return false;
             }
             at = qdisc.parent.qdisc();
@@ -234,7 +236,7 @@ impl Reading {
     }
 
     /// The rules of netfilter whose mark leads to a class.
-    pub(crate) fn rules_to(&self, class: &ClassDump) -> Vec<&Rule> {
+    pub(crate) fn rules_to(&self, class: &ClassDump) -> Vec<&NetfilterRule> {
         let marks: Vec<u32> = self
             .filters
             .iter()
@@ -248,18 +250,17 @@ impl Reading {
                 _ => None,
             })
             .collect();
-        let leads = |target: &Target| match target {
-            Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => {
-                marks.contains(value)
-            }
-            Target::Classify(id) => *id == class.classid,
+        let leads = |target: &NetfilterTarget| match target {
+            NetfilterTarget::Mark { value, .. }
+            | NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. }) => marks.contains(value),
+            NetfilterTarget::Classify(id) => *id == class.classid,
             _ => false,
         };
         self.rules().filter(|rule| rule.targets().any(leads)).collect()
     }
 
     /// The rules of all tables.
-    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &NetfilterRule> {
         self.gateway
             .all_tables()
             .iter()
@@ -269,13 +270,35 @@ impl Reading {
 
     /// Is a class what acknowledgements without data are led to?
     pub(crate) fn takes_acks(&self, class: &ClassDump) -> bool {
-        let short = |rule: &Rule| {
+        let short = |rule: &NetfilterRule| {
             rule.matches.iter().any(|m| matches!(m.what, Condition::Length(_, high) if high < 128))
         };
-        let ack = |rule: &Rule| {
+        let ack = |rule: &NetfilterRule| {
             rule.matches.iter().any(|m| matches!(m.what, Condition::TcpFlags(mask, 0x10) if mask & 0x10 != 0))
         };
+        let of_filters = |filter: &FilterDump| match &filter.entry {
+            FilterEntry::Filter { params: FilterParams::U32(u32), .. } => {
+                filter.protocol == ethertype::IPV4 && u32.mark.is_none() && acknowledgements(u32).is_some()
+            }
+            // What they take is for the rules that write their marks to say.
+            FilterEntry::Filter { params, .. } => matches!(params, FilterParams::Fw(_)),
+            _ => true,
+        };
+        let leading: Vec<&FilterDump> = self.leading_to(class).collect();
+        let by_header = leading.iter().any(|filter| filter.kind == "u32");
         let rules = self.rules_to(class);
-        !rules.is_empty() && rules.into_iter().all(|rule| short(rule) && ack(rule))
+        (by_header || !rules.is_empty())
+            && leading.into_iter().all(of_filters)
+            && rules.into_iter().all(|rule| short(rule) && ack(rule))
+    }
+
+    /// The filters that name a class.
+    fn leading_to(&self, class: &ClassDump) -> impl Iterator<Item = &FilterDump> {
+        self.filters.iter().filter(move |filter| match &filter.entry {
+            FilterEntry::Filter { params, .. } => {
+                filter.dev == class.dev && params.classid() == Some(class.classid)
+            }
+            _ => false,
+        })
     }
 }

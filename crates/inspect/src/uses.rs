@@ -16,7 +16,7 @@ use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, FilterParams};
 
 /// A rule of netfilter, and where it stands.
@@ -31,7 +31,7 @@ pub struct MarkingRule {
     /// Its chain.
     pub chain: String,
     /// What it asks and does.
-    pub rule: Rule,
+    pub rule: NetfilterRule,
     /// None of the packets that it marks comes here: others of their connections do, which bring the mark
     /// back.
     pub by_connection: bool,
@@ -69,7 +69,8 @@ pub struct Uses {
     unmarked: BTreeSet<String>,
     /// Marks come back from connections, by rules or by filters' actions.
     by_connection: bool,
-    overwritten: Vec<Rule>,
+    overwritten: Vec<NetfilterRule>,
+    received: Vec<NetfilterRule>,
     rules: Vec<MarkingRule>,
 }
 
@@ -80,6 +81,7 @@ impl Uses {
         let mut uses = Uses { unmarked: unmarked(reading), by_connection, ..Uses::default() };
         let mut reached = Reached::of(reading);
         uses.overwritten = reached.as_mut().map_or(Vec::new(), |reached| reached.overwritten(reading));
+        uses.received = reached.as_ref().map_or(Vec::new(), |reached| reached.received(reading));
         let rules: Vec<(RuleKey, MarkingRule)> = marking_rules(reading);
         let mut open: BTreeMap<&str, bool> = BTreeMap::new();
         for (at, dump) in reading.filters.iter().enumerate() {
@@ -187,8 +189,13 @@ impl Uses {
     }
 
     /// Does every packet lose what a rule writes on it before it comes to a queue?
-    pub fn is_overwritten(&self, rule: &Rule) -> bool {
+    pub fn is_overwritten(&self, rule: &NetfilterRule) -> bool {
         self.overwritten.contains(rule)
+    }
+
+    /// Does a rule take only packets for the machine's own programs, which come to no queue?
+    pub fn is_received(&self, rule: &NetfilterRule) -> bool {
+        self.received.contains(rule)
     }
 
     /// By protocols, devices and the kernel's order alone, may a packet have what a rule writes when a filter
@@ -237,13 +244,13 @@ impl Reached {
             let target = rule.rule.targets().filter(|target| mark_bits(target).is_some()).last();
             let Some(target) = target else { continue };
             let by_packet = match target {
-                Target::Mark { .. } => self.carries(key, target, Some(got))?.unwrap_or(false),
+                NetfilterTarget::Mark { .. } => self.carries(key, target, Some(got))?.unwrap_or(false),
                 _ => false,
             };
             // Another packet's mark comes by the connection only where something writes it there.
-            let shares = by_connection && (saves || matches!(target, Target::Connmark(_)));
+            let shares = by_connection && (saves || matches!(target, NetfilterTarget::Connmark(_)));
             if by_packet || shares && self.may_share(key, rule.family, got)? {
-                let by_connection = !by_packet && matches!(target, Target::Mark { .. });
+                let by_connection = !by_packet && matches!(target, NetfilterTarget::Mark { .. });
                 found.push(MarkingRule { by_connection, ..rule.clone() });
             }
         }
@@ -260,7 +267,7 @@ impl Reached {
         let got = &self.routed(got)?;
         let mut found = Vec::new();
         for (key, rule) in rules.iter().filter(|(_, rule)| classifies(rule, class)) {
-            if self.carries(key, &Target::Classify(class), Some(got))?.unwrap_or(false) {
+            if self.carries(key, &NetfilterTarget::Classify(class), Some(got))?.unwrap_or(false) {
                 found.push(rule.clone());
             }
         }
@@ -305,11 +312,10 @@ impl Reached {
 }
 
 /// What a target writes into a mark, and into which bits.
-fn mark_bits(target: &Target) -> Option<(u32, u32)> {
+fn mark_bits(target: &NetfilterTarget) -> Option<(u32, u32)> {
     match target {
-        Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
-            Some((*value, *mask))
-        }
+        NetfilterTarget::Mark { value, mask }
+        | NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask }) => Some((*value, *mask)),
         _ => None,
     }
 }
@@ -327,7 +333,7 @@ fn fits_mark(dump: &FilterDump, (value, mask): (u32, u32)) -> bool {
 }
 
 fn classifies(rule: &MarkingRule, class: Handle) -> bool {
-    rule.rule.targets().any(|target| *target == Target::Classify(class))
+    rule.rule.targets().any(|target| *target == NetfilterTarget::Classify(class))
 }
 
 /// The rules that write marks or classes, in the order of their tables.
@@ -339,7 +345,8 @@ fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
                 let (family, name) = (table.family(), table.name().to_owned());
                 let key = RuleKey { family, table: name.clone(), chain: chain.name.clone(), at };
                 let Some(rule) = rule_of(reading, &key) else { continue };
-                if rule.targets().any(|t| mark_bits(t).is_some() || matches!(t, Target::Classify(_))) {
+                if rule.targets().any(|t| mark_bits(t).is_some() || matches!(t, NetfilterTarget::Classify(_)))
+                {
                     let rule = rule.clone();
                     let is_nft = table.is_free();
                     let chain = chain.name.clone();
@@ -356,12 +363,13 @@ fn marking_rules(reading: &Reading) -> Vec<(RuleKey, MarkingRule)> {
 
 /// Do rules write packets' marks into connections?
 fn saves(reading: &Reading) -> bool {
-    let saves = |target: &Target| matches!(target, Target::Connmark(Connmark::Save { .. }));
+    let saves =
+        |target: &NetfilterTarget| matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Save { .. }));
     rules(reading).any(|rule| rule.targets().any(saves))
 }
 
 /// Does a rule ask for packets that leave by other devices, or came in by this one?
-fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
+fn leaves_elsewhere(rule: &NetfilterRule, device: &str) -> bool {
     let fits = |pattern: &str| match pattern.strip_suffix('+') {
         Some(prefix) => device.starts_with(prefix),
         None => device == pattern,

@@ -1,11 +1,11 @@
 //! Figures as people say them.
 
-use tidegate_gateway::Why;
-use tidegate_packet::Span;
+use tidegate_gateway::DropReason;
+use tidegate_packet::Nanos;
 pub(crate) use tidegate_syntax::units::{bytes_in_words as bytes, rate_in_words as rate};
 
 /// `2.4 s`, `310 ms`.
-pub(crate) fn time(span: Span) -> String {
+pub(crate) fn time(span: Nanos) -> String {
     match span.0 {
         ns if ns >= 1_000_000_000 => format!("{:.1} s", ns as f64 / 1e9),
         ns if ns >= 10_000_000 => format!("{} ms", (ns + 500_000) / 1_000_000),
@@ -33,18 +33,20 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 /// Why a packet is dropped.
-pub(crate) fn dropped(why: Why) -> &'static str {
+pub(crate) fn dropped(why: DropReason) -> &'static str {
     match why {
-        Why::Full => "the queue takes nothing",
-        Why::Overflow => "the queue is full",
-        Why::Codel => "CoDel drops it",
-        Why::Early => "the queue's management drops it",
-        Why::TooLong => "it is longer than the qdisc takes",
-        Why::Unclassified => "no class takes it",
-        Why::Policy => "a filter drops it",
-        Why::Netfilter | Why::NetfilterLeaving => "a rule of netfilter drops it",
-        Why::Superseded => "later acknowledgements make it needless",
-        Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash => "its queue is taken away",
+        DropReason::Full => "the queue takes nothing",
+        DropReason::Overflow => "the queue is full",
+        DropReason::Codel => "CoDel drops it",
+        DropReason::Early => "the queue's management drops it",
+        DropReason::TooLong => "it is longer than the qdisc takes",
+        DropReason::Unclassified => "no class takes it",
+        DropReason::Policy => "a filter drops it",
+        DropReason::Netfilter | DropReason::NetfilterLeaving => "a rule of netfilter drops it",
+        DropReason::Superseded => "later acknowledgements make it needless",
+        DropReason::Purged(_) | DropReason::PurgedUnseen | DropReason::PurgedAtOnce | DropReason::Rehash => {
+            "its queue is taken away"
+        }
     }
 }
 
@@ -61,7 +63,7 @@ mod tests {
             rates,
             ["160 kbit/s", "1 Mbit/s", "1.23 Mbit/s", "12.3 Mbit/s", "992 bit/s", "1.5 Gbit/s"]
         );
-        let times = [2_422_000_000, 310_400_000, 4_600_000, 12_000].map(|ns| time(Span(ns)));
+        let times = [2_422_000_000, 310_400_000, 4_600_000, 12_000].map(|ns| time(Nanos(ns)));
         assert_eq!(times, ["2.4 s", "310 ms", "4.6 ms", "12 µs"]);
     }
 }

@@ -5,25 +5,25 @@ use std::io;
 use std::net::IpAddr;
 
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Span, Time};
-use tidegate_sim::world::{Way, World};
+use tidegate_packet::{Head, Nanos, Time};
+use tidegate_sim::world::{NodePath, World};
 use tidegate_sim::{Arrived, Ends};
 
 use crate::conversations::Conversations;
 use crate::frames::Frames;
 use crate::icmp;
-use crate::lateness::Lateness;
+use crate::lateness::LatenessHistogram;
 
-/// Octets of the largest packet that is taken in.
+/// Bytes of the largest packet that is taken in.
 const LARGEST: usize = 65_536;
 /// Packets taken in before those that arrived meanwhile are given out.
 const BATCH: usize = 64;
 
 /// Where time and packets come from.
-pub trait Outside {
+pub trait Environment {
     /// What time it is in the network; never less than before.
     fn now(&mut self) -> Time;
-    /// The next packet that somebody sent: who, and its octets.
+    /// The next packet that somebody sent: who, and its bytes.
     ///
     /// # Errors
     /// The outside is gone.
@@ -51,24 +51,24 @@ pub struct Party {
 
 /// What was taken in and given out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DriverStats {
     /// Packets of real hosts.
-    pub taken: u64,
+    pub received: u64,
     /// Packets given to them.
-    pub given: u64,
-    /// Packets to an address that nobody here has.
+    pub sent: u64,
+    /// Packets to an address that no one here has.
     pub nowhere: u64,
-    /// Packets that a host's own queue had no room for.
+    /// Packets that a host's own queue had no space for.
     pub refused: u64,
 }
 
 /// A network with real parties at its edges.
 pub struct Driver {
     /// What it did.
-    pub counts: Counts,
+    pub counts: DriverStats,
     /// How much later than the network said packets were given out.
-    pub lateness: Lateness,
-    /// An address that was asked for and that nobody has.
+    pub lateness: LatenessHistogram,
+    /// An address that was requested and that no one has.
     pub nobody: Option<IpAddr>,
     parties: Vec<Party>,
     /// Of each address the node that has it: parties and machines.
@@ -103,8 +103,8 @@ impl Driver {
         }
         Driver {
             routers,
-            counts: Counts::default(),
-            lateness: Lateness::default(),
+            counts: DriverStats::default(),
+            lateness: LatenessHistogram::default(),
             nobody: None,
             party_of: parties.iter().enumerate().map(|(number, party)| (party.node, number)).collect(),
             parties,
@@ -123,15 +123,15 @@ impl Driver {
         Driver { ports, ..self }
     }
 
-    /// Goes on until a time.
+    /// Continues until a time.
     ///
     /// # Errors
     /// The outside is gone.
-    pub fn run(&mut self, world: &mut World, outside: &mut impl Outside, until: Time) -> io::Result<()> {
+    pub fn run(&mut self, world: &mut World, outside: &mut impl Environment, until: Time) -> io::Result<()> {
         loop {
             let now = outside.now().min(until);
             world.net.run(now);
-            self.give_out(world, outside)?;
+            self.send_due(world, outside)?;
             if now >= until {
                 return Ok(());
             }
@@ -144,21 +144,26 @@ impl Driver {
     }
 
     /// Takes in what has come, each packet at the time of its taking; false: nothing had.
-    fn take_in(&mut self, world: &mut World, outside: &mut impl Outside, until: Time) -> io::Result<bool> {
+    fn take_in(
+        &mut self,
+        world: &mut World,
+        outside: &mut impl Environment,
+        until: Time,
+    ) -> io::Result<bool> {
         for taken in 0..BATCH {
-            let Some((party, octets)) = outside.receive(&mut self.buffer)? else { return Ok(taken > 0) };
+            let Some((party, bytes)) = outside.receive(&mut self.buffer)? else { return Ok(taken > 0) };
             world.net.run(outside.now().min(until));
             let buffer = std::mem::take(&mut self.buffer);
-            self.put_in(world, self.parties[party].node, &buffer[..octets]);
+            self.put_in(world, self.parties[party].node, &buffer[..bytes]);
             self.buffer = buffer;
-            self.counts.taken += 1;
+            self.counts.received += 1;
         }
         Ok(true)
     }
 
     /// Puts a packet on its way from a node.
     fn put_in(&mut self, world: &mut World, from: usize, packet: &[u8]) {
-        let ethertype = match packet.first().map(|octet| octet >> 4) {
+        let ethertype = match packet.first().map(|byte| byte >> 4) {
             Some(4) => ethertype::IPV4,
             Some(6) => ethertype::IPV6,
             _ => return,
@@ -178,7 +183,7 @@ impl Driver {
         });
         let Some((to, way)) = way else {
             self.counts.nowhere += 1;
-            // What is for everybody is for nobody here: neighbours are asked for, routers looked for.
+            // What is for everybody is for no one here: neighbours are requested, routers looked for.
             if !is_for_many(ends.dst) {
                 self.nobody.get_or_insert(ends.dst);
             }
@@ -196,7 +201,7 @@ impl Driver {
     /// Where a packet's way to a node ends: there, or at the router beyond which it may not go.
     fn end_of(&self, world: &World, packet: &[u8], from: usize, to: usize) -> usize {
         let left = icmp::hops_left(packet).map_or(usize::MAX, usize::from);
-        // Hosts send with room for many: those are not asked about each packet.
+        // Hosts send with space for many: those are not asked about each packet.
         if left > self.routers.len() {
             return to;
         }
@@ -205,7 +210,7 @@ impl Driver {
     }
 
     /// The way to the router, for what has none of its own.
-    fn through(&self, world: &mut World, from: usize) -> Option<(usize, Way)> {
+    fn through(&self, world: &mut World, from: usize) -> Option<(usize, NodePath)> {
         if self.ports.contains(&from) {
             return None;
         }
@@ -213,7 +218,7 @@ impl Driver {
     }
 
     /// Gives out what has arrived.
-    fn give_out(&mut self, world: &mut World, outside: &mut impl Outside) -> io::Result<()> {
+    fn send_due(&mut self, world: &mut World, outside: &mut impl Environment) -> io::Result<()> {
         loop {
             for (copy, of) in world.net.take_copies() {
                 self.frames.copy(copy, of);
@@ -250,10 +255,10 @@ impl Driver {
                     remember(conversations, homes, &arrived, from);
                 }
                 result = outside.send(*party, frames.leaving(&arrived)).map(|taken| match taken {
-                    true => counts.given += 1,
+                    true => counts.sent += 1,
                     false => counts.refused += 1,
                 });
-                lateness.note(Span(outside.now().0.saturating_sub(arrived.at.0)));
+                lateness.note(Nanos(outside.now().0.saturating_sub(arrived.at.0)));
                 debug_assert!(*party < parties.len(), "a party");
             });
             result?;

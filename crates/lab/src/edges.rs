@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tidegate_packet::Time;
 use tidegate_sys::tun::Tun;
-use tidegate_sys::{poll, turn};
+use tidegate_sys::{poll, scheduling};
 
-use crate::driver::Outside;
+use crate::driver::Environment;
 
 /// Real hosts, by number, and the time since they were set going.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ pub struct Edges {
     next: usize,
     began: Instant,
     start: Time,
-    /// Ask again and again instead of sleeping: exact, and a whole processor is busy.
+    /// Ask repeatedly instead of sleeping: exact, and a whole processor is busy.
     busy: bool,
 }
 
 impl Edges {
-    /// These devices; the network's clock stands at `start` now.
+    /// These devices; the network's clock is at `start` now.
     pub fn new(tuns: Vec<Tun>, start: Time, busy: bool) -> Edges {
-        turn::wake_on_time();
+        scheduling::wake_on_time();
         let ready = vec![true; tuns.len()];
         Edges { tuns, ready, next: 0, began: Instant::now(), start, busy }
     }
@@ -38,7 +38,7 @@ impl Edges {
     }
 }
 
-impl Outside for Edges {
+impl Environment for Edges {
     fn now(&mut self) -> Time {
         let since = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Time(self.start.0.saturating_add(since))
@@ -51,8 +51,8 @@ impl Outside for Edges {
             if !self.ready[party] {
                 continue;
             }
-            if let Some(octets) = self.tuns[party].read(into)? {
-                return Ok(Some((party, octets)));
+            if let Some(bytes) = self.tuns[party].read(into)? {
+                return Ok(Some((party, bytes)));
             }
             self.ready[party] = false;
         }

@@ -1,9 +1,9 @@
-//! The octets of packets that are in the network, which itself knows their fronts only.
+//! The bytes of packets that are in the network, which itself knows their fronts only.
 
 use tidegate_packet::encap;
 use tidegate_sim::Arrived;
 
-/// By the slot of each packet, its octets as they came. A slot's room is used again, so nothing is allocated
+/// By the slot of each packet, its bytes as they came. A slot's room is used again, so nothing is allocated
 /// once the network has been as full as it gets.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
@@ -24,9 +24,9 @@ impl Frames {
     /// A copy was made.
     pub(crate) fn copy(&mut self, copy: usize, of: usize) {
         let Some(original) = self.slots.get_mut(of) else { return };
-        let octets = std::mem::take(original);
-        self.keep(copy, &octets);
-        self.slots[of] = octets;
+        let bytes = std::mem::take(original);
+        self.keep(copy, &bytes);
+        self.slots[of] = bytes;
     }
 
     /// The packet as it was sent.

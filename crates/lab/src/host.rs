@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::process::{Child, Command};
 use std::sync::Mutex;
 
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
+use tidegate_sys::netlink::{LinkUpdate, Links};
 use tidegate_sys::tun::Tun;
 
-use crate::load::doors::Doors;
+use crate::load::listeners::Listeners;
 
 /// The device of every host.
 const DEVICE: &str = "eth0";
@@ -24,24 +24,24 @@ pub struct HostSpec {
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// Octets of its largest packet.
+    /// Bytes of its largest packet.
     pub mtu: u32,
     /// Its TCP's congestion control, as Linux calls it; `None`: the kernel's usual one.
     pub control: Option<String>,
-    /// Its TCP asks for ECN.
+    /// Its TCP requests ECN.
     pub ecn: bool,
     /// Segments of one size that it may hand over as one (GSO); `None`: as many as the kernel likes.
     pub segments: Option<u32>,
 }
 
 /// A real host, going on until it is dropped.
-pub struct Host {
-    place: Place,
+pub struct LabHost {
+    place: NamespaceThread,
     /// Who listens at its ports.
-    pub(crate) doors: Mutex<Doors>,
+    pub(crate) listeners: Mutex<Listeners>,
 }
 
-impl fmt::Debug for Host {
+impl fmt::Debug for LabHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("place", &self.place).finish_non_exhaustive()
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for Host {
 
 /// Why a host could not be made.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct HostError {
     /// What was being done.
     pub step: String,
     /// What the kernel said.
@@ -58,13 +58,13 @@ pub struct Trouble {
     pub remedy: &'static str,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "could not {}: {}; {}", self.step, self.reason, self.remedy)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for HostError {}
 
 pub(crate) const NAMESPACES: &str =
     "run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)";
@@ -72,23 +72,23 @@ pub(crate) const DEVICES: &str =
     "the kernel needs TUN devices: modprobe tun, and /dev/net/tun must be there and open to you";
 pub(crate) const KERNEL: &str = "the kernel of this machine is too old or lacks this";
 
-pub(crate) fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> Trouble {
-    move |reason| Trouble { step, reason, remedy }
+pub(crate) fn trouble(step: String, remedy: &'static str) -> impl FnOnce(io::Error) -> HostError {
+    move |reason| HostError { step, reason, remedy }
 }
 
-impl Host {
+impl LabHost {
     /// Makes a host; what it sends comes out of the device that is returned with it.
     ///
     /// # Errors
     /// The step that failed.
-    pub fn new(spec: &HostSpec) -> Result<(Host, Tun), Trouble> {
+    pub fn new(spec: &HostSpec) -> Result<(LabHost, Tun), HostError> {
         let name = &spec.name;
-        let place = Place::new(name)
+        let place = NamespaceThread::new(name)
             .map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
         let tun = place.go(move || set_up(&own)).map_err(gone)??;
-        Ok((Host { place, doors: Mutex::default() }, tun))
+        Ok((LabHost { place, listeners: Mutex::default() }, tun))
     }
 
     /// The host's name in the scenario.
@@ -114,18 +114,18 @@ impl Host {
 }
 
 /// In the host's namespace: its device, its addresses, its TCP.
-fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
+fn set_up(spec: &HostSpec) -> Result<Tun, HostError> {
     let tun = Tun::create(DEVICE).map_err(trouble("make a TUN device".to_owned(), DEVICES))?;
     let mut links = Links::open().map_err(trouble("open netlink".to_owned(), KERNEL))?;
     // Without IPv6 on it, the kernel looks for no routers and neighbours there.
     if spec.addresses.iter().all(IpAddr::is_ipv4) {
-        let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/disable_ipv6"), "1");
+        let _ = namespace_thread::set(&format!("net/ipv6/conf/{DEVICE}/disable_ipv6"), "1");
     } else {
         for value in ["accept_ra", "router_solicitations"] {
-            let _ = place::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
+            let _ = namespace_thread::set(&format!("net/ipv6/conf/{DEVICE}/{value}"), "0");
         }
     }
-    let change = Change {
+    let change = LinkUpdate {
         up: Some(true),
         mtu: Some(spec.mtu),
         txqlen: Some(QUEUE),
@@ -137,15 +137,16 @@ fn set_up(spec: &HostSpec) -> Result<Tun, Trouble> {
         links.address(DEVICE, *address).map_err(trouble(format!("give it the address {address}"), KERNEL))?;
     }
     for like in families(&spec.addresses) {
-        links.way_to_everybody(DEVICE, like).map_err(trouble("set its default route".to_owned(), KERNEL))?;
+        links.add_default_route(DEVICE, like).map_err(trouble("set its default route".to_owned(), KERNEL))?;
     }
     // Everybody in the namespace may ping.
-    let _ = place::set("net/ipv4/ping_group_range", "0 0");
+    let _ = namespace_thread::set("net/ipv4/ping_group_range", "0 0");
     let ecn = if spec.ecn { "1" } else { "2" };
-    place::set("net/ipv4/tcp_ecn", ecn).map_err(trouble("set its TCP's ECN".to_owned(), KERNEL))?;
+    namespace_thread::set("net/ipv4/tcp_ecn", ecn)
+        .map_err(trouble("set its TCP's ECN".to_owned(), KERNEL))?;
     if let Some(control) = &spec.control {
         let step = format!("give its TCP the congestion control {control}");
-        place::set("net/ipv4/tcp_congestion_control", control).map_err(trouble(
+        namespace_thread::set("net/ipv4/tcp_congestion_control", control).map_err(trouble(
             step,
             "see /proc/sys/net/ipv4/tcp_available_congestion_control; modprobe may add it",
         ))?;

@@ -1,7 +1,7 @@
 //! How late things happened that should have happened at a time: what a real clock adds to what the network
 //! says.
 
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// Upper bounds of the classes, in ns: each a quarter more than the last, from 1 µs to beyond 10 s.
 const CLASSES: usize = 73;
@@ -9,15 +9,15 @@ const FIRST: u64 = 1_000;
 
 /// A count of delays, by size: percentiles within a quarter of their value, in a fixed room.
 #[derive(Clone, Debug)]
-pub struct Lateness {
+pub struct LatenessHistogram {
     counts: [u64; CLASSES],
     total: u64,
     most: u64,
 }
 
-impl Default for Lateness {
-    fn default() -> Lateness {
-        Lateness { counts: [0; CLASSES], total: 0, most: 0 }
+impl Default for LatenessHistogram {
+    fn default() -> LatenessHistogram {
+        LatenessHistogram { counts: [0; CLASSES], total: 0, most: 0 }
     }
 }
 
@@ -25,9 +25,9 @@ fn bounds() -> impl Iterator<Item = u64> {
     std::iter::successors(Some(FIRST), |bound| Some(bound + bound / 4)).take(CLASSES)
 }
 
-impl Lateness {
+impl LatenessHistogram {
     /// One more.
-    pub fn note(&mut self, late: Span) {
+    pub fn note(&mut self, late: Nanos) {
         let class = bounds().position(|bound| late.0 <= bound).unwrap_or(CLASSES - 1);
         self.counts[class] += 1;
         self.total += 1;
@@ -40,21 +40,21 @@ impl Lateness {
     }
 
     /// The worst.
-    pub fn most(&self) -> Span {
-        Span(self.most)
+    pub fn most(&self) -> Nanos {
+        Nanos(self.most)
     }
 
     /// What this share of them stayed below, a quarter too much at most; nothing was noted: 0.
-    pub fn quantile(&self, share: f64) -> Span {
+    pub fn quantile(&self, share: f64) -> Nanos {
         let rank = (share * self.total as f64).ceil() as u64;
         let mut seen = 0;
         for (count, bound) in self.counts.iter().zip(bounds()) {
             seen += count;
             if seen >= rank.max(1) {
-                return Span(bound.min(self.most));
+                return Nanos(bound.min(self.most));
             }
         }
-        Span(self.most)
+        Nanos(self.most)
     }
 }
 
@@ -64,15 +64,15 @@ mod tests {
 
     #[test]
     fn percentiles_are_within_a_quarter() {
-        let mut lateness = Lateness::default();
+        let mut lateness = LatenessHistogram::default();
         for micros in 1..=1000_u64 {
-            lateness.note(Span(micros * 1_000));
+            lateness.note(Nanos(micros * 1_000));
         }
         for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0), (1.0, 1_000_000.0)] {
             let found = lateness.quantile(share).0 as f64;
             assert!((exact..=exact * 1.25).contains(&found), "{share}: {found}");
         }
-        assert_eq!((lateness.count(), lateness.most()), (1000, Span(1_000_000)));
-        assert_eq!(Lateness::default().quantile(0.99), Span(0));
+        assert_eq!((lateness.count(), lateness.most()), (1000, Nanos(1_000_000)));
+        assert_eq!(LatenessHistogram::default().quantile(0.99), Nanos(0));
     }
 }

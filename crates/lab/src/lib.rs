@@ -2,9 +2,9 @@
 //! Real hosts at the edges of a simulated network, by the real clock.
 //!
 //! ```text
-//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers, machines with disciplines)
-//!      ▲                                                   │  ▲                         │
-//!      └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
+//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers,
+//! machines with disciplines) ▲                                                   │  ▲                       
+//!  │ └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
 //! ```
 //! The network is the simulator's own, driven by another clock: [`Driver`] is told the time and the packets
 //! by an [`Outside`], which is the machine's clock and TUN devices ([`Edges`]), or a list (its test).
@@ -22,11 +22,11 @@ mod lateness;
 pub mod load;
 mod router;
 
-pub use driver::{Counts, Driver, Outside, Party};
+pub use driver::{Driver, DriverStats, Environment, Party};
 pub use edges::Edges;
-pub use host::{Host, HostSpec, Trouble};
-pub use lateness::Lateness;
-pub use router::{Router, RouterSpec, Wire};
+pub use host::{HostError, HostSpec, LabHost};
+pub use lateness::LatenessHistogram;
+pub use router::{Router, RouterDevice, RouterSpec};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -1,15 +1,15 @@
 //! A router that this computer's kernel is: a namespace whose devices are wires of the network, between which
-//! the kernel forwards by its own disciplines.
+//! the kernel forwards by its own qdiscs.
 
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
+use tidegate_sys::netlink::{LinkUpdate, Links};
 use tidegate_sys::tun::{Tun, WIRE_ADDRESS};
 
-use crate::host::{DEVICES, KERNEL, NAMESPACES, Trouble, trouble};
+use crate::host::{DEVICES, HostError, KERNEL, NAMESPACES, trouble};
 
 /// A router to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,17 +17,17 @@ pub struct RouterSpec {
     /// The router's name in the scenario.
     pub name: String,
     /// Its devices.
-    pub wires: Vec<Wire>,
+    pub wires: Vec<RouterDevice>,
 }
 
 /// A device of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wire {
+pub struct RouterDevice {
     /// The device's name in the router's namespace, at most 15 bytes.
     pub name: String,
     /// Its address.
     pub address: Option<IpAddr>,
-    /// Octets of its largest packet.
+    /// Bytes of its largest packet.
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub queue: u32,
@@ -37,7 +37,7 @@ pub struct Wire {
 
 /// A router that the kernel is, going on until it is dropped.
 pub struct Router {
-    place: Place,
+    place: NamespaceThread,
 }
 
 impl fmt::Debug for Router {
@@ -51,9 +51,9 @@ impl Router {
     ///
     /// # Errors
     /// The step that failed.
-    pub fn new(spec: &RouterSpec) -> Result<(Router, Vec<Tun>), Trouble> {
+    pub fn new(spec: &RouterSpec) -> Result<(Router, Vec<Tun>), HostError> {
         let name = &spec.name;
-        let place = Place::new(name)
+        let place = NamespaceThread::new(name)
             .map_err(trouble(format!("make a network namespace for `{name}`"), NAMESPACES))?;
         let own = spec.clone();
         let gone = trouble(format!("set up `{name}`"), KERNEL);
@@ -70,8 +70,8 @@ impl Router {
     }
 }
 
-/// In the router's namespace: it forwards, asks nobody for addresses, and tells nobody of better ways.
-fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, Trouble> {
+/// In the router's namespace: it forwards, asks no one for addresses, and tells no one of better ways.
+fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, HostError> {
     for (value, to) in [
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv6/conf/all/forwarding", "1"),
@@ -81,7 +81,7 @@ fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, Trouble> {
         ("net/ipv4/conf/default/send_redirects", "0"),
     ] {
         // A kernel without IPv6 has no such value; without the first nothing is forwarded.
-        let done = place::set(value, to);
+        let done = namespace_thread::set(value, to);
         if value == "net/ipv4/ip_forward" {
             done.map_err(trouble("let it forward packets".to_owned(), KERNEL))?;
         }
@@ -90,24 +90,24 @@ fn set_up(spec: &RouterSpec) -> Result<Vec<Tun>, Trouble> {
     spec.wires.iter().map(|wire| plug(wire, &mut links)).collect()
 }
 
-fn plug(wire: &Wire, links: &mut Links) -> Result<Tun, Trouble> {
+fn plug(wire: &RouterDevice, links: &mut Links) -> Result<Tun, HostError> {
     let name = &wire.name;
     let step = |what: &str| format!("{what} `{name}`");
     let tun = Tun::with_frames(name).map_err(trouble(step("make the TAP device"), DEVICES))?;
     let v6 = wire.address.is_some_and(|address| address.is_ipv6()) || wire.behind.iter().any(IpAddr::is_ipv6);
     if !v6 {
         // Without IPv6 on it, the kernel looks for no routers and neighbours there.
-        let _ = place::set(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
+        let _ = namespace_thread::set(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1");
     }
     links.only_wire(name, WIRE_ADDRESS).map_err(trouble(step("make a wire of"), KERNEL))?;
     let change =
-        Change { up: Some(true), mtu: Some(wire.mtu), txqlen: Some(wire.queue), ..Change::default() };
+        LinkUpdate { up: Some(true), mtu: Some(wire.mtu), txqlen: Some(wire.queue), ..LinkUpdate::default() };
     links.change(name, &change).map_err(trouble(step("bring up"), KERNEL))?;
     if let Some(address) = wire.address {
         links.address(name, address).map_err(trouble(step("give an address to"), KERNEL))?;
     }
     for address in &wire.behind {
-        links.way_to(name, *address).map_err(trouble(format!("set the way to {address}"), KERNEL))?;
+        links.add_route(name, *address).map_err(trouble(format!("set the way to {address}"), KERNEL))?;
     }
     Ok(tun)
 }

@@ -1,14 +1,14 @@
 //! The network by a real clock is the simulator's network: the same arrivals leave it at the same times, with
-//! the same octets.
+//! the same bytes.
 
 use std::io;
 use std::net::IpAddr;
 
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_lab::{Driver, Outside, Party};
+use tidegate_lab::{Driver, Environment, Party};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Pool, Seeded, Span, Time, checksum};
-use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
+use tidegate_packet::{Head, Nanos, Pool, Seeded, Time, checksum};
+use tidegate_sim::world::{Cable, CableDirection, CableEnd, Layout, RouterNode, World};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
@@ -16,7 +16,7 @@ const START: Time = Time(1_000_000_000);
 const HOSTS: [[u8; 4]; 2] = [[192, 168, 1, 2], [198, 51, 100, 7]];
 const ROUTER: [u8; 4] = [192, 168, 1, 1];
 
-/// Somebody's packet: when, whose (or to whom), its octets.
+/// Somebody's packet: when, whose (or to whom), its bytes.
 type Sent = (Time, usize, Vec<u8>);
 
 /// An outside where time passes as it is told, and packets come from a list.
@@ -26,7 +26,7 @@ struct Listed {
     given: Vec<Sent>,
 }
 
-impl Outside for Listed {
+impl Environment for Listed {
     fn now(&mut self) -> Time {
         self.now
     }
@@ -57,30 +57,30 @@ impl Outside for Listed {
 
 /// a - eth1 gateway eth0 - 4 Mbit/s, 10 ms - b, the gateway told these commands.
 fn world(commands: &[&str]) -> World {
-    let cable = |a: End, b: End, bits, delay| Cable {
+    let cable = |a: CableEnd, b: CableEnd, bits, delay| Cable {
         ends: vec![a, b],
-        there: Direction::plain(bits, delay),
-        back: Direction::plain(bits, delay),
+        there: CableDirection::plain(bits, delay),
+        back: CableDirection::plain(bits, delay),
     };
-    let (host, device) = (|node| End { node, device: None }, |n| End { node: 1, device: Some(n) });
+    let (host, device) = (|node| CableEnd { node, device: None }, |n| CableEnd { node: 1, device: Some(n) });
     let cables = vec![
-        cable(host(0), device(0), 100_000_000, Span(0)),
-        cable(device(1), host(2), 4_000_000, Span::millis(10)),
+        cable(host(0), device(0), 100_000_000, Nanos(0)),
+        cable(device(1), host(2), 4_000_000, Nanos::millis(10)),
     ];
     let mut gateway = Gateway::new();
     let devices = ["eth1", "eth0"].map(|name| gateway.add_device(name, DeviceSpec::default())).to_vec();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for command in commands {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let parsed =
             tc::parse(&words, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal:?}"));
         let TcCommand::Apply(op) = parsed.command else { panic!("{command} changes something") };
-        let world = tidegate_gateway::World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = tidegate_gateway::GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     }
-    let machines = vec![Station { node: 1, gateway, devices }];
+    let machines = vec![RouterNode { node: 1, gateway, devices }];
     let hosts = vec![true, false, true];
-    World::new(Layout { nodes: 3, cables, machines, host_jitter: Span(0), hosts, seed: 7 }, START)
+    World::new(Layout { nodes: 3, cables, machines, host_jitter: Nanos(0), hosts, seed: 7 }, START)
 }
 
 fn parties() -> Vec<Party> {
@@ -88,19 +88,19 @@ fn parties() -> Vec<Party> {
     [0, 2].into_iter().zip(HOSTS).map(party).collect()
 }
 
-/// A datagram of so many octets, its header's checksum right.
-fn datagram(from: usize, sport: u16, octets: usize, dsfield: u8) -> Vec<u8> {
-    let mut packet = vec![0; octets];
+/// A datagram of this many bytes, its header's checksum right.
+fn datagram(from: usize, sport: u16, bytes: usize, dsfield: u8) -> Vec<u8> {
+    let mut packet = vec![0; bytes];
     packet[0] = 0x45;
     packet[1] = dsfield;
-    packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+    packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
     (packet[8], packet[9]) = (64, 17);
     packet[12..16].copy_from_slice(&HOSTS[from]);
     packet[16..20].copy_from_slice(&HOSTS[1 - from]);
     packet[20..22].copy_from_slice(&sport.to_be_bytes());
-    packet[24..26].copy_from_slice(&((octets - 20) as u16).to_be_bytes());
-    for (n, octet) in packet[28..].iter_mut().enumerate() {
-        *octet = n as u8;
+    packet[24..26].copy_from_slice(&((bytes - 20) as u16).to_be_bytes());
+    for (n, byte) in packet[28..].iter_mut().enumerate() {
+        *byte = n as u8;
     }
     let sum = checksum::updated(0xffff, &[], &packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -109,14 +109,14 @@ fn datagram(from: usize, sport: u16, octets: usize, dsfield: u8) -> Vec<u8> {
 
 /// Bursts from both sides, several flows, ECN capable or not.
 fn arrivals() -> Vec<Sent> {
-    let mut draws = Seeded::new(3);
+    let mut random = Seeded::new(3);
     let mut at = START;
     let mut all = Vec::new();
     for _ in 0..400 {
-        at += Span(draws.next() % 2_000_000);
-        let (from, flow) = (usize::from(draws.next().is_multiple_of(4)), (draws.next() % 5) as u16);
-        let octets = 28 + (draws.next() % 1400) as usize;
-        all.push((at, from, datagram(from, 1000 + flow, octets, (draws.next() % 3) as u8)));
+        at += Nanos(random.next() % 2_000_000);
+        let (from, flow) = (usize::from(random.next().is_multiple_of(4)), (random.next() % 5) as u16);
+        let bytes = 28 + (random.next() % 1400) as usize;
+        all.push((at, from, datagram(from, 1000 + flow, bytes, (random.next() % 3) as u8)));
     }
     all
 }
@@ -137,7 +137,7 @@ fn simulated(commands: &[&str], sent: &[Sent]) -> Vec<(Time, usize, u8)> {
         let head = Head::from_network(ethertype::IPV4, packet);
         world.net.inject(head, packet.len() as u32, way.path, 1 - *party as u32).expect("there is room");
     }
-    world.net.run(START + Span::secs(20));
+    world.net.run(START + Nanos::secs(20));
     drain(&mut world);
     left
 }
@@ -145,7 +145,7 @@ fn simulated(commands: &[&str], sent: &[Sent]) -> Vec<(Time, usize, u8)> {
 fn driven(commands: &[&str], sent: Vec<Sent>) -> (Vec<Sent>, Driver) {
     let (mut world, mut driver) = (world(commands), Driver::new(parties(), &[(IpAddr::from(ROUTER), 1)]));
     let mut outside = Listed { now: START, to_come: sent, given: Vec::new() };
-    driver.run(&mut world, &mut outside, START + Span::secs(20)).expect("a list does not fail");
+    driver.run(&mut world, &mut outside, START + Nanos::secs(20)).expect("a list does not fail");
     (outside.given, driver)
 }
 
@@ -171,11 +171,11 @@ fn one_list_of_arrivals_leaves_both_at_the_same_times() {
             "the policy did something: {}",
             expected.len()
         );
-        assert_eq!(driver.lateness.most(), Span(0), "a clock that stops at each event is never late");
+        assert_eq!(driver.lateness.most(), Nanos(0), "a clock that stops at each event is never late");
     }
 }
 
-/// What is behind the octets that the network knows comes out as it went in; a mark is written, and the
+/// What is behind the bytes that the network knows comes out as it went in; a mark is written, and the
 /// checksum stays right.
 #[test]
 fn octets_come_out_as_they_went_in_but_for_marks() {
@@ -192,8 +192,8 @@ fn octets_come_out_as_they_went_in_but_for_marks() {
     }
 }
 
-/// A packet with room for no more routers ends at the one that says so to its sender; with room for it, it
-/// goes on.
+/// A packet with space for no more routers ends at the one that says so to its sender; with space for it, it
+/// continues.
 #[test]
 fn a_router_says_where_a_packet_ended() {
     let mut sent = Vec::new();
@@ -208,7 +208,7 @@ fn a_router_says_where_a_packet_ended() {
     assert_eq!((&said[28..], passed), (&sent[0].2[..548], &sent[1].2));
 }
 
-/// A machine answers echo requests, and what is for nobody is counted and told.
+/// A machine answers echo requests, and what is for no one is counted and told.
 #[test]
 fn machines_answer_pings_and_nobody_is_told() {
     let mut request = datagram(0, 0, 84, 0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use tidegate_policy::Table;
+use tidegate_policy::NetemDistribution;
 
 /// Where distributions of Linux install them.
 const PLACES: [&str; 3] = ["/usr/lib/tc", "/usr/lib/x86_64-linux-gnu/tc", "/usr/share/tc"];
@@ -10,17 +10,17 @@ const PLACES: [&str; 3] = ["/usr/lib/tc", "/usr/lib/x86_64-linux-gnu/tc", "/usr/
 const NAMES: [&str; 1] = ["experimental"];
 
 /// The distributions that are installed here, by name.
-pub fn installed() -> Arc<BTreeMap<String, Table>> {
-    static TABLES: OnceLock<Arc<BTreeMap<String, Table>>> = OnceLock::new();
+pub fn installed() -> Arc<BTreeMap<String, NetemDistribution>> {
+    static TABLES: OnceLock<Arc<BTreeMap<String, NetemDistribution>>> = OnceLock::new();
     let all = || NAMES.into_iter().filter_map(|name| Some((name.to_owned(), read(name)?))).collect();
     TABLES.get_or_init(|| Arc::new(all())).clone()
 }
 
-fn read(name: &str) -> Option<Table> {
+fn read(name: &str) -> Option<NetemDistribution> {
     let text =
         PLACES.iter().find_map(|place| std::fs::read_to_string(format!("{place}/{name}.dist")).ok())?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let values: Option<Vec<i16>> =
         lines.flat_map(str::split_whitespace).map(|word| word.parse().ok()).collect();
-    values.filter(|values| !values.is_empty()).map(|values| Table(values.into()))
+    values.filter(|values| !values.is_empty()).map(|values| NetemDistribution(values.into()))
 }

@@ -100,6 +100,9 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
+/// What editors of Windows put before UTF-8.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The objects of tc, as a line of a batch begins.
 const OBJECTS: [&str; 5] = ["qdisc", "class", "filter", "action", "chain"];
 /// The verbs behind them.
@@ -118,6 +121,7 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
         return Err(FormatError::NotText(other));
     }
     let text = String::from_utf8_lossy(bytes);
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     if let Some(shebang) = text.lines().next().filter(|line| line.starts_with("#!")) {
         return Ok(if shebang.contains("nft") { Format::Nft } else { Format::Script });
     }
@@ -127,10 +131,10 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
         return Err(FormatError::Empty);
     };
     let has_extension = |extension: &str| name.ends_with(extension);
-    if text.trim_start().starts_with(['[', '{']) && is_json(&text) {
-        return json(&text);
+    if text.trim_start().starts_with(['[', '{']) && is_json(text) {
+        return json(text);
     }
-    if is_deep(&text) {
+    if is_deep(text) {
         return Err(FormatError::NotText(
             "nests its brackets so deep that no program's listing or policy would",
         ));
@@ -146,7 +150,7 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
     if lines.iter().any(|line| line.starts_with("config queue") || line.starts_with("config sqm")) {
         return Ok(Format::Uci);
     }
-    if tc::is_listing(&text) {
+    if tc::is_listing(text) {
         return Ok(Format::Listing);
     }
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -1,34 +1,41 @@
 //! Which line of a text behind a command (`tc -b - <<EOF`, `nft -f - <<EOF`) a tool refused.
 
 use crate::format::MAX_POLICY;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use tidegate_capture::{Outcome, Recorded};
 use tidegate_sys::input_file;
 
+/// A tool's refusal of a line of its input: where the tool is called, the line's number, its words.
+type Refused = ((PathBuf, usize), usize, Vec<String>);
+
 /// Says of what was refused in a text behind a command which line of the file that is.
 pub fn point_inside(outcome: &mut Outcome) {
-    for trouble in &mut outcome.troubles {
-        let Some(place) = &mut trouble.place else { continue };
-        let same = |recorded: &&Recorded| {
-            let here = recorded.source.as_ref().is_some_and(|source| {
-                (&source.file, source.line) == (&place.file, place.line) && recorded.call.tool == trouble.who
-            });
-            here && recorded.code != 0
-        };
-        let refused = |recorded: &Recorded| {
-            // The text stands where the tool is called.
-            let call = recorded.source.as_ref()?.frames.last();
-            let call =
-                call.map_or((place.file.clone(), place.line), |frame| (frame.file.clone(), frame.line));
-            Some((call, refused_line(recorded)?))
-        };
-        let Some(((file, line), (number, words))) = outcome.calls.iter().filter(same).find_map(refused)
-        else {
+    // The first of each tool and line: there may be as many refusals as lines.
+    let mut refused: BTreeMap<(&str, &Path, usize), Refused> = BTreeMap::new();
+    for recorded in outcome.calls.iter().filter(|recorded| recorded.code != 0) {
+        let (Some(source), Some((number, words))) = (&recorded.source, refused_line(recorded)) else {
             continue;
         };
-        let bytes = input_file::read(&file, MAX_POLICY).unwrap_or_default();
-        let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
-        if let Some((at, _)) = line_inside(&lines, line, number, &words).filter(|(at, _)| *at != line) {
-            place.text = lines.get(at - 1).cloned().unwrap_or_default();
+        // The text stands where the tool is called.
+        let call = source.frames.last();
+        let call = call.map_or((source.file.clone(), source.line), |frame| (frame.file.clone(), frame.line));
+        let key = (recorded.call.tool.as_str(), source.file.as_path(), source.line);
+        refused.entry(key).or_insert((call, number, words));
+    }
+    let mut files: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    for trouble in &mut outcome.troubles {
+        let Some(place) = &mut trouble.place else { continue };
+        let key = (trouble.who.as_str(), place.file.as_path(), place.line);
+        let Some(((file, line), number, words)) = refused.get(&key) else { continue };
+        let lines = files.entry(file.clone()).or_insert_with(|| {
+            let bytes = input_file::read(file, MAX_POLICY).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+        });
+        if let Some((at, _)) = line_inside(lines, *line, *number, words).filter(|(at, _)| at != line) {
+            let text = lines.get(at - 1).cloned().unwrap_or_default();
+            let file = file.clone();
+            place.text = text;
             (place.file, place.line, place.columns) = (file, at, None);
         }
     }

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! files ──▶ format ──▶ script: capture ──┐
-//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶ inspect::Reading
+//!                 └──▶ lists: calls ─────┴──▶ Traced (shims + what each call came to) ──▶ steps ──▶
+//!                 inspect::Reading
 //! ```
 //!
 //! ```
@@ -33,6 +34,7 @@ mod tcjson;
 mod to_short;
 mod traced;
 
+use format::BYTE_ORDER_MARK;
 pub use format::{Format, FormatError, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
@@ -49,7 +51,7 @@ use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outc
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
 use tidegate_packet::{Dissector, Pool, Seeded};
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 use tidegate_sys::input_file;
 use traced::Traced;
@@ -233,7 +235,7 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
         match op {
             Op::Link(LinkOp::Add { name, kind }) => {
                 // A veth is made with its other end.
-                let peer = if let LinkKind::Veth { peer } = kind { Some(peer) } else { None };
+                let peer = if let LinkDriver::Veth { peer } = kind { Some(peer) } else { None };
                 made.extend(std::iter::once(name).chain(peer).filter(|name| !gone.contains(*name)).cloned());
             }
             Op::Link(LinkOp::Rename { to, name }) if made.contains(name) => drop(made.insert(to.clone())),
@@ -251,7 +253,7 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
         .map(|id| machine.gateway.name(id).to_owned())
         .filter(|name| !made.contains(name));
     let names: BTreeSet<String> = there.chain(gone.iter().cloned()).collect();
-    names.into_iter().map(|name| (name.clone(), DeviceSpec::of(&LinkKind::of_name(&name)))).collect()
+    names.into_iter().map(|name| (name.clone(), DeviceSpec::of(&LinkDriver::of_name(&name)))).collect()
 }
 
 /// A file's text, and what it is.
@@ -423,6 +425,10 @@ fn text(path: &Path) -> Result<Text, ReadError> {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }
     let text = match String::from_utf8(bytes) {
+        // A shell takes it for a part of the first word.
+        Ok(text) if format != Format::Script => {
+            text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned)
+        }
         Ok(text) => text,
         // Comments in scripts may be in any encoding; elsewhere a wrong letter would become part of a name.
         Err(error) if format == Format::Script => String::from_utf8_lossy(error.as_bytes()).into_owned(),

@@ -43,19 +43,14 @@ pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
     for chain in &mut rules {
         let whole = chain.clone();
         chain.rules.retain(|rule| {
-            let gone = uses.is_overwritten(rule);
-            if gone {
-                misfits.push(misfit(
-                    format!(
-                        "the rule `{}` in {} {}, whose mark no packet has that comes to a queue",
-                        rule_text(&whole, rule),
-                        whole.table,
-                        whole.chain
-                    ),
-                    "it is left out",
-                ));
-            }
-            !gone
+            let why = match (uses.is_received(rule), uses.is_overwritten(rule)) {
+                (true, _) => "which takes only packets for this machine itself, and these come to no queue",
+                (_, true) => "whose mark no packet has that comes to a queue",
+                _ => return true,
+            };
+            let (text, table, chain) = (rule_text(&whole, rule), &whole.table, &whole.chain);
+            misfits.push(misfit(format!("the rule `{text}` in {table} {chain}, {why}"), "it is left out"));
+            false
         });
     }
     let converted = from_machine(&reading.qdiscs, &reading.classes, &reading.filters, &rules);

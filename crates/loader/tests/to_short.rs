@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_inspect::{Course, Level, Packet, Prober, Reading, check};
 use tidegate_loader::{ReadOptions, ShortPolicy, read, read_text, to_short};
 use tidegate_packet::Handle;
@@ -195,7 +195,7 @@ fn send(prober: &mut Prober, packet: &Packet, ifb: Option<&str>) -> Went {
     let wan = prober.device("eth0").expect("eth0");
     let device = ifb.map_or(wan, |ifb| prober.device(ifb).expect("the ifb"));
     let way = match ifb {
-        None => prober.send(packet, wan, Route::Forwarded(None)),
+        None => prober.send(packet, wan, EgressPath::Forwarded(None)),
         Some(_) => prober.travel(packet, Course::Arrives(wan)),
     };
     let stop = way.stop_at(device);
@@ -354,7 +354,7 @@ fn rates(
             .unwrap_or(0);
         let near = |a: u64, b: u64| a.abs_diff(b) <= a / 100 + 2000 + if two { link / 100 } else { 0 };
         let said = |what: &str| short.misfits.iter().any(|one| one.what.contains(what));
-        let scaled = said("promised");
+        let scaled = said("the guaranteed rates of the classes");
         let id = class.classid.to_string();
         if !scaled && !near(rate, new_rate) && !said(&format!("class {id} of eth0 may send less")) {
             wrong.push(format!("rate of {id}: {rate} became {new_rate}"));

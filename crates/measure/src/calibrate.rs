@@ -1,16 +1,17 @@
 //! The highest rate of a direction at which delay does not rise.
 //!
 //! ```text
-//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ did it stand? ──▶ both ways at once, with margin
+//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ did it stand? ──▶ both ways at
+//! once, with margin
 //! ```
 //! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or
 //! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it
 //! shrinks exactly if the rate is below what the path carries.
 
-use crate::capacity::{self, Capacity, FULL, HEADERS, SPENDING, Way, ip_bits};
+use crate::capacity::{self, Capacity, FULL, HEADERS, PathDirection, SPENDING, ip_bits};
 use crate::overhead;
-use crate::stream::{Course, Exchange, Journey, Path, Phase, Stream};
-use crate::{Spans, wilson};
+use crate::stream::{Exchange, PacketRecord, PacketTrain, Path, Stream, StreamTrace};
+use crate::{Durations, wilson};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,7 +43,7 @@ const ETHERNET: f64 = 14.0;
 
 /// A rate that was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct RateTrial {
     /// Bits per second of IP packets.
     pub bits_per_second: f64,
     /// Delay did not rise at this rate.
@@ -70,7 +71,7 @@ pub struct Calibration {
     /// Bytes of the packets it was found with, IP header included.
     pub packet: u32,
     /// The rates tried, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RateTrial>,
     /// What else was found that a policy should know of.
     pub notes: Vec<String>,
     /// Why not to believe it, in words for people.
@@ -94,7 +95,7 @@ impl Calibration {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibrated {
-    /// Upwards, if asked for and anything arrived.
+    /// Upwards, if requested and anything arrived.
     pub up: Option<Calibration>,
     /// Downwards.
     pub down: Option<Calibration>,
@@ -112,10 +113,10 @@ const IPV6_MORE: u32 = 20;
 
 impl Calibrated {
     /// A direction's.
-    pub fn of(&self, way: Way) -> Option<&Calibration> {
+    pub fn of(&self, way: PathDirection) -> Option<&Calibration> {
         match way {
-            Way::Up => self.up.as_ref(),
-            Way::Down => self.down.as_ref(),
+            PathDirection::Up => self.up.as_ref(),
+            PathDirection::Down => self.down.as_ref(),
         }
     }
 
@@ -145,14 +146,14 @@ fn rounded_down(rate: f64) -> f64 {
 
 /// A calibration as a document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub struct CalibrationDocument {
     /// The version that measured.
     pub version: String,
     /// The command that measures again.
     pub again: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
-    /// The far end.
+    /// The remote end.
     pub host: String,
     /// What was found.
     pub found: Calibrated,
@@ -168,17 +169,17 @@ pub struct Document {
 /// The path's.
 pub fn calibrate<P: Path>(
     path: &mut P,
-    ways: &[Way],
+    ways: &[PathDirection],
     margin: f64,
-    told: &mut dyn FnMut(Way, &Step),
+    told: &mut dyn FnMut(PathDirection, &RateTrial),
 ) -> Result<Calibrated, P::Error> {
     let mut found = Calibrated::default();
     for way in ways {
         let Some(capacity) = capacity::find(path, *way)? else { continue };
         let calibration = search(path, *way, capacity, told, &mut found.cut)?;
         match way {
-            Way::Up => found.up = Some(calibration),
-            Way::Down => found.down = Some(calibration),
+            PathDirection::Up => found.up = Some(calibration),
+            PathDirection::Down => found.down = Some(calibration),
         }
     }
     if let (Some(up), Some(down), None) = (&found.up, &found.down, &found.cut) {
@@ -192,9 +193,9 @@ pub fn calibrate<P: Path>(
 
 fn search<P: Path>(
     path: &mut P,
-    way: Way,
+    way: PathDirection,
     capacity: Capacity,
-    told: &mut dyn FnMut(Way, &Step),
+    told: &mut dyn FnMut(PathDirection, &RateTrial),
     cut: &mut Option<String>,
 ) -> Result<Calibration, P::Error> {
     let top = capacity.bits_per_second;
@@ -211,11 +212,11 @@ fn search<P: Path>(
             cut.clone_from(&outcome.cut);
             break;
         }
-        if lead < MOST_LEAD && !is_spent(way.course(&outcome), &capacity) {
+        if lead < MOST_LEAD && !is_spent(way.trace(&outcome), &capacity) {
             lead *= 4.0;
             continue;
         }
-        let step = judge(way.course(&outcome), next, &capacity);
+        let step = evaluate(way.trace(&outcome), next, &capacity);
         told(way, &step);
         // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once
         // more.
@@ -246,9 +247,9 @@ fn search<P: Path>(
 }
 
 /// A trial's stream: quiet packets, then what spends a saved burst and leaves a queue, then the rate.
-fn trial(way: Way, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
+fn trial(way: PathDirection, rate: f64, capacity: &Capacity, lead: f64) -> Exchange {
     let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
-    let quiet = Phase { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
+    let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let lead = if capacity.has_burst() {
         let spent = capacity.burst_bytes * 8e9 / capacity.bits_per_second / (SPENDING - 1.0);
         steady(capacity.bits_per_second * SPENDING, (spent * lead + 200e6).min(20e9))
@@ -264,25 +265,25 @@ const QUIET: usize = 0;
 const LEAD: usize = 1;
 const STEADY: usize = 2;
 
-fn steady(rate: f64, length_ns: f64) -> Phase {
+fn steady(rate: f64, length_ns: f64) -> PacketTrain {
     let gap_ns = (ip_bits(FULL) * 1e9 / rate.max(1.0)).max(1.0) as u64;
-    Phase {
+    PacketTrain {
         payload: FULL,
         gap_ns,
         packets: (length_ns as u64 / gap_ns).clamp(10, 65_536) as u32,
-        ..Phase::default()
+        ..PacketTrain::default()
     }
 }
 
 /// How much longer a journey took than another clock's zero, ns.
-fn raw(journey: &Journey) -> Option<i64> {
+fn raw(journey: &PacketRecord) -> Option<i64> {
     Some(journey.arrived?.wrapping_sub(journey.sent?) as i64)
 }
 
 /// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
-fn is_spent(course: &Course, capacity: &Capacity) -> bool {
-    let least = course.journeys.iter().filter_map(raw).min().unwrap_or(0);
-    let lead: Vec<&Journey> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
+fn is_spent(course: &StreamTrace, capacity: &Capacity) -> bool {
+    let least = course.packets.iter().filter_map(raw).min().unwrap_or(0);
+    let lead: Vec<&PacketRecord> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
     let (_, last) = lead.split_at(lead.len() * 3 / 4);
     let late = median(last.iter().filter_map(|journey| raw(journey)).map(|delay| (delay - least) as f64));
     let lost = last.iter().filter(|journey| journey.sent.is_some() && journey.arrived.is_none()).count();
@@ -290,9 +291,9 @@ fn is_spent(course: &Course, capacity: &Capacity) -> bool {
 }
 
 /// Did the rate stand?
-fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
+fn evaluate(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let quiet: Vec<i64> = course.of_phase(QUIET).filter_map(|(_, journey)| raw(journey)).collect();
-    let all: Vec<&Journey> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
+    let all: Vec<&PacketRecord> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
     // What is lost at first, the queue of before may have lost.
     let (_, later) = all.split_at(all.len() / 4);
     let sent = later.iter().filter(|journey| journey.sent.is_some()).count() as u64;
@@ -312,16 +313,16 @@ fn judge(course: &Course, rate: f64, capacity: &Capacity) -> Step {
     let span = delays.last().map_or(0.0, |last| last.0) - delays.first().map_or(0.0, |first| first.0);
     let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
     let keeps = is_down && slope < 0.01 || falls;
-    let stands = !arrived.is_empty() && !loses_more(lost, sent, capacity) && keeps;
+    let stands = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
     let carried = overhead::service(course, LEAD, capacity.irregularity)
         .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
         .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
-    Step { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
+    RateTrial { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
 }
 
 /// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
 /// and only much loss is a sign.
-fn loses_more(lost: u64, sent: u64, capacity: &Capacity) -> bool {
+fn exceeds_loss(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     let (calm_sent, calm_lost) = capacity.calm;
     if capacity.service.is_policed {
         return crate::share(lost, sent) > crate::share(calm_lost, calm_sent) + POLICED;
@@ -352,20 +353,21 @@ fn slope(delays: &[(f64, f64)]) -> f64 {
 /// How much the delay rose up and down, and what is doubtful about that.
 type Rises = ((f64, f64), Option<String>);
 
-/// Both ways at once: the delay that is left, and a doubt if it is more than each way alone had.
+/// Both directions at once: the delay that is left, and a doubt if it is more than each direction alone had.
 fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
-    let quiet = Phase { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
+    let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let stream = |at: usize| {
         let length = LENGTH_NS.max(PACKETS * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);
         Stream { phases: [quiet, steady(rates[at], length)].into() }
     };
     let outcome = path.carry_out(&Exchange { up: stream(0), down: stream(1) })?;
-    let rise = |course: &Course| {
-        let raw = |journey: &Journey| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
-        let delays: Vec<i64> = course.journeys.iter().filter_map(raw).collect();
+    let rise = |course: &StreamTrace| {
+        let raw = |journey: &PacketRecord| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
+        let delays: Vec<i64> = course.packets.iter().filter_map(raw).collect();
         let least = delays.iter().copied().min().unwrap_or(0);
         let loaded = course.of_phase(1).filter_map(|(_, journey)| raw(journey));
-        Spans::new(loaded.map(|delay| (delay - least) as u64).collect()).percentile(95.0).unwrap_or(0) as f64
+        Durations::new(loaded.map(|delay| (delay - least) as u64).collect()).percentile(95.0).unwrap_or(0)
+            as f64
     };
     let rises = (rise(&outcome.up), rise(&outcome.down));
     let most = |at: usize| (RISEN_NS * 5.0).max(4.0 * ip_bits(FULL) * 1e9 / capacities[at].bits_per_second);

@@ -5,48 +5,48 @@
 //! longer falls.
 
 use crate::service::{Service, irregularity, service};
-use crate::stream::{Course, Exchange, Outcome, Path, Phase, Stream};
+use crate::stream::{Exchange, ExchangeResult, PacketTrain, Path, Stream, StreamTrace};
 use alloc::vec::Vec;
 
 /// A direction of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From here to the far end.
+pub enum PathDirection {
+    /// From here to the remote end.
     Up,
-    /// From the far end to here.
+    /// From the remote end to here.
     Down,
 }
 
-impl Way {
+impl PathDirection {
     /// Both.
-    pub const BOTH: [Way; 2] = [Way::Up, Way::Down];
+    pub const BOTH: [PathDirection; 2] = [PathDirection::Up, PathDirection::Down];
 
     /// What is said of it.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Up => "up",
-            Way::Down => "down",
+            PathDirection::Up => "up",
+            PathDirection::Down => "down",
         }
     }
 
     /// An exchange that sends this way only.
     pub fn exchange(self, stream: Stream) -> Exchange {
         match self {
-            Way::Up => Exchange { up: stream, down: Stream::default() },
-            Way::Down => Exchange { up: Stream::default(), down: stream },
+            PathDirection::Up => Exchange { up: stream, down: Stream::default() },
+            PathDirection::Down => Exchange { up: Stream::default(), down: stream },
         }
     }
 
     /// Its part of an outcome.
-    pub fn course(self, outcome: &Outcome) -> &Course {
+    pub fn trace(self, outcome: &ExchangeResult) -> &StreamTrace {
         match self {
-            Way::Up => &outcome.up,
-            Way::Down => &outcome.down,
+            PathDirection::Up => &outcome.up,
+            PathDirection::Down => &outcome.down,
         }
     }
 }
 
-/// Octets of IP and UDP headers; IPv6 has 20 more.
+/// Bytes of IP and UDP headers; IPv6 has 20 more.
 pub const HEADERS: u32 = 28;
 /// Payload of a full packet: what every path takes in one piece.
 pub const FULL: u16 = 1400;
@@ -105,7 +105,7 @@ pub fn ip_bits(payload: u16) -> f64 {
 fn flood(rate: f64, length_ns: u64) -> Stream {
     let gap_ns = ((ip_bits(FULL) * 1e9 / rate.max(1.0)) as u64).max(1);
     let packets = (length_ns / 2 / gap_ns).clamp(24, 60_000) as u32;
-    let phase = Phase { payload: FULL, gap_ns, packets, ..Phase::default() };
+    let phase = PacketTrain { payload: FULL, gap_ns, packets, ..PacketTrain::default() };
     Stream { phases: [phase, phase].into() }
 }
 
@@ -127,11 +127,11 @@ impl Capacity {
 ///
 /// # Errors
 /// The path's.
-pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Error> {
-    let quiet = Phase { payload: 100, gap_ns: SECOND / 50, packets: 40, rest_ns: SECOND / 5, dscp: 0 };
-    let train = Phase { payload: FULL, gap_ns: TRAIN_GAP_NS, packets: TRAIN, ..Phase::default() };
+pub fn find<P: Path>(path: &mut P, way: PathDirection) -> Result<Option<Capacity>, P::Error> {
+    let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 50, packets: 40, rest_ns: SECOND / 5, dscp: 0 };
+    let train = PacketTrain { payload: FULL, gap_ns: TRAIN_GAP_NS, packets: TRAIN, ..PacketTrain::default() };
     let outcome = path.carry_out(&way.exchange(Stream { phases: [quiet, train].into() }))?;
-    let course = way.course(&outcome);
+    let course = way.trace(&outcome);
     if course.arrived() == 0 {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Erro
             .min(12 * SECOND);
         let outcome = path.carry_out(&way.exchange(flood(known.flooding(), length)))?;
         let is_measured = n > 0 || trained.is_some();
-        if settle(&mut known, way.course(&outcome), is_measured) {
+        if settle(&mut known, way.trace(&outcome), is_measured) {
             known.is_settled = true;
             break;
         }
@@ -160,33 +160,33 @@ pub fn find<P: Path>(path: &mut P, way: Way) -> Result<Option<Capacity>, P::Erro
 }
 
 /// About how far apart the packets of a phase came, ns, if a few did.
-fn roughly(course: &Course, phase: usize) -> Option<f64> {
+fn roughly(course: &StreamTrace, phase: usize) -> Option<f64> {
     let arrived: Vec<u64> = course.of_phase(phase).filter_map(|(_, journey)| journey.arrived).collect();
     let (first, last) = (arrived.iter().min()?, arrived.iter().max()?);
     (arrived.len() >= 3).then(|| (last - first) as f64 / (arrived.len() - 1) as f64)
 }
 
 /// Looks how much is lost when the path is far from full.
-fn calm<P: Path>(path: &mut P, way: Way, known: &mut Capacity) -> Result<(), P::Error> {
+fn calm<P: Path>(path: &mut P, way: PathDirection, known: &mut Capacity) -> Result<(), P::Error> {
     let gap_ns = (ip_bits(FULL) * 1e9 / (known.bits_per_second * CALM).max(1.0)) as u64;
     // A policer is told by its losses alone, so what is lost anyway has to be known well.
     let more = if known.service.is_policed { POLICED_MORE } else { 1.0 };
     let most = MOST_CALM_NS * more.min(2.5) / gap_ns as f64;
     let packets =
         (CALM_NS * more / gap_ns as f64).max((CALM_PACKETS * more).min(most)).clamp(10.0, 5000.0) as u32;
-    let outcome = path.carry_out(&way.exchange(Stream::steady(Phase {
+    let outcome = path.carry_out(&way.exchange(Stream::steady(PacketTrain {
         payload: FULL,
         gap_ns,
         packets,
-        ..Phase::default()
+        ..PacketTrain::default()
     })))?;
-    let course = way.course(&outcome);
+    let course = way.trace(&outcome);
     known.calm = (course.sent(), course.sent() - course.arrived());
     Ok(())
 }
 
 /// Takes up what a flood showed; true: nothing new.
-fn settle(known: &mut Capacity, course: &Course, is_measured: bool) -> bool {
+fn settle(known: &mut Capacity, course: &StreamTrace, is_measured: bool) -> bool {
     let Some(second) = service(course, 1, known.irregularity) else {
         known.bits_per_second /= 2.0;
         return false;
@@ -210,6 +210,6 @@ fn settle(known: &mut Capacity, course: &Course, is_measured: bool) -> bool {
 }
 
 /// The phases of a course that have a service time, by phase.
-pub fn services(course: &Course, irregularity: f64) -> Vec<Option<Service>> {
+pub fn services(course: &StreamTrace, irregularity: f64) -> Vec<Option<Service>> {
     (0..course.stream.phases.len()).map(|phase| service(course, phase, irregularity)).collect()
 }

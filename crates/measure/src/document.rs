@@ -57,11 +57,11 @@ pub(crate) mod commands {
 
     pub(crate) fn serialize<S: Serializer>(of: &[(String, Vec<String>)], to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'t> {
+        struct MachineLines<'t> {
             machine: &'t str,
             lines: &'t [String],
         }
-        to.collect_seq(of.iter().map(|(machine, lines)| Told { machine, lines }))
+        to.collect_seq(of.iter().map(|(machine, lines)| MachineLines { machine, lines }))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(

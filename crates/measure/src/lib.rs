@@ -11,7 +11,7 @@ pub mod capacity;
 pub mod doctor;
 mod document;
 pub mod experiment;
-pub mod lost;
+pub mod loss;
 pub mod numbers;
 pub mod oneway;
 pub mod overhead;
@@ -40,15 +40,15 @@ struct Readme;
 /// A percentile p is the smallest value that at least p percent of the sample do not exceed (the nearest-rank
 /// definition): always a value that occurred, and p 100 is the maximum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spans {
+pub struct Durations {
     sorted: Vec<u64>,
 }
 
-impl Spans {
+impl Durations {
     /// From values in any order.
-    pub fn new(mut values: Vec<u64>) -> Spans {
+    pub fn new(mut values: Vec<u64>) -> Durations {
         values.sort_unstable();
-        Spans { sorted: values }
+        Durations { sorted: values }
     }
     /// How many values the sample has.
     pub fn count(&self) -> usize {
@@ -108,11 +108,11 @@ pub struct Summary {
     pub max: u64,
 }
 
-/// What became of probes: round trips of those answered, and how many were not.
+/// The outcome of probes: round trips of those answered, and how many were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pings {
     /// Round trips in ns.
-    pub rtt: Spans,
+    pub rtt: Durations,
     /// Requests without an answer.
     pub lost: usize,
 }
@@ -125,7 +125,7 @@ impl Pings {
             lost += usize::from(rtt.is_none());
             rtt
         });
-        let rtt = Spans::new(answered.collect());
+        let rtt = Durations::new(answered.collect());
         Pings { rtt, lost }
     }
     /// Requests sent.
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn nearest_rank_percentiles() {
-        let hundred = Spans::new((1..=100).rev().collect());
-        let five = Spans::new(vec![15, 20, 35, 40, 50]);
+        let hundred = Durations::new((1..=100).rev().collect());
+        let five = Durations::new(vec![15, 20, 35, 40, 50]);
         let cases = [
             (&hundred, 0.0, 1),
             (&hundred, 50.0, 50),
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn nothing_has_no_figures() {
-        let none = Spans::default();
+        let none = Durations::default();
         assert_eq!(
             (none.mean(), none.percentile(50.0), none.max(), none.summary()),
             (None, None, None, None)

@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Significant digits that figures have where nothing asks for more.
+/// Significant digits that figures have where nothing requests more.
 pub const USUAL: usize = 3;
 
 /// So many significant digits of a number; more digits before the point are kept.
@@ -63,12 +63,12 @@ pub fn milliseconds(ns: u64) -> String {
 }
 
 /// A span in ns in the unit that fits: `126 ms`, `1.55 s`.
-pub fn span(ns: u64) -> String {
-    span_in(ns as f64, USUAL)
+pub fn format_duration(ns: u64) -> String {
+    format_duration_in(ns as f64, USUAL)
 }
 
 /// The same with so many significant digits.
-pub fn span_in(ns: f64, digits: usize) -> String {
+pub fn format_duration_in(ns: f64, digits: usize) -> String {
     let (value, unit) = match libm::round(ns) {
         ns if ns < 999_500.0 => (ns / 1e3, "µs"),
         ns if ns < 999_500_000.0 => (ns / 1e6, "ms"),
@@ -98,7 +98,7 @@ pub fn percent(share: f64) -> String {
     percent_in(share, USUAL)
 }
 
-/// The same; with more than three digits as many of them as are asked for.
+/// The same; with more than three digits as many of them as are requested.
 pub fn percent_in(share: f64, digits: usize) -> String {
     let percent = share * 100.0;
     match digits {
@@ -125,9 +125,9 @@ mod tests {
             milliseconds(16_252_000),
             milliseconds(180_000),
             milliseconds(1_517_038_000),
-            span(180_000),
-            span(126_400_000),
-            span(1_549_000_000),
+            format_duration(180_000),
+            format_duration(126_400_000),
+            format_duration(1_549_000_000),
             arrow([Some(1), None], |n| n.to_string()),
             arrow([Some(2), Some(2)], |n| n.to_string()),
             percent(0.0667),

@@ -2,12 +2,12 @@
 //!
 //! Times are nanoseconds from the beginning, unless a field says otherwise.
 
-use crate::{Jitter, Pings, Spans, Summary, deviation};
+use crate::{Durations, Jitter, Pings, Summary, deviation};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Hosts that were asked again and again, and what they answered.
+/// Hosts that were asked repeatedly, and what they answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pinged {
     /// The version that asked.
@@ -19,14 +19,14 @@ pub struct Pinged {
     /// Why it ended before its time, if it did.
     pub partial: Option<String>,
     /// Who was asked, in the order of the command line.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PingTarget>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
 /// Somebody who was asked, in one way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct PingTarget {
     /// What it is called.
     pub id: String,
     /// The host as it was named.
@@ -34,18 +34,18 @@ pub struct Target {
     /// Its address.
     pub address: String,
     /// How it was asked.
-    pub way: Way,
+    pub way: PingMethod,
     /// The DS field of the requests, with ECN.
     pub ds_field: u8,
     /// Bytes of data in a request.
     pub size: u16,
-    /// After how many hops requests were thrown away, if not as usual: it is whoever stands there that is
+    /// After how many hops requests were thrown away, if not as usual: it is anyone who is there that is
     /// measured.
     pub hop_limit: Option<u8>,
     /// From one request to the next, ns.
     pub interval_ns: u64,
     /// Every request, in order.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<PingRequest>,
     /// Replies to requests that had one already.
     pub duplicates: u64,
     /// Answers that were ICMP errors, which is what they should be (port unreachable, time exceeded).
@@ -58,7 +58,7 @@ pub struct Target {
 
 /// How somebody is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum PingMethod {
     /// By an ICMP echo request.
     #[default]
     Icmp,
@@ -68,7 +68,7 @@ pub enum Way {
 
 /// One request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct PingRequest {
     /// When it was sent, ns from the beginning.
     pub sent_ns: u64,
     /// The round trip, ns; `None`: no reply came.
@@ -91,7 +91,7 @@ pub struct Fault {
 
 /// What the requests to a target come to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct PingSummary {
     /// Requests sent.
     pub sent: u64,
     /// Requests without an answer.
@@ -115,13 +115,13 @@ pub struct Figures {
 /// Fewer answers than this have no 99th percentile of their own.
 const HUNDRED: usize = 100;
 
-impl Target {
+impl PingTarget {
     /// What the requests come to.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> PingSummary {
         let pings = Pings::new(self.asked.iter().map(|asked| asked.took_ns));
         let answered: Vec<u64> = self.asked.iter().filter_map(|asked| asked.took_ns).collect();
-        let here = Spans::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
-        Figures {
+        let here = Durations::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
+        PingSummary {
             sent: self.asked.len() as u64,
             lost: pings.lost as u64,
             loss: pings.loss(),
@@ -168,13 +168,13 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    fn target(took: &[Option<u64>]) -> Target {
-        let asked = |(n, took): (usize, &Option<u64>)| Asked {
+    fn target(took: &[Option<u64>]) -> PingTarget {
+        let asked = |(n, took): (usize, &Option<u64>)| PingRequest {
             sent_ns: n as u64 * 1000,
             took_ns: *took,
             here_ns: took.map(|took| took / 10),
         };
-        Target { asked: took.iter().enumerate().map(asked).collect(), ..Target::default() }
+        PingTarget { asked: took.iter().enumerate().map(asked).collect(), ..PingTarget::default() }
     }
 
     #[test]
@@ -195,15 +195,15 @@ mod tests {
         let silent = target(&[None, None]);
         let figures = silent.figures();
         assert_eq!((figures.loss, figures.rtt, figures.min, figures.jitter), (1.0, None, None, None));
-        assert!(silent.doubts()[0].starts_with("nothing was answered"), "{:?}", silent.doubts());
+        assert!(silent.doubts()[0].starts_with("no replies"), "{:?}", silent.doubts());
         assert_eq!(target(&[]).doubts().len(), 1, "of no answers there is no percentile");
     }
 
     #[test]
     fn errors_for_answers_are_doubted_where_some_are_missing() {
-        let all = Target { errors_for_answers: 2, ..target(&vec![Some(5); 100]) };
+        let all = PingTarget { errors_for_answers: 2, ..target(&vec![Some(5); 100]) };
         assert_eq!(all.doubts(), Vec::<String>::new());
-        let some = Target { errors_for_answers: 1, passed_over: 3, ..target(&[Some(5), None]) };
+        let some = PingTarget { errors_for_answers: 1, passed_over: 3, ..target(&[Some(5), None]) };
         assert_eq!(some.doubts().len(), 3, "{:?}", some.doubts());
     }
 }

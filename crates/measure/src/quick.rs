@@ -1,10 +1,10 @@
-//! What half a minute showed of a line: how long answers take from whoever stands on the way, idle and under
-//! load, and what follows.
+//! What half a minute showed of a line: how long answers take from anyone who stands on the way, idle and
+//! under load, and what follows.
 //!
 //! Times are nanoseconds from the beginning, rates bits per second, unless a field says otherwise.
 
-use crate::pinged::Asked;
-use crate::{Pings, Spans};
+use crate::pinged::PingRequest;
+use crate::{Durations, Pings};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,11 +19,11 @@ pub struct Quick {
     pub began_ns: u64,
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
-    /// Who was asked, the nearest first; the last is the far end.
-    pub places: Vec<Place>,
+    /// Who was asked, the nearest first; the last is the remote end.
+    pub places: Vec<HopResult>,
     /// What went on meanwhile, in order; the first is idle.
-    pub phases: Vec<Phase>,
-    /// What would mend it, if anything needs to be.
+    pub phases: Vec<LoadPhase>,
+    /// What would fix it, if anything needs to be.
     pub remedy: Option<Remedy>,
     /// What the reader should know.
     pub notes: Vec<String>,
@@ -31,19 +31,19 @@ pub struct Quick {
 
 /// Somebody on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// What he is called: an address, with what is known of it.
+pub struct HopResult {
+    /// What he is called: an address, with what is known about it.
     pub name: String,
     /// How many hops away, if that is known.
     pub distance: Option<u8>,
     /// What he was asked.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<PingRequest>,
 }
 
 /// What loads the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Load {
-    /// Nothing of ours.
+pub enum LoadDirection {
+    /// Nothing of tidegate's.
     #[default]
     Idle,
     /// What goes away from here.
@@ -54,23 +54,23 @@ pub enum Load {
     Both,
 }
 
-impl Load {
-    /// In a word, as it stands in results.
+impl LoadDirection {
+    /// In a word, as it is in results.
     pub fn word(self) -> &'static str {
         match self {
-            Load::Idle => "idle",
-            Load::Up => "up",
-            Load::Down => "down",
-            Load::Both => "both",
+            LoadDirection::Idle => "idle",
+            LoadDirection::Up => "up",
+            LoadDirection::Down => "down",
+            LoadDirection::Both => "both",
         }
     }
 }
 
 /// A stretch of time with one load.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Phase {
+pub struct LoadPhase {
     /// The load.
-    pub load: Load,
+    pub load: LoadDirection,
     /// From when to when it was measured, ns from the beginning; before that the load grew.
     pub window: (u64, u64),
     /// By what the line was loaded, in words.
@@ -85,44 +85,44 @@ pub struct Phase {
 
 /// What a way carries, bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rate {
+pub enum CapacityEstimate {
     /// It was full.
     Full(f64),
     /// So much went through and it was not full, or it is not known whether it was.
     AtLeast(f64),
 }
 
-impl Rate {
+impl CapacityEstimate {
     /// Bits per second.
     pub fn bits(self) -> f64 {
         match self {
-            Rate::Full(bits) | Rate::AtLeast(bits) => bits,
+            CapacityEstimate::Full(bits) | CapacityEstimate::AtLeast(bits) => bits,
         }
     }
 
     /// The way's rate, if it was full.
     pub fn full(self) -> Option<f64> {
         match self {
-            Rate::Full(bits) => Some(bits),
-            Rate::AtLeast(_) => None,
+            CapacityEstimate::Full(bits) => Some(bits),
+            CapacityEstimate::AtLeast(_) => None,
         }
     }
 }
 
-/// What would mend it.
+/// What would fix it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remedy {
     /// A short policy.
     pub policy: String,
     /// What the simulator says of the line with these figures, by load.
-    pub predicted: Vec<Predicted>,
+    pub predicted: Vec<PredictedRtt>,
 }
 
 /// A prediction under one load: median and 95th percentile of round trips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Predicted {
+pub struct PredictedRtt {
     /// The load.
-    pub load: Load,
+    pub load: LoadDirection,
     /// As the line is now.
     pub without: (u64, u64),
     /// With the policy.
@@ -178,7 +178,7 @@ impl Grade {
 pub const NOTHING: u64 = 5_000_000;
 /// Fewer answers than this say nothing.
 const FEW: usize = 5;
-/// A way that carries so many times what echoes carried both ways is not what held the echoes.
+/// A way that carries so many times what echoes carried in both directions is not what held the echoes.
 const CLEARLY_MORE: f64 = 1.2;
 
 /// A part of the path between two places that answered, and what waits there.
@@ -205,18 +205,18 @@ impl Quick {
     /// By how much the median round trip to a place grew over the idle one; `None`: too few answers.
     pub fn growth(&self, place: usize, phase: usize) -> Option<u64> {
         let median = |phase| {
-            let rtt: Spans = self.pings(place, phase).rtt;
+            let rtt: Durations = self.pings(place, phase).rtt;
             if rtt.count() < FEW { None } else { rtt.percentile(50.0) }
         };
         Some(median(phase)?.saturating_sub(median(0)?))
     }
 
-    /// The place that tells the most: the far end, or the farthest that answered.
+    /// The place that tells the most: the remote end, or the farthest that answered.
     pub fn farthest(&self) -> Option<usize> {
         (0..self.places.len()).rev().find(|place| self.pings(*place, 0).rtt.count() >= FEW)
     }
 
-    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or nobody answered.
+    /// The grade, by the worst loaded phase; `None`: no phase was loaded, or no one answered.
     pub fn grade(&self) -> Option<Grade> {
         let far = self.farthest()?;
         (1..self.phases.len()).filter_map(|phase| self.growth(far, phase)).max().map(Grade::of)
@@ -270,7 +270,7 @@ impl Quick {
         all.into_iter().max_by_key(|stretch| stretch.growth).filter(|most| most.growth * 2 >= whole)
     }
 
-    /// The nearest place that most of what waits during a phase stands before.
+    /// The nearest place that most of what waits during a phase precedes.
     pub fn behind_most(&self, phase: usize) -> Option<usize> {
         let all = self.stretches(phase);
         let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
@@ -283,37 +283,39 @@ impl Quick {
 
     /// What the line carries away from here, and towards here.
     ///
-    /// Echoes fill both ways with the same packets, so the slower way holds them to its rate and nothing
-    /// tells which that is, unless one way was loaded alone as well: if that carried clearly more, the other
-    /// way is the slower one.
-    pub fn rates(&self) -> (Option<Rate>, Option<Rate>) {
-        let most = |rates: &mut dyn Iterator<Item = Rate>| rates.max_by(|a, b| a.bits().total_cmp(&b.bits()));
-        let of = |phase: &Phase, bits: f64| {
-            if phase.is_partly_full { Rate::AtLeast(bits) } else { Rate::Full(bits) }
+    /// Echoes fill both directions with the same packets, so the slower way holds them to its rate and
+    /// nothing tells which that is, unless one way was loaded alone as well: if that carried clearly more,
+    /// the other way is the slower one.
+    pub fn rates(&self) -> (Option<CapacityEstimate>, Option<CapacityEstimate>) {
+        let most = |rates: &mut dyn Iterator<Item = CapacityEstimate>| {
+            rates.max_by(|a, b| a.bits().total_cmp(&b.bits()))
         };
-        let alone = || self.phases.iter().filter(|phase| phase.load != Load::Both);
+        let of = |phase: &LoadPhase, bits: f64| {
+            if phase.is_partly_full { CapacityEstimate::AtLeast(bits) } else { CapacityEstimate::Full(bits) }
+        };
+        let alone = || self.phases.iter().filter(|phase| phase.load != LoadDirection::Both);
         let up = most(&mut alone().filter_map(|phase| Some(of(phase, phase.up_bits?))));
         let down = most(&mut alone().filter_map(|phase| Some(of(phase, phase.down_bits?))));
-        let both = self.phases.iter().filter(|phase| phase.load == Load::Both);
+        let both = self.phases.iter().filter(|phase| phase.load == LoadDirection::Both);
         let Some(echoes) = most(&mut both.filter_map(|phase| Some(of(phase, phase.up_bits?)))) else {
             return (up, down);
         };
-        let other = |alone: Option<Rate>| match (alone, echoes) {
-            (Some(alone), Rate::Full(bits)) if alone.bits() > bits * CLEARLY_MORE => echoes,
-            _ => Rate::AtLeast(echoes.bits()),
+        let other = |alone: Option<CapacityEstimate>| match (alone, echoes) {
+            (Some(alone), CapacityEstimate::Full(bits)) if alone.bits() > bits * CLEARLY_MORE => echoes,
+            _ => CapacityEstimate::AtLeast(echoes.bits()),
         };
         (up.or(Some(other(down))), down.or(Some(other(up))))
     }
 
-    /// What stands in a line's buffer when it is full, in bytes, from how much answers took longer at the
+    /// What is in a line's buffer when it is full, in bytes, from how much answers took longer at the
     /// 95th percentile: `None` if that load was not tried.
-    pub fn buffer(&self, load: Load) -> Option<u64> {
+    pub fn buffer(&self, load: LoadDirection) -> Option<u64> {
         let far = self.farthest()?;
         let phase = self.phases.iter().position(|phase| phase.load == load)?;
         let bits = match load {
-            Load::Idle => None,
-            Load::Down => self.phases[phase].down_bits,
-            Load::Up | Load::Both => self.phases[phase].up_bits,
+            LoadDirection::Idle => None,
+            LoadDirection::Down => self.phases[phase].down_bits,
+            LoadDirection::Up | LoadDirection::Both => self.phases[phase].up_bits,
         }?;
         let idle = self.pings(far, 0).rtt.percentile(50.0)?;
         let full = self.pings(far, phase).rtt.percentile(95.0)?;
@@ -329,20 +331,24 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Pings every 50 ms for 4 s, of which the second half is loaded and takes so much longer.
-    fn place(idle: u64, growth: u64) -> Place {
+    fn place(idle: u64, growth: u64) -> HopResult {
         let asked = (0..80).map(|n| {
             let sent_ns = n * 50 * MS;
             let more = if sent_ns >= 2000 * MS { growth } else { 0 };
-            Asked { sent_ns, took_ns: Some((idle + more) * MS + n % 3), here_ns: None }
+            PingRequest { sent_ns, took_ns: Some((idle + more) * MS + n % 3), here_ns: None }
         });
-        Place { asked: asked.collect(), ..Place::default() }
+        HopResult { asked: asked.collect(), ..HopResult::default() }
     }
 
     fn quick(growths: &[(u64, u64)]) -> Quick {
         let places = growths.iter().map(|(idle, growth)| place(*idle, *growth)).collect();
-        let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
-        let up =
-            Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), up_bits: Some(5e6), ..Phase::default() };
+        let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
+        let up = LoadPhase {
+            load: LoadDirection::Up,
+            window: (2000 * MS, 4000 * MS),
+            up_bits: Some(5e6),
+            ..LoadPhase::default()
+        };
         Quick { places, phases: vec![idle, up], ..Quick::default() }
     }
 
@@ -356,7 +362,7 @@ mod tests {
         let line = quick(&[(1, 0), (2, 1), (9, 310), (20, 300)]);
         assert_eq!((line.grade(), line.round_trips_per_minute()), (Some(Grade::D), Some(187)));
         assert_eq!(between(&line), Some((Some(1), 2)));
-        assert_eq!(line.buffer(Load::Up), Some(300 * 5_000_000 / 8000));
+        assert_eq!(line.buffer(LoadDirection::Up), Some(300 * 5_000_000 / 8000));
         let wireless = quick(&[(1, 90), (20, 95)]);
         assert_eq!((between(&wireless), wireless.grade()), (Some((None, 0)), Some(Grade::C)));
         let good = quick(&[(1, 0), (20, 3)]);
@@ -373,16 +379,18 @@ mod tests {
 
     #[test]
     fn echoes_know_the_slower_way_only() {
-        let echoes = |bits, is_partly_full| Phase {
-            load: Load::Both,
+        let echoes = |bits, is_partly_full| LoadPhase {
+            load: LoadDirection::Both,
             up_bits: Some(bits),
             down_bits: Some(bits),
             is_partly_full,
-            ..Phase::default()
+            ..LoadPhase::default()
         };
-        let up = |bits| Phase { load: Load::Up, up_bits: Some(bits), ..Phase::default() };
-        let down = |bits| Phase { load: Load::Down, down_bits: Some(bits), ..Phase::default() };
-        let (full, least) = (|bits| Some(Rate::Full(bits)), |bits| Some(Rate::AtLeast(bits)));
+        let up = |bits| LoadPhase { load: LoadDirection::Up, up_bits: Some(bits), ..LoadPhase::default() };
+        let down =
+            |bits| LoadPhase { load: LoadDirection::Down, down_bits: Some(bits), ..LoadPhase::default() };
+        let (full, least) =
+            (|bits| Some(CapacityEstimate::Full(bits)), |bits| Some(CapacityEstimate::AtLeast(bits)));
         let cases = [
             (vec![echoes(5e6, false)], (least(5e6), least(5e6)), "either may be the slower one"),
             (vec![echoes(5e6, false), up(5.1e6)], (full(5.1e6), least(5e6)), "the way up is"),

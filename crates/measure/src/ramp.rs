@@ -1,5 +1,5 @@
-//! How fast to send so that a line is full, and not much more: for whoever loads a line without anybody at
-//! its far end who helps.
+//! How fast to send so that a line is full, and not much more: for anyone who loads a line without anybody at
+//! its remote end who helps.
 
 use alloc::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub struct Echoed {
     /// What was offered in each step, the latest last.
     offered: VecDeque<f64>,
     short: u32,
-    /// What came back of late, if the line is full.
+    /// What came back recently, if the line is full.
     full: Option<f64>,
 }
 
@@ -74,9 +74,10 @@ impl Echoed {
     }
 }
 
-/// For what does not come back: how much longer the answers of somebody behind the line take tells whether it
-/// is full. First the rate grows until they do, and stays so that the buffer fills; then the queue is kept at
-/// half of what it was, so that it neither ends nor overflows and the line's rate is what was sent meanwhile.
+/// For what does not come back: how much longer the answers of somebody behind the line take returns whether
+/// it is full. First the rate grows until they do, and stays so that the buffer fills; then the queue is kept
+/// at half of what it was, so that it neither ends nor overflows and the line's rate is what was sent
+/// meanwhile.
 #[derive(Clone, Debug)]
 pub struct Delayed {
     most: f64,
@@ -133,7 +134,7 @@ impl Delayed {
 
     /// A step is over, in which answers took so much longer than on the idle line; `None`: none came.
     pub fn step(&mut self, growth_ns: Option<u64>) {
-        // Whoever is not heard of may be at the end of a full buffer.
+        // Anyone who is not heard of may be at the end of a full buffer.
         let Some(growth) = growth_ns else { return };
         let before = self.was_full();
         self.longest = self.longest.max(growth);
@@ -164,7 +165,7 @@ impl Delayed {
 }
 
 /// What a line passed while its queue never ended: `bytes` that were sent from one moment to another, each
-/// with how much longer an answer took that was asked for then. What was sent in between went through in
+/// with how much longer an answer took that was requested then. What was sent in between went through in
 /// between, later by what it waited.
 pub fn passed(bytes: u64, from: (u64, u64), to: (u64, u64)) -> Option<f64> {
     let took = (to.0 + to.1).checked_sub(from.0 + from.1)?;

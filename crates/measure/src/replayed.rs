@@ -3,7 +3,7 @@
 //!
 //! Times are nanoseconds, sizes bytes of frames, rates bits per second, unless a field says otherwise.
 
-use crate::{Spans, Summary};
+use crate::{Durations, Summary};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -15,20 +15,20 @@ pub struct Replayed {
     /// The command that makes it again, to the byte.
     pub again: String,
     /// The capture.
-    pub capture: Capture,
+    pub capture: CaptureSummary,
     /// What is beneath the policies' device.
-    pub line: Line,
+    pub line: ReplayLine,
     /// The length of a step of all series, ns; step n covers what arrived from `n * step_ns` on.
     pub step_ns: u64,
     /// Of each policy what it did, in the order of the command line.
-    pub policies: Vec<Outcome>,
+    pub policies: Vec<ReplayOutcome>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
 /// What was captured, and what of it was taken.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Capture {
+pub struct CaptureSummary {
     /// The file.
     pub file: String,
     /// `pcap`, `pcapng`.
@@ -55,7 +55,7 @@ pub struct Capture {
 
 /// The line beneath the policies' device.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct ReplayLine {
     /// Its rate, bits per second; `None`: the policy alone sets the pace.
     pub rate: Option<u64>,
     /// The bytes that the modem before it holds; `None`: there is no modem, the device itself sends at the
@@ -65,26 +65,26 @@ pub struct Line {
 
 /// What one policy did.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct ReplayOutcome {
     /// What it is called.
     pub name: String,
     /// Its file; empty for none.
     pub file: String,
     /// The device that leads out.
     pub device: String,
-    /// What became of what went out.
-    pub out: Fates,
-    /// What became of what came in.
-    pub inward: Fates,
+    /// The outcome of what went out.
+    pub out: OutcomeCounts,
+    /// The outcome of what came in.
+    pub inward: OutcomeCounts,
     /// Class by class.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ClassOutcome>,
     /// The flows with most bytes that arrived, the largest first; the same ones for each policy.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowOutcome>,
 }
 
 /// A class, or a root without classes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Class {
+pub struct ClassOutcome {
     /// Its device.
     pub device: String,
     /// Its number: `1:20`; of a root its handle; `direct`, `before any queue` and the like where there is no
@@ -96,8 +96,8 @@ pub struct Class {
     pub queue: String,
     /// Is what it holds on its way in?
     pub inward: bool,
-    /// What became of its packets.
-    pub fates: Fates,
+    /// The outcome of its packets.
+    pub outcomes: OutcomeCounts,
     /// Of each step the packets that arrived in it.
     pub packets: Vec<u32>,
     /// Those of them that were lost.
@@ -110,18 +110,18 @@ pub struct Class {
 
 /// A flow of the capture.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Flow {
+pub struct FlowOutcome {
     /// Protocol, addresses, ports.
     pub name: String,
     /// The class that most of its packets were in.
     pub class: String,
-    /// What became of them.
-    pub fates: Fates,
+    /// The outcome of them.
+    pub outcomes: OutcomeCounts,
 }
 
-/// What became of packets.
+/// The outcome of packets.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Fates {
+pub struct OutcomeCounts {
     /// Packets that arrived.
     pub packets: u64,
     /// Their bytes.
@@ -148,12 +148,12 @@ pub const LADDER: [f64; 21] = [
     99.5, 99.9, 100.0,
 ];
 
-impl Fates {
+impl OutcomeCounts {
     /// With how long packets waited.
-    pub fn with_waits(self, waits: Vec<u64>) -> Fates {
-        let spans = Spans::new(waits);
+    pub fn with_waits(self, waits: Vec<u64>) -> OutcomeCounts {
+        let spans = Durations::new(waits);
         let ladder = LADDER.iter().filter_map(|p| spans.percentile(*p)).collect();
-        Fates { waited: spans.summary(), ladder, ..self }
+        OutcomeCounts { waited: spans.summary(), ladder, ..self }
     }
 
     /// Packets lost, whatever the reason.

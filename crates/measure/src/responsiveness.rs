@@ -6,7 +6,7 @@
 //! own ones a request of HTTP/2 within the load. There is no HTTP here: foreign are the UDP probes, own are
 //! TCP's smoothed round trips of the loading connections. What servers need to think is therefore not in it.
 
-use crate::experiment::Run;
+use crate::experiment::RunRecord;
 use alloc::vec::Vec;
 
 /// One in so many, the slowest, are left out of a mean.
@@ -21,7 +21,7 @@ pub fn trimmed_mean(mut spans: Vec<u64>) -> Option<f64> {
     (!spans.is_empty()).then(|| sum as f64 / spans.len() as f64)
 }
 
-impl Run {
+impl RunRecord {
     /// Round trips per minute while measured. Without a load, or without TCP's account of it, the foreign
     /// ones are all there is. `None`: nothing was answered.
     pub fn responsiveness(&self) -> Option<f64> {
@@ -45,21 +45,21 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Probe, Transfer};
+    use crate::experiment::{ProbeRecord, TransferRecord};
     use alloc::vec;
 
     const MS: u64 = 1_000_000;
 
-    fn run(took: u64, srtt_us: Vec<u64>) -> Run {
+    fn run(took: u64, srtt_us: Vec<u64>) -> RunRecord {
         let answers = (0..100).map(|n| (n * MS, Some(took))).collect();
-        let probe = Probe { unit: "round trip".into(), answers, ..Probe::default() };
-        let transfer = Transfer { srtt_us, ..Transfer::default() };
-        Run {
+        let probe = ProbeRecord { unit: "round trip".into(), answers, ..ProbeRecord::default() };
+        let transfer = TransferRecord { srtt_us, ..TransferRecord::default() };
+        RunRecord {
             window: (0, 100 * MS),
             step_ns: 10 * MS,
             probes: vec![probe],
             transfers: vec![transfer],
-            ..Run::default()
+            ..RunRecord::default()
         }
     }
 
@@ -67,7 +67,7 @@ mod tests {
     fn half_of_it_is_the_load_s_own() {
         assert_eq!(run(20 * MS, vec![]).responsiveness(), Some(3000.0));
         assert_eq!(run(20 * MS, vec![0, 100_000, 100_000]).responsiveness(), Some(1000.0));
-        assert_eq!(Run::default().responsiveness(), None);
+        assert_eq!(RunRecord::default().responsiveness(), None);
     }
 
     #[test]

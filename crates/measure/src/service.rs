@@ -1,6 +1,6 @@
 //! How long the line takes for a packet, from when packets of one size arrived.
 
-use crate::stream::{Course, Journey};
+use crate::stream::{PacketRecord, StreamTrace};
 use alloc::vec::Vec;
 
 /// How long the line took for packets of a phase.
@@ -16,7 +16,7 @@ pub struct Service {
     pub is_policed: bool,
     /// The line was not busy: all went as they came.
     pub is_idle: bool,
-    /// Most came evenly spaced, so the time is the line's own; else it is from their count, and others'
+    /// Most came evenly spaced, so the time is the line's own; otherwise it is from their count, and others'
     /// packets and losses are in it.
     pub is_regular: bool,
     /// They came more unevenly than the path's own irregularity explains: others used the line.
@@ -46,7 +46,7 @@ struct Passage {
 
 /// The irregularity of a path, ns: the quartile distance of the differences between delays of packets that
 /// follow each other, in a phase in which nothing queued.
-pub fn irregularity(course: &Course, phase: usize) -> f64 {
+pub fn irregularity(course: &StreamTrace, phase: usize) -> f64 {
     let passages: Vec<(u32, Passage)> =
         course.of_phase(phase).filter_map(|(_, journey)| passage(journey)).collect();
     let delay = |passage: &Passage| passage.arrived - passage.sent;
@@ -58,9 +58,9 @@ pub fn irregularity(course: &Course, phase: usize) -> f64 {
 }
 
 /// What the packets of a phase say on a path of this irregularity (ns); `None` if too few arrived.
-pub fn service(course: &Course, phase: usize, irregularity: f64) -> Option<Service> {
-    let journeys: Vec<&Journey> = course.of_phase(phase).map(|(_, journey)| journey).collect();
-    let mut arrived: Vec<(u32, Passage)> = journeys.iter().filter_map(|journey| passage(journey)).collect();
+pub fn service(course: &StreamTrace, phase: usize, irregularity: f64) -> Option<Service> {
+    let packets: Vec<&PacketRecord> = course.of_phase(phase).map(|(_, journey)| journey).collect();
+    let mut arrived: Vec<(u32, Passage)> = packets.iter().filter_map(|journey| passage(journey)).collect();
     arrived.sort_unstable_by_key(|(rank, _)| *rank);
     // What comes first and last still shares the line with packets of other sizes.
     let margin = arrived.len() / 16 + 1;
@@ -72,7 +72,7 @@ pub fn service(course: &Course, phase: usize, irregularity: f64) -> Option<Servi
     let gaps: Vec<f64> = passages.windows(2).map(|pair| pair[1].arrived - pair[0].arrived).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let slack = ALIKE_NS + RANGE * irregularity;
-    let lost = journeys.iter().any(|journey| journey.sent.is_some() && journey.arrived.is_none());
+    let lost = packets.iter().any(|journey| journey.sent.is_some() && journey.arrived.is_none());
     let is_policed = lost && went_as_they_came(&passages, slack);
     let regular = regular(&gaps, mean, slack).filter(|_| !is_policed);
     let spread = spread(&gaps, mean);
@@ -90,7 +90,7 @@ pub fn service(course: &Course, phase: usize, irregularity: f64) -> Option<Servi
     })
 }
 
-fn passage(journey: &Journey) -> Option<(u32, Passage)> {
+fn passage(journey: &PacketRecord) -> Option<(u32, Passage)> {
     Some((journey.rank, Passage { sent: journey.sent? as f64, arrived: journey.arrived? as f64 }))
 }
 
@@ -155,18 +155,19 @@ fn drift(gaps: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Phase, Stream};
+    use crate::stream::{PacketTrain, Stream};
 
     /// Packets sent each `gap`; of each number when it arrived, if it did.
-    fn course(gap: u64, arrived: impl Fn(u64) -> Option<u64>) -> Course {
-        let phase = Phase { payload: 100, gap_ns: gap, packets: 400, ..Phase::default() };
+    fn course(gap: u64, arrived: impl Fn(u64) -> Option<u64>) -> StreamTrace {
+        let phase = PacketTrain { payload: 100, gap_ns: gap, packets: 400, ..PacketTrain::default() };
         let mut rank = 0;
-        let journeys = (0..400u64).map(|n| {
-            let journey = Journey { sent: Some(n * gap), arrived: arrived(n), rank, ..Journey::default() };
+        let records = (0..400u64).map(|n| {
+            let journey =
+                PacketRecord { sent: Some(n * gap), arrived: arrived(n), rank, ..PacketRecord::default() };
             rank += u32::from(journey.arrived.is_some());
             journey
         });
-        Course { journeys: journeys.collect(), stream: Stream::steady(phase) }
+        StreamTrace { packets: records.collect(), stream: Stream::steady(phase) }
     }
 
     /// A line that takes 12 µs for each, offered one each 10: the time is found, however others and losses

@@ -26,7 +26,7 @@ impl Jitter {
         }
         self.last_transit = Some(transit);
     }
-    /// The estimate as it stands, in the unit of the transit times; `None` of fewer than two packets.
+    /// The estimate as it is, in the unit of the transit times; `None` of fewer than two packets.
     pub fn last(&self) -> Option<f64> {
         (self.differences > 0).then_some(self.estimate)
     }
@@ -73,7 +73,7 @@ pub(crate) fn gathered_by_chance(sent: u64, lost: u64, runs: u64) -> f64 {
     if lost == 0 || lost >= sent || runs >= lost {
         return 1.0;
     }
-    // Runs of losses stand in the gaps around what arrived.
+    // Runs of losses are in the gaps around what arrived.
     let (lost, gaps) = (lost as f64, (sent - lost + 1) as f64);
     // ln of the number of orders, and of those with one run.
     let all: f64 = (1..=lost as u64).map(|i| libm::log((sent as f64 - lost + i as f64) / i as f64)).sum();

@@ -1,15 +1,15 @@
-//! What is sent along a path to measure it, and what became of each packet.
+//! What is sent along a path to measure it, and the outcome of each packet.
 //!
-//! Whoever estimates something about a path says what to send each way (an [`Exchange`]), has a [`Path`]
-//! carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is known:
-//! the estimator cannot tell.
+//! Anyone who estimates something about a path says what to send in each direction (an [`Exchange`]), has a
+//! [`Path`] carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is
+//! known: the estimator cannot tell.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Packets alike, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Phase {
+pub struct PacketTrain {
     /// Bytes of UDP payload of each: [`Phase::LEAST`] to [`Phase::MOST`].
     pub payload: u16,
     /// From one to the next, ns.
@@ -22,17 +22,17 @@ pub struct Phase {
     pub rest_ns: u64,
 }
 
-impl Phase {
+impl PacketTrain {
     /// The least payload: what a packet needs to say which it is.
     pub const LEAST: u16 = 24;
     /// The largest payload: what an Ethernet frame takes over IPv6 without fragments.
     pub const MOST: u16 = 1452;
 
     /// Packets with this payload at so many bits per second of payload, for about so long; at least one.
-    pub fn at_rate(payload: u16, bits_per_second: f64, length_ns: u64) -> Phase {
+    pub fn at_rate(payload: u16, bits_per_second: f64, length_ns: u64) -> PacketTrain {
         let gap_ns = ((f64::from(payload) * 8e9 / bits_per_second.max(1.0)) as u64).max(1);
         let packets = u32::try_from(length_ns / gap_ns).unwrap_or(u32::MAX).max(1);
-        Phase { payload, gap_ns, packets, ..Phase::default() }
+        PacketTrain { payload, gap_ns, packets, ..PacketTrain::default() }
     }
 
     /// From its first packet to the first of the next phase, ns.
@@ -45,7 +45,7 @@ impl Phase {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     /// In their order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PacketTrain>,
 }
 
 /// A packet of a stream that is to be sent.
@@ -65,7 +65,7 @@ pub struct Due {
 
 impl Stream {
     /// A stream of one phase.
-    pub fn steady(phase: Phase) -> Stream {
+    pub fn steady(phase: PacketTrain) -> Stream {
         Stream { phases: [phase].into() }
     }
 
@@ -107,11 +107,11 @@ impl Stream {
     }
 }
 
-/// What became of a packet. The two clocks have nothing in common but that each goes about as fast as time.
+/// What happened to a packet. The two clocks have nothing in common but that each goes about as fast as time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Journey {
+pub struct PacketRecord {
     /// When it was sent, by the sender's clock, ns; `None`: it never was (the test was cut, or its socket had
-    /// no room).
+    /// no space).
     pub sent: Option<u64>,
     /// When it arrived, by the receiver's clock, ns; the first of several copies. `None`: it did not.
     pub arrived: Option<u64>,
@@ -123,53 +123,53 @@ pub struct Journey {
     pub ds: Option<u8>,
 }
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct StreamTrace {
     /// What was to be sent.
     pub stream: Stream,
-    /// What became of each packet, by number.
-    pub journeys: Vec<Journey>,
+    /// The outcome of each packet, by number.
+    pub packets: Vec<PacketRecord>,
 }
 
-impl Course {
-    /// The packets of a phase with what became of them.
-    pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &Journey)> {
-        self.stream.dues().zip(&self.journeys).filter(move |(due, _)| due.phase == phase)
+impl StreamTrace {
+    /// The packets of a phase with the outcome of them.
+    pub fn of_phase(&self, phase: usize) -> impl Iterator<Item = (Due, &PacketRecord)> {
+        self.stream.dues().zip(&self.packets).filter(move |(due, _)| due.phase == phase)
     }
 
     /// Packets that were sent.
     pub fn sent(&self) -> u64 {
-        self.journeys.iter().filter(|journey| journey.sent.is_some()).count() as u64
+        self.packets.iter().filter(|journey| journey.sent.is_some()).count() as u64
     }
 
     /// Packets that arrived.
     pub fn arrived(&self) -> u64 {
-        self.journeys.iter().filter(|journey| journey.arrived.is_some()).count() as u64
+        self.packets.iter().filter(|journey| journey.arrived.is_some()).count() as u64
     }
 }
 
-/// What is to be sent each way at the same time; an empty stream is nothing.
+/// What is to be sent in each direction at the same time; an empty stream is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// From here to the far end.
+    /// From here to the remote end.
     pub up: Stream,
-    /// From the far end to here.
+    /// From the remote end to here.
     pub down: Stream,
 }
 
-/// What came of an exchange.
+/// The result of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// From here to the far end.
-    pub up: Course,
-    /// From the far end to here.
-    pub down: Course,
-    /// Why it is not the whole, in words for people (the far end is gone, a clock was set); empty: it is.
+pub struct ExchangeResult {
+    /// From here to the remote end.
+    pub up: StreamTrace,
+    /// From the remote end to here.
+    pub down: StreamTrace,
+    /// Why it is not the whole, in words for people (the remote end is gone, a clock was set); empty: it is.
     pub cut: Option<String>,
 }
 
-/// A way to a far end that sends and receives.
+/// A way to a remote end that sends and receives.
 pub trait Path {
     /// Why nothing came of it.
     type Error;
@@ -177,7 +177,7 @@ pub trait Path {
     ///
     /// # Errors
     /// There is nothing to tell. What was cut in the middle is an outcome.
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Self::Error>;
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Self::Error>;
 }
 
 #[cfg(test)]
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn packets_are_due_phase_by_phase() {
-        let first = Phase { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
-        let second = Phase { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
+        let first = PacketTrain { payload: 100, gap_ns: 10, packets: 2, dscp: 46, rest_ns: 5 };
+        let second = PacketTrain { payload: 200, gap_ns: 20, packets: 2, dscp: 0, rest_ns: 0 };
         let stream = Stream { phases: vec![first, second] };
         let dues: Vec<_> =
             stream.dues().map(|due| (due.number, due.phase, due.at_ns, due.payload, due.dscp)).collect();
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_rate_becomes_a_gap() {
-        let phase = Phase::at_rate(1250, 10e6, 1_000_000_000);
+        let phase = PacketTrain::at_rate(1250, 10e6, 1_000_000_000);
         assert_eq!((phase.gap_ns, phase.packets, phase.length_ns()), (1_000_000, 1000, 1_000_000_000));
-        assert_eq!(Phase::at_rate(1250, 10e6, 0).packets, 1);
+        assert_eq!(PacketTrain::at_rate(1250, 10e6, 0).packets, 1);
     }
 }

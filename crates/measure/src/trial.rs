@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// A trial: one link, one policy, several loads, each without and with the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Trial {
+pub struct TrialDocument {
     /// The version that made it.
     pub version: String,
     /// The command that makes it again, to the byte.
@@ -35,7 +35,7 @@ pub struct Trial {
     /// The policy's queueing disciplines and classes, parents before children.
     pub tree: Vec<TreeNode>,
     /// Its runs: for each load without, then with the policy.
-    pub runs: Vec<Run>,
+    pub runs: Vec<TrialRun>,
 }
 
 /// A link between a modem and the provider.
@@ -57,7 +57,7 @@ pub struct LinkFacts {
 /// One load, with or without the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Run {
+pub struct TrialRun {
     /// The load's short name: `empty`, `up`, `down`, `both`, or flent's.
     pub load: String,
     /// The load in words: `2 uploads`.
@@ -74,12 +74,12 @@ pub struct Run {
     #[serde(deserialize_with = "step")]
     pub step_ns: u64,
     /// Probes: pings, calls, look-ups; each a kind of traffic that waits for answers.
-    pub probes: Vec<Probe>,
+    pub probes: Vec<TrialProbe>,
     /// What the load transferred.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<TrialFlow>,
     /// The classes' (or, where there are none, the root's) course; empty without the policy.
     pub classes: Vec<ClassSeries>,
-    /// Queues that nobody governs: the modem's and the provider's.
+    /// Queues that no one governs: the modem's and the provider's.
     pub buffers: Vec<BufferSeries>,
     /// Packets that the device before the modem sent past all classes (HTB's direct packets), whole run.
     #[serde(default)]
@@ -99,10 +99,10 @@ pub struct FilterDrops {
     pub dropped: u64,
 }
 
-/// Something that is asked again and again, and how long each answer took.
+/// Something that is asked repeatedly, and how long each answer took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Probe {
+pub struct TrialProbe {
     /// Short and unique in a run: `ping`, `voip`, `dns`, `ssh-login`.
     pub id: String,
     /// For people: `SSH login`.
@@ -116,7 +116,7 @@ pub struct Probe {
     pub answers: Vec<(u64, Option<u64>)>,
 }
 
-impl Probe {
+impl TrialProbe {
     /// Its figures within a window.
     pub fn figures(&self, window: (u64, u64)) -> Pings {
         let within = self.answers.iter().filter(|(sent, _)| (window.0..window.1).contains(sent));
@@ -127,7 +127,7 @@ impl Probe {
 /// A transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Flow {
+pub struct TrialFlow {
     /// For people: `upload 1`.
     pub title: String,
     /// Away from the user?
@@ -145,7 +145,7 @@ pub struct Flow {
     pub series: Vec<u64>,
 }
 
-impl Flow {
+impl TrialFlow {
     /// Payload bits per second over a window.
     pub fn rate(&self, window: (u64, u64)) -> f64 {
         bits_per_second(self.bytes, window.1.saturating_sub(window.0))
@@ -158,7 +158,7 @@ impl Flow {
 pub struct ClassSeries {
     /// Its id: `1:100`; of a root without classes, the qdisc's handle.
     pub id: String,
-    /// What goes through it, in a few words: `udp`, `tcp port 80, 443`; empty if unknown.
+    /// What passes through it, in a few words: `udp`, `tcp port 80, 443`; empty if unknown.
     pub title: String,
     /// A leaf: no class below it. Only leaves are stacked.
     pub leaf: bool,
@@ -219,7 +219,7 @@ pub struct TreeNode {
     /// Priority, if it has one.
     #[serde(deserialize_with = "required")]
     pub prio: Option<u32>,
-    /// What goes through it, in a few words.
+    /// What passes through it, in a few words.
     pub title: String,
     /// The filters and marks that lead here, each as one line.
     pub filters: Vec<String>,

@@ -1,7 +1,8 @@
 //! From facts to findings: one case for each finding, and what is near it and none.
 
 use tidegate_measure::doctor::{
-    Class, Device, Ecn, Facts, Finding, FlowTable, Inwards, Processor, Severity, Shaper, Softnet, judge,
+    DeviceFacts, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards, Processor, Severity, ShaperClass,
+    ShaperFacts, Softnet, judge,
 };
 
 const MBIT: u64 = 1_000_000;
@@ -10,8 +11,8 @@ const SECOND: u64 = 1_000_000_000;
 /// A computer as it should be: eth0 shaped by HTB to 10 Mbit/s, loaded, what comes in led through an ifb with
 /// cake.
 fn healthy() -> Facts {
-    let class = |id: &str, is_leaf: bool| Class { id: id.into(), is_leaf, packets_ever: Some(5000) };
-    let shaper = Shaper {
+    let class = |id: &str, is_leaf: bool| ShaperClass { id: id.into(), is_leaf, packets_ever: Some(5000) };
+    let shaper = ShaperFacts {
         backend: "kernel".into(),
         kind: "htb".into(),
         rate_bps: Some(10 * MBIT),
@@ -22,9 +23,9 @@ fn healthy() -> Facts {
         packets_ever: 200_000,
         overlimits_ever: 9000,
         classes: vec![class("1:1", false), class("1:10", true), class("1:20", true)],
-        ..Shaper::default()
+        ..ShaperFacts::default()
     };
-    let eth0 = Device {
+    let eth0 = DeviceFacts {
         name: "eth0".into(),
         is_hardware: true,
         mtu: 1500,
@@ -35,17 +36,17 @@ fn healthy() -> Facts {
         byte_limits: Some(vec![3000]),
         shaper: Some(shaper.clone()),
         inwards: Inwards::Led("ifb0".into()),
-        ..Device::default()
+        ..DeviceFacts::default()
     };
-    let cake = Shaper {
+    let cake = ShaperFacts {
         kind: "cake".into(),
         rate_bps: Some(40 * MBIT),
         splits: true,
         classes: Vec::new(),
         ..shaper
     };
-    let ifb0 = Device { name: "ifb0".into(), mtu: 1500, shaper: Some(cake), ..Device::default() };
-    let eth1 = Device { name: "eth1".into(), is_hardware: true, mtu: 1500, ..Device::default() };
+    let ifb0 = DeviceFacts { name: "ifb0".into(), mtu: 1500, shaper: Some(cake), ..DeviceFacts::default() };
+    let eth1 = DeviceFacts { name: "eth1".into(), is_hardware: true, mtu: 1500, ..DeviceFacts::default() };
     Facts {
         seconds_ns: SECOND,
         devices: vec![eth0, ifb0, eth1],
@@ -57,12 +58,12 @@ fn healthy() -> Facts {
 }
 
 /// The shaper of the so-manyth device.
-fn shaper_of(facts: &mut Facts, device: usize) -> &mut Shaper {
+fn shaper_of(facts: &mut Facts, device: usize) -> &mut ShaperFacts {
     facts.devices[device].shaper.as_mut().expect("it is shaped")
 }
 
-fn flow_table(device: &str, is_hardware: bool) -> Vec<FlowTable> {
-    vec![FlowTable {
+fn flow_table(device: &str, is_hardware: bool) -> Vec<FlowTableFacts> {
+    vec![FlowTableFacts {
         name: "inet filter fast".into(),
         devices: vec!["eth9".into(), device.into()],
         is_hardware,
@@ -75,9 +76,9 @@ fn carries(facts: &mut Facts, bytes: u64) {
     (shaper.sent, shaper.overlimits, shaper.backlog) = (bytes, 0, 0);
 }
 
-fn ecn(answered: Option<u8>, quoted: &[(&str, u8)]) -> Option<Ecn> {
+fn ecn(answered: Option<u8>, quoted: &[(&str, u8)]) -> Option<EcnResult> {
     let quoted = quoted.iter().map(|(by, field)| ((*by).to_owned(), *field)).collect();
-    Some(Ecn { host: "far".into(), sent: 0x8a, answered, quoted })
+    Some(EcnResult { host: "far".into(), sent: 0x8a, answered, quoted })
 }
 
 /// Changes facts; what is found then, by name and severity, and words that each sentence has.
@@ -85,7 +86,8 @@ fn assert_found(name: &str, change: impl FnOnce(&mut Facts), expected: &[(&str, 
     let mut facts = healthy();
     change(&mut facts);
     let (findings, _) = judge(&facts);
-    let found: Vec<_> = findings.iter().map(|finding: &Finding| (finding.id, finding.severity)).collect();
+    let found: Vec<_> =
+        findings.iter().map(|finding: &DoctorFinding| (finding.id, finding.severity)).collect();
     let wanted: Vec<_> = expected.iter().map(|(id, severity, _)| (*id, *severity)).collect();
     assert_eq!(found, wanted, "{name}: {findings:#?}");
     for (finding, (_, _, words)) in findings.iter().zip(expected) {
@@ -162,11 +164,15 @@ fn the_driver_queues() {
 #[test]
 fn the_wrong_device() {
     let twice = |facts: &mut Facts| {
-        let ppp0 =
-            Device { name: "ppp0".into(), below: vec!["eth0".into()], sent: 0, ..facts.devices[0].clone() };
+        let ppp0 = DeviceFacts {
+            name: "ppp0".into(),
+            below: vec!["eth0".into()],
+            sent: 0,
+            ..facts.devices[0].clone()
+        };
         facts.devices.push(ppp0);
         shaper_of(facts, 3).rate_bps = Some(8 * MBIT);
-        // Less than half of it: nothing is said about who limits.
+        // Less than half of it: nothing is reported about who limits.
         shaper_of(facts, 3).classes.clear();
     };
     let words = "shaped to 8.0 Mbit/s and then again by eth0 beneath it to 10.0 Mbit/s";
@@ -175,11 +181,16 @@ fn the_wrong_device() {
         shaper_of(facts, 0).backend = "user".into();
         shaper_of(facts, 0).beneath_bps = Some(9 * MBIT);
     };
-    let words = "by tidegate's own disciplines to 10.0 Mbit/s and then by the kernel's to 9.0 Mbit/s";
+    let words = "by tidegate's daemon to 10.0 Mbit/s and then by the kernel's qdisc to 9.0 Mbit/s";
     assert_found("both back ends", at_once, &[("double-shaping", Warning, words)]);
     let frames = |facts: &mut Facts| {
         let below = vec!["eth0".into()];
-        facts.devices.push(Device { name: "ppp0".into(), is_ppp: true, below, ..Device::default() });
+        facts.devices.push(DeviceFacts {
+            name: "ppp0".into(),
+            is_ppp: true,
+            below,
+            ..DeviceFacts::default()
+        });
         facts.default_routes = vec!["ppp0".into()];
     };
     assert_found(
@@ -218,7 +229,7 @@ fn what_comes_in_and_what_goes_around() {
     let words = "the flow table inet filter fast forwards known connections of eth0 past the chains";
     assert_found("past the chains", soft, &[("flow-offload", Warning, words)]);
     let hard = |facts: &mut Facts| facts.flow_tables = flow_table("eth0", true);
-    assert_found("through the hardware", hard, &[("flow-offload", Bad, "no discipline sees them")]);
+    assert_found("through the hardware", hard, &[("flow-offload", Bad, "no qdisc sees them")]);
     assert_found("between others", |facts| facts.flow_tables = flow_table("eth1", true), &[]);
 }
 
@@ -251,10 +262,14 @@ fn who_limits() {
 #[test]
 fn classes_and_the_policy_itself() {
     let empty = |facts: &mut Facts| shaper_of(facts, 0).classes[1].packets_ever = Some(0);
-    assert_found("all in one", empty, &[("class-never-hit", Warning, "all is in one class")]);
+    assert_found("all in one", empty, &[("class-never-hit", Warning, "everything is in one class")]);
     let third = move |facts: &mut Facts| {
         empty(facts);
-        shaper_of(facts, 0).classes.push(Class { id: "1:30".into(), is_leaf: true, packets_ever: None });
+        shaper_of(facts, 0).classes.push(ShaperClass {
+            id: "1:30".into(),
+            is_leaf: true,
+            packets_ever: None,
+        });
     };
     assert_found("one is empty", third, &[("class-never-hit", Note, "none was in 1:10")]);
     let early = move |facts: &mut Facts| {
@@ -311,7 +326,7 @@ fn the_way_out_goes_down_to_the_hardware_and_ends() {
         [("ppp0", vec!["vlan7"]), ("vlan7", vec!["eth0"]), ("eth0", vec!["ppp0"]), ("eth1", vec![])]
     {
         let below = below.into_iter().map(str::to_owned).collect();
-        facts.devices.push(Device { name: name.into(), below, ..Device::default() });
+        facts.devices.push(DeviceFacts { name: name.into(), below, ..DeviceFacts::default() });
     }
     let out: Vec<&str> = facts.outwards().iter().map(|device| device.name.as_str()).collect();
     assert_eq!(out, ["ppp0", "vlan7", "eth0"]);

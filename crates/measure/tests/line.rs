@@ -4,9 +4,9 @@
 
 use std::convert::Infallible;
 use tidegate_measure::calibrate::calibrate;
-use tidegate_measure::capacity::{Capacity, Way, find};
+use tidegate_measure::capacity::{Capacity, PathDirection, find};
 use tidegate_measure::overhead::{Coding, sweep};
-use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Path, Stream};
+use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Path, Stream, StreamTrace};
 
 /// Bytes of IP and UDP headers.
 const HEADERS: u32 = 28;
@@ -48,15 +48,15 @@ impl Line {
         }
     }
 
-    fn carry(&self, stream: &Stream) -> Course {
+    fn carry(&self, stream: &Stream) -> StreamTrace {
         let (mut free_at, mut rank) = (0.0f64, 0);
         let (mut tokens, mut refilled) = match self.before {
             Before::Bucket(bytes, _) | Before::Policer(bytes, _) => (bytes, 0.0f64),
             _ => (0.0, 0.0),
         };
-        let journeys = stream.dues().map(|due| {
+        let records = stream.dues().map(|due| {
             let at = due.at_ns as f64;
-            let mut journey = Journey { sent: Some(due.at_ns), rank, ..Journey::default() };
+            let mut journey = PacketRecord { sent: Some(due.at_ns), rank, ..PacketRecord::default() };
             let ip = u32::from(due.payload) + HEADERS;
             let mut begins = at.max(free_at);
             match self.before {
@@ -88,7 +88,7 @@ impl Line {
             rank += 1;
             journey
         });
-        Course { journeys: journeys.collect(), stream: stream.clone() }
+        StreamTrace { packets: records.collect(), stream: stream.clone() }
     }
 }
 
@@ -98,8 +98,8 @@ struct Lines(Line, Line);
 impl Path for Lines {
     type Error = Infallible;
 
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Infallible> {
-        Ok(Outcome { up: self.0.carry(&exchange.up), down: self.1.carry(&exchange.down), cut: None })
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Infallible> {
+        Ok(ExchangeResult { up: self.0.carry(&exchange.up), down: self.1.carry(&exchange.down), cut: None })
     }
 }
 
@@ -108,7 +108,7 @@ fn near(found: f64, wanted: f64, share: f64) -> bool {
 }
 
 fn capacity(line: Line) -> Option<Capacity> {
-    let Ok(found) = find(&mut Lines(line, Line { before: Before::Cut, ..line }), Way::Up);
+    let Ok(found) = find(&mut Lines(line, Line { before: Before::Cut, ..line }), PathDirection::Up);
     found
 }
 
@@ -150,14 +150,14 @@ fn capacities_behind_policers() {
     }
 }
 
-/// The highest rate that stands is the line's, each way; what is written leaves the margin and Ethernet's
-/// header.
+/// The highest rate that stands is the line's, in each direction; what is written leaves the margin and
+/// Ethernet's header.
 #[test]
 fn calibrations_of_plain_lines() {
     let (up, down) = (Line { overhead: 38, ..Line::new(4e6) }, Line { overhead: 38, ..Line::new(40e6) });
     let mut told = 0;
-    let Ok(found) = calibrate(&mut Lines(up, down), &Way::BOTH, 0.05, &mut |_, _| told += 1);
-    for (way, bits) in [(Way::Up, 4e6), (Way::Down, 40e6)] {
+    let Ok(found) = calibrate(&mut Lines(up, down), &PathDirection::BOTH, 0.05, &mut |_, _| told += 1);
+    for (way, bits) in [(PathDirection::Up, 4e6), (PathDirection::Down, 40e6)] {
         let wanted = bits * FULL / (FULL + 38.0);
         let one = found.of(way).expect("both were asked for");
         assert!(near(one.bits_per_second, wanted, 0.006), "{one:?}");
@@ -168,7 +168,7 @@ fn calibrations_of_plain_lines() {
             one.steps.iter().any(|step| step.stands) && one.steps.iter().any(|step| !step.stands),
             "{one:?}"
         );
-        let stands = |step: &tidegate_measure::calibrate::Step| {
+        let stands = |step: &tidegate_measure::calibrate::RateTrial| {
             step.stands == (step.bits_per_second <= wanted * 1.001)
         };
         assert!(
@@ -186,7 +186,7 @@ fn calibrations_of_plain_lines() {
 fn calibrations_say_what_holds_back() {
     let of = |before: Before| {
         let mut path = Lines(Line { before, ..Line::new(100e6) }, Line::new(1e6));
-        let Ok(found) = calibrate(&mut path, &[Way::Up], 0.05, &mut |_, _| {});
+        let Ok(found) = calibrate(&mut path, &[PathDirection::Up], 0.05, &mut |_, _| {});
         assert!(found.down.is_none() && found.together.is_none());
         found.up.expect("it was asked for")
     };
@@ -207,8 +207,8 @@ fn overheads_of_codings() {
     {
         let line = Line { coding, overhead, ..Line::new(mbit * 1e6) };
         let mut path = Lines(line, Line::new(1e9));
-        let Ok(swept) = sweep(&mut path, &[Way::Up], &mut |_| {});
-        let found = swept.of(Way::Up).and_then(|one| one.line).expect("a line is found");
+        let Ok(swept) = sweep(&mut path, &[PathDirection::Up], &mut |_| {});
+        let found = swept.of(PathDirection::Up).and_then(|one| one.line).expect("a line is found");
         let case = format!("{coding:?} {overhead}: {found:?}");
         assert!(found.coding == coding && found.overhead.abs_diff(overhead) <= 1, "{case}");
         assert!(near(found.bits_per_second, mbit * 1e6, 0.005), "{case}");

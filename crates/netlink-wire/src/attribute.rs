@@ -1,5 +1,5 @@
 //! Attributes of netlink: a length, a number, bytes, and padding to four. Everything that this program says
-//! to the kernel by netlink is put together here, and everything that the kernel says is taken apart here.
+//! to the kernel by netlink is put together here, and everything that the kernel reports is taken apart here.
 
 use alloc::vec::Vec;
 

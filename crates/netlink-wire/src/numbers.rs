@@ -13,15 +13,15 @@ numbers! {
     NLMSG_ERROR: u16 = 2;
     /// The end of a dump.
     NLMSG_DONE: u16 = 3;
-    /// The message asks for something.
+    /// The message requests something.
     NLM_F_REQUEST: u16 = 0x1;
     /// It is to be acknowledged.
     NLM_F_ACK: u16 = 0x4;
-    /// It asks for a dump.
+    /// It requests a dump.
     NLM_F_DUMP: u16 = 0x300;
     /// What is there is replaced.
     NLM_F_REPLACE: u16 = 0x100;
-    /// It asks for all of a tree.
+    /// It requests all of a tree.
     NLM_F_ROOT: u16 = 0x100;
     /// It fails if the thing is there.
     NLM_F_EXCL: u16 = 0x200;
@@ -29,13 +29,13 @@ numbers! {
     NLM_F_CREATE: u16 = 0x400;
     /// It is added behind others.
     NLM_F_APPEND: u16 = 0x800;
-    /// In an answer: attributes stand behind the refused message's head.
+    /// In an answer: attributes follow the refused message's head.
     NLM_F_ACK_TLVS: u16 = 0x200;
     /// Makes or changes a link.
     RTM_NEWLINK: u16 = 16;
     /// Deletes a link.
     RTM_DELLINK: u16 = 17;
-    /// Asks for links.
+    /// Requests links.
     RTM_GETLINK: u16 = 18;
     /// Gives a link an address.
     RTM_NEWADDR: u16 = 20;
@@ -45,25 +45,25 @@ numbers! {
     RTM_NEWQDISC: u16 = 36;
     /// Deletes a qdisc.
     RTM_DELQDISC: u16 = 37;
-    /// Asks for qdiscs.
+    /// Requests qdiscs.
     RTM_GETQDISC: u16 = 38;
     /// Makes or changes a class.
     RTM_NEWTCLASS: u16 = 40;
     /// Deletes a class.
     RTM_DELTCLASS: u16 = 41;
-    /// Asks for classes.
+    /// Requests classes.
     RTM_GETTCLASS: u16 = 42;
     /// Makes or changes a filter.
     RTM_NEWTFILTER: u16 = 44;
     /// Deletes a filter.
     RTM_DELTFILTER: u16 = 45;
-    /// Asks for filters.
+    /// Requests filters.
     RTM_GETTFILTER: u16 = 46;
     /// Makes or changes an action.
     RTM_NEWACTION: u16 = 48;
     /// Deletes an action.
     RTM_DELACTION: u16 = 49;
-    /// Asks for actions.
+    /// Requests actions.
     RTM_GETACTION: u16 = 50;
     /// A link's address.
     IFLA_ADDRESS: u16 = 1;
@@ -95,7 +95,7 @@ numbers! {
     TCA_STATS2: u16 = 7;
     /// A table of sizes.
     TCA_STAB: u16 = 8;
-    /// Qdiscs that no one asked for are to be told too.
+    /// Qdiscs that no one requested are to be told too.
     TCA_DUMP_INVISIBLE: u16 = 10;
     /// A filter's chain.
     TCA_CHAIN: u16 = 11;

@@ -6,16 +6,16 @@
 use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_netlink::Kernel;
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_plan::plan;
 use tidegate_policy::dump::Installed;
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::Place;
 
 const CLASSES: u32 = 1666;
 const NOW: Time = Time(1_000_000_000);
@@ -42,13 +42,13 @@ fn op(line: &str) -> Op {
     }
 }
 
-/// What stands after these commands on the model machine.
+/// What is after these commands on the model machine.
 fn wanted(ops: &[Op]) -> Installed {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
-    gateway.add_device("link0", DeviceSpec { tx_queue_len: 1000, ..DeviceSpec::of(&LinkKind::Ifb) });
+    gateway.add_device("link0", DeviceSpec { tx_queue_len: 1000, ..DeviceSpec::of(&LinkDriver::Ifb) });
     for op in ops {
         gateway
-            .apply(World { now: NOW, pool: &mut pool, draws: &mut draws }, op)
+            .apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut draws }, op)
             .expect("the model takes it");
     }
     tidegate_plan::installed(&mut gateway, NOW, "link0")
@@ -56,7 +56,7 @@ fn wanted(ops: &[Op]) -> Installed {
 
 /// Does something in a namespace with the device in it, and takes the time of that.
 fn timed(errand: impl FnOnce(&mut Kernel) + Send + 'static) -> io::Result<Duration> {
-    Place::new("bulk")?.go(|| {
+    NamespaceThread::new("bulk")?.go(|| {
         Links::open()?.create_like("link0", "ifb", 1000)?;
         let mut kernel = Kernel::open()?;
         let begun = Instant::now();

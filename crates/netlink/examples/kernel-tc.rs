@@ -1,8 +1,8 @@
-//! `tc` that programs the kernel by this crate's messages and shows what stands there: what `cargo xtask
+//! `tc` that programs the kernel by this crate's messages and shows what is there: what `cargo xtask
 //! kernel-proof` puts in the real one's place.
 //!
-//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel told of
-//! it, and says for each whether it is the same again; it is what undoing stands on.
+//! `kernel-tc remake DEV…` takes all away that stands on devices, brings it back by what the kernel reported
+//! of it, and says for each whether it is the same again; it is what undoing stands on.
 //!
 //! `kernel-tc WORD…`, or `kernel-tc [-s -d] -force -batch FILE` for a file of such words, one command a line.
 
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use tidegate_netlink::Kernel;
 use tidegate_packet::Handle;
 use tidegate_plan::{Incomplete, plan};
-use tidegate_policy::Table;
+use tidegate_policy::NetemDistribution;
 use tidegate_policy::dump::Installed;
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
@@ -62,7 +62,7 @@ fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
     for way in [plan(&before, &Installed::default(), &[]).map_err(cannot)?, back] {
         let ops: Vec<_> = way.ops().collect();
         let gone = kernel.carry_out(ops.iter().copied());
-        gone.map_err(|(at, trouble)| differs(format!("{trouble}: {:?}", ops[at])))?;
+        gone.map_err(|(at, problem)| differs(format!("{problem}: {:?}", ops[at])))?;
     }
     let left = plan(&stand(kernel)?, &before, &[]).map_err(cannot)?;
     match left.steps.first() {
@@ -88,7 +88,7 @@ fn all(file: &str, full: bool) -> Result<(), String> {
 /// Where tc has netem's distributions.
 const TABLES: &str = "/usr/lib/x86_64-linux-gnu/tc";
 
-/// What is known of the machine: the distributions that it has as files.
+/// What is known about the machine: the distributions that it has as files.
 fn env(words: &[String]) -> Env {
     let mut env = Env::default();
     if let Some(name) = words.iter().skip_while(|word| *word != "distribution").nth(1)
@@ -96,7 +96,10 @@ fn env(words: &[String]) -> Env {
     {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let values = lines.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect();
-        env.tables = [(name.clone(), Table(values))].into_iter().collect::<BTreeMap<String, Table>>().into();
+        env.tables = [(name.clone(), NetemDistribution(values))]
+            .into_iter()
+            .collect::<BTreeMap<String, NetemDistribution>>()
+            .into();
     }
     env
 }
@@ -104,7 +107,7 @@ fn env(words: &[String]) -> Env {
 fn one(kernel: &mut Kernel, words: &[String], flags: ShowFlags) -> Result<(), String> {
     let parsed = tc::parse_line(words, flags, &env(words)).map_err(|refusal| refusal.stderr)?;
     let text = match parsed.command {
-        TcCommand::Apply(op) => return kernel.apply(&op).map_err(|trouble| trouble.to_string()),
+        TcCommand::Apply(op) => return kernel.apply(&op).map_err(|problem| problem.to_string()),
         TcCommand::Show(what) => shown(kernel, &what, &parsed.flags),
         TcCommand::ShowActions(ShowActions::Kind(kind)) => {
             let dumps = kernel.actions(&kind);

@@ -1,7 +1,7 @@
 //! The kernel of a network namespace, as operations and dumps.
 
 use crate::decode::{self, Unread};
-use crate::encode::{self, Message, Unsent};
+use crate::encode::{self, NetlinkMessage, Unsent};
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -14,9 +14,9 @@ use std::io;
 use tidegate_netlink_wire::numbers::{RTM_GETACTION, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, Installed, QdiscDump};
-use tidegate_policy::{Filters, Kind, LinkKind, LinkOp, Op};
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::talk::{Refused, Talk};
+use tidegate_policy::{Filters, Kind, LinkDriver, LinkOp, Op};
+use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::netlink_socket::{KernelRefusal, NetlinkSocket};
 
 /// Packets that a new link's transmit queue holds, as `ip link add` has it; an ifb has its driver's 32.
 const QUEUE: u32 = 1000;
@@ -29,7 +29,7 @@ pub enum KernelError {
     /// It cannot be sent.
     Unsent(Unsent),
     /// The kernel refused it.
-    Refused(Refused),
+    Refused(KernelRefusal),
     /// The link could not be made or changed.
     Link(io::Error),
     /// The way to the kernel is broken.
@@ -49,18 +49,18 @@ impl fmt::Display for KernelError {
 
 impl core::error::Error for KernelError {}
 
-/// What stands on a device.
+/// What is installed on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstalledQdiscs {
-    /// Its qdiscs, those that nobody asked for included.
+    /// Its qdiscs, those that was not requested included.
     pub qdiscs: Vec<QdiscDump>,
     /// Its classes.
     pub classes: Vec<ClassDump>,
-    /// The kinds of qdiscs and classes that stand there too and are not read.
+    /// The kinds of qdiscs and classes that are there too and are not read.
     pub unread: BTreeSet<String>,
 }
 
-/// What the kernel tells of a device, as it tells it: for [`Kernel::read`], now or later.
+/// What the kernel reports of a device, as it tells it: for [`Kernel::read`], now or later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawDump {
     /// The device's number.
@@ -93,18 +93,18 @@ impl RawDump {
 /// A door to the kernel of the network namespace it was opened in.
 #[derive(Debug)]
 pub struct Kernel {
-    talk: Talk,
+    talk: NetlinkSocket,
     links: Links,
     numbers: BTreeMap<String, u32>,
 }
 
 impl Kernel {
-    /// Opens it.
+    /// Opens a route netlink socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// No socket can be had.
     pub fn open() -> io::Result<Kernel> {
-        Ok(Kernel { talk: Talk::open()?, links: Links::open()?, numbers: BTreeMap::new() })
+        Ok(Kernel { talk: NetlinkSocket::open()?, links: Links::open()?, numbers: BTreeMap::new() })
     }
 
     /// Carries out operations in order, one by one, up to the first that fails: beside its trouble stands
@@ -117,12 +117,12 @@ impl Kernel {
         &mut self,
         ops: impl IntoIterator<Item = &'o Op>,
     ) -> Result<(), (usize, KernelError)> {
-        ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|trouble| (at, trouble)))
+        ops.into_iter().enumerate().try_for_each(|(at, op)| self.apply(op).map_err(|problem| (at, problem)))
     }
 
     /// The message for an operation of traffic control; one look-up for each device, however many operations
     /// name it.
-    fn message(&mut self, op: &Op) -> Result<Message, KernelError> {
+    fn message(&mut self, op: &Op) -> Result<NetlinkMessage, KernelError> {
         let Kernel { links, numbers, .. } = self;
         let names = core::cell::RefCell::new(numbers);
         let number = |name: &str| {
@@ -144,50 +144,54 @@ impl Kernel {
         match op {
             Op::Link(op) => self.on_link(op).map_err(KernelError::Link),
             Op::TxQueueLen { dev, packets } => {
-                self.change(dev, Change { txqlen: Some(*packets), ..Change::default() })
+                self.change(dev, LinkUpdate { txqlen: Some(*packets), ..LinkUpdate::default() })
             }
-            Op::Mtu { dev, bytes } => self.change(dev, Change { mtu: Some(*bytes), ..Change::default() }),
+            Op::Mtu { dev, bytes } => {
+                self.change(dev, LinkUpdate { mtu: Some(*bytes), ..LinkUpdate::default() })
+            }
             op => {
                 let message = self.message(op)?;
-                let answer =
-                    self.talk.ask(message.kind, message.flags, &message.body).map_err(KernelError::Broken)?;
+                let answer = self
+                    .talk
+                    .request(message.kind, message.flags, &message.body)
+                    .map_err(KernelError::Broken)?;
                 answer.map_err(KernelError::Refused)
             }
         }
     }
 
-    fn change(&mut self, dev: &str, change: Change) -> Result<(), KernelError> {
+    fn change(&mut self, dev: &str, change: LinkUpdate) -> Result<(), KernelError> {
         self.links.change(dev, &change).map_err(KernelError::Link)
     }
 
     fn on_link(&mut self, op: &LinkOp) -> io::Result<()> {
         self.numbers.clear();
         match op {
-            LinkOp::Add { name, kind: LinkKind::Ifb } => self.links.create(name, "ifb", IFB_QUEUE),
-            LinkOp::Add { name, kind: LinkKind::Dummy } => self.links.create(name, "dummy", QUEUE),
-            LinkOp::Add { name, kind: LinkKind::Bridge } => self.links.create(name, "bridge", QUEUE),
+            LinkOp::Add { name, kind: LinkDriver::Ifb } => self.links.create(name, "ifb", IFB_QUEUE),
+            LinkOp::Add { name, kind: LinkDriver::Dummy } => self.links.create(name, "dummy", QUEUE),
+            LinkOp::Add { name, kind: LinkDriver::Bridge } => self.links.create(name, "bridge", QUEUE),
             LinkOp::Add { name, kind } => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!("`{name}` is a {kind:?}, which is not made here: let it be there before"),
             )),
             LinkOp::Delete { name } => self.links.delete(name),
             LinkOp::Rename { name, to } => {
-                let change = Change { name: Some(to.clone()), ..Change::default() };
+                let change = LinkUpdate { name: Some(to.clone()), ..LinkUpdate::default() };
                 self.links.change(name, &change)
             }
             LinkOp::TxQueues { name, .. } => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!("the transmit queues of `{name}` are not set here: let it be there before"),
             )),
-            // Addresses are whoever set up the machine's.
+            // Addresses are anyone who set up the machine's.
             LinkOp::Address { .. } => Ok(()),
         }
     }
 
-    /// What stands on a device.
+    /// What is installed on a device.
     ///
     /// # Errors
-    /// There is no such device, or what is told of it is not as it should be.
+    /// There is no such device, or what is reported of it is not as it should be.
     pub fn qdiscs(&mut self, dev: &str) -> Result<InstalledQdiscs, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
@@ -198,10 +202,10 @@ impl Kernel {
         Ok(InstalledQdiscs { qdiscs, classes, unread })
     }
 
-    /// All that stands on a device, filters included, as the kernel tells it.
+    /// All that stands on a device, filters included, as the kernel reports it.
     ///
     /// # Errors
-    /// There is no such device, or what is told of it is not as it should be.
+    /// There is no such device, or what is reported of it is not as it should be.
     pub fn raw(&mut self, dev: &str) -> Result<RawDump, Unread> {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
@@ -274,7 +278,7 @@ impl Kernel {
         decode::actions(&told, &names)
     }
 
-    /// All classes of a device. Where Linux ends its list early, what stands behind is asked for qdisc by
+    /// All classes of a device. Where Linux ends its list early, what follows is requested qdisc by
     /// qdisc.
     fn classes(&mut self, number: u32, qdiscs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unread> {
         let mut told = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
@@ -291,7 +295,7 @@ impl Kernel {
     fn dump(&mut self, kind: u16, number: u32, parent: Handle) -> Result<Vec<Vec<u8>>, Unread> {
         let body = encode::question(number, parent);
         let told = self.talk.dump(kind, &body).map_err(|error| Unread::Broken(error.to_string()))?;
-        // What is told is of the type that makes such a thing, two below the one that asks for it.
+        // What is reported is of the type that makes such a thing, two below the one that requests it.
         Ok(told.into_iter().filter(|told| told.kind + 2 == kind).map(|told| told.body).collect())
     }
 }

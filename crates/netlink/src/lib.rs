@@ -3,14 +3,15 @@
 //! Traffic control and nftables of Linux over netlink.
 //!
 //! [`encode`] turns operations into the messages that tc 6.1 and nft send for them, byte for byte; [`decode`]
-//! turns what the kernel tells into dumps. Both are pure functions of their arguments. `Kernel` and
+//! turns what the kernel reports into dumps. Both are pure functions of their arguments. `Kernel` and
 //! `Netfilter` send and receive, in the network namespace they were opened in. They need the feature `std`,
 //! which is on by default; the rest needs `alloc` only.
 //!
 //! ```
 //! use tidegate_netlink::encode;
 //!
-//! let words = ["qdisc", "add", "dev", "eth0", "root", "handle", "1:", "pfifo", "limit", "100"].map(str::to_owned);
+//! let words = "qdisc add dev eth0 root handle 1: pfifo limit 100".split(' ').map(str::to_owned);
+//! let words: Vec<String> = words.collect();
 //! let parsed = tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).unwrap();
 //! let tidegate_syntax::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
 //! let message = encode::message(&op, &|name| (name == "eth0").then_some(2)).unwrap();

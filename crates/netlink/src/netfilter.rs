@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use std::io;
 use tidegate_netlink_wire::attribute::read;
-use tidegate_sys::talk::{Refused, Talk};
+use tidegate_sys::netlink_socket::{KernelRefusal, NetlinkSocket};
 
 /// NFT_MSG_GETFLOWTABLE, of nftables' subsystem.
 const GET_FLOW_TABLES: u16 = 10 << 8 | 23;
@@ -20,22 +20,22 @@ const FLOW_TABLE_FLAGS: u16 = 7;
 /// NFTA_RULE_HANDLE.
 const RULE_NUMBER: u16 = 3;
 const BY_HARDWARE: u32 = 1;
-/// Octets of the part that nfnetlink's messages begin with (`nfgenmsg`).
+/// Bytes of the part that nfnetlink's messages begin with (`nfgenmsg`).
 const HEAD: usize = 4;
 
 /// A door to nftables in the namespace it was opened in.
 #[derive(Debug)]
 pub struct Netfilter {
-    talk: Talk,
+    talk: NetlinkSocket,
 }
 
 impl Netfilter {
-    /// Opens it.
+    /// Opens a netfilter socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// No socket can be had: the kernel has no netfilter.
     pub fn open() -> io::Result<Netfilter> {
-        Ok(Netfilter { talk: Talk::open_netfilter()? })
+        Ok(Netfilter { talk: NetlinkSocket::open_netfilter()? })
     }
 
     /// Carries out a batch, as a whole or not at all.
@@ -43,7 +43,7 @@ impl Netfilter {
     /// # Errors
     /// The socket's; within, what the kernel refused, and the place of that message in the batch (0 is its
     /// begin).
-    pub fn carry_out(&mut self, batch: Batch) -> io::Result<Result<(), (usize, Refused)>> {
+    pub fn carry_out(&mut self, batch: Batch) -> io::Result<Result<(), (usize, KernelRefusal)>> {
         if batch.is_empty() {
             return Ok(Ok(()));
         }
@@ -60,7 +60,7 @@ impl Netfilter {
     pub fn carry_out_raw(
         &mut self,
         messages: &[(u16, u16, Vec<u8>)],
-    ) -> io::Result<Result<(), (usize, Refused)>> {
+    ) -> io::Result<Result<(), (usize, KernelRefusal)>> {
         self.talk.send_all(messages.iter().map(|(kind, flags, body)| (*kind, *flags, body.as_slice())))
     }
 
@@ -91,7 +91,7 @@ impl Netfilter {
     }
 
     /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced
-    /// gets another number, so whoever keeps these knows whether somebody changed the table.
+    /// gets another number, so anyone who keeps these knows whether somebody changed the table.
     ///
     /// # Errors
     /// As for [`Netfilter::tables`].
@@ -137,7 +137,7 @@ pub struct FlowTable {
     pub name: String,
     /// The devices between which it leads.
     pub devices: Vec<String>,
-    /// Does the hardware do it by itself?
+    /// Does the hardware do it on its own?
     pub is_hardware: bool,
 }
 

@@ -1,22 +1,22 @@
-//! This machine's own kernel, in network namespaces that the test makes: what is sent stands there as on the
+//! This machine's own kernel, in network namespaces that the test makes: what is sent is there as on the
 //! model machine, told in the same words, and what is refused is refused alike.
 //!
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_netlink::{Kernel, KernelError};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
 
 const DEVICES: [&str; 3] = ["link0", "link1", "ifb0"];
 const QUEUE: u32 = 1000;
 
-/// What stands there after each command: what was refused and in which words, and the listings.
+/// What is there after each command: what was refused and in which words, and the listings.
 #[derive(Debug, PartialEq)]
 struct Seen {
     refused: Vec<(String, Option<i32>, Option<String>)>,
@@ -52,7 +52,8 @@ fn places(qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Vec<Handle> {
 /// The kernel's view.
 fn of_kernel(commands: Vec<String>) -> Seen {
     // Otherwise the kernel sends packets of its own as soon as a device is up.
-    place::set("net/ipv6/conf/default/disable_ipv6", "1").expect("IPv6 can be switched off in a namespace");
+    namespace_thread::set("net/ipv6/conf/default/disable_ipv6", "1")
+        .expect("IPv6 can be switched off in a namespace");
     let mut links = Links::open().expect("netlink");
     DEVICES.iter().for_each(|name| links.create(name, "ifb", QUEUE).expect("an ifb"));
     let mut kernel = Kernel::open().expect("netlink");
@@ -63,7 +64,7 @@ fn of_kernel(commands: Vec<String>) -> Seen {
             Err(KernelError::Refused(refused)) => {
                 seen.refused.push((command, Some(refused.errno), refused.message))
             }
-            Err(trouble) => panic!("{command}: {trouble}"),
+            Err(problem) => panic!("{command}: {problem}"),
         }
     }
     for device in DEVICES {
@@ -80,12 +81,12 @@ fn of_kernel(commands: Vec<String>) -> Seen {
 /// The model's view.
 fn of_model(commands: &[String]) -> Seen {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
-    let spec = DeviceSpec { tx_queue_len: QUEUE, speed_mbit: None, ..DeviceSpec::of(&LinkKind::Ifb) };
+    let spec = DeviceSpec { tx_queue_len: QUEUE, speed_mbit: None, ..DeviceSpec::of(&LinkDriver::Ifb) };
     let devices = DEVICES.map(|name| gateway.add_device(name, spec));
     let now = Time(1_000_000_000);
     let mut seen = Seen { refused: Vec::new(), listings: Vec::new() };
     for command in commands {
-        let world = World { now, pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now, pool: &mut pool, random: &mut draws };
         if let Err(error) = gateway.apply(world, &op(command)) {
             seen.refused.push((command.clone(), number(&error), error.message.map(String::from)));
         }
@@ -108,11 +109,11 @@ fn number(error: &tidegate_policy::TcError) -> Option<i32> {
     })
 }
 
-/// Both views of a script; `None`: this machine lets nobody make namespaces.
+/// Both views of a script; `None`: this machine lets no one make namespaces.
 fn both(script: &str) -> Option<(Seen, Seen)> {
     let commands: Vec<String> =
         script.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect();
-    let place = match Place::new("host") {
+    let place = match NamespaceThread::new("host") {
         Ok(place) => place,
         Err(error) => {
             println!("left out: no network namespace can be made here ({error})");

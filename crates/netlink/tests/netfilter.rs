@@ -1,22 +1,22 @@
-//! nftables over netlink on this machine's own kernel, in network namespaces that the test makes: what stands
-//! there is what the real nft would have made of the same rules, packets really get their marks, and nobody
-//! else's table is touched.
+//! nftables over netlink on this machine's own kernel, in network namespaces that the test makes: what is
+//! installed there is what the real nft would have made of the same rules, packets really get their marks,
+//! and no one else's table is touched.
 
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
-use tidegate_gateway::{Gateway, World};
+use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_netlink::Netfilter;
-use tidegate_netlink::encode::nft::{Batch, Expressions, Queue, Verdict, ruleset, ruleset_of_ours};
+use tidegate_netlink::encode::nft::{Batch, Expressions, NftQueue, NftVerdict, own_ruleset, ruleset};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_policy::Op;
 use tidegate_policy::netfilter::{Base, ChainType, Hook, NfOp, RuleTable};
 use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::nft::{self, Ask};
-use tidegate_sys::place::Place;
+use tidegate_sys::namespace_thread::NamespaceThread;
 
 /// A namespace, or the reason why there is none.
-fn place() -> Option<Place> {
-    match Place::new("nft") {
+fn place() -> Option<NamespaceThread> {
+    match NamespaceThread::new("nft") {
         Ok(place) => Some(place),
         Err(error) => {
             println!("left out: no network namespace can be made here ({error})");
@@ -55,7 +55,7 @@ fn tables(text: &str, iptables_lines: &[&str]) -> Vec<RuleTable> {
     }
     ops.extend(iptables_lines.iter().map(|line| iptables_op(line)));
     for op in ops {
-        let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut draws };
         gateway.apply(world, &Op::Netfilter(op)).expect("the model takes it");
     }
     tidegate_plan::rule_tables(&gateway)
@@ -161,7 +161,7 @@ fn what_is_done_with_packets() {
     );
 }
 
-/// The door of the user-space back end: where nftables has no queue of its own, iptables' target stands in.
+/// The door of the user-space back end: where nftables has no queue of its own, iptables' target is in.
 #[test]
 fn packets_wait_for_a_program_by_iptables_target() {
     let Some(place) = place() else { return };
@@ -171,7 +171,7 @@ fn packets_wait_for_a_program_by_iptables_target() {
             batch.make_table(None);
             let base = Base { kind: ChainType::Filter, hook: Hook::Postrouting, priority: 200 };
             batch.chain("leaving", Some(base), true);
-            let queue = Queue { first: 7, count: 2, bypass: true, by_processor: true };
+            let queue = NftQueue { first: 7, count: 2, bypass: true, by_processor: true };
             let mut rule = Expressions::default();
             rule.leaves_by("link0").marked(1, 1, true).counter().queue_target(queue);
             batch.rule("leaving", &rule);
@@ -194,7 +194,7 @@ fn packets_wait_for_a_program_by_iptables_target() {
         .expect("the thread is there");
 }
 
-/// A batch that is refused leaves everything as it was, says which of its messages it was, and nobody else's
+/// A batch that is refused leaves everything as it was, says which of its messages it was, and no one else's
 /// table is touched by ours.
 #[test]
 fn all_or_nothing_and_others_keep_theirs() {
@@ -204,7 +204,7 @@ fn all_or_nothing_and_others_keep_theirs() {
             let mut other = Batch::new("somebody");
             other.make_table(Some("not ours"));
             other.chain("theirs", None, true);
-            other.rule("theirs", Expressions::default().counter().verdict(&Verdict::Return));
+            other.rule("theirs", Expressions::default().counter().verdict(&NftVerdict::Return));
             send(other);
             let mut netfilter = Netfilter::open().expect("netlink");
             let rules = "table inet shape { chain a { counter return; }; }";
@@ -236,7 +236,7 @@ fn a_table_of_ours_goes_with_its_socket() {
             let rules = "table inet shape { chain a { counter return; }; }";
             let mut owner = Netfilter::open().expect("netlink");
             for replaces in [false, true] {
-                let batch = ruleset_of_ours(OURS, "of a daemon", replaces, &tables(rules, &[]));
+                let batch = own_ruleset(OURS, "of a daemon", replaces, &tables(rules, &[]));
                 owner
                     .carry_out(batch.expect("all of it has expressions"))
                     .expect("the socket works")

@@ -1,4 +1,4 @@
-//! Our messages held against those that the real tc 6.1 sent for the same words: some 5,000 commands, those
+//! Our messages compared with those that the real tc 6.1 sent for the same words: some 5,000 commands, those
 //! of the recorded sessions and runs, written down by `xtask/record/sent.c`.
 //!
 //! Attributes are compared in the order of their numbers, because the kernel reads them by number and tc
@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use tidegate_netlink::encode::{self, Message};
+use tidegate_netlink::encode::{self, NetlinkMessage};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
 const SENT: &[u8] = include_bytes!("data/sent.txt.gz");
-/// Octets of a netlink head, and of what stands before the attributes in messages about actions.
+/// Bytes of a netlink head, and of what precedes the attributes in messages about actions.
 const HEAD: usize = 16;
 const ACTIONS: std::ops::RangeInclusive<u16> = 48..=49;
 
@@ -76,7 +76,7 @@ fn bytes(hexadecimal: &str) -> Vec<u8> {
 }
 
 /// The message with its head, as it would be sent.
-fn whole(message: &Message) -> Vec<u8> {
+fn whole(message: &NetlinkMessage) -> Vec<u8> {
     let mut bytes = ((HEAD + message.body.len()) as u32).to_ne_bytes().to_vec();
     bytes.extend(message.kind.to_ne_bytes());
     bytes.extend(message.flags.to_ne_bytes());
@@ -85,7 +85,7 @@ fn whole(message: &Message) -> Vec<u8> {
     bytes
 }
 
-/// Octets of an attribute with a table of times, and how it begins: its length, and a number from 2 to 4.
+/// Bytes of an attribute with a table of times, and how it begins: its length, and a number from 2 to 4.
 const TABLE: usize = 1028;
 
 fn begins_table(message: &[u8], at: usize) -> bool {

@@ -1,12 +1,12 @@
-//! The Internet checksum (RFC 1071), kept right while octets under it change (RFC 1624, equation 3).
+//! The Internet checksum (RFC 1071), kept right while bytes under it change (RFC 1624, equation 3).
 
 use crate::numbers::proto;
 
 /// A checksum that was right for `old`, made right for `new` in its place. Both have the same even number of
-/// octets.
+/// bytes.
 pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
-    let words = |octets: &[u8], flip: u16| -> u32 {
-        octets
+    let words = |bytes: &[u8], flip: u16| -> u32 {
+        bytes
             .chunks(2)
             .map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) ^ flip))
             .sum()
@@ -23,10 +23,10 @@ pub fn updated(sum: u16, old: &[u8], new: &[u8]) -> u16 {
 pub(crate) struct Sum(u64);
 
 impl Sum {
-    /// With these octets, the first of which begins a word.
+    /// With these bytes, the first of which begins a word.
     #[must_use]
-    pub(crate) fn with(self, octets: &[u8]) -> Sum {
-        let words = octets
+    pub(crate) fn with(self, bytes: &[u8]) -> Sum {
+        let words = bytes
             .chunks(2)
             .map(|word| u64::from(word[0]) << 8 | word.get(1).map_or(0, |low| u64::from(*low)));
         Sum(self.0 + words.sum::<u64>())
@@ -53,41 +53,41 @@ impl Sum {
     }
 }
 
-/// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd octet on.
+/// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd byte on.
 const LONGEST: usize = 34;
 
 /// Writes `new` into the front of an IP packet and keeps the checksums right that it stands under, as far as
-/// they stand in `octets`: IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it
+/// they are in `octets`: IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it
 /// was. What does not fit is not written.
-pub fn rewrite(octets: &mut [u8], at: usize, new: &[u8]) {
-    let (from, to) = (at & !1, (at + new.len()).next_multiple_of(2).min(octets.len()));
+pub fn rewrite(bytes: &mut [u8], at: usize, new: &[u8]) {
+    let (from, to) = (at & !1, (at + new.len()).next_multiple_of(2).min(bytes.len()));
     if at + new.len() > to || to - from > LONGEST {
         return;
     }
     let mut before = [0; LONGEST];
     let before = &mut before[..to - from];
-    before.copy_from_slice(&octets[from..to]);
-    octets[at..at + new.len()].copy_from_slice(new);
+    before.copy_from_slice(&bytes[from..to]);
+    bytes[at..at + new.len()].copy_from_slice(new);
     let mut after = [0; LONGEST];
     let after = &mut after[..to - from];
-    after.copy_from_slice(&octets[from..to]);
-    let Some(places) = Places::of(octets) else { return };
+    after.copy_from_slice(&bytes[from..to]);
+    let Some(places) = ChecksumFields::of(bytes) else { return };
     let beneath = from < places.header;
     if beneath && !places.v6 {
-        mend(octets, 10, before, after, false);
+        update_field(bytes, 10, before, after, false);
     }
     let addresses = if places.v6 { 8..40 } else { 12..20 };
     if let Some(place) = places.transport
         && (!beneath || places.counts_addresses && addresses.contains(&from))
     {
-        mend(octets, place, before, after, places.is_udp);
+        update_field(bytes, place, before, after, places.is_udp);
     }
 }
 
 /// Where a packet's checksums stand.
-struct Places {
+struct ChecksumFields {
     v6: bool,
-    /// Octets of the network header.
+    /// Bytes of the network header.
     header: usize,
     /// Of the transport's checksum.
     transport: Option<usize>,
@@ -96,19 +96,19 @@ struct Places {
     is_udp: bool,
 }
 
-impl Places {
-    fn of(octets: &[u8]) -> Option<Places> {
-        let v6 = match octets.first()? >> 4 {
+impl ChecksumFields {
+    fn of(bytes: &[u8]) -> Option<ChecksumFields> {
+        let v6 = match bytes.first()? >> 4 {
             4 => false,
             6 => true,
             _ => return None,
         };
         let (header, protocol) = match v6 {
-            true => (40, *octets.get(6)?),
-            false => (usize::from(octets[0] & 15) * 4, *octets.get(9)?),
+            true => (40, *bytes.get(6)?),
+            false => (usize::from(bytes[0] & 15) * 4, *bytes.get(9)?),
         };
         // Behind the first fragment there is no header of the transport's.
-        let later = !v6 && u16::from_be_bytes([*octets.get(6)?, *octets.get(7)?]) & 0x1fff != 0;
+        let later = !v6 && u16::from_be_bytes([*bytes.get(6)?, *bytes.get(7)?]) & 0x1fff != 0;
         let offset = match protocol {
             proto::TCP => Some(16),
             proto::UDP => Some(6),
@@ -116,7 +116,7 @@ impl Places {
             _ => None,
         };
         let transport = offset.filter(|_| !later).map(|offset| header + offset);
-        Some(Places {
+        Some(ChecksumFields {
             v6,
             header,
             transport,
@@ -126,9 +126,9 @@ impl Places {
     }
 }
 
-/// Mends the checksum at a place; a UDP checksum of 0 says that there is none.
-pub(crate) fn mend(octets: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
-    let Some(field) = octets.get_mut(place..place + 2) else { return };
+/// Fixes the checksum at a place; a UDP checksum of 0 says that there is none.
+pub(crate) fn update_field(bytes: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
+    let Some(field) = bytes.get_mut(place..place + 2) else { return };
     let sum = u16::from_be_bytes([field[0], field[1]]);
     if udp && sum == 0 {
         return;
@@ -144,33 +144,33 @@ pub(crate) fn mend(octets: &mut [u8], place: usize, before: &[u8], after: &[u8],
 mod tests {
     use super::*;
 
-    /// The checksum of octets that hold 0 in its place.
-    fn sum(octets: &[u8]) -> u16 {
-        updated(0xffff, &[], octets)
+    /// The checksum of bytes that hold 0 in its place.
+    fn sum(bytes: &[u8]) -> u16 {
+        updated(0xffff, &[], bytes)
     }
 
     /// A UDP datagram with right checksums.
     fn datagram() -> [u8; 32] {
-        let mut octets = [0; 32];
-        octets[..20].copy_from_slice(&[
+        let mut bytes = [0; 32];
+        bytes[..20].copy_from_slice(&[
             0x45, 0, 0, 32, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 192, 0, 2, 7, //
         ]);
-        octets[20..].copy_from_slice(&[0x30, 0x39, 0, 53, 0, 12, 0, 0, b'a', b'b', b'c', b'd']);
-        right(octets)
+        bytes[20..].copy_from_slice(&[0x30, 0x39, 0, 53, 0, 12, 0, 0, b'a', b'b', b'c', b'd']);
+        right(bytes)
     }
 
-    fn right(mut octets: [u8; 32]) -> [u8; 32] {
-        (octets[10], octets[11], octets[26], octets[27]) = (0, 0, 0, 0);
-        let header = sum(&octets[..20]);
-        octets[10..12].copy_from_slice(&header.to_be_bytes());
+    fn right(mut bytes: [u8; 32]) -> [u8; 32] {
+        (bytes[10], bytes[11], bytes[26], bytes[27]) = (0, 0, 0, 0);
+        let header = sum(&bytes[..20]);
+        bytes[10..12].copy_from_slice(&header.to_be_bytes());
         let mut covered = [0; 24];
-        covered[..8].copy_from_slice(&octets[12..20]);
+        covered[..8].copy_from_slice(&bytes[12..20]);
         covered[9] = 17;
         covered[11] = 12;
-        covered[12..].copy_from_slice(&octets[20..]);
+        covered[12..].copy_from_slice(&bytes[20..]);
         let transport = sum(&covered);
-        octets[26..28].copy_from_slice(&transport.to_be_bytes());
-        octets
+        bytes[26..28].copy_from_slice(&transport.to_be_bytes());
+        bytes
     }
 
     /// RFC 1624, section 4: the example where the older equation gives the wrong zero.

@@ -1,4 +1,4 @@
-//! The dissector: from a packet's octets to the keys of its flow.
+//! The dissector: from a packet's bytes to the keys of its flow.
 
 use crate::flow::{Addrs, FlowKeys};
 use crate::header::{Head, ethertype, proto};
@@ -59,7 +59,7 @@ pub fn innermost(head: &Head, dissector: Dissector) -> Option<(u16, &[u8])> {
     found
 }
 
-/// What follows the header that `network` begins with: an IP packet's octets behind options, and its
+/// What follows the header that `network` begins with: an IP packet's bytes behind options, and its
 /// protocol.
 pub fn transport(ethertype: u16, network: &[u8]) -> Option<(u8, &[u8])> {
     match ethertype {
@@ -113,7 +113,7 @@ fn read(mut ethertype: u16, mut data: &[u8], mut follow: usize) -> (FlowKeys, (u
     (keys, (0, &[]))
 }
 
-/// One network header; returns the EtherType and octets of what it tunnels, if it does.
+/// One network header; returns the EtherType and bytes of what it tunnels, if it does.
 fn network<'a>(keys: &mut FlowKeys, ethertype: u16, data: &'a [u8]) -> Option<(u16, &'a [u8])> {
     let (protocol, rest, later_fragment) = if ethertype == ethertype::IPV4 {
         let ihl = usize::from(data.first()? & 0x0f) * 4;

@@ -3,19 +3,19 @@
 use crate::header::{Head, ethertype, proto};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Octets that PPPoE puts before a packet: its header and PPP's protocol number (RFC 2516).
+/// Bytes that PPPoE puts before a packet: its header and PPP's protocol number (RFC 2516).
 pub const PPPOE_LEN: usize = 8;
-/// Octets of the IPv4 header that a tunnel puts before a packet.
+/// Bytes of the IPv4 header that a tunnel puts before a packet.
 pub const OUTER_LEN: usize = 20;
-/// Octets of the IPv6 header that a tunnel puts before a packet.
+/// Bytes of the IPv6 header that a tunnel puts before a packet.
 const OUTER_V6_LEN: usize = 40;
-/// Octets of the header that says how many more tunnels a packet may enter (RFC 2473 section 4.1.1).
+/// Bytes of the header that says how many more tunnels a packet may enter (RFC 2473 section 4.1.1).
 const LIMIT_LEN: usize = 8;
-/// Octets of the plain GRE header (RFC 2784).
+/// Bytes of the plain GRE header (RFC 2784).
 pub const GRE_LEN: usize = 4;
-/// The most octets that a tunnel puts before a packet.
+/// The most bytes that a tunnel puts before a packet.
 const MOST: usize = OUTER_V6_LEN + LIMIT_LEN;
-/// The hop limit of an IPv6 tunnel that is not told another.
+/// The hop limit of an IPv6 tunnel that is not reported another.
 const HOP_LIMIT: u8 = 64;
 
 /// The outer header of a tunnel.
@@ -34,8 +34,8 @@ pub struct Outer {
 }
 
 impl Outer {
-    /// Octets it puts before a packet.
-    pub fn octets(&self) -> usize {
+    /// Bytes it puts before a packet.
+    pub fn header_len(&self) -> usize {
         match self.dst {
             IpAddr::V4(_) => OUTER_LEN + if self.gre { GRE_LEN } else { 0 },
             IpAddr::V6(_) => OUTER_V6_LEN + if self.limit.is_some() { LIMIT_LEN } else { 0 },
@@ -43,7 +43,7 @@ impl Outer {
     }
 }
 
-/// The PPPoE frame of session 1 around a packet of `len` octets (RFC 2516).
+/// The PPPoE frame of session 1 around a packet of `len` bytes (RFC 2516).
 pub fn pppoe(packet: &Head, len: u32) -> Head {
     let ppp: u16 = if packet.ethertype() == ethertype::IPV6 { 0x0057 } else { 0x0021 };
     let ([l0, l1], [p0, p1]) = ((len as u16).wrapping_add(2).to_be_bytes(), ppp.to_be_bytes());
@@ -60,7 +60,7 @@ pub fn of_pppoe(frame: &Head) -> Option<Head> {
     Some(frame.unwrapped(inner, PPPOE_LEN))
 }
 
-/// A packet of `len` octets behind the outer header of a tunnel. Of the inner DS field only ECN is taken
+/// A packet of `len` bytes behind the outer header of a tunnel. Of the inner DS field only ECN is taken
 /// over, and congestion that the packet has experienced stays its own (RFC 6040, section 4.1, as Linux does
 /// it).
 pub fn tunnelled(packet: &Head, len: u32, outer: Outer) -> Head {
@@ -81,7 +81,7 @@ pub fn tunnelled(packet: &Head, len: u32, outer: Outer) -> Head {
             ethertype::IPV6
         }
     };
-    packet.wrapped(ethertype, &bytes[..outer.octets()])
+    packet.wrapped(ethertype, &bytes[..outer.header_len()])
 }
 
 fn v6(address: IpAddr) -> Ipv6Addr {
@@ -103,7 +103,7 @@ fn in_v4(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv4Addr,
     let own_ttl = inner.get(if is_v6 { 7 } else { 8 }).copied().unwrap_or(64);
     let own_df = !is_v6 && inner.get(6).is_some_and(|flags| flags & 0x40 != 0);
     bytes[0] = 0x45;
-    bytes[2..4].copy_from_slice(&(len as u16).wrapping_add(outer.octets() as u16).to_be_bytes());
+    bytes[2..4].copy_from_slice(&(len as u16).wrapping_add(outer.header_len() as u16).to_be_bytes());
     bytes[6] = if own_df { 0x40 } else { 0 };
     bytes[8] = if outer.ttl == 0 { own_ttl } else { outer.ttl };
     bytes[9] = if outer.gre { proto::GRE } else { carried(packet) };
@@ -114,7 +114,7 @@ fn in_v4(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv4Addr,
 
 /// The outer header of IPv6, with the option that limits nesting behind it (RFC 2473).
 fn in_v6(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv6Addr, Ipv6Addr), outer: Outer) {
-    let options = (outer.octets() - OUTER_V6_LEN) as u16;
+    let options = (outer.header_len() - OUTER_V6_LEN) as u16;
     bytes[0] = 0x60;
     bytes[4..6].copy_from_slice(&(len as u16).wrapping_add(options).to_be_bytes());
     let next = carried(packet);
@@ -128,7 +128,7 @@ fn in_v6(bytes: &mut [u8; MOST], packet: &Head, len: u32, (src, dst): (Ipv6Addr,
     }
 }
 
-/// What is in a tunnel's packet, with its outer header and the octets taken off; `None` if it is none: IPIP,
+/// What is in a tunnel's packet, with its outer header and the bytes taken off; `None` if it is none: IPIP,
 /// 6in4, plain GRE and either family in IPv6 are.
 pub fn of_tunnelled(packet: &Head) -> Option<(Head, Outer, usize)> {
     let outer = match packet.ethertype() {
@@ -137,7 +137,7 @@ pub fn of_tunnelled(packet: &Head) -> Option<(Head, Outer, usize)> {
         _ => None,
     };
     let (inner, outer) = outer?;
-    Some((packet.unwrapped(inner, outer.octets()), outer, outer.octets()))
+    Some((packet.unwrapped(inner, outer.header_len()), outer, outer.header_len()))
 }
 
 fn of_v4(n: &[u8]) -> Option<(u16, Outer)> {
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn what_is_put_on_comes_off_again() {
-        let mut octets = [0u8; 28];
-        (octets[0], octets[1], octets[6], octets[8], octets[9]) = (0x45, 0xbb, 0x40, 63, proto::UDP);
-        let packet = Head::from_network(ethertype::IPV4, &octets);
+        let mut bytes = [0u8; 28];
+        (bytes[0], bytes[1], bytes[6], bytes[8], bytes[9]) = (0x45, 0xbb, 0x40, 63, proto::UDP);
+        let packet = Head::from_network(ethertype::IPV4, &bytes);
         let outer =
             Outer { src: [10, 7, 0, 1].into(), dst: [10, 8, 0, 1].into(), ttl: 0, gre: false, limit: None };
         let frame = pppoe(&packet, 28);
         assert_eq!(&frame.network()[..8], &[0x11, 0, 0, 1, 0, 30, 0, 0x21]);
-        assert_eq!(of_pppoe(&frame).map(|p| p.network().to_vec()), Some(octets.to_vec()));
+        assert_eq!(of_pppoe(&frame).map(|p| p.network().to_vec()), Some(bytes.to_vec()));
         for (gre, len, protocol) in [(false, 48, proto::IPIP), (true, 52, proto::GRE)] {
             let tunnelled = tunnelled(&packet, 28, Outer { gre, ..outer });
             let n = tunnelled.network();
@@ -198,7 +198,7 @@ mod tests {
             let (inner, seen, _) = of_tunnelled(&tunnelled).expect("a tunnel's packet");
             assert_eq!(
                 (inner.network(), seen.src, seen.dst, seen.gre),
-                (&octets[..], outer.src, outer.dst, gre)
+                (&bytes[..], outer.src, outer.dst, gre)
             );
         }
         assert!(of_tunnelled(&packet).is_none() && of_pppoe(&packet).is_none());
@@ -215,15 +215,15 @@ mod tests {
             [(&four[..], ethertype::IPV4, proto::IPIP), (&six[..], ethertype::IPV6, proto::IPV6)]
         {
             let packet = Head::from_network(ethertype, inner);
-            for (limit, octets) in [(None, 40), (Some(4), 48)] {
+            for (limit, bytes) in [(None, 40), (Some(4), 48)] {
                 let outer = Outer { src, dst, ttl: 0, gre: false, limit };
                 let tunnelled = tunnelled(&packet, inner.len() as u32, outer);
                 let n = tunnelled.network();
                 let length = usize::from(u16::from_be_bytes([n[4], n[5]]));
-                assert_eq!((n[0], n[1], n[7], length + 40), (0x60, 0x20, 64, inner.len() + octets));
+                assert_eq!((n[0], n[1], n[7], length + 40), (0x60, 0x20, 64, inner.len() + bytes));
                 assert_eq!(if limit.is_some() { n[40] } else { n[6] }, protocol);
                 let (found, seen, off) = of_tunnelled(&tunnelled).expect("a tunnel's packet");
-                assert_eq!((found.network(), found.ethertype(), off), (inner, ethertype, octets));
+                assert_eq!((found.network(), found.ethertype(), off), (inner, ethertype, bytes));
                 assert_eq!(seen, Outer { ttl: 64, ..outer });
             }
         }

@@ -42,7 +42,7 @@ impl FlowKeys {
     /// SipHash-2-4 (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. A flow label says
     /// enough: ports are not looked at then.
     pub fn hash(&self, key: HashKey) -> u32 {
-        // The layout is eight-byte aligned, so each form ends in four octets of padding.
+        // The layout is eight-byte aligned, so each form ends in four bytes of padding.
         let mut bytes = [0u8; 72];
         bytes[0..2].copy_from_slice(&self.ethertype.to_be_bytes());
         bytes[2] = self.protocol;

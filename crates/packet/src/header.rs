@@ -1,22 +1,22 @@
 //! Header bytes: what a packet carries for filters to read, and how to write and read them.
 //!
-//! Only the front of a packet is kept: the 14 octets of the Ethernet header and the first [`Head::NETWORK`]
-//! octets after it. Of the rest is known what it adds to a checksum.
+//! Only the front of a packet is kept: the 14 bytes of the Ethernet header and the first [`Head::NETWORK`]
+//! bytes after it. Of the rest is known what it adds to a checksum.
 
 pub use crate::numbers::{ethertype, proto, tcp_flags};
 
 use crate::checksum::{self, Sum};
 
-/// The octets of a packet's front: Ethernet header, then network header and what follows.
+/// The bytes of a packet's front: Ethernet header, then network header and what follows.
 #[derive(Clone, Debug)]
 pub struct Head {
     bytes: [u8; Head::ETHERNET + Head::NETWORK],
     len: u8,
-    /// The checksums are written; else they count as right.
+    /// The checksums are written; otherwise they count as right.
     summed: bool,
     /// What the kernel holds the packet for (`skb->protocol`), whatever is written into the frame later.
     ethertype: u16,
-    /// What the octets behind those kept add to a checksum.
+    /// What the bytes behind those kept add to a checksum.
     rest: u16,
     /// Tags that actions put on, outermost first: EtherType and control information. The first `tagged` are
     /// there.
@@ -40,12 +40,12 @@ impl Default for Head {
 }
 
 impl Head {
-    /// Octets of the link header.
+    /// Bytes of the link header.
     pub const ETHERNET: usize = 14;
-    /// Octets kept from the network header on.
+    /// Bytes kept from the network header on.
     pub const NETWORK: usize = 114;
 
-    /// From the octets of a whole frame that begin with its Ethernet header, checksums written; what is too
+    /// From the bytes of a whole frame that begin with its Ethernet header, checksums written; what is too
     /// long is cut.
     pub fn from_frame(frame: &[u8]) -> Head {
         let mut head = Head::default();
@@ -58,7 +58,7 @@ impl Head {
         head
     }
 
-    /// From the octets of an IP packet, checksums left out; the Ethernet header is filled with zero addresses
+    /// From the bytes of an IP packet, checksums left out; the Ethernet header is filled with zero addresses
     /// and the given type.
     pub fn from_network(ethertype: u16, packet: &[u8]) -> Head {
         let mut head = Head::default();
@@ -84,13 +84,13 @@ impl Head {
         self.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
     }
 
-    /// Takes the packet for what its frame says, as whoever receives it does.
+    /// Takes the packet for what its frame says, as anyone who receives it does.
     pub fn take_up_ethertype(&mut self) {
         self.ethertype = self.frame_ethertype();
     }
 
     /// It has come in: of the link header only what it is held for is of use, and nothing is behind so many
-    /// octets of the network's.
+    /// bytes of the network's.
     pub fn arrive(&mut self, network_len: u32) {
         self.set_ethertype(self.ethertype);
         let len = Head::ETHERNET + network_len.min(Head::NETWORK as u32) as usize;
@@ -109,17 +109,17 @@ impl Head {
         self.summed
     }
 
-    /// The checksums are as they stand there, right or wrong.
+    /// The checksums are as they are there, right or wrong.
     pub fn set_summed(&mut self) {
         self.summed = true;
     }
 
-    /// What the octets behind those kept add to a checksum.
+    /// What the bytes behind those kept add to a checksum.
     pub(crate) fn rest(&self) -> u16 {
         self.rest
     }
 
-    /// The same packet behind these octets, of this EtherType; what is too long is cut.
+    /// The same packet behind these bytes, of this EtherType; what is too long is cut.
     pub fn wrapped(&self, ethertype: u16, before: &[u8]) -> Head {
         let mut head = self.clone();
         let (inner, room) = (self.network(), &mut head.bytes[Head::ETHERNET..]);
@@ -136,9 +136,9 @@ impl Head {
         head
     }
 
-    /// The same packet without its first octets, of this EtherType.
-    pub fn unwrapped(&self, ethertype: u16, octets: usize) -> Head {
-        let inner = self.network().get(octets..).unwrap_or(&[]);
+    /// The same packet without its first bytes, of this EtherType.
+    pub fn unwrapped(&self, ethertype: u16, data: usize) -> Head {
+        let inner = self.network().get(data..).unwrap_or(&[]);
         let mut head = Head::from_network(ethertype, inner);
         head.bytes[..12].copy_from_slice(&self.bytes[..12]);
         (head.rest, head.summed) = (self.rest, self.summed);
@@ -180,7 +180,7 @@ impl Head {
         wire
     }
 
-    /// The octets from the link header on, as far as they are kept.
+    /// The bytes from the link header on, as far as they are kept.
     pub fn frame(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -190,7 +190,7 @@ impl Head {
         &mut self.bytes[..usize::from(self.len)]
     }
 
-    /// The octets from the network header on.
+    /// The bytes from the network header on.
     pub fn network(&self) -> &[u8] {
         &self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
@@ -203,13 +203,13 @@ impl Head {
     /// Bytes before the frame that a word may begin in. A kernel has room there for headers to come, and
     /// reads it: who compares the link's first address by words (`match u16 … at -14` of tc) needs the rest
     /// of such a word.
-    pub const ROOM: i32 = 2;
+    pub const HEADROOM: i32 = 2;
 
     /// The 32-bit big-endian word at `offset` from the network header (negative: in the Ethernet header);
-    /// `None` outside. What stands before the frame is taken for nothing.
+    /// `None` outside. What precedes the frame is taken for nothing.
     pub fn word(&self, offset: i32) -> Option<u32> {
         let begin = offset.checked_add(Head::ETHERNET as i32)?;
-        if begin == -Head::ROOM {
+        if begin == -Head::HEADROOM {
             let first = self.bytes[..usize::from(self.len)].get(..2)?;
             return Some(u32::from_be_bytes([0, 0, first[0], first[1]]));
         }
@@ -218,16 +218,16 @@ impl Head {
         Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    /// Turns a bit of the frame round, if it is among the octets kept.
-    pub fn flip(&mut self, octet: usize, bit: u32) {
-        if let Some(octet) = self.bytes[..usize::from(self.len)].get_mut(octet) {
-            *octet ^= 1 << (bit & 7);
+    /// Turns a bit of the frame round, if it is among the bytes kept.
+    pub fn flip(&mut self, byte: usize, bit: u32) {
+        if let Some(byte) = self.bytes[..usize::from(self.len)].get_mut(byte) {
+            *byte ^= 1 << (bit & 7);
         }
     }
 
-    /// The octet at `offset` from the network header (negative: in the Ethernet header), as far as octets are
+    /// The byte at `offset` from the network header (negative: in the Ethernet header), as far as bytes are
     /// kept.
-    pub fn octet(&self, offset: i32) -> Option<u8> {
+    pub fn byte_at(&self, offset: i32) -> Option<u8> {
         let at = usize::try_from(offset + Head::ETHERNET as i32).ok()?;
         self.bytes[..usize::from(self.len)].get(at).copied()
     }
@@ -237,12 +237,12 @@ impl Head {
         self.ethertype
     }
 
-    /// The outer header's DS field (IPv4 TOS octet, IPv6 traffic class); 0 for anything else.
+    /// The outer header's DS field (IPv4 TOS byte, IPv6 traffic class); 0 for anything else.
     pub fn dsfield(&self) -> u8 {
         dsfield(self.ethertype, self.network())
     }
 
-    /// The DS field of the frame as whoever receives it reads it.
+    /// The DS field of the frame as anyone who receives it reads it.
     pub fn frame_dsfield(&self) -> u8 {
         dsfield(self.frame_ethertype(), self.network())
     }

@@ -9,24 +9,24 @@ extern crate alloc;
 
 pub mod checksum;
 mod dissect;
-mod draws;
 pub mod encap;
 mod flow;
 pub mod header;
 mod numbers;
 mod pool;
+mod random;
 mod sums;
 mod units;
 mod wheel;
 
 pub use dissect::{Dissector, dissect, dissect_inner, innermost, transport};
-pub use draws::{Draws, Seeded};
 pub use flow::{Addrs, FlowKeys, HashKey, jenkins, siphash};
 pub use header::Head;
-pub use pool::{Fifo, Led, Meta, Pkt, Pool, Scratch, Stand, Strand, truesize};
+pub use pool::{Fifo, IntrusiveList, Meta, Pkt, Pool, QueueLocation, RedirectedTo, Scratch, truesize};
+pub use random::{RandomSource, Seeded};
 pub use sums::Transport;
-pub use units::{Handle, Jiffies, Mark, Rate, Span, Time};
-pub use wheel::{Timer, Upkeep, Wheel};
+pub use units::{FwMark, Handle, Jiffies, Nanos, Rate, Time};
+pub use wheel::{PeriodicTimer, Timer, Wheel};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

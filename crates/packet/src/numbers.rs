@@ -38,7 +38,7 @@ pub mod proto {
     pub const DESTINATION_OPTIONS: u8 = 60;
 }
 
-/// TCP flag bits, as in the header's octet 13.
+/// TCP flag bits, as in the header's byte 13.
 pub mod tcp_flags {
     /// No more data from sender.
     pub const FIN: u8 = 0x01;

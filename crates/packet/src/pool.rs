@@ -4,7 +4,7 @@
 use crate::dissect::{Dissector, dissect};
 use crate::flow::{Addrs, FlowKeys, HashKey};
 use crate::header::Head;
-use crate::units::{Handle, Mark};
+use crate::units::{FwMark, Handle};
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 
@@ -13,7 +13,7 @@ const NIL: u32 = u32::MAX;
 /// A ticket for one packet in a [`Pool`]: it moves, it is never copied, and it ends in [`Pool::release`] or
 /// in a [`Fifo`].
 ///
-/// In debug builds a ticket that is merely dropped panics: a lost packet is a bug.
+/// In debug builds a ticket that is merely dropped panics: a dropped packet is a bug.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pkt(u32);
@@ -37,7 +37,7 @@ impl Drop for Pkt {
     }
 }
 
-/// What the disciplines know of a packet; filled once, when it enters. One line of the cache.
+/// What the qdiscs know of a packet; filled once, when it enters. One line of the cache.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct Meta {
@@ -50,21 +50,21 @@ pub struct Meta {
     /// `skb->priority`: a small number, or a class id.
     pub priority: u32,
     /// The firewall mark (`skb->mark`); 0: none.
-    pub mark: Mark,
+    pub mark: FwMark,
     /// Outer EtherType.
     pub ethertype: u16,
     /// The DS field: DSCP and ECN bits. An ECN mark is made here; the edge writes it back.
     pub dsfield: u8,
-    /// Whoever made it may number it; events carry the number.
+    /// Anyone who made it may number it; events carry the number.
     pub ident: u32,
     /// Somebody wants to know when it is released: see [`Pool::take_released`].
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
-    /// Where it was led away to another device.
-    pub led: Led,
-    /// The device that it came in by (or was led from), by number, plus one; 0: none, it is the machine's
-    /// own.
+    /// Where it was redirected to another device.
+    pub redirected_to: RedirectedTo,
+    /// The device that it came in by (or was redirected from), by number, plus one; 0: none, it is the
+    /// machine's own.
     pub came_in: u16,
     /// The actions of the next filter that matches are passed over: it came back from the device they led it
     /// to.
@@ -74,11 +74,11 @@ pub struct Meta {
     rewritten_and_queue: u8,
     /// The traffic-control index, by which gred tells virtual queues apart.
     pub tc_index: u8,
-    /// What the discipline that holds it wrote down about it.
+    /// What the qdisc that holds it wrote down about it.
     pub scratch: Scratch,
-    /// What it costs on the link, bytes: CAKE's, beside the words that all disciplines share.
+    /// What it costs on the link, bytes: CAKE's, beside the words that all qdiscs share.
     pub cost: u32,
-    /// The flow hash under the zero key, once asked for; 0 before.
+    /// The flow hash under the zero key, once requested; 0 before.
     hash: u32,
     next: u32,
     prev: u32,
@@ -92,7 +92,7 @@ impl Meta {
     /// Transmit queues that a packet can be put into: 0 to one less.
     pub const TX_QUEUES: u32 = 127;
 
-    /// Were bytes of it rewritten on the way, perhaps against its checksums? Whoever takes it in looks at
+    /// Were bytes of it rewritten on the way, perhaps against its checksums? Anyone who takes it in looks at
     /// those.
     #[inline]
     pub fn rewritten(&self) -> bool {
@@ -122,29 +122,29 @@ impl Meta {
     }
 }
 
-/// Where a packet was led away to another device, if it was: at which device, as its machine numbers them,
+/// Where a packet was redirected to another device, if it was: at which device, as its machine numbers them,
 /// and whether it was on its way out there or had just arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Led(u16);
+pub struct RedirectedTo(u16);
 
-impl Led {
+impl RedirectedTo {
     /// Nowhere.
-    pub const NOWHERE: Led = Led(0);
+    pub const NOWHERE: RedirectedTo = RedirectedTo(0);
 
     /// At a device with a number below 16,384.
-    pub fn at(device: u16, on_its_way_out: bool) -> Led {
-        Led(device << 1 | u16::from(on_its_way_out) | 1 << 15)
+    pub fn at(device: u16, on_its_way_out: bool) -> RedirectedTo {
+        RedirectedTo(device << 1 | u16::from(on_its_way_out) | 1 << 15)
     }
 
     /// The device, and whether the packet was on its way out there.
     pub fn place(self) -> Option<(u16, bool)> {
-        (self != Led::NOWHERE).then_some(((self.0 & !(1 << 15)) >> 1, self.0 & 1 != 0))
+        (self != RedirectedTo::NOWHERE).then_some(((self.0 & !(1 << 15)) >> 1, self.0 & 1 != 0))
     }
 }
 
-/// The octets in a packet that the kernel lends to disciplines: one place for all of them.
+/// The bytes in a packet that the kernel lends to qdiscs: one place for all of them.
 ///
-/// What a discipline writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as
+/// What a qdisc writes here is gone when one below it writes too. SFB above CoDel reads CoDel's time as
 /// its own hashes; that is how Linux behaves, so it is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scratch(pub u64);
@@ -186,7 +186,7 @@ impl Meta {
         self.dsfield & 3
     }
 
-    /// Marks congestion if the packet can carry the mark; tells whether it does now.
+    /// Marks congestion if the packet can carry the mark; returns whether it does now.
     ///
     /// A packet marked before counts as marked again. Only IP has the field.
     pub fn set_ce(&mut self) -> bool {
@@ -230,10 +230,10 @@ type Ends = (Addrs, (u16, u16));
 
 /// Where a packet waits, or waited last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stand {
-    /// The innermost qdisc that took it; [`Handle::NONE`]: one that nobody named, or none at all.
+pub struct QueueLocation {
+    /// The innermost qdisc that took it; [`Handle::NONE`]: one that no one named, or none at all.
     pub qdisc: Handle,
-    /// What that qdisc hangs on: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
+    /// What that qdisc is attached to: [`Handle::ROOT`], or a class; [`Handle::NONE`]: no qdisc was shown the
     /// packet.
     pub on: Handle,
     /// Its queue in there, where the qdisc keeps one for each flow: the minor number under which tc lists it.
@@ -253,7 +253,7 @@ pub struct Pool {
     /// Copies and what they are of, while somebody follows them.
     copied: Option<Vec<(u32, u32)>>,
     /// By slot where packets wait, while somebody follows that.
-    stands: Option<Vec<Stand>>,
+    queue_locations: Option<Vec<QueueLocation>>,
     dissector: Dissector,
 }
 
@@ -268,7 +268,7 @@ impl Pool {
             limit: limit.min(NIL as usize),
             released: Vec::new(),
             copied: None,
-            stands: None,
+            queue_locations: None,
             dissector: Dissector::default(),
         }
     }
@@ -310,7 +310,7 @@ impl Pool {
         Some(Pkt(slot))
     }
 
-    /// Another packet that is like this one; `None` when the pool is full. Nobody watches it.
+    /// Another packet that is like this one; `None` when the pool is full. No one watches it.
     pub fn copy(&mut self, pkt: &Pkt) -> Option<Pkt> {
         let meta = Meta { watched: false, ..self.meta(pkt).clone() };
         let cold = self.cold[pkt.0 as usize].clone();
@@ -326,8 +326,8 @@ impl Pool {
     }
 
     fn note_copy(&mut self, copy: &Pkt, of: &Pkt) {
-        if self.follows_stands() {
-            self.write_stand(copy.0, self.stand(of.0 as usize));
+        if self.tracks_queue_locations() {
+            self.write_queue_location(copy.0, self.queue_location(of.0 as usize));
         }
         if let Some(copied) = &mut self.copied {
             copied.push((copy.0, of.0));
@@ -335,14 +335,14 @@ impl Pool {
     }
 
     /// Somebody wants to know when what is in a slot now is released: the same as [`Meta::watched`], for
-    /// whoever has no ticket.
+    /// anyone who has no ticket.
     pub fn watch_slot(&mut self, slot: usize) {
         if let Some(meta) = self.meta.get_mut(slot) {
             meta.watched = true;
         }
     }
 
-    /// Were copies made that nobody has taken note of?
+    /// Were copies made that no one has taken note of?
     #[inline]
     pub fn has_copied(&self) -> bool {
         self.copied.as_ref().is_some_and(|copied| !copied.is_empty())
@@ -359,47 +359,47 @@ impl Pool {
     }
 
     /// From now on qdiscs note where packets wait: see [`Pool::stand`].
-    pub fn follow_stands(&mut self) {
-        self.stands.get_or_insert_default();
+    pub fn track_queue_locations(&mut self) {
+        self.queue_locations.get_or_insert_default();
     }
 
     /// Does somebody follow where packets wait?
     #[inline]
-    pub fn follows_stands(&self) -> bool {
-        self.stands.is_some()
+    pub fn tracks_queue_locations(&self) -> bool {
+        self.queue_locations.is_some()
     }
 
     /// Notes that a qdisc was handed a packet; those within it come later, and what they note stays.
     #[cold]
-    pub fn note_stand(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
-        self.write_stand(pkt.0, Stand { qdisc, on, queue: None });
+    pub fn set_queue_location(&mut self, pkt: &Pkt, qdisc: Handle, on: Handle) {
+        self.write_queue_location(pkt.0, QueueLocation { qdisc, on, queue: None });
     }
 
     /// Notes in which of its queues a qdisc puts a packet, if somebody follows that.
     #[inline]
     pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
-        if let Some(stand) = self.stands.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
+        if let Some(stand) = self.queue_locations.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
             stand.queue = Some(queue);
         }
     }
 
     /// A packet comes to another device: where it waited before is forgotten.
-    pub fn forget_stand(&mut self, pkt: &Pkt) {
-        if self.follows_stands() {
-            self.write_stand(pkt.0, Stand::default());
+    pub fn clear_queue_location(&mut self, pkt: &Pkt) {
+        if self.tracks_queue_locations() {
+            self.write_queue_location(pkt.0, QueueLocation::default());
         }
     }
 
     /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
     /// Nothing is known unless somebody follows it.
-    pub fn stand(&self, slot: usize) -> Stand {
-        self.stands.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
+    pub fn queue_location(&self, slot: usize) -> QueueLocation {
+        self.queue_locations.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
     }
 
-    fn write_stand(&mut self, slot: u32, stand: Stand) {
-        let Some(stands) = &mut self.stands else { return };
+    fn write_queue_location(&mut self, slot: u32, stand: QueueLocation) {
+        let Some(stands) = &mut self.queue_locations else { return };
         if stands.len() <= slot as usize {
-            stands.resize(slot as usize + 1, Stand::default());
+            stands.resize(slot as usize + 1, QueueLocation::default());
         }
         stands[slot as usize] = stand;
     }
@@ -428,20 +428,20 @@ impl Pool {
         self.released.pop().map(|slot| slot as usize)
     }
 
-    /// What is known of a packet.
+    /// What is known about a packet.
     #[inline]
     pub fn meta(&self, pkt: &Pkt) -> &Meta {
         &self.meta[pkt.0 as usize]
     }
 
-    /// What is known of a packet, to change.
+    /// What is known about a packet, to change.
     #[inline]
     pub fn meta_mut(&mut self, pkt: &Pkt) -> &mut Meta {
         &mut self.meta[pkt.0 as usize]
     }
 
-    /// What is known of the packet in a slot or, until the slot is used again, what was last known of the one
-    /// that left it.
+    /// What is known about the packet in a slot or, until the slot is used again, what was last known about
+    /// the one that left it.
     pub fn last_known(&self, slot: usize) -> Option<&Meta> {
         self.meta.get(slot)
     }
@@ -513,8 +513,8 @@ impl Pool {
         (both_v4 && (addrs, ports) != (keys.addrs, keys.ports)).then_some(FlowKeys { addrs, ports, ..keys })
     }
 
-    /// Lets `change` rewrite the header bytes; what is known of the flow is looked up anew, the keys it came
-    /// with are kept.
+    /// Lets `change` rewrite the header bytes; what is known about the flow is looked up again, the keys it
+    /// came with are kept.
     pub fn translate(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head)) {
         let arrived = self.arrived_keys(pkt);
         let cold = &mut self.cold[pkt.0 as usize];
@@ -524,11 +524,11 @@ impl Pool {
         self.meta[pkt.0 as usize].hash = 0;
     }
 
-    /// Lets an action rewrite a packet's octets as they stand at this moment, the DS field and checksums
+    /// Lets an action rewrite a packet's bytes as they are at this moment, the DS field and checksums
     /// brought into them before.
     ///
-    /// What is known of its flow is looked up anew; its flow hash stays if it was asked for before, as Linux
-    /// keeps it. A connection keeps the keys that the packet came with.
+    /// What is known about its flow is looked up again; its flow hash stays if it was requested before, as
+    /// Linux keeps it. A connection keeps the keys that the packet came with.
     pub fn rewrite<R>(&mut self, pkt: &Pkt, change: impl FnOnce(&mut Head) -> R) -> R {
         let at = pkt.0 as usize;
         let arrived = (self.meta[at].connection != 0).then(|| self.arrived_keys(pkt));
@@ -542,7 +542,7 @@ impl Pool {
         done
     }
 
-    /// The octets of a packet as they stand on the wire: with the DS field that it has now, and checksums.
+    /// The bytes of a packet as they are on the wire: with the DS field that it has now, and checksums.
     pub fn settle(&mut self, pkt: &Pkt) -> &Head {
         let (meta, cold) = (&self.meta[pkt.0 as usize], &mut self.cold[pkt.0 as usize]);
         cold.head.fill_sums();
@@ -565,7 +565,7 @@ impl Pool {
 
     /// A packet comes to another machine: what only the one before knew of it (its mark, connection,
     /// priority, the keys it came with) is gone; its bytes are as they were on the wire.
-    pub fn arrive_anew(&mut self, pkt: &Pkt) {
+    pub fn reset_for_next_machine(&mut self, pkt: &Pkt) {
         let cold = &mut self.cold[pkt.0 as usize];
         let meta = &mut self.meta[pkt.0 as usize];
         if cold.head.dsfield() != meta.dsfield {
@@ -594,14 +594,14 @@ impl Pool {
         Some(copy)
     }
 
-    /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was asked for before.
-    pub fn corrupt(&mut self, pkt: &Pkt, octet: u32, bit: u32) {
+    /// Makes one bit of a packet's frame wrong. Its flow hash stays if it was requested before.
+    pub fn corrupt(&mut self, pkt: &Pkt, byte: u32, bit: u32) {
         let meta = &mut self.meta[pkt.0 as usize];
         let cold = &mut self.cold[pkt.0 as usize];
         if cold.head.dsfield() != meta.dsfield {
             cold.head.set_dsfield(meta.dsfield);
         }
-        cold.head.flip(octet as usize, bit);
+        cold.head.flip(byte as usize, bit);
         (meta.ethertype, meta.dsfield) = (cold.head.ethertype(), cold.head.dsfield());
         cold.keys = None;
     }
@@ -620,18 +620,18 @@ impl Pool {
 /// Packets strung through their slots, for those who count them elsewhere: no allocation, both ends in
 /// constant time.
 #[derive(Debug)]
-pub struct Strand {
+pub struct IntrusiveList {
     head: u32,
     tail: u32,
 }
 
-impl Default for Strand {
-    fn default() -> Strand {
-        Strand { head: NIL, tail: NIL }
+impl Default for IntrusiveList {
+    fn default() -> IntrusiveList {
+        IntrusiveList { head: NIL, tail: NIL }
     }
 }
 
-impl Strand {
+impl IntrusiveList {
     /// Appends.
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
@@ -683,7 +683,7 @@ impl Strand {
         let meta = &pool.meta[slot as usize];
         let len = meta.len;
         if self.head == slot {
-            *self = Strand::default();
+            *self = IntrusiveList::default();
         } else {
             self.tail = meta.prev;
             pool.meta[self.tail as usize].next = NIL;
@@ -691,7 +691,7 @@ impl Strand {
         Some((Pkt(slot), len))
     }
 
-    /// What is known of the oldest, left where it is.
+    /// What is known about the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
         pool.meta.get(self.head as usize)
@@ -723,7 +723,7 @@ impl Strand {
 /// takes the same time however long it is. All calls of one queue get the pool that its packets are in.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    strand: Strand,
+    strand: IntrusiveList,
     len: u32,
     bytes: u64,
 }
@@ -783,7 +783,7 @@ impl Fifo {
         Some(self.left(taken))
     }
 
-    /// What is known of the oldest, left where it is.
+    /// What is known about the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
         self.strand.front(pool)

@@ -1,9 +1,9 @@
 //! The checksums in a packet's headers: written, verified, and kept right where a header field changes.
 //!
-//! Simulated packets come without them: they count as right until somebody rewrites octets without regard for
+//! Simulated packets come without them: they count as right until somebody rewrites bytes without regard for
 //! them, and are filled in just before.
 
-use crate::checksum::{Sum, mend};
+use crate::checksum::{Sum, update_field};
 use crate::dissect::transport;
 use crate::header::{Head, ethertype, proto};
 
@@ -17,7 +17,7 @@ pub struct Transport {
     pub protocol: u8,
     /// Where it begins, from the network header on.
     pub at: usize,
-    /// Its octets, as the network header tells.
+    /// Its bytes, as the network header tells.
     pub len: usize,
 }
 
@@ -33,8 +33,8 @@ impl Transport {
     }
 }
 
-fn word(octets: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 impl Head {
@@ -51,7 +51,7 @@ impl Head {
         Some(Transport { protocol, at, len: end.saturating_sub(at) })
     }
 
-    /// Writes the checksums that the packet should have, if nobody has yet.
+    /// Writes the checksums that the packet should have, if no one has yet.
     pub fn fill_sums(&mut self) {
         if self.is_summed() {
             return;
@@ -92,9 +92,9 @@ impl Head {
         let place = transport.at + transport.sum_at()?;
         let network = self.network();
         let end = transport.at + transport.len;
-        let octets = network.get(transport.at..end.min(network.len()))?;
+        let bytes = network.get(transport.at..end.min(network.len()))?;
         // The place of the checksum itself does not count.
-        let sum = self.pseudo_header(transport).with(octets).with_word(!word(network, place)?);
+        let sum = self.pseudo_header(transport).with(bytes).with_word(!word(network, place)?);
         let beyond = if end > network.len() { self.rest() } else { 0 };
         Some(match sum.with_word(beyond).checksum() {
             0 if transport.protocol == proto::UDP => (place, 0xffff),
@@ -137,10 +137,10 @@ impl Head {
         }
     }
 
-    /// Writes octets into the network header or behind it; which checksums cover them is said, and those are
+    /// Writes bytes into the network header or behind it; which checksums cover them is said, and those are
     /// kept right.
     ///
-    /// One that UDP leaves out stays left out. Where nobody has written checksums yet there is nothing to do
+    /// One that UDP leaves out stays left out. Where no one has written checksums yet there is nothing to do
     /// for them.
     pub fn replace(&mut self, at: usize, new: &[u8], header: bool, transport: Option<Transport>) {
         let mut old = [0; 16];
@@ -152,10 +152,10 @@ impl Head {
             return;
         }
         if header {
-            mend(self.network_mut(), HEADER_SUM, old, new, false);
+            update_field(self.network_mut(), HEADER_SUM, old, new, false);
         }
         if let Some((transport, sum_at)) = transport.and_then(|it| Some((it, it.at + it.sum_at()?))) {
-            mend(self.network_mut(), sum_at, old, new, transport.protocol == proto::UDP);
+            update_field(self.network_mut(), sum_at, old, new, transport.protocol == proto::UDP);
         }
     }
 

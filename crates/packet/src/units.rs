@@ -5,22 +5,22 @@ use core::ops::{Add, AddAssign, Sub};
 
 /// A point on the monotonic clock, in nanoseconds since the machine started.
 ///
-/// Disciplines that count in coarser units (CoDel's 1024 ns, psched's 64 ns) derive them from this value, so
+/// Qdiscs that count in coarser units (CoDel's 1024 ns, psched's 64 ns) derive them from this value, so
 /// the epoch matters: an exact replay of a recorded run uses the recording's own epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span(pub u64);
+pub struct Nanos(pub u64);
 
 impl Time {
     /// The latest point there is: "never", as a timeout.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The span since `earlier`; zero if that lies ahead.
-    pub fn since(self, earlier: Time) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+    pub fn since(self, earlier: Time) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
     }
 
     /// The CoDel clock (RFC 8289 as Linux counts it): units of 1024 ns, 32 bits, wrapping.
@@ -34,18 +34,18 @@ impl Time {
     }
 }
 
-impl Span {
+impl Nanos {
     /// `s` seconds, at most 18 446 744 073 (584 years).
-    pub const fn secs(s: u64) -> Span {
-        Span(s * 1_000_000_000)
+    pub const fn secs(s: u64) -> Nanos {
+        Nanos(s * 1_000_000_000)
     }
     /// `ms` milliseconds.
-    pub const fn millis(ms: u64) -> Span {
-        Span(ms * 1_000_000)
+    pub const fn millis(ms: u64) -> Nanos {
+        Nanos(ms * 1_000_000)
     }
     /// `us` microseconds.
-    pub const fn micros(us: u64) -> Span {
-        Span(us * 1_000)
+    pub const fn micros(us: u64) -> Nanos {
+        Nanos(us * 1_000)
     }
     /// As seconds, for reports.
     pub fn as_secs_f64(self) -> f64 {
@@ -53,33 +53,33 @@ impl Span {
     }
 }
 
-impl Add<Span> for Time {
+impl Add<Nanos> for Time {
     type Output = Time;
-    fn add(self, span: Span) -> Time {
+    fn add(self, span: Nanos) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
-impl AddAssign<Span> for Time {
-    fn add_assign(&mut self, span: Span) {
+impl AddAssign<Nanos> for Time {
+    fn add_assign(&mut self, span: Nanos) {
         *self = *self + span;
     }
 }
-impl Sub<Span> for Time {
+impl Sub<Nanos> for Time {
     type Output = Time;
-    fn sub(self, span: Span) -> Time {
+    fn sub(self, span: Nanos) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
 }
 impl Sub<Time> for Time {
-    type Output = Span;
-    fn sub(self, earlier: Time) -> Span {
+    type Output = Nanos;
+    fn sub(self, earlier: Time) -> Nanos {
         self.since(earlier)
     }
 }
-impl Add for Span {
-    type Output = Span;
-    fn add(self, other: Span) -> Span {
-        Span(self.0.saturating_add(other.0))
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
     }
 }
 
@@ -165,7 +165,7 @@ impl fmt::Debug for Handle {
 
 /// A firewall mark (`skb->mark`): netfilter writes it, `fw` filters read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mark(pub u32);
+pub struct FwMark(pub u32);
 
 /// The timer tick: maintenance timers (perturbation, PIE, SFB) run in jiffies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,7 +61,7 @@ impl Wheel {
         self.jiffies
     }
 
-    /// Tells whether the wheel stands as it did when the machine started.
+    /// Returns whether the wheel stands as it did when the machine started.
     pub fn set_never_turned(&self, never: bool) {
         self.never_turned.set(never);
     }
@@ -94,27 +94,27 @@ fn place(expires: i64, turned_to: i64) -> (i64, u8) {
     (((expires >> shift) + 1) << shift, level)
 }
 
-/// A timer that always fires in time and arms itself again: maintenance that a discipline does by itself.
+/// A timer that always fires in time and arms itself again: maintenance that a qdisc does on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upkeep {
+pub struct PeriodicTimer {
     jiffies: Jiffies,
     next: Time,
 }
 
-impl Upkeep {
+impl PeriodicTimer {
     /// Not armed.
-    pub fn never(jiffies: Jiffies) -> Upkeep {
-        Upkeep { jiffies, next: Time::NEVER }
+    pub fn never(jiffies: Jiffies) -> PeriodicTimer {
+        PeriodicTimer { jiffies, next: Time::NEVER }
     }
 
     /// Armed at `now` for so many jiffies later.
-    pub fn after(jiffies: Jiffies, now: Time, ticks: u32) -> Upkeep {
-        Upkeep::until(jiffies, now, jiffies.at(now) + i64::from(ticks))
+    pub fn after(jiffies: Jiffies, now: Time, ticks: u32) -> PeriodicTimer {
+        PeriodicTimer::until(jiffies, now, jiffies.at(now) + i64::from(ticks))
     }
 
     /// Armed at `now` to run out when the counter has this value.
-    pub fn until(jiffies: Jiffies, now: Time, expires: i64) -> Upkeep {
-        Upkeep { jiffies, next: jiffies.time(place(expires, jiffies.at(now)).0) }
+    pub fn until(jiffies: Jiffies, now: Time, expires: i64) -> PeriodicTimer {
+        PeriodicTimer { jiffies, next: jiffies.time(place(expires, jiffies.at(now)).0) }
     }
 
     /// Its tick.
@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn upkeep_comes_at_least_as_late_as_it_was_asked_for() {
         let fired = |ticks: u32| {
-            let mut upkeep = Upkeep::after(Jiffies { hz: 1000 }, Time(120_000_000_000), ticks);
-            [(); 3].map(|()| upkeep.fired(Time(130_000_000_000), ticks).map(|at| at.0 / 1_000_000))
+            let mut timer = PeriodicTimer::after(Jiffies { hz: 1000 }, Time(120_000_000_000), ticks);
+            [(); 3].map(|()| timer.fired(Time(130_000_000_000), ticks).map(|at| at.0 / 1_000_000))
         };
         assert_eq!(fired(15), [Some(120_016), Some(120_032), Some(120_048)]);
         assert_eq!(fired(500), [Some(120_504), Some(121_008), Some(121_512)]);
-        let mut once = Upkeep::after(Jiffies { hz: 250 }, Time(0), 1);
+        let mut once = PeriodicTimer::after(Jiffies { hz: 250 }, Time(0), 1);
         assert_eq!(once.fired(Time(7_999_999), 0), None);
         assert_eq!(once.fired(Time(8_000_000), 0), Some(Time(8_000_000)));
         assert_eq!(once.fired(Time(1_000_000_000), 0), None);

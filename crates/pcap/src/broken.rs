@@ -5,8 +5,8 @@ use core::fmt;
 /// A place where a file cannot be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The octet of the file at which the block begins.
-    pub octet: u64,
+    /// The byte of the file at which the block begins.
+    pub offset: u64,
     /// The block's number, from 1; 0: the file's own header.
     pub block: u64,
     /// Packets that were read before it.
@@ -20,11 +20,11 @@ pub struct Broken {
 pub enum Cause {
     /// It begins as no capture does.
     Unknown,
-    /// Its format has a version that nobody knows.
+    /// Its format has a version that no one knows.
     Version(u16),
-    /// It ends in the middle of a block: so many octets are there.
+    /// It ends in the middle of a block: this many bytes are there.
     CutShort {
-        /// Octets that are there.
+        /// Bytes that are there.
         has: usize,
     },
     /// A block says that it is shorter than it can be, longer than is believed, or not a multiple of four.
@@ -46,7 +46,7 @@ impl fmt::Display for Broken {
         match self.block {
             0 if self.cause == Cause::Unknown => self.cause.fmt(f),
             0 => write!(f, "the file's header: {}", self.cause),
-            block => write!(f, "block {block}, at byte {}: {}", self.octet, self.cause),
+            block => write!(f, "block {block}, at byte {}: {}", self.offset, self.cause),
         }
     }
 }

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! Capture files: pcap (tcpdump's) and pcapng, read piece by piece and written.
 //!
-//! Nothing here opens a file. A [`Parser`] is shown the octets that follow those it has used and says what
-//! they are, or how many it needs; a [`Writer`] gives octets out. So a capture of any length is read with as
+//! Nothing here opens a file. A [`Parser`] is shown the bytes that follow those it has used and says what
+//! they are, or how many it needs; a [`Writer`] gives bytes out. So a capture of any length is read with as
 //! much memory as its longest block takes.
 //!
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
@@ -19,9 +19,9 @@ mod words;
 mod write;
 
 pub use broken::{Broken, Cause};
-pub use packet::{Direction, LONGEST, Next, Packet};
+pub use packet::{CaptureDirection, CapturedPacket, LONGEST, Next};
 pub use parser::Parser;
-pub use write::{Interface, Record, Verdict, Writer};
+pub use write::{Interface, Record, TcVerdict, Writer};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

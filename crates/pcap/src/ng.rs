@@ -1,13 +1,13 @@
 //! pcapng: blocks, each with its kind and its length at both ends.
 
 use crate::broken::Cause;
-use crate::packet::{Direction, Found, LONGEST, Next, Packet};
+use crate::packet::{CaptureDirection, CapturedPacket, Found, LONGEST, Next};
 use crate::words::Words;
 use alloc::vec::Vec;
 
 /// Interfaces of a section that are kept.
 const MOST_INTERFACES: usize = 65_536;
-/// Octets around a block's body.
+/// Bytes around a block's body.
 const AROUND: usize = 12;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// The major version that there is.
@@ -68,26 +68,26 @@ impl Section {
     /// The kind of a section's header: the same in both byte orders.
     pub(crate) const HEADER: u32 = 0x0a0d_0d0a;
 
-    pub(crate) fn next<'b>(&mut self, octets: &'b [u8]) -> Found<'b> {
-        if octets.len() < AROUND {
+    pub(crate) fn next<'b>(&mut self, bytes: &'b [u8]) -> Found<'b> {
+        if bytes.len() < AROUND {
             return Ok(Next::Needs(AROUND));
         }
-        let unturned = Words { octets, big: true };
+        let unturned = Words { bytes, big: true };
         if unturned.word(0) == Section::HEADER {
             self.begin(unturned.word(8))?;
         }
-        let words = Words { octets, big: self.big };
+        let words = Words { bytes, big: self.big };
         let (kind, length) = (words.word(0), words.word(4));
         if length % 4 != 0 || (length as usize) < AROUND || length as usize > LONGEST {
             return Err(Cause::Length(length));
         }
         let length = length as usize;
-        let Some(block) = octets.get(..length) else { return Ok(Next::Needs(length)) };
+        let Some(block) = bytes.get(..length) else { return Ok(Next::Needs(length)) };
         let again = words.word(length - 4);
         if again != length as u32 {
             return Err(Cause::Lengths(length as u32, again));
         }
-        self.block(kind, Words { octets: &block[8..length - 4], big: self.big }, length)
+        self.block(kind, Words { bytes: &block[8..length - 4], big: self.big }, length)
     }
 
     /// A section begins.
@@ -104,13 +104,13 @@ impl Section {
     /// A block, by its kind.
     fn block<'b>(&mut self, kind: u32, body: Words<'b>, length: usize) -> Found<'b> {
         match kind {
-            Section::HEADER if body.half(4) != VERSION => Err(Cause::Version(body.half(4))),
+            Section::HEADER if body.u16_at(4) != VERSION => Err(Cause::Version(body.u16_at(4))),
             INTERFACE => {
                 self.describe(body);
                 Ok(Next::Passed(length))
             }
             ENHANCED => self.packet(body, length, body.word(0)),
-            PACKET => self.packet(body, length, u32::from(body.half(0))),
+            PACKET => self.packet(body, length, u32::from(body.u16_at(0))),
             SIMPLE => self.simple(body, length),
             _ => Ok(Next::Passed(length)),
         }
@@ -121,13 +121,13 @@ impl Section {
         let mut clock = Clock::of(6);
         for (code, value) in body.options(8) {
             match code {
-                IF_TSRESOL => clock.ticks = Clock::of(value.octets.first().copied().unwrap_or(6)).ticks,
+                IF_TSRESOL => clock.ticks = Clock::of(value.bytes.first().copied().unwrap_or(6)).ticks,
                 IF_TSOFFSET => clock.offset = value.long(0) as i64,
                 _ => {}
             }
         }
         if self.interfaces.len() < MOST_INTERFACES {
-            self.interfaces.push(Interface { link: body.half(0), snap: body.word(4), clock });
+            self.interfaces.push(Interface { link: body.u16_at(0), snap: body.word(4), clock });
         }
     }
 
@@ -140,21 +140,21 @@ impl Section {
         const BEFORE: usize = 20;
         let interface = self.interface(number)?;
         let kept = body.word(12);
-        let octets = BEFORE.checked_add(kept as usize).and_then(|end| body.octets.get(BEFORE..end));
-        let octets = octets.ok_or(Cause::Captured(kept))?;
+        let data = BEFORE.checked_add(kept as usize).and_then(|end| body.bytes.get(BEFORE..end));
+        let data = data.ok_or(Cause::Captured(kept))?;
         let flags =
             body.options(BEFORE + (kept as usize).next_multiple_of(4)).find(|(code, _)| *code == EPB_FLAGS);
         let direction = match flags.map_or(0, |(_, value)| value.word(0) & 3) {
-            1 => Some(Direction::In),
-            2 => Some(Direction::Out),
+            1 => Some(CaptureDirection::In),
+            2 => Some(CaptureDirection::Out),
             _ => None,
         };
         let ticks = u64::from(body.word(4)) << 32 | u64::from(body.word(8));
-        let packet = Packet {
+        let packet = CapturedPacket {
             number: 0,
             time: Some(interface.clock.nanoseconds(ticks)),
             link: interface.link,
-            octets,
+            bytes: data,
             length: body.word(16).max(kept),
             direction,
             interface: number,
@@ -165,14 +165,14 @@ impl Section {
     /// Of the first interface, without a time.
     fn simple<'b>(&self, body: Words<'b>, length: usize) -> Found<'b> {
         let interface = self.interface(0)?;
-        let (was, room) = (body.word(0), body.octets.len().saturating_sub(4));
+        let (was, room) = (body.word(0), body.bytes.len().saturating_sub(4));
         let kept = if interface.snap == 0 { was } else { was.min(interface.snap) };
-        let octets = body.octets.get(4..4 + (kept as usize).min(room)).unwrap_or_default();
-        let packet = Packet {
+        let data = body.bytes.get(4..4 + (kept as usize).min(room)).unwrap_or_default();
+        let packet = CapturedPacket {
             number: 0,
             time: None,
             link: interface.link,
-            octets,
+            bytes: data,
             length: was,
             direction: None,
             interface: 0,

@@ -1,4 +1,4 @@
-//! What is read of a capture: packets, and what stands between them.
+//! What is read of a capture: packets, and what is between them.
 
 use crate::broken::Cause;
 
@@ -7,7 +7,7 @@ pub const LONGEST: usize = 16 << 20;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'b> {
+pub struct CapturedPacket<'b> {
     /// Its number in the file, from 1.
     pub number: u64,
     /// When it was captured, ns since 1970; `None`: the file does not say.
@@ -15,34 +15,34 @@ pub struct Packet<'b> {
     /// What it begins with: see [`crate::link`].
     pub link: u16,
     /// What was kept of it.
-    pub octets: &'b [u8],
+    pub bytes: &'b [u8],
     /// How long it was.
     pub length: u32,
     /// Which way it went, where the capture says so beside the packet.
-    pub direction: Option<Direction>,
+    pub direction: Option<CaptureDirection>,
     /// The interface that it was captured on, by its number in the file.
     pub interface: u32,
 }
 
 /// Which way a packet went by the capturing machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum CaptureDirection {
     /// It came in.
     In,
     /// It went out.
     Out,
 }
 
-/// What the octets that follow are.
+/// What the bytes that follow are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'b> {
-    /// A packet; so many octets are used.
-    Packet(usize, Packet<'b>),
-    /// Nothing that is told of; so many octets are used.
+    /// A packet; this many bytes are used.
+    Packet(usize, CapturedPacket<'b>),
+    /// Nothing that is told of; this many bytes are used.
     Passed(usize),
-    /// Nothing can be said before so many octets are there, counted from the same place.
+    /// Nothing can be said before this many bytes are there, counted from the same place.
     Needs(usize),
 }
 
-/// What a format makes of octets; a packet has no number yet.
+/// What a format makes of bytes; a packet has no number yet.
 pub(crate) type Found<'b> = Result<Next<'b>, Cause>;

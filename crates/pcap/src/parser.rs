@@ -3,14 +3,14 @@
 use crate::broken::{Broken, Cause};
 use crate::ng::Section;
 use crate::old::Old;
-use crate::packet::{Found, Next, Packet};
+use crate::packet::{CapturedPacket, Found, Next};
 
 /// A capture file, read from its beginning.
 #[derive(Clone, Debug, Default)]
 pub struct Parser {
     format: Format,
-    /// The octet of the file that is next.
-    octet: u64,
+    /// The byte of the file that is next.
+    byte: u64,
     /// Blocks that were passed.
     blocks: u64,
     packets: u64,
@@ -31,24 +31,24 @@ impl Parser {
         Parser::default()
     }
 
-    /// Says what the next octets are. `octets` begin where those that were used end; what needs more is asked
+    /// Says what the next bytes are. `octets` begin where those that were used end; what needs more is asked
     /// again with more.
     ///
     /// # Errors
     /// They cannot be understood. Nothing behind them can either.
-    pub fn next<'b>(&mut self, octets: &'b [u8]) -> Result<Next<'b>, Broken> {
+    pub fn next<'b>(&mut self, bytes: &'b [u8]) -> Result<Next<'b>, Broken> {
         let header = matches!(self.format, Format::Open);
         let found = match &mut self.format {
-            Format::Open => self.begin(octets),
-            Format::Old(old) => old.next(octets),
-            Format::Ng(section) => section.next(octets),
+            Format::Open => self.begin(bytes),
+            Format::Old(old) => old.next(bytes),
+            Format::Ng(section) => section.next(bytes),
         };
         let next = found.map_err(|cause| self.broken(cause))?;
         Ok(match next {
             Next::Packet(used, packet) => {
                 self.packets += 1;
                 self.pass(used, header);
-                Next::Packet(used, Packet { number: self.packets, ..packet })
+                Next::Packet(used, CapturedPacket { number: self.packets, ..packet })
             }
             Next::Passed(used) => {
                 self.pass(used, header);
@@ -58,7 +58,7 @@ impl Parser {
         })
     }
 
-    /// The file is at its end, and so many octets are left that nothing was made of; an error if they should
+    /// The file is at its end, and this many bytes are left that nothing was made of; an error if they should
     /// be something.
     ///
     /// # Errors
@@ -71,9 +71,9 @@ impl Parser {
         }
     }
 
-    /// Octets that were used so far.
-    pub fn octet(&self) -> u64 {
-        self.octet
+    /// Bytes that were used so far.
+    pub fn offset(&self) -> u64 {
+        self.byte
     }
 
     /// `pcap` or `pcapng`.
@@ -85,26 +85,26 @@ impl Parser {
         }
     }
 
-    fn begin(&mut self, octets: &[u8]) -> Found<'static> {
-        let Some(magic) = octets.first_chunk::<4>() else { return Ok(Next::Needs(4)) };
+    fn begin(&mut self, bytes: &[u8]) -> Found<'static> {
+        let Some(magic) = bytes.first_chunk::<4>() else { return Ok(Next::Needs(4)) };
         if u32::from_be_bytes(*magic) == Section::HEADER {
             self.format = Format::Ng(Section::default());
             return Ok(Next::Passed(0));
         }
         let old = Old::of_magic(*magic).ok_or(Cause::Unknown)?;
-        let Some(header) = octets.get(..Old::HEADER) else { return Ok(Next::Needs(Old::HEADER)) };
+        let Some(header) = bytes.get(..Old::HEADER) else { return Ok(Next::Needs(Old::HEADER)) };
         self.format = Format::Old(old.begin(header)?);
         Ok(Next::Passed(Old::HEADER))
     }
 
     /// The file's own header is no block.
     fn pass(&mut self, used: usize, header: bool) {
-        self.octet += used as u64;
+        self.byte += used as u64;
         self.blocks += u64::from(!header);
     }
 
     fn broken(&self, cause: Cause) -> Broken {
-        let block = if self.octet == 0 { 0 } else { self.blocks + 1 };
-        Broken { octet: self.octet, block, packets: self.packets, cause }
+        let block = if self.byte == 0 { 0 } else { self.blocks + 1 };
+        Broken { offset: self.byte, block, packets: self.packets, cause }
     }
 }

@@ -1,6 +1,6 @@
 //! pcapng, written.
 
-use crate::packet::Direction;
+use crate::packet::CaptureDirection;
 use alloc::vec::Vec;
 
 /// Options that every block may have.
@@ -18,13 +18,13 @@ const EPB_PACKETID: u16 = 5;
 const EPB_QUEUE: u16 = 6;
 const EPB_VERDICT: u16 = 7;
 
-/// The verdict's kind: what a program at Linux's traffic control says, as a number of eight octets.
+/// The verdict's kind: what a program at Linux's traffic control says, as a number of eight bytes.
 const LINUX_TC: u8 = 1;
 
 /// What happened to a packet, as Linux's traffic control says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It goes on (`TC_ACT_OK`).
+pub enum TcVerdict {
+    /// It continues (`TC_ACT_OK`).
     Passed,
     /// It is dropped (`TC_ACT_SHOT`).
     Dropped,
@@ -35,7 +35,7 @@ pub enum Verdict {
 pub struct Interface<'t> {
     /// The interface's name (`if_name`), in UTF-8.
     pub name: &'t str,
-    /// What stands in it.
+    /// What is in it.
     pub description: &'t str,
     /// What its packets begin with: see [`crate::link`].
     pub link: u16,
@@ -49,19 +49,19 @@ pub struct Record<'t> {
     /// Nanoseconds since 1970.
     pub time: u64,
     /// What is kept of it: its front.
-    pub octets: &'t [u8],
+    pub bytes: &'t [u8],
     /// How long it is.
     pub length: u32,
     /// Which way it went: `epb_flags`.
-    pub direction: Option<Direction>,
+    pub direction: Option<CaptureDirection>,
     /// Packets lost since the one before: `epb_dropcount`.
-    pub lost_before: Option<u64>,
+    pub dropped_before: Option<u64>,
     /// The same for each record of one packet: `epb_packetid`.
     pub id: Option<u64>,
     /// Its queue: `epb_queue`.
     pub queue: Option<u32>,
-    /// What became of it: `epb_verdict`.
-    pub verdict: Option<Verdict>,
+    /// The outcome of it: `epb_verdict`.
+    pub verdict: Option<TcVerdict>,
     /// In words.
     pub comment: &'t str,
 }
@@ -78,9 +78,9 @@ impl Writer {
         let mut writer = Writer { out: Vec::new() };
         writer.block(0x0a0d_0d0a, |block| {
             block.word(0x1a2b_3c4d);
-            block.half(1);
-            block.half(0);
-            // How long the section is, nobody knows yet.
+            block.u16(1);
+            block.u16(0);
+            // How long the section is, no one knows yet.
             block.long(u64::MAX);
             block.option(SHB_USERAPPL, program.as_bytes());
             block.end_options();
@@ -91,8 +91,8 @@ impl Writer {
     /// Describes the next interface.
     pub fn interface(&mut self, interface: Interface<'_>) {
         self.block(1, |block| {
-            block.half(interface.link);
-            block.half(0);
+            block.u16(interface.link);
+            block.u16(0);
             block.word(0);
             block.option(IF_NAME, interface.name.as_bytes());
             block.option(IF_DESCRIPTION, interface.description.as_bytes());
@@ -107,14 +107,14 @@ impl Writer {
             block.word(record.interface);
             block.word((record.time >> 32) as u32);
             block.word(record.time as u32);
-            block.word(record.octets.len() as u32);
+            block.word(record.bytes.len() as u32);
             block.word(record.length);
-            block.padded(record.octets);
+            block.padded(record.bytes);
             block.options_of(record);
         });
     }
 
-    /// The octets made since this was last asked.
+    /// The bytes made since this was last asked.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
     }
@@ -137,7 +137,7 @@ struct Block<'o> {
 }
 
 impl Block<'_> {
-    fn half(&mut self, value: u16) {
+    fn u16(&mut self, value: u16) {
         self.out.extend(value.to_le_bytes());
     }
 
@@ -149,18 +149,18 @@ impl Block<'_> {
         self.out.extend(value.to_le_bytes());
     }
 
-    /// Octets, filled up to a multiple of four.
-    fn padded(&mut self, octets: &[u8]) {
-        self.out.extend(octets);
-        let fill = octets.len().next_multiple_of(4) - octets.len();
+    /// Bytes, filled up to a multiple of four.
+    fn padded(&mut self, bytes: &[u8]) {
+        self.out.extend(bytes);
+        let fill = bytes.len().next_multiple_of(4) - bytes.len();
         self.out.extend(&[0; 3][..fill]);
     }
 
     /// An option, cut to what one can hold.
     fn option(&mut self, code: u16, value: &[u8]) {
         let value = &value[..value.len().min(usize::from(u16::MAX))];
-        self.half(code);
-        self.half(value.len() as u16);
+        self.u16(code);
+        self.u16(value.len() as u16);
         self.padded(value);
     }
 
@@ -173,10 +173,10 @@ impl Block<'_> {
             self.option(COMMENT, record.comment.as_bytes());
         }
         if let Some(direction) = record.direction {
-            let flags: u32 = if direction == Direction::In { 1 } else { 2 };
+            let flags: u32 = if direction == CaptureDirection::In { 1 } else { 2 };
             self.option(EPB_FLAGS, &flags.to_le_bytes());
         }
-        if let Some(lost) = record.lost_before {
+        if let Some(lost) = record.dropped_before {
             self.option(EPB_DROPCOUNT, &lost.to_le_bytes());
         }
         if let Some(id) = record.id {
@@ -186,7 +186,7 @@ impl Block<'_> {
             self.option(EPB_QUEUE, &queue.to_le_bytes());
         }
         if let Some(verdict) = record.verdict {
-            let action: u64 = if verdict == Verdict::Passed { 0 } else { 2 };
+            let action: u64 = if verdict == TcVerdict::Passed { 0 } else { 2 };
             let mut value = [LINUX_TC, 0, 0, 0, 0, 0, 0, 0, 0];
             value[1..].copy_from_slice(&action.to_le_bytes());
             self.option(EPB_VERDICT, &value);

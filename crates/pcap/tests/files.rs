@@ -1,26 +1,26 @@
-//! Files of every kind that there is: read whole, cut at every octet, and damaged.
+//! Files of every kind that there is: read whole, cut at every byte, and damaged.
 
 use tidegate_pcap::{
-    Broken, Cause, Direction, Interface, Next, Packet, Parser, Record, Verdict, Writer, link,
+    Broken, CaptureDirection, CapturedPacket, Cause, Interface, Next, Parser, Record, TcVerdict, Writer, link,
 };
 
-/// What is told of a packet.
+/// What is reported of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
     time: Option<u64>,
     link: u16,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     length: u32,
-    direction: Option<Direction>,
+    direction: Option<CaptureDirection>,
     interface: u32,
 }
 
-fn told(packet: Packet<'_>) -> Told {
-    let Packet { time, link, octets, length, direction, interface, .. } = packet;
-    Told { time, link, octets: octets.to_vec(), length, direction, interface }
+fn told(packet: CapturedPacket<'_>) -> Told {
+    let CapturedPacket { time, link, bytes: octets, length, direction, interface, .. } = packet;
+    Told { time, link, bytes: octets.to_vec(), length, direction, interface }
 }
 
-/// Reads a file as one that is shown octets only as it asks for them, and checks that it never asks for what
+/// Reads a file as one that is shown bytes only as it requests them, and checks that it never requests what
 /// it has.
 fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
     let (mut parser, mut at, mut shown, mut packets) = (Parser::new(), 0, 0, Vec::new());
@@ -32,12 +32,12 @@ fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
                 (at, shown) = (at + used, shown - used);
             }
             Ok(Next::Passed(used)) => (at, shown) = (at + used, shown - used),
-            Ok(Next::Needs(octets)) => {
-                assert!(octets > shown, "it asks for {octets} and has {shown}");
-                if at + octets > file.len() {
+            Ok(Next::Needs(bytes)) => {
+                assert!(bytes > shown, "it asks for {bytes} and has {shown}");
+                if at + bytes > file.len() {
                     return (packets, parser.end(file.len() - at));
                 }
-                shown = octets;
+                shown = bytes;
             }
             Err(broken) => return (packets, Err(broken)),
         }
@@ -83,17 +83,17 @@ fn old(big: bool, magic: u32, link: u32, packets: &[(u32, u32, &[u8], u32)]) -> 
     for word in [0, 0, 96, link] {
         maker.word(word);
     }
-    for (seconds, part, octets, length) in packets {
-        for word in [*seconds, *part, octets.len() as u32, *length] {
+    for (seconds, part, bytes, length) in packets {
+        for word in [*seconds, *part, bytes.len() as u32, *length] {
             maker.word(word);
         }
-        maker.out.extend(*octets);
+        maker.out.extend(*bytes);
     }
     maker.out
 }
 
 /// Two sections' worth of blocks: interfaces with clocks of their own, all kinds of packets, blocks that
-/// nobody knows.
+/// no one knows.
 fn new(big: bool) -> Vec<u8> {
     let mut maker = Maker { big, out: Vec::new() };
     maker.block(0x0a0d_0d0a, |b| {
@@ -124,16 +124,16 @@ fn new(big: bool) -> Vec<u8> {
         b.word(0);
         b.option(9, &[0x80 | 10]);
     });
-    for (interface, ticks, octets, flags) in
+    for (interface, ticks, bytes, flags) in
         [(0, 1_500_000_u64, &b"abcd"[..], 2_u32), (1, 1_001, b"xyz", 1), (2, 512, b"", 0)]
     {
         maker.block(6, |b| {
             b.word(interface);
             b.word((ticks >> 32) as u32);
             b.word(ticks as u32);
-            b.word(octets.len() as u32);
+            b.word(bytes.len() as u32);
             b.word(60);
-            b.out.extend(octets);
+            b.out.extend(bytes);
             b.out.resize(b.out.len().next_multiple_of(4), 0);
             let flags = if b.big { flags.to_be_bytes() } else { flags.to_le_bytes() };
             b.option(1, b"said");
@@ -161,12 +161,12 @@ fn new(big: bool) -> Vec<u8> {
 fn of(
     time: u64,
     link: u16,
-    octets: &[u8],
+    bytes: &[u8],
     length: u32,
-    direction: Option<Direction>,
+    direction: Option<CaptureDirection>,
     interface: u32,
 ) -> Told {
-    Told { time: Some(time), link, octets: octets.to_vec(), length, direction, interface }
+    Told { time: Some(time), link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 #[test]
@@ -195,8 +195,8 @@ fn the_four_kinds_of_pcap() {
 #[test]
 fn pcapng_in_both_byte_orders_and_several_sections() {
     let whole = [
-        of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(Direction::Out), 0),
-        of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(Direction::In), 1),
+        of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(CaptureDirection::Out), 0),
+        of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(CaptureDirection::In), 1),
         of(500_000_000, link::SLL, b"", 60, None, 2),
         Told { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
         of(3_600_005_000_000, link::RAW, b"ok", 2, None, 1),
@@ -212,13 +212,13 @@ fn what_is_written_is_read() {
     writer.interface(Interface { name: "eth0", description: "what leaves", link: link::ETHERNET });
     let record = Record {
         time: 1 << 60 | 17,
-        octets: b"frame",
+        bytes: b"frame",
         length: 1514,
-        direction: Some(Direction::Out),
-        lost_before: Some(3),
+        direction: Some(CaptureDirection::Out),
+        dropped_before: Some(3),
         id: Some(9),
         queue: Some(0x0001_0020),
-        verdict: Some(Verdict::Dropped),
+        verdict: Some(TcVerdict::Dropped),
         comment: "class 1:20, dropped: full",
         ..Record::default()
     };
@@ -230,7 +230,7 @@ fn what_is_written_is_read() {
     assert_eq!(end, Ok(()));
     assert_eq!(
         packets,
-        [of(1 << 60 | 17, 1, b"frame", 1514, Some(Direction::Out), 0), of(0, 1, b"", 0, None, 0)]
+        [of(1 << 60 | 17, 1, b"frame", 1514, Some(CaptureDirection::Out), 0), of(0, 1, b"", 0, None, 0)]
     );
     assert!(file.windows(25).any(|part| part == b"class 1:20, dropped: full"));
 }
@@ -252,7 +252,7 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
                 Ok(()) => {}
                 Err(broken) => {
                     assert!(
-                        broken.octet <= cut as u64 && broken.packets == packets.len() as u64,
+                        broken.offset <= cut as u64 && broken.packets == packets.len() as u64,
                         "{broken:?}"
                     );
                     assert!(matches!(broken.cause, Cause::CutShort { .. } | Cause::Unknown), "{broken:?}");
@@ -265,9 +265,9 @@ fn files_cut_at_every_octet_give_what_came_before_and_say_where() {
 #[test]
 fn damage_is_told_with_its_place() {
     let whole = new(false);
-    let at = |octet: usize, value: u32| {
+    let at = |byte: usize, value: u32| {
         let mut file = whole.clone();
-        file[octet..octet + 4].copy_from_slice(&value.to_le_bytes());
+        file[byte..byte + 4].copy_from_slice(&value.to_le_bytes());
         read(&file).1.expect_err("damaged").to_string()
     };
     let pcap = |value: u32| {
@@ -279,13 +279,10 @@ fn damage_is_told_with_its_place() {
         (at(0, 7), "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`"),
         (at(8, 5), "the file's header: it says its byte order as 0x05000000"),
         (at(12, 9), "the file's header: its format is of version 9, which is not known"),
-        (at(32, 21), "block 2, at byte 28: it says that it is 21 octets long, which cannot be"),
-        (
-            at(32, u32::MAX - 3),
-            "block 2, at byte 28: it says that it is 4294967292 octets long, which cannot be",
-        ),
-        (at(44, 24), "block 2, at byte 28: its length is 20 octets at its beginning and 24 at its end"),
-        (pcap(999_999), "block 1, at byte 24: it says that 999999 octets of the packet are kept"),
+        (at(32, 21), "block 2, at byte 28: it claims to be 21 bytes long, which cannot be"),
+        (at(32, u32::MAX - 3), "block 2, at byte 28: it claims to be 4294967292 bytes long, which cannot be"),
+        (at(44, 24), "block 2, at byte 28: its length is 20 bytes at its beginning and 24 at its end"),
+        (pcap(999_999), "block 1, at byte 24: it claims to hold 999999 bytes of the packet"),
     ];
     for (said, wanted) in table {
         assert_eq!(said, wanted);

@@ -3,21 +3,21 @@
 
 use super::remake::Incomplete;
 use super::settled;
-use super::steps::{Item, Plan, SHARED, Same, Sign};
+use super::steps::{ChangePlan, Item, SHARED, Same, Sign};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, Installed};
 use tidegate_policy::{Action, FilterOp, FilterParams, Op, U32Params, Verb};
 
 /// Where a list stands: on what, in which chain, with which preference.
-type Place = (Handle, u32, u16);
+type FilterListKey = (Handle, u32, u16);
 
 /// The lists of filters, by place.
 fn lists(
     filters: &[FilterDump],
     named: impl Fn(Handle) -> Option<Handle>,
-) -> BTreeMap<Place, Vec<&FilterDump>> {
-    let mut all: BTreeMap<Place, Vec<&FilterDump>> = BTreeMap::new();
+) -> BTreeMap<FilterListKey, Vec<&FilterDump>> {
+    let mut all: BTreeMap<FilterListKey, Vec<&FilterDump>> = BTreeMap::new();
     for filter in filters.iter().filter(|filter| counts(filter)) {
         if let Some(parent) = named(filter.parent) {
             all.entry((parent, filter.chain, filter.pref)).or_default().push(filter);
@@ -26,7 +26,7 @@ fn lists(
     all
 }
 
-/// Headings and root tables come by themselves.
+/// Headings and root tables come on their own.
 fn counts(filter: &FilterDump) -> bool {
     match &filter.entry {
         FilterEntry::Heading => false,
@@ -35,10 +35,10 @@ fn counts(filter: &FilterDump) -> bool {
     }
 }
 
-/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel tells a table
+/// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel reports a table
 /// wherever it likes: such lists cannot be made again.
 pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
-    let mut tables: BTreeMap<(u16, u32), Place> = BTreeMap::new();
+    let mut tables: BTreeMap<(u16, u32), FilterListKey> = BTreeMap::new();
     let place = |filter: &FilterDump| (filter.parent, filter.chain, filter.pref);
     let broken = |filter: &FilterDump| {
         Err(Incomplete { dev: filter.dev.clone(), kind: "u32", handle: filter.parent, missing: SHARED })
@@ -70,7 +70,7 @@ pub(crate) struct Lists<'l> {
     pub(crate) live: &'l Installed,
     pub(crate) wanted: &'l Installed,
     pub(crate) same: &'l Same,
-    pub(crate) plan: &'l mut Plan,
+    pub(crate) plan: &'l mut ChangePlan,
 }
 
 /// Plans all lists: new ones and those that change first, then those that go.
@@ -166,7 +166,7 @@ fn has_own_handle(kind: &str) -> bool {
     matches!(kind, "fw" | "flow")
 }
 
-fn remove_all(planner: &mut Lists<'_>, (_, chain, pref): Place, live: &[&FilterDump]) {
+fn remove_all(planner: &mut Lists<'_>, (_, chain, pref): FilterListKey, live: &[&FilterDump]) {
     for (at, filter) in live.iter().enumerate() {
         let op = FilterOp { chain, pref, ..bare(filter, Verb::Delete) };
         // One command takes the whole list.

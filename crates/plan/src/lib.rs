@@ -4,8 +4,10 @@
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
-//!                              ├─▶ compare place by place ─▶ Plan { steps } ─▶ operations, in an order in which each finds what it stands on
-//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
+//!                              ├─▶ compare place by place ─▶ Plan { steps } ─▶ operations, in an order in
+//!                              which each finds what it stands on
+//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken
+//! away
 //! ```
 //! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
 //! same function plans the way to a policy, the way back, and, with nothing left to do, says that the kernel
@@ -15,7 +17,7 @@
 //! [`essential`] finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
 //!
 //! ```
-//! use tidegate_gateway::{DeviceSpec, Gateway, World};
+//! use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 //! use tidegate_packet::{Pool, Seeded, Time};
 //! use tidegate_plan::{installed, plan, text};
 //!
@@ -27,13 +29,13 @@
 //!         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
 //!         let parsed = tidegate_syntax::tc::parse(&words, &tidegate_syntax::Env::default()).unwrap();
 //!         let tidegate_syntax::tc::TcCommand::Apply(op) = parsed.command else { unreachable!() };
-//!         gateway.apply(World { now: Time(0), pool: &mut pool, draws: &mut draws }, &op).unwrap();
+//!         gateway.apply(GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws }, &op).unwrap();
 //!     }
 //!     installed(&mut gateway, Time(0), "eth0")
 //! };
-//! let now = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit"]);
-//! let wanted = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb rate 2mbit"]);
-//! let plan = plan(&now, &wanted, &[]).unwrap();
+//! let now = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb
+//! rate 1mbit"]); let wanted = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent
+//! 1: classid 1:1 htb rate 2mbit"]); let plan = plan(&now, &wanted, &[]).unwrap();
 //! assert_eq!((plan.steps.len(), plan.kept), (1, 1));
 //! assert!(text::line(&plan.steps[0]).starts_with("tc class change dev eth0 parent 1: classid 1:1 htb"));
 //! ```
@@ -49,7 +51,7 @@ pub mod text;
 
 pub use model::{installed, rule_tables};
 pub use remake::Incomplete;
-pub use steps::{HIDDEN, Item, Plan, SHARED, Sign, Step};
+pub use steps::{ChangePlan, HIDDEN, Item, PlanStep, SHARED, Sign};
 
 use filters::Lists;
 use remake::Makers;
@@ -65,22 +67,23 @@ use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Ver
 struct Readme;
 
 /// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the
-/// wanted came of, if they are known: dumps do not tell everything (tables, distributions).
+/// wanted came of, if they are known: dumps do not report everything (tables, distributions).
 ///
 /// # Errors
 /// Something wanted cannot be made of what its dump tells.
-pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<Plan, Incomplete> {
+pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePlan, Incomplete> {
     for stand in [live, wanted] {
         hidden(stand)?;
         filters::shared(stand)?;
     }
     let makers = Makers::new(log);
-    let mut planner = Planner { live, wanted, makers: &makers, plan: Plan::default(), same: Same::default() };
+    let mut planner =
+        Planner { live, wanted, makers: &makers, plan: ChangePlan::default(), same: Same::default() };
     planner.trees()?;
     Ok(planner.plan)
 }
 
-/// Linux does not tell the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
+/// Linux does not report the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
 /// those cannot be compared.
 fn hidden(stand: &Installed) -> Result<(), Incomplete> {
     let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
@@ -99,12 +102,12 @@ pub fn remade(stand: &Installed) -> Result<Vec<Op>, Incomplete> {
     Ok(plan(&Installed::default(), stand, &[])?.ops().cloned().collect())
 }
 
-/// A qdisc that somebody asked for: the others come by themselves.
+/// A qdisc that somebody requested: the others come on their own.
 fn is_asked_for(qdisc: &QdiscDump) -> bool {
     !qdisc.handle.is_none()
 }
 
-/// A class that somebody asked for: those of other kinds come with their qdisc.
+/// A class that somebody requested: those of other kinds come with their qdisc.
 fn is_made(class: &ClassDump) -> bool {
     class.kind.classes_are_made() && class.classid.minor() != 0
 }
@@ -118,7 +121,7 @@ struct Planner<'p> {
     live: &'p Installed,
     wanted: &'p Installed,
     makers: &'p Makers<'p>,
-    plan: Plan,
+    plan: ChangePlan,
     same: Same,
 }
 
@@ -136,7 +139,7 @@ impl<'p> Planner<'p> {
         Ok(())
     }
 
-    /// What stands at a place where only one qdisc can be.
+    /// What is at a place where only one qdisc can be.
     fn root(&mut self, place: Handle) -> Result<(), Incomplete> {
         let at = |stand: &'p Installed| {
             stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc))
@@ -153,7 +156,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// Can what stands there become what is wanted without being made anew?
+    /// Can what is there become what is wanted without being recreated?
     fn stays(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let handle = live.handle == wanted.handle || is_automatic(live.handle) && is_automatic(wanted.handle);
         let table = settled::size_table(live.stab.as_ref()) == settled::size_table(wanted.stab.as_ref());
@@ -181,8 +184,8 @@ impl<'p> Planner<'p> {
         places(self.live).all(|(handle, parent)| wanted.get(&handle).is_none_or(|place| *place == parent))
     }
 
-    /// A class cannot be moved, a curve not be taken from it, and what hangs on it makes it another: a queue,
-    /// or classes.
+    /// A class cannot be moved, a curve not be taken from it, and what is attached to it makes it another: a
+    /// queue, or classes.
     fn classes_can_stay(&self, live: &QdiscDump, wanted: &QdiscDump) -> bool {
         let mine = |class: &&&ClassDump| class.classid.major() == live.handle.major() && is_made(class);
         let known: BTreeMap<u16, &ClassDump> = self
@@ -248,8 +251,8 @@ impl<'p> Planner<'p> {
         self.plan.step(Sign::Remove, Item::Qdisc(live.clone()), vec![Op::Qdisc(op)]);
     }
 
-    /// What hangs on the qdisc at a place: its classes, those above before those below, then the qdiscs on
-    /// them with what hangs on those.
+    /// What is attached to the qdisc at a place: its classes, those above before those below, then the qdiscs
+    /// on them with what is attached to those.
     fn below(&mut self, place: Handle) -> Result<(), Incomplete> {
         let live: BTreeMap<Handle, &'p ClassDump> = self
             .live
@@ -303,7 +306,7 @@ impl<'p> Planner<'p> {
             verb,
             dev: class.dev.clone(),
             parent: match class.parent {
-                // What stands on the qdisc itself tells the root.
+                // What is installed on the qdisc itself tells the root.
                 Handle::ROOT => self.same.live(class.classid.qdisc()),
                 parent => self.same.live(parent),
             },
@@ -329,7 +332,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// What stands there and is not wanted, those below first. Filters that led there are gone already.
+    /// What is there and is not wanted, those below first. Filters that led there are gone already.
     fn removals(&mut self) {
         let wanted_places: BTreeSet<Handle> =
             self.wanted.qdiscs.iter().filter(|qdisc| is_asked_for(qdisc)).map(|qdisc| qdisc.parent).collect();
@@ -374,7 +377,7 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// Does it hang on a class, and did somebody ask for it?
+/// Does it are attached to a class, and did somebody ask for it?
 fn below(qdisc: &QdiscDump) -> bool {
     is_asked_for(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }

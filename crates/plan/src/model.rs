@@ -29,13 +29,13 @@ pub fn installed(machine: &mut Gateway, now: Time, dev: &str) -> Installed {
 
 /// The tables of netfilter's rules on a model machine that do anything.
 pub fn rule_tables(machine: &Gateway) -> Vec<RuleTable> {
-    let chain = |chain: &model::Chain| RuleChain {
+    let chain = |chain: &model::NetfilterChain| RuleChain {
         name: chain.name.clone(),
         base: chain.base,
         accepts: chain.policy.unwrap_or(true),
         rules: chain.rules.iter().map(|counted| counted.rule.clone()).collect(),
     };
-    let table = |table: &model::Table| RuleTable {
+    let table = |table: &model::NetfilterTable| RuleTable {
         family: table.family(),
         name: table.name().to_owned(),
         chains: table.chains().iter().map(chain).collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 
 /// Why a policy cannot be bound to another device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub fn real_devices(ops: &[Op]) -> Vec<String> {
     let queues = |op: &&Op| matches!(op, Op::Qdisc(_) | Op::Class(_) | Op::Filter(_));
     let named: BTreeSet<&str> = ops.iter().filter(queues).filter_map(Op::device).collect();
     let real =
-        |name: &&str| !made.contains(*name) && LinkKind::of_name(name) != LinkKind::Ifb && *name != "lo";
+        |name: &&str| !made.contains(*name) && LinkDriver::of_name(name) != LinkDriver::Ifb && *name != "lo";
     named.into_iter().filter(real).map(str::to_owned).collect()
 }
 

@@ -6,7 +6,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{Changes, Estimator, Op, QdiscOp, QdiscParams, SizeTable, Verb};
 
-/// A qdisc, or a list of filters on it, that cannot be made of what is told of it.
+/// A qdisc, or a list of filters on it, that cannot be made of what is reported of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete {
     /// On which device.
@@ -15,7 +15,7 @@ pub struct Incomplete {
     pub kind: &'static str,
     /// its handle,
     pub handle: Handle,
-    /// and what is not told.
+    /// and what is not reported.
     pub missing: &'static str,
 }
 
@@ -45,7 +45,7 @@ fn whole(table: &SizeTable) -> Option<SizeTable> {
     Some(SizeTable { data, ..table.clone() })
 }
 
-/// What a dump of this qdisc does not tell and a command needs.
+/// What a dump of this qdisc does not report and a command needs.
 fn missing(qdisc: &QdiscDump) -> Option<&'static str> {
     if qdisc.stab.as_ref().is_some_and(|table| whole(table).is_none()) {
         return Some("the entries of its size table, which tc did not make");
@@ -131,13 +131,13 @@ impl<'l> Makers<'l> {
         Ok(again.collect())
     }
 
-    /// The operations that give a qdisc other values where it stands; `None`: it must be made anew.
+    /// The operations that give a qdisc other values where it stands; `None`: it must be recreated.
     pub(crate) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
         let change =
             |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
         let made = made(wanted, live.parent);
         let op = match live.kind.changes() {
-            Changes::Anew => return None,
+            Changes::Recreate => return None,
             Changes::InPlace => made,
             Changes::InPlaceIfSame => {
                 if live.params.fixed() != wanted.params.fixed() {
@@ -157,7 +157,7 @@ impl<'l> Makers<'l> {
     }
 }
 
-/// Packets that a sfq holds if nothing is said.
+/// Packets that a sfq holds if nothing is reported.
 const SFQ_LIMIT: u32 = 127;
 
 /// Microseconds that CoDel, which counts in steps of 1,024 ns, tells as so many again.

@@ -1,7 +1,7 @@
-//! Parameters as they are compared: without what dumps do not tell, and what means the same written alike.
+//! Parameters as they are compared: without what dumps do not report, and what means the same written alike.
 
 use tidegate_policy::{
-    Act, Action, ClassParams, Control, FilterParams, FlowSaid, GredParams, HtbParams, NetemParams,
+    Act, Action, ClassParams, Control, FilterParams, FlowOptions, GredParams, HtbParams, NetemParams,
     QdiscParams, SizeTable,
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn class(params: &ClassParams, inner: bool) -> ClassParams {
     params
 }
 
-/// A table of sizes without its entries, which nobody is told.
+/// A table of sizes without its entries, which no one is told.
 pub(crate) fn size_table(table: Option<&SizeTable>) -> Option<SizeTable> {
     table.map(|table| SizeTable { data: Vec::new(), ..table.clone() })
 }
@@ -63,7 +63,7 @@ pub(crate) fn filter(params: &FilterParams) -> FilterParams {
     match &mut params {
         FilterParams::Fw(params) => params.mask = params.mask.filter(|mask| *mask != u32::MAX),
         FilterParams::Flow(params) => {
-            params.said = FlowSaid::default();
+            params.said = FlowOptions::default();
         }
         FilterParams::U32(params) => {
             params.table = named_table(params.table);
@@ -94,8 +94,8 @@ pub(crate) fn action(action: &Action) -> Action {
 mod tests {
     use super::*;
     use tidegate_policy::{
-        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations, NetemRate,
-        NetemSlot, Police, Table, TbfParams, U32Params,
+        FlowParams, FqCodelParams, FwParams, GredQueueDump, Indev, Mirred, NetemCorrelations,
+        NetemDistribution, NetemRate, NetemSlot, Police, TbfParams, U32Params,
     };
 
     /// What dumps leave out, or write in two ways, does not make a qdisc another one; what they tell does.
@@ -116,12 +116,12 @@ mod tests {
                 params.rate = Some(NetemRate { rate, ..NetemRate::default() })
             })
         };
-        let slot = |table: Option<Table>| {
+        let slot = |table: Option<NetemDistribution>| {
             netem(&move |params: &mut NetemParams| {
                 params.slot = Some(NetemSlot { distribution: table.clone(), ..NetemSlot::default() });
             })
         };
-        let table = || Some(Table([1, 2].into()));
+        let table = || Some(NetemDistribution([1, 2].into()));
         let tbf = |limit, burst, peak_burst| {
             QdiscParams::Tbf(TbfParams { limit, burst, peak_burst, ..TbfParams::default() })
         };
@@ -142,7 +142,7 @@ mod tests {
             (htb(1, Some(7)), htb(1, None)),
             (selector(Some((0, 0))), selector(None)),
             (gred(9, 1, 2), gred(9, 5, 6)),
-            (plain.clone(), netem(&|params| params.distribution = Some(Table([1, 2].into())))),
+            (plain.clone(), netem(&|params| params.distribution = Some(NetemDistribution([1, 2].into())))),
             (plain.clone(), netem(&|params| params.reorder = Some((0, 7)))),
             (plain.clone(), netem(&|params| params.corrupt = Some((0, 7)))),
             (plain.clone(), correlated(0, 0, 0)),
@@ -187,7 +187,7 @@ mod tests {
         );
         assert_ne!(filter(&fw(Some(0xff), 1)), filter(&fw(None, 1)));
         let flow = |bits, rshift| {
-            let said = FlowSaid { bits, ..FlowSaid::default() };
+            let said = FlowOptions { bits, ..FlowOptions::default() };
             FilterParams::Flow(FlowParams { said, rshift, ..FlowParams::default() })
         };
         assert_eq!(filter(&flow(true, 3)), filter(&flow(false, 3)));

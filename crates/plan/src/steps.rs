@@ -19,7 +19,7 @@ pub enum Sign {
 /// What a step is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A qdisc, with all that hangs on it.
+    /// A qdisc, with all that is attached to it.
     Qdisc(QdiscDump),
     /// A class.
     Class(ClassDump),
@@ -29,7 +29,7 @@ pub enum Item {
 
 /// A part of the way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct PlanStep {
     /// What is done
     pub sign: Sign,
     /// to what, as it is afterwards (before, where it is taken away),
@@ -40,14 +40,14 @@ pub struct Step {
 
 /// The whole way.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct ChangePlan {
     /// Its parts, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// How many qdiscs, classes and filters stay as they are.
     pub kept: usize,
 }
 
-impl Plan {
+impl ChangePlan {
     /// Is nothing to be done?
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -70,7 +70,7 @@ impl Plan {
             ops.iter().all(|op| deletes(op) == (sign == Sign::Remove)),
             "a step does what its sign says"
         );
-        self.steps.push(Step { sign, item, ops });
+        self.steps.push(PlanStep { sign, item, ops });
     }
 
     /// All operations, in order.
@@ -79,10 +79,10 @@ impl Plan {
     }
 }
 
-/// What is not told of filters that use one table of u32 from several lists.
+/// What is not reported of filters that use one table of u32 from several lists.
 pub const SHARED: &str = "to which list of filters a shared table belongs";
 
-/// What is not told of a qdisc on such a class.
+/// What is not reported of a qdisc on such a class.
 pub const HIDDEN: &str = "the classes below a qdisc that drops early";
 
 /// Qdiscs that stay: what each is called there, by what it is called here. Automatic handles differ from

@@ -1,6 +1,6 @@
 //! A plan as people read it: the commands of tc that would do the same, with `+`, `-` and `~`.
 
-use crate::steps::{Item, Plan, Sign, Step};
+use crate::steps::{ChangePlan, Item, PlanStep, Sign};
 use std::fmt::Write as _;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
@@ -29,7 +29,7 @@ pub const fn word(sign: Sign) -> &'static str {
 }
 
 /// A plan of a device, a line for each step.
-pub fn text(dev: &str, plan: &Plan) -> String {
+pub fn text(dev: &str, plan: &ChangePlan) -> String {
     let mut out = format!("--- {dev}: installed\n+++ {dev}: wanted\n");
     for step in plan.steps.iter().take(MOST) {
         let _ = writeln!(out, "{} {}", sign(step.sign), line(step));
@@ -44,7 +44,7 @@ pub fn text(dev: &str, plan: &Plan) -> String {
 }
 
 /// How a device differs from what was applied to it: what would bring that back, a line for each step.
-pub fn drift(dev: &str, back: &Plan) -> String {
+pub fn drift(dev: &str, back: &ChangePlan) -> String {
     let shown = text(dev, back);
     // The head says what is compared with what.
     let steps = shown.lines().skip(2).filter(|line| !line.starts_with('=')).map(|line| format!("{line}\n"));
@@ -52,7 +52,7 @@ pub fn drift(dev: &str, back: &Plan) -> String {
 }
 
 /// The command that does what a step does.
-pub fn line(step: &Step) -> String {
+pub fn line(step: &PlanStep) -> String {
     let (dev, listing) = told(&step.item);
     let verb = match step.sign {
         Sign::Make => "add",
@@ -73,7 +73,7 @@ pub fn line(step: &Step) -> String {
     }
 }
 
-/// What an item hangs on, as a listing would tell it: a reader of listings wants to have seen that.
+/// What an item is attached to, as a listing would tell it: a reader of listings wants to have seen that.
 fn above(item: &Item) -> String {
     let parent = match item {
         Item::Qdisc(dump) => dump.parent,

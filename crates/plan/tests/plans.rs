@@ -1,14 +1,14 @@
 //! The planner, on the model machine: from what one recorded script leaves behind to what the next one does,
-//! for all of them, each way leads where it should, and a way from a place to itself is none.
+//! for all of them, each path leads where it should, and a way from a place to itself is none.
 
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Pool, Seeded, Time};
-use tidegate_plan::{HIDDEN, Item, Plan, SHARED, plan, text};
+use tidegate_plan::{ChangePlan, HIDDEN, Item, SHARED, plan, text};
 use tidegate_policy::dump::Installed;
-use tidegate_policy::{LinkKind, Op, TcError};
+use tidegate_policy::{LinkDriver, Op, TcError};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
@@ -33,15 +33,16 @@ impl Machine {
     fn new() -> Machine {
         let mut gateway = Gateway::new();
         for name in [DEV, "link1", "link2", "d0", "ifb0", "ifb1", "v0", "in1"] {
-            gateway.add_device(name, DeviceSpec { speed_mbit: None, ..DeviceSpec::of(&LinkKind::Ethernet) });
+            gateway
+                .add_device(name, DeviceSpec { speed_mbit: None, ..DeviceSpec::of(&LinkDriver::Ethernet) });
         }
         Machine { gateway, log: Vec::new() }
     }
 
     /// Carries out an operation.
     fn told(&mut self, op: &Op) -> Result<(), TcError> {
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let done = self.gateway.apply(World { now: NOW, pool: &mut pool, draws: &mut draws }, op);
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+        let done = self.gateway.apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut source }, op);
         self.log.extend(done.is_ok().then(|| op.clone()));
         done.map(drop)
     }
@@ -82,8 +83,8 @@ fn go(from: &str, to: &str) -> Result<(), String> {
     if left.is_empty() { Ok(()) } else { Err(differing(&from.stand(), &left)) }
 }
 
-/// The first thing that is left to do, beside what stands there.
-fn differing(live: &Installed, left: &Plan) -> String {
+/// The first thing that is left to do, beside what is there.
+fn differing(live: &Installed, left: &ChangePlan) -> String {
     let step = left.steps.last().expect("there is one");
     let stands = match &step.item {
         Item::Qdisc(wanted) => {
@@ -163,7 +164,7 @@ fn steps(from: &str, to: &str) -> Vec<String> {
     for op in way.ops() {
         from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
-    // What stands then is what is wanted, in the words of tc, whose judgement is not the planner's.
+    // What is installed then is what is wanted, in the words of tc, whose judgement is not the planner's.
     assert_eq!(listed(&from.stand()), listed(&to.stand()), "{told}");
     lines.map(str::to_owned).collect()
 }
@@ -194,7 +195,7 @@ const TREE: &str = "qdisc add dev link0 root handle 1: htb default 20
     filter add dev link0 parent 1: pref 1 protocol ip handle 5 fw classid 1:10
     filter add dev link0 parent 1: pref 2 protocol ip u32 match ip dport 80 0xffff classid 1:20";
 
-/// What can be changed is changed, what cannot is made anew, and the rest stays: what each change of one line
+/// What can be changed is changed, what cannot is recreated, and the rest stays: what each change of one line
 /// comes to.
 #[test]
 fn the_way_is_no_longer_than_it_must_be() {
@@ -402,7 +403,7 @@ fn a_device_made_again() {
         other.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
     assert_eq!((made.len(), listed(&other.stand())), (7, listed(&on(TREE).stand())));
-    // A qdisc on a class that is not told: what else there is of such classes is not known.
+    // A qdisc on a class that is not reported: what else there is of such classes is not known.
     let mut hidden = on("qdisc add dev link0 root handle 2: drr
         class add dev link0 parent 2: classid 2:1 drr
         qdisc add dev link0 parent 2:1 handle 3: pfifo limit 5")
@@ -411,11 +412,11 @@ fn a_device_made_again() {
     let refused = |stand: &Installed| tidegate_plan::remade(stand).expect_err("refused").to_string();
     assert_eq!(
         refused(&hidden),
-        format!("the pfifo 3: of link0 cannot be made again: the kernel does not tell {HIDDEN}")
+        format!("the pfifo 3: of link0 cannot be created again: the kernel does not list {HIDDEN}")
     );
     let averages = "qdisc add dev link0 root handle 1: red limit 400k min 30k max 90k avpkt 1000 burst 55 \
     bandwidth 10mbit";
-    let expected = "the red 1: of link0 cannot be made again: the kernel does not tell how its average \
+    let expected = "the red 1: of link0 cannot be created again: the kernel does not list how its average \
     falls while it is idle";
     assert_eq!(refused(&on(averages).stand()), expected);
     let nothing = plan(&on(TREE).stand(), &on(TREE).stand(), &[]).expect("told");
@@ -444,8 +445,8 @@ fn filters_that_lead_into_tables() {
     assert!(table.is_some() && table < leads, "{found:?}");
 }
 
-/// A curve of HFSC cannot be taken from a class, and a class that others hang on is another: the tree is made
-/// again.
+/// A curve of HFSC cannot be taken from a class, and a class that others are attached to is another: the tree
+/// is made again.
 #[test]
 fn what_cannot_be_changed_in_place() {
     let hfsc = |class: &str| {
@@ -479,7 +480,7 @@ fn what_cannot_be_changed_in_place() {
     assert!(steps(&pair("10", "20"), &pair("10", "30")).iter().all(|line| !line.contains("root")));
 }
 
-/// Handles that the kernel chose are not asked for, unless something wanted hangs on them.
+/// Handles that the kernel chose are not requested, unless something wanted is attached to them.
 #[test]
 fn handles_that_the_kernel_chose() {
     let handles = |lines: &str| {
@@ -555,8 +556,8 @@ fn what_would_cut_the_network_off() {
     let starving = dangers(&class("7kbit"));
     assert!(
         starving.iter().any(|one| one
-            == "ARP (addresses of neighbours) would not get through eth0: its class 1:1 is sure of 7000 \
-            bit/s only"),
+            == "ARP (addresses of neighbours) would not get through eth0: the guaranteed rate of its class \
+            1:1 is only 7000 bit/s"),
         "{starving:?}"
     );
     assert!(
@@ -578,11 +579,11 @@ fn what_would_cut_the_network_off() {
 /// The tables of a machine's rules that do anything; a chain that lets everything through does not.
 #[test]
 fn tables_of_rules() {
-    use tidegate_policy::netfilter::{Condition, Family, Match, NfCommand, NfOp, Rule};
+    use tidegate_policy::netfilter::{Condition, Family, Match, NetfilterRule, NfCommand, NfOp};
     let mut machine = Machine::new();
     assert_eq!(tidegate_plan::rule_tables(&machine.gateway), []);
     let matches = vec![Match { not: false, what: Condition::Out(DEV.into()) }];
-    let rule = Rule { matches, ..Rule::default() };
+    let rule = NetfilterRule { matches, ..NetfilterRule::default() };
     let command = NfCommand::Append("FORWARD".into(), rule.clone());
     machine
         .told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))

@@ -16,7 +16,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 pub use connection::{Connmark, Ct, CtNat, Ctinfo, CtinfoCounts};
 pub use control::Control;
-pub use count::{Sample, Simple};
+pub use count::{SampleAction, Simple};
 pub use csum::Csum;
 pub use edit::{PacketType, Skbedit};
 pub use nat::Nat;
@@ -115,12 +115,12 @@ pub enum Act {
     /// The kernel's log gets a line.
     Simple(Simple),
     /// Some packets are shown to who listens.
-    Sample(Sample),
+    Sample(SampleAction),
     /// Addresses become others.
     Nat(Nat),
-    /// Octets become others.
+    /// Bytes become others.
     Pedit(Pedit),
-    /// Checksums are computed anew.
+    /// Checksums are computed again.
     Csum(Csum),
     /// The link header is rewritten.
     Skbmod(Skbmod),
@@ -155,11 +155,11 @@ pub struct Mirred {
     pub to: String,
     /// Its number on the machine; [`Act::NOWHERE`] until the machine has looked it up, and when it is gone.
     pub device: u32,
-    /// A copy goes there and the packet goes on (`mirror`); else the packet itself goes (`redirect`).
+    /// A copy goes there and the packet continues (`mirror`); otherwise the packet itself goes (`redirect`).
     pub copy: bool,
-    /// It arrives there (`ingress`); else it leaves there.
+    /// It arrives there (`ingress`); otherwise it leaves there.
     pub arrives: bool,
-    /// How things go on here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
+    /// How things continue here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
     pub control: Control,
 }
 
@@ -216,7 +216,7 @@ impl Act {
             | Act::Ctinfo(Ctinfo { control, .. })
             | Act::Ct(Ct { control, .. })
             | Act::Simple(Simple { control, .. })
-            | Act::Sample(Sample { control, .. })
+            | Act::Sample(SampleAction { control, .. })
             | Act::Nat(Nat { control, .. })
             | Act::Pedit(Pedit { control, .. })
             | Act::Csum(Csum { control, .. })

@@ -1,4 +1,4 @@
-//! What the kernel tells about itself: one struct per line group of `tc show`.
+//! What the kernel reports about itself: one struct per line group of `tc show`.
 
 pub use crate::kind::stats::*;
 use alloc::string::String;
@@ -22,13 +22,13 @@ pub struct QueueStats {
     pub drops: u32,
     /// Times sending was put off (what this means is each kind's own).
     pub overlimits: u32,
-    /// How often a packet was put back because the device had no room.
+    /// How often a packet was put back because the device had no space.
     pub requeues: u32,
     /// Packets waiting.
     pub qlen: u32,
     /// Bytes waiting.
     pub backlog: u32,
-    /// How fast it sent lately, where a rate estimator was asked for.
+    /// How fast it sent lately, where a rate estimator was requested.
     pub rate: Option<RateSample>,
 }
 
@@ -50,7 +50,7 @@ pub struct QdiscDump {
     pub kind: Kind,
     /// Its handle; [`Handle::NONE`] for the hidden defaults.
     pub handle: Handle,
-    /// [`Handle::ROOT`] or the class it hangs on.
+    /// [`Handle::ROOT`] or the class it is attached to.
     pub parent: Handle,
     /// References: 2 for a device's root, else 1.
     pub refcnt: u32,
@@ -77,7 +77,7 @@ pub struct ClassDump {
     pub classid: Handle,
     /// The class or qdisc above, or [`Handle::ROOT`].
     pub parent: Handle,
-    /// The qdisc that hangs on it, if that has a handle.
+    /// The qdisc that is attached to it, if that has a handle.
     pub leaf: Handle,
     /// The parameters in force.
     pub params: ClassParams,
@@ -94,7 +94,7 @@ pub struct FilterDump {
     pub dev: String,
     /// The shared block that it is in, 0 if none.
     pub block: u32,
-    /// The qdisc or class it hangs on.
+    /// The qdisc or class it is attached to.
     pub parent: Handle,
     /// The EtherType that packets must have; 3 (`ETH_P_ALL`): any.
     pub protocol: u16,
@@ -148,7 +148,7 @@ pub struct ActionDump {
     pub overlimits: u32,
     /// How many filters have it.
     pub binds: u32,
-    /// The same, and one more where it was made by itself.
+    /// The same, and one more where it was made on its own.
     pub refs: u32,
     /// A filter had it last by `police` without `action`: then the kernel adds its counters to each filter
     /// that has it first.
@@ -169,7 +169,7 @@ pub struct ActionDump {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct U32Hits {
     /// Packets that came to it.
-    pub asked: u64,
+    pub lookups: u64,
     /// Packets that it matched.
     pub matched: u64,
     /// Per key: packets for which the keys up to this one held. Per condition of basic: packets for which it
@@ -182,7 +182,7 @@ pub struct U32Hits {
 /// Everything that is configured on one device, as its dumps: what a plan of changes begins with and ends at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Installed {
-    /// Its qdiscs, those that came without being asked for (no handle) included.
+    /// Its qdiscs, those that came without being requested (no handle) included.
     pub qdiscs: Vec<QdiscDump>,
     /// Its classes.
     pub classes: Vec<ClassDump>,

@@ -5,7 +5,7 @@ mod flower;
 mod parts;
 
 use alloc::vec::Vec;
-pub use ematch::{BasicParams, Compare, Ematch, Layer, MetaId, MetaValue, Term, Width};
+pub use ematch::{BasicParams, Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, Width};
 pub use flower::{FlowerField, FlowerKey, FlowerParams};
 pub use parts::{Indev, U32Key, U32Offset, U32OffsetField, U32Params};
 
@@ -159,12 +159,12 @@ pub struct FlowParams {
     /// Packets must also fulfil these conditions (`match`).
     pub terms: Vec<Term>,
     /// What a change says; the rest stays.
-    pub said: FlowSaid,
+    pub said: FlowOptions,
 }
 
 /// Which of flow's numbers were said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowSaid {
+pub struct FlowOptions {
     /// and, or, xor.
     pub bits: bool,
     /// rshift.
@@ -190,7 +190,7 @@ impl Default for FlowParams {
             baseclass: None,
             perturb: 0,
             terms: Vec::new(),
-            said: FlowSaid::default(),
+            said: FlowOptions::default(),
         }
     }
 }

@@ -25,17 +25,17 @@ pub mod spec;
 
 pub use action::{
     Act, Action, CardCounts, Connmark, Control, Csum, Ct, CtNat, Ctinfo, CtinfoCounts, Gact, Mirred, Nat,
-    Only, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, Sample, Simple, Skbedit,
-    Skbmod, Vlan, VlanHow, VlanTag,
+    Only, PacketType, Pedit, PeditAt, PeditHeader, PeditKey, Police, RandomGact, SampleAction, Simple,
+    Skbedit, Skbmod, Vlan, VlanHow, VlanTag,
 };
 pub use error::{Errno, TcError};
 pub use filter::{
-    BasicParams, Compare, Ematch, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid, FlowerField,
-    FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term, U32Key,
-    U32Offset, U32OffsetField, U32Params, Width,
+    BasicParams, Ematch, EmatchCompare, FilterParams, FlowKeySet, FlowMode, FlowOptions, FlowParams,
+    FlowerField, FlowerKey, FlowerParams, FwParams, Indev, Layer, MatchallParams, MetaId, MetaValue, Term,
+    U32Key, U32Offset, U32OffsetField, U32Params, Width,
 };
 pub use kind::*;
-pub use link::{LinkKind, LinkOp, RawLink, Tunnel, TunnelMode};
+pub use link::{LinkDriver, LinkOp, RawLink, Tunnel, TunnelMode};
 pub use op::{ActionId, ActionsOp, ChainOp, ClassOp, FilterOp, Op, QdiscOp, SharedBlocks, Verb};
 pub use rate::{Estimator, LinkLayer, RateSpec, SizeTable, Ticks};
 

@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a device is, by its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkKind {
+pub enum LinkDriver {
     /// An Ethernet card; not made by hand.
     Ethernet,
     /// `lo`; not made by hand.
@@ -95,9 +95,9 @@ pub enum LinkOp {
         /// The new device.
         name: String,
         /// What it is.
-        kind: LinkKind,
+        kind: LinkDriver,
     },
-    /// `ip link del NAME`: what hung on it goes with it.
+    /// `ip link del NAME`: what attached on it goes with it.
     Delete {
         /// The device.
         name: String,
@@ -142,32 +142,32 @@ impl LinkOp {
     }
 }
 
-impl LinkKind {
+impl LinkDriver {
     /// What a device of that name most likely is, where nothing but the name is known: `ppp0`, `ifb0`,
     /// `br-lan`, `eth0.5`.
-    pub fn of_name(name: &str) -> LinkKind {
+    pub fn of_name(name: &str) -> LinkDriver {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let tunnel = |mode| LinkKind::Tunnel(Tunnel::unsaid(mode));
+        let tunnel = |mode| LinkDriver::Tunnel(Tunnel::unsaid(mode));
         if let Some((lower, id)) = name.rsplit_once('.')
             && let Ok(id) = id.parse()
         {
-            return LinkKind::Vlan { lower: lower.into(), id };
+            return LinkDriver::Vlan { lower: lower.into(), id };
         }
         match stem {
-            "lo" => LinkKind::Loopback,
-            "dummy" => LinkKind::Dummy,
-            "ppp" | "pppoe-wan" => LinkKind::PointToPoint,
-            "wg" => LinkKind::Raw(RawLink::Wireguard),
-            "tun" => LinkKind::Raw(RawLink::Tun),
-            "wwan" => LinkKind::Raw(RawLink::Wwan),
+            "lo" => LinkDriver::Loopback,
+            "dummy" => LinkDriver::Dummy,
+            "ppp" | "pppoe-wan" => LinkDriver::PointToPoint,
+            "wg" => LinkDriver::Raw(RawLink::Wireguard),
+            "tun" => LinkDriver::Raw(RawLink::Tun),
+            "wwan" => LinkDriver::Raw(RawLink::Wwan),
             "tunl" | "ipip" => tunnel(TunnelMode::Ipip),
             "sit" | "he-ipv" | "hurricane" => tunnel(TunnelMode::Sit),
             "gre" => tunnel(TunnelMode::Gre),
             "ip6tnl" => tunnel(TunnelMode::Ip6tnl),
-            "br" | "br-lan" | "virbr" | "docker" => LinkKind::Bridge,
+            "br" | "br-lan" | "virbr" | "docker" => LinkDriver::Bridge,
             // `ifb0`, SQM's `ifb4eth0`, FireQOS' `eth0-ifb`.
-            _ if name.starts_with("ifb") || name.ends_with("-ifb") => LinkKind::Ifb,
-            _ => LinkKind::Ethernet,
+            _ if name.starts_with("ifb") || name.ends_with("-ifb") => LinkDriver::Ifb,
+            _ => LinkDriver::Ethernet,
         }
     }
 }
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_name_tells_the_kind() {
-        let kind = |name: &str| match LinkKind::of_name(name) {
-            LinkKind::Tunnel(tunnel) => format!("{:?}", tunnel.mode),
-            LinkKind::Vlan { lower, id } => format!("{lower} {id}"),
+        let kind = |name: &str| match LinkDriver::of_name(name) {
+            LinkDriver::Tunnel(tunnel) => format!("{:?}", tunnel.mode),
+            LinkDriver::Vlan { lower, id } => format!("{lower} {id}"),
             kind => format!("{kind:?}"),
         };
         let names = ["eth0", "ppp0", "ifb4eth0", "ifb1", "tunl1", "br0", "eth0.5", "lo", "wlan0", "sit1"];

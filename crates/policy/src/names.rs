@@ -1,7 +1,7 @@
 //! The devices that an operation names.
 
-use crate::netfilter::{Condition, NfCommand, Rule};
-use crate::{Act, Action, ActionsOp, ChainOp, FilterOp, LinkKind, LinkOp, Op};
+use crate::netfilter::{Condition, NetfilterRule, NfCommand};
+use crate::{Act, Action, ActionsOp, ChainOp, FilterOp, LinkDriver, LinkOp, Op};
 use alloc::string::String;
 
 impl Op {
@@ -64,7 +64,7 @@ fn of_actions(actions: &mut [Action], change: &mut dyn FnMut(&mut String)) {
     }
 }
 
-fn of_command(command: &mut NfCommand) -> Option<&mut Rule> {
+fn of_command(command: &mut NfCommand) -> Option<&mut NetfilterRule> {
     match command {
         NfCommand::Append(_, rule)
         | NfCommand::Insert(_, _, rule)
@@ -89,8 +89,8 @@ fn of_link(op: &mut LinkOp, change: &mut dyn FnMut(&mut String)) {
         LinkOp::Add { name, kind } => {
             change(name);
             match kind {
-                LinkKind::Veth { peer } => change(peer),
-                LinkKind::Vlan { lower, .. } => change(lower),
+                LinkDriver::Veth { peer } => change(peer),
+                LinkDriver::Vlan { lower, .. } => change(lower),
                 _ => {}
             }
         }

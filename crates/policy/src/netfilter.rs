@@ -81,7 +81,7 @@ impl Hook {
 pub enum ChainType {
     /// Any rules.
     Filter,
-    /// Packets of the machine's own are routed anew when a mark changes.
+    /// Packets of the machine's own are routed again when a mark changes.
     Route,
     /// Connections are translated.
     Nat,
@@ -156,13 +156,13 @@ pub struct NfOp {
 #[derive(Clone, Debug, PartialEq)]
 pub enum NfCommand {
     /// `-A CHAIN rule`.
-    Append(String, Rule),
+    Append(String, NetfilterRule),
     /// `-I CHAIN [N] rule`; positions count from 1.
-    Insert(String, usize, Rule),
+    Insert(String, usize, NetfilterRule),
     /// `-R CHAIN N rule`.
-    ReplaceAt(String, usize, Rule),
+    ReplaceAt(String, usize, NetfilterRule),
     /// `-D CHAIN rule`.
-    Delete(String, Rule),
+    Delete(String, NetfilterRule),
     /// `-D CHAIN N`.
     DeleteAt(String, usize),
     /// `-F [CHAIN]`.
@@ -194,17 +194,17 @@ pub enum NfCommand {
         /// behind it or before it.
         behind: bool,
         /// What is put there.
-        rule: Rule,
+        rule: NetfilterRule,
     },
     /// nft's `replace rule … handle N`.
-    ReplaceHandle(String, u64, Rule),
+    ReplaceHandle(String, u64, NetfilterRule),
     /// nft's `delete rule … handle N`.
     DeleteHandle(String, u64),
 }
 
 impl NfCommand {
     /// The rule that it puts into a chain.
-    pub const fn rule(&self) -> Option<&Rule> {
+    pub const fn rule(&self) -> Option<&NetfilterRule> {
         match self {
             NfCommand::Append(_, rule)
             | NfCommand::Insert(_, _, rule)
@@ -218,20 +218,20 @@ impl NfCommand {
 
 /// A rule: all matches must hold, then what it does.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rule {
+pub struct NetfilterRule {
     /// The conditions, all of which must hold.
     pub matches: Vec<Match>,
     /// What is done first: nft's rules may do several things. None of these decides.
-    pub first: Vec<Target>,
+    pub first: Vec<NetfilterTarget>,
     /// What is done; `None` only counts.
-    pub target: Option<Target>,
+    pub target: Option<NetfilterTarget>,
     /// nft shows its counters: it was written with `counter`.
     pub counter: bool,
 }
 
-impl Rule {
+impl NetfilterRule {
     /// All it does, in order.
-    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+    pub fn targets(&self) -> impl Iterator<Item = &NetfilterTarget> {
         self.first.iter().chain(&self.target)
     }
 
@@ -256,7 +256,7 @@ pub struct Match {
 pub enum Condition {
     /// `-p`: IP protocol number; 0 = all.
     Protocol(u8),
-    /// `-s`: address and prefix length (IPv4 in the last four octets).
+    /// `-s`: address and prefix length (IPv4 in the last four bytes).
     Source([u8; 16], u8),
     /// `-d`.
     Destination([u8; 16], u8),
@@ -314,7 +314,7 @@ pub enum Connstate {
     Related = 4,
     /// It fits no connection and cannot begin one.
     Invalid = 8,
-    /// Nobody asked.
+    /// No one asked.
     Untracked = 16,
 }
 
@@ -383,12 +383,12 @@ impl Connbytes {
 
 /// What is done with a packet.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Target {
-    /// Leave the table, go on.
+pub enum NetfilterTarget {
+    /// Leave the table, continue.
     Accept,
-    /// Drop it.
+    /// Drops the packet (`-j DROP`).
     Drop,
-    /// Nobody keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
+    /// No one keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
     Notrack(bool),
     /// Drop it and tell the sender: with what, in iptables' words.
     Reject(String),
@@ -415,7 +415,7 @@ pub enum Target {
         mask: u32,
     },
     /// `-j CONNMARK`: the mark of the packet's connection.
-    Connmark(Connmark),
+    Connmark(ConnmarkTarget),
     /// `--set-class`: `skb->priority`.
     Classify(Handle),
     /// `--set-dscp`.
@@ -432,7 +432,7 @@ pub enum Target {
 
 /// What is done with a connection's mark; without a connection, nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Connmark {
+pub enum ConnmarkTarget {
     /// `--set-mark`, `--set-xmark` and the like: `ctmark = (ctmark & !mask) ^ value`.
     Set {
         /// Value.
@@ -507,7 +507,7 @@ impl Translator {
 /// What an end is translated to; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Translation {
-    /// Addresses, from one to another; IPv4 in the last four octets.
+    /// Addresses, from one to another; IPv4 in the last four bytes.
     pub addresses: Option<([u8; 16], [u8; 16])>,
     /// Ports, from one to another.
     pub ports: Option<(u16, u16)>,
@@ -567,8 +567,8 @@ pub struct RuleChain {
     pub name: String,
     /// The hook that packets come to it by; `None`: only rules lead to it.
     pub base: Option<Base>,
-    /// True if what reaches its end goes on, false if that is dropped.
+    /// True if what reaches its end continues, false if that is dropped.
     pub accepts: bool,
     /// Its rules, in order.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<NetfilterRule>,
 }

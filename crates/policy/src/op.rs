@@ -72,18 +72,18 @@ pub struct QdiscOp {
     pub verb: Verb,
     /// The name of the device.
     pub dev: String,
-    /// [`Handle::ROOT`], [`Handle::INGRESS`] or the class it hangs on; [`Handle::NONE`] when not said.
+    /// [`Handle::ROOT`], [`Handle::INGRESS`] or the class it is attached to; [`Handle::NONE`] by default.
     pub parent: Handle,
-    /// Its own handle; [`Handle::NONE`] when not said.
+    /// Its own handle; [`Handle::NONE`] by default.
     pub handle: Handle,
-    /// The kind's name; `None` when not said (`del`). A name tidegate does not know reaches the gateway,
+    /// The kind's name; `None` by default (`del`). A name tidegate does not know reaches the gateway,
     /// which refuses it as the kernel would.
     pub kind: Option<String>,
     /// Its parameters; `None` when tc sends none for this kind.
     pub params: Option<QdiscParams>,
     /// The size table (`stab`, tc-stab(8)): what packets count as.
     pub stab: Option<SizeTable>,
-    /// The rate estimator; one that is there stays when nothing is said.
+    /// The rate estimator; one that is there stays when nothing is reported.
     pub estimator: Option<Estimator>,
     /// The blocks that its hooks share with other devices.
     pub blocks: SharedBlocks,
@@ -106,15 +106,15 @@ pub struct ClassOp {
     pub verb: Verb,
     /// The name of the device.
     pub dev: String,
-    /// The class or qdisc above; [`Handle::ROOT`] for `root`, [`Handle::NONE`] when not said.
+    /// The class or qdisc above; [`Handle::ROOT`] for `root`, [`Handle::NONE`] by default.
     pub parent: Handle,
-    /// Its id; [`Handle::NONE`] when not said.
+    /// Its id; [`Handle::NONE`] by default.
     pub classid: Handle,
     /// The kind's name as given.
     pub kind: Option<String>,
     /// Its parameters.
     pub params: Option<ClassParams>,
-    /// The rate estimator; one that is there stays when nothing is said.
+    /// The rate estimator; one that is there stays when nothing is reported.
     pub estimator: Option<Estimator>,
 }
 
@@ -127,17 +127,17 @@ pub struct FilterOp {
     pub dev: String,
     /// The shared block that it belongs to, 0 if none; parents mean nothing then.
     pub block: u32,
-    /// The qdisc or class it hangs on; [`Handle::NONE`] = the root qdisc.
+    /// The qdisc or class it is attached to; [`Handle::NONE`] = the root qdisc.
     pub parent: Handle,
     /// Preference: lower is asked first; 0 = the kernel chooses.
     pub pref: u16,
-    /// EtherType; 3 = all; 0 when not said.
+    /// EtherType; 3 = all; 0 by default.
     pub protocol: u16,
     /// The chain that it is in; 0: the one that packets begin with.
     pub chain: u32,
-    /// Handle within the kind (fw: the mark; u32: table, bucket, node); 0 when not said.
+    /// Handle within the kind (fw: the mark; u32: table, bucket, node); 0 by default.
     pub handle: u32,
-    /// The kind's name as given; `None` when not said.
+    /// The kind's name as given; `None` by default.
     pub kind: Option<String>,
     /// Its parameters; `None`: none were said, as when it is deleted.
     pub params: Option<FilterParams>,
@@ -167,7 +167,7 @@ pub enum ActionsOp {
     Set(Verb, Vec<Action>),
     /// Take these away, in order, as far as no filter has them.
     Delete(Vec<ActionId>),
-    /// Take away those of a kind that no filter has. The name may be one that nobody knows.
+    /// Take away those of a kind that no filter has. The name may be one that no one knows.
     Flush(String),
 }
 

@@ -1,7 +1,7 @@
 //! Rates with their link layer, psched ticks, and size tables.
 
 use alloc::vec::Vec;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 
 /// A length of time in psched ticks of 64 ns, as it crosses netlink (32 bits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,8 +12,8 @@ impl Ticks {
     pub const PER_SECOND: u64 = 15_625_000;
 
     /// As nanoseconds.
-    pub const fn span(self) -> Span {
-        Span((self.0 as u64) << 6)
+    pub const fn duration(self) -> Nanos {
+        Nanos((self.0 as u64) << 6)
     }
 }
 
@@ -23,7 +23,7 @@ pub enum LinkLayer {
     /// Whole frames.
     #[default]
     Ethernet,
-    /// Cells of 53 octets carrying 48.
+    /// Cells of 53 bytes carrying 48.
     Atm,
 }
 
@@ -68,7 +68,7 @@ pub struct SizeTable {
     pub mpu: u32,
     /// The longest length in mind when the table was made, bytes.
     pub mtu: u32,
-    /// Entries of the table that were asked for.
+    /// Entries of the table that were requested.
     pub tsize: u32,
     /// Cells or whole frames (already in the table; kept for printing).
     pub linklayer: LinkLayer,
@@ -85,7 +85,7 @@ pub struct SizeTable {
 }
 
 impl SizeTable {
-    /// Its entries as tc computes them, which the kernel is told and does not tell: entry i is the cost of
+    /// Its entries as tc computes them, which the kernel is told and does not report: entry i is the cost of
     /// the longest length that falls into it, at least `mpu`, then whole cells. `None`: they do not fit with
     /// this `size_log`.
     pub fn entries(&self) -> Option<Vec<u16>> {

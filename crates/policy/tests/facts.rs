@@ -2,11 +2,11 @@
 
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{
-    Base, ChainType, Condition, Connbytes, CountDirection, CountMode, Family, Hook, Match, NfCommand, NfOp,
-    Rule, RuleChain, RuleTable,
+    Base, ChainType, Condition, Connbytes, CountDirection, CountMode, Family, Hook, Match, NetfilterRule,
+    NfCommand, NfOp, RuleChain, RuleTable,
 };
 use tidegate_policy::{
-    Act, Action, ActionsOp, ChainOp, Errno, FilterOp, FilterParams, FwParams, Indev, Kind, LinkKind,
+    Act, Action, ActionsOp, ChainOp, Errno, FilterOp, FilterParams, FwParams, Indev, Kind, LinkDriver,
     LinkLayer, LinkOp, Mirred, Op, SizeTable, TcError, Verb,
 };
 
@@ -36,7 +36,7 @@ fn built_in_chains_have_their_places() {
     assert_eq!(Base::of_iptables("mangle", "mine"), None);
 }
 
-/// Entry i is the cost of lengths up to (i + 1) cells; ATM carries 48 octets in cells of 53 (ITU-T I.361).
+/// Entry i is the cost of lengths up to (i + 1) cells; ATM carries 48 bytes in cells of 53 (ITU-T I.361).
 #[test]
 fn a_size_table_tells_costs() {
     let table = SizeTable { mpu: 0, tsize: 4, cell_log: 5, size_log: 0, ..SizeTable::default() };
@@ -98,7 +98,7 @@ fn filter(block: u32) -> FilterOp {
 /// All names of devices that an operation has, and the one it is about.
 #[test]
 fn operations_name_devices() {
-    let rule = Rule {
+    let rule = NetfilterRule {
         matches: vec![
             Match { not: false, what: Condition::In("i".into()) },
             Match {
@@ -106,7 +106,7 @@ fn operations_name_devices() {
                 what: Condition::Any(vec![Condition::Out("o".into()), Condition::Length(1, 2)]),
             },
         ],
-        ..Rule::default()
+        ..NetfilterRule::default()
     };
     let rules = |command| Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
     let chain =
@@ -124,13 +124,13 @@ fn operations_name_devices() {
         (Op::Mtu { dev: n(), bytes: 1 }, Some("n"), vec!["n"]),
         (Op::Ring { dev: n(), frames: 1 }, Some("n"), vec!["n"]),
         (Op::TxQueueLen { dev: n(), packets: 1 }, Some("n"), vec!["n"]),
-        (link(LinkOp::Add { name: n(), kind: LinkKind::Veth { peer: "p".into() } }), None, vec!["n", "p"]),
+        (link(LinkOp::Add { name: n(), kind: LinkDriver::Veth { peer: "p".into() } }), None, vec!["n", "p"]),
         (
-            link(LinkOp::Add { name: n(), kind: LinkKind::Vlan { lower: "l".into(), id: 1 } }),
+            link(LinkOp::Add { name: n(), kind: LinkDriver::Vlan { lower: "l".into(), id: 1 } }),
             None,
             vec!["n", "l"],
         ),
-        (link(LinkOp::Add { name: n(), kind: LinkKind::Ifb }), None, vec!["n"]),
+        (link(LinkOp::Add { name: n(), kind: LinkDriver::Ifb }), None, vec!["n"]),
         (link(LinkOp::Delete { name: n() }), Some("n"), vec!["n"]),
         (link(LinkOp::Rename { name: n(), to: "t".into() }), Some("n"), vec!["n", "t"]),
         (link(LinkOp::TxQueues { name: n(), count: 1 }), Some("n"), vec!["n"]),
@@ -176,9 +176,9 @@ fn filters_tell_their_class_and_device() {
 fn rules_are_for_packets_of_a_version() {
     let of = |v6: bool, not: bool| {
         let what = Condition::Version6(v6);
-        Rule {
+        NetfilterRule {
             matches: vec![Match { not: false, what: Condition::Length(1, 2) }, Match { not, what }],
-            ..Rule::default()
+            ..NetfilterRule::default()
         }
     };
     let table = [
@@ -190,13 +190,17 @@ fn rules_are_for_packets_of_a_version() {
     for (v6, not, wanted) in table {
         assert_eq!([false, true].map(|packet| of(v6, not).is_for(packet)), wanted, "{v6} {not}");
     }
-    assert!(Rule::default().is_for(true) && Rule::default().is_for(false));
-    let chain =
-        |accepts, rules: &[Rule]| RuleChain { name: "c".into(), base: None, accepts, rules: rules.to_vec() };
+    assert!(NetfilterRule::default().is_for(true) && NetfilterRule::default().is_for(false));
+    let chain = |accepts, rules: &[NetfilterRule]| RuleChain {
+        name: "c".into(),
+        base: None,
+        accepts,
+        rules: rules.to_vec(),
+    };
     let table = |chains: Vec<RuleChain>| RuleTable { family: Family::Ipv4, name: "t".into(), chains };
     assert!(!table(vec![chain(true, &[]), chain(true, &[])]).does_anything());
     assert!(table(vec![chain(true, &[]), chain(false, &[])]).does_anything());
-    assert!(table(vec![chain(true, &[Rule::default()])]).does_anything());
+    assert!(table(vec![chain(true, &[NetfilterRule::default()])]).does_anything());
 }
 
 /// iptables-extensions(8), connbytes: packets, bytes or the mean packet, in either direction or both; both

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use tidegate_policy::netfilter::{ChainType, Choice, Connstate, Connstates, Family, Hook, Translator};
 use tidegate_policy::spec::{
-    ACTIONS, FLOWER, REFUSED_ACTIONS, REFUSED_FILTERS, Takes, action_kind, help_options, why_not,
+    ACTIONS, FLOWER, REFUSED_ACTIONS, REFUSED_FILTERS, ValueKind, action_kind, help_options, why_not,
 };
 use tidegate_policy::{
-    Act, Action, CakeAckFilter, CakeFlows, CakeFraming, CakeTins, CardCounts, Changes, Compare, Control,
-    CustomParams, FilterParams, FlowKeySet, FlowerField, FlowerKey, FlowerParams, GredParams, GredSetup,
-    Kind, Layer, LinkKind, LinkLayer, MetaId, PacketType, PeditHeader, QdiscParams, RedCurve, RedParams,
-    Table, Ticks, Tunnel, TunnelMode, Width,
+    Act, Action, CakeAckFilter, CakeFlows, CakeFraming, CakeTins, CardCounts, Changes, Control, CustomParams,
+    EmatchCompare, FilterParams, FlowKeySet, FlowerField, FlowerKey, FlowerParams, GredParams, GredSetup,
+    Kind, Layer, LinkDriver, LinkLayer, MetaId, NetemDistribution, PacketType, PeditHeader, QdiscParams,
+    RedCurve, RedParams, Ticks, Tunnel, TunnelMode, Width,
 };
 
 /// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 stand alone; 0x10000000 is a jump, 0x20000000 a chain.
@@ -85,10 +85,13 @@ fn names_are_those_of_the_tools() {
         assert_eq!(header.name(), name);
     }
     assert_eq!([LinkLayer::Ethernet, LinkLayer::Atm].map(LinkLayer::name), ["ethernet", "atm"]);
-    assert_eq!([Compare::Eq, Compare::Gt, Compare::Lt].map(Compare::name), ["eq", "gt", "lt"]);
+    assert_eq!(
+        [EmatchCompare::Eq, EmatchCompare::Gt, EmatchCompare::Lt].map(EmatchCompare::name),
+        ["eq", "gt", "lt"]
+    );
     let widths = [(Width::U8, "u8", 1), (Width::U16, "u16", 2), (Width::U32, "u32", 4)];
-    for (width, name, octets) in widths {
-        assert_eq!((width.name(), width.octets()), (name, octets));
+    for (width, name, bytes) in widths {
+        assert_eq!((width.name(), width.octets()), (name, bytes));
     }
     assert_eq!([Layer::Link, Layer::Network, Layer::Transport].map(Layer::number), [0, 1, 2]);
     assert_eq!([Family::Ipv4, Family::Ipv6, Family::Inet].map(Family::name), ["ip", "ip6", "inet"]);
@@ -144,7 +147,8 @@ fn families_have_packets_of_their_versions() {
 fn numbers_are_compared() {
     let table = [(1, 2, [false, false, true]), (2, 2, [true, false, false]), (3, 2, [false, true, false])];
     for (left, right, expected) in table {
-        let found = [Compare::Eq, Compare::Gt, Compare::Lt].map(|how| how.holds(left, right));
+        let found =
+            [EmatchCompare::Eq, EmatchCompare::Gt, EmatchCompare::Lt].map(|how| how.holds(left, right));
         assert_eq!(found, expected, "{left} {right}");
     }
 }
@@ -212,13 +216,13 @@ fn kinds_of_filters_and_actions() {
 fn devices_by_their_names() {
     let tunnels = [("gre1", TunnelMode::Gre), ("ip6tnl1", TunnelMode::Ip6tnl), ("sit0", TunnelMode::Sit)];
     for (name, mode) in tunnels {
-        let LinkKind::Tunnel(tunnel) = LinkKind::of_name(name) else { panic!("{name} is a tunnel") };
+        let LinkDriver::Tunnel(tunnel) = LinkDriver::of_name(name) else { panic!("{name} is a tunnel") };
         let v6 = mode == TunnelMode::Ip6tnl;
         assert_eq!((tunnel.mode, tunnel.local.is_ipv6(), tunnel.remote.is_ipv6()), (mode, v6, v6), "{name}");
         assert_eq!(tunnel.encap_limit, v6.then_some(4), "{name}");
         assert_eq!(tunnel, Tunnel::unsaid(mode));
     }
-    assert_eq!(LinkKind::of_name("dummy0"), LinkKind::Dummy);
+    assert_eq!(LinkDriver::of_name("dummy0"), LinkDriver::Dummy);
 }
 
 fn red(idle: Option<Box<tidegate_policy::IdleTable>>) -> QdiscParams {
@@ -301,7 +305,7 @@ fn what_dumps_leave_out() {
     assert_eq!(Kind::Red.untold(&red(None)), average);
     assert_eq!(Kind::Codel.untold(&QdiscParams::Codel(Default::default())), None);
     let netem = |jitter_ns, known: bool| {
-        let distribution = known.then(|| Table([0].into()));
+        let distribution = known.then(|| NetemDistribution([0].into()));
         let params = tidegate_policy::NetemParams { jitter_ns, distribution, ..Default::default() };
         Kind::Netem.untold(&QdiscParams::Netem(Box::new(params)))
     };
@@ -364,7 +368,7 @@ fn what_cake_keeps_apart() {
 /// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio tell what a change must keep.
 #[test]
 fn ticks_bands_and_virtual_queues() {
-    assert_eq!(Ticks(1000).span(), tidegate_packet::Span(64_000));
+    assert_eq!(Ticks(1000).duration(), tidegate_packet::Nanos(64_000));
     let setup = GredSetup { limit: Some(60_000), ..GredSetup::default() };
     let gred = QdiscParams::Gred(GredParams::InForce(setup, Vec::new()));
     assert_eq!(format!("{:?}", Kind::Gred.ahead(&gred)), "[Bytes { queue: \"queue\", limit: 60000 }]");
@@ -402,7 +406,7 @@ fn help_names_every_option() {
                 let names: Vec<&str> =
                     line.split_whitespace().next().unwrap_or_default().split('|').collect();
                 assert!(names[0] == option.key && names[1..] == *option.aliases, "{line}");
-                assert!(line.contains(option.doc) && line.contains(option.takes.words()), "{line}");
+                assert!(line.contains(option.doc) && line.contains(option.value.words()), "{line}");
                 let default = format!(" (default {})", option.default);
                 assert_eq!(line.ends_with(&default), !option.default.is_empty(), "{line}");
             }
@@ -412,9 +416,16 @@ fn help_names_every_option() {
     let options = Kind::Codel.spec().qdisc.expect("codel has options");
     help_options(options, &mut help);
     assert!(help.starts_with("  limit N "), "{help}");
-    let words =
-        [Takes::Flag, Takes::Decimal, Takes::Hex16, Takes::Size, Takes::Rate, Takes::Nanos, Takes::Percent];
-    assert_eq!(words.map(Takes::words), ["", "N", "HEX", "SIZE", "RATE", "TIME", "PERCENT"]);
+    let words = [
+        ValueKind::Flag,
+        ValueKind::Decimal,
+        ValueKind::Hex16,
+        ValueKind::Size,
+        ValueKind::Rate,
+        ValueKind::Nanos,
+        ValueKind::Percent,
+    ];
+    assert_eq!(words.map(ValueKind::words), ["", "N", "HEX", "SIZE", "RATE", "TIME", "PERCENT"]);
     let flower = FLOWER.help();
     assert!(flower.starts_with("flower: ") && flower.contains("\noptions:\n"), "{flower}");
 }

@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::octets::{Malformed, Reader, Writer};
+use crate::bytes::{Malformed, Reader, Writer};
 
-/// Octets of a part, about.
+/// Bytes of a part, about.
 const PART: usize = 32 << 10;
 /// A time that never was.
 const NEVER: u64 = u64::MAX;
@@ -18,7 +18,7 @@ const KNOWN: u8 = ARRIVED | OUT_OF_TURN | COPIED | OTHER_DS;
 
 /// One packet, as its receiver saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct PacketArrival {
     at: u64,
     /// How many had arrived before it.
     pub rank: u32,
@@ -28,8 +28,8 @@ pub struct Sighting {
     pub ds: Option<u8>,
 }
 
-impl Sighting {
-    const NONE: Sighting = Sighting { at: NEVER, rank: 0, copies: 0, ds: None };
+impl PacketArrival {
+    const NONE: PacketArrival = PacketArrival { at: NEVER, rank: 0, copies: 0, ds: None };
 
     /// When it arrived, by the receiver's clock.
     pub fn at(&self) -> Option<u64> {
@@ -39,17 +39,17 @@ impl Sighting {
 
 /// What arrived of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sightings {
-    all: Vec<Sighting>,
+pub struct PacketArrivals {
+    all: Vec<PacketArrival>,
     arrived: u32,
     /// When the last packet came, copies included.
     last: Option<u64>,
 }
 
-impl Sightings {
+impl PacketArrivals {
     /// Of a stream of so many packets nothing yet.
-    pub fn new(packets: usize) -> Sightings {
-        Sightings { all: vec![Sighting::NONE; packets], arrived: 0, last: None }
+    pub fn new(packets: usize) -> PacketArrivals {
+        PacketArrivals { all: vec![PacketArrival::NONE; packets], arrived: 0, last: None }
     }
 
     /// Notes that one arrived; false: the stream has no such packet.
@@ -57,7 +57,7 @@ impl Sightings {
         let Some(seen) = self.all.get_mut(number as usize) else { return false };
         self.last = Some(self.last.map_or(at, |last| last.max(at)));
         if seen.at == NEVER {
-            *seen = Sighting { at: at.min(NEVER - 1), rank: self.arrived, copies: 0, ds };
+            *seen = PacketArrival { at: at.min(NEVER - 1), rank: self.arrived, copies: 0, ds };
             self.arrived += 1;
         } else {
             seen.copies = seen.copies.saturating_add(1);
@@ -66,7 +66,7 @@ impl Sightings {
     }
 
     /// Every packet, by number.
-    pub fn all(&self) -> &[Sighting] {
+    pub fn all(&self) -> &[PacketArrival] {
         &self.all
     }
 
@@ -138,7 +138,7 @@ impl Sightings {
             let copies = if flags & COPIED != 0 { reader.small()? } else { 0 };
             let ds = if flags & OTHER_DS != 0 { u8::try_from(reader.u16()?).ok() } else { so_far.ds };
             self.arrived += u32::from(seen.at == NEVER);
-            *seen = Sighting { at: at.min(NEVER - 1), rank, copies, ds };
+            *seen = PacketArrival { at: at.min(NEVER - 1), rank, copies, ds };
             so_far = SoFar { before: at, in_turn: rank.wrapping_add(1), ds };
         }
         Ok(())
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn sightings_come_back_from_their_parts() {
-        let mut seen = Sightings::new(20_000);
+        let mut seen = PacketArrivals::new(20_000);
         for number in (0..19_000_u32).filter(|n| n % 7 != 3) {
             // Two and three change places, and some come twice.
             let number = if number % 70 == 1 {
@@ -255,7 +255,7 @@ mod tests {
         let parts = seen.parts();
         assert!(parts.len() > 1, "{}", parts.len());
         assert!(parts.iter().all(|(_, part)| part.len() < PART + 64));
-        let mut read = Sightings::new(20_000);
+        let mut read = PacketArrivals::new(20_000);
         for (first, part) in &parts {
             read.take_part(*first, part).unwrap();
         }
@@ -282,6 +282,6 @@ mod tests {
         let (_, part) = sent.parts().remove(0);
         assert!(Departures::new(9).take_part(0, &part).is_err());
         assert!(Departures::new(10).take_part(1, &part).is_err());
-        assert!(Sightings::new(10).take_part(u32::MAX, &[0; 30]).is_err());
+        assert!(PacketArrivals::new(10).take_part(u32::MAX, &[0; 30]).is_err());
     }
 }

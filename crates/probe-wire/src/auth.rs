@@ -5,11 +5,11 @@
 //! ([`SessionKey`]): every message after the handshake, every UDP packet and every sample of a flow carries a
 //! keyed hash of itself and its number. Nothing is encrypted.
 //!
-//! Whoever pretends to be the server sees a client's proof and can try tokens against it for as long as he
+//! Anyone who pretends to be the server sees a client's proof and can try tokens against it for as long as he
 //! likes. That is hopeless against a token that a machine drew, and only against such: [`Token::new`] refuses
 //! what has too few, too uniform or too regular characters, and [`Token::drawn`] makes a good one. A
 //! password-authenticated key exchange would allow short tokens; the libraries for it are not audited, and
-//! nobody has to remember a token.
+//! no one has to remember a token.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,12 +21,12 @@ use sha2::Sha256;
 
 use crate::guess;
 
-/// Octets that each side draws.
-pub const DRAW: usize = 32;
-/// Octets of a proof.
+/// Bytes that each side draws.
+pub const NONCE_LEN: usize = 32;
+/// Bytes of a proof.
 pub const PROOF: usize = 32;
 
-/// Octets of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC
+/// Bytes of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC
 /// 3711).
 pub const TAG: usize = 16;
 pub(crate) const PACKET_TAG: usize = 4;
@@ -36,14 +36,14 @@ pub type Proof = [u8; PROOF];
 
 /// Who proves something; a proof of one side is none of the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     /// Who connects.
     Client,
     /// Who is connected to.
     Server,
 }
 
-/// What both ends know and nobody else.
+/// What both ends know and no one else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 
@@ -64,28 +64,40 @@ impl Token {
             .then(|| Token(text.as_bytes().to_vec()))
     }
 
-    /// The text of a token, from octets that a machine drew: 256 bits as hexadecimal digits.
-    pub fn drawn(octets: &[u8; DRAW]) -> String {
-        octets.iter().map(|octet| format!("{octet:02x}")).collect()
+    /// The text of a token, from bytes that a machine drew: 256 bits as hexadecimal digits.
+    pub fn drawn(bytes: &[u8; NONCE_LEN]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What stands for a token where none is asked for.
+    /// What stands for a token where none is requested.
     pub fn open() -> Token {
         Token(Vec::new())
     }
 
     /// Proves that a side knows it.
-    pub fn prove(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> Proof {
+    pub fn prove(&self, side: Role, client: &[u8; NONCE_LEN], server: &[u8; NONCE_LEN]) -> Proof {
         self.prove_with(side, client, server, &[])
     }
 
     /// The same, with what the side says beside it.
-    pub fn prove_with(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Proof {
+    pub fn prove_with(
+        &self,
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
+        said: &[u8],
+    ) -> Proof {
         self.keyed(side, client, server, said).finalize().into_bytes().into()
     }
 
     /// Is that a side's proof? It takes as long whatever is wrong with it.
-    pub fn proves(&self, proof: &Proof, side: Side, client: &[u8; DRAW], server: &[u8; DRAW]) -> bool {
+    pub fn proves(
+        &self,
+        proof: &Proof,
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
+    ) -> bool {
         self.proves_with(proof, side, client, server, &[])
     }
 
@@ -93,48 +105,54 @@ impl Token {
     pub fn proves_with(
         &self,
         proof: &Proof,
-        side: Side,
-        client: &[u8; DRAW],
-        server: &[u8; DRAW],
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
         said: &[u8],
     ) -> bool {
         self.keyed(side, client, server, said).verify_slice(proof).is_ok()
     }
 
     /// The key of the session that these draws begin.
-    pub fn session_key(&self, client: &[u8; DRAW], server: &[u8; DRAW]) -> SessionKey {
+    pub fn session_key(&self, client: &[u8; NONCE_LEN], server: &[u8; NONCE_LEN]) -> SessionKey {
         SessionKey(hashed(&self.0, &[b"tidegate 2 session", client, server]).finalize().into_bytes().into())
     }
 
-    fn keyed(&self, side: Side, client: &[u8; DRAW], server: &[u8; DRAW], said: &[u8]) -> Hmac<Sha256> {
+    fn keyed(
+        &self,
+        side: Role,
+        client: &[u8; NONCE_LEN],
+        server: &[u8; NONCE_LEN],
+        said: &[u8],
+    ) -> Hmac<Sha256> {
         hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, said])
     }
 }
 
-impl Side {
+impl Role {
     fn name(self) -> &'static [u8] {
         match self {
-            Side::Client => b"client",
-            Side::Server => b"server",
+            Role::Client => b"client",
+            Role::Server => b"server",
         }
     }
 
     /// Who is at the other end.
-    pub fn other(self) -> Side {
+    pub fn other(self) -> Role {
         match self {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
         }
     }
 }
 
-/// What the two ends of one session know and nobody else.
+/// What the two ends of one session know and no one else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey([u8; 32]);
 
 impl SessionKey {
     /// Seals what a side says over TCP.
-    pub fn seal(&self, side: Side) -> Seal {
+    pub fn seal(&self, side: Role) -> Seal {
         Seal { key: self.derived(b"messages", side.name()), number: 0 }
     }
 
@@ -144,7 +162,7 @@ impl SessionKey {
     }
 
     /// For the UDP packets that a side sends.
-    pub fn packets(&self, side: Side) -> SessionKey {
+    pub fn packets(&self, side: Role) -> SessionKey {
         self.derived(b"packets", side.name())
     }
 
@@ -185,15 +203,15 @@ pub struct Seal {
 
 impl Seal {
     /// The seal of the next.
-    pub fn tag(&mut self, octets: &[u8]) -> [u8; TAG] {
+    pub fn tag(&mut self, bytes: &[u8]) -> [u8; TAG] {
         self.number += 1;
-        self.key.tag(&[&self.number.to_be_bytes(), octets])
+        self.key.tag(&[&self.number.to_be_bytes(), bytes])
     }
 
     /// Is that the seal of the next?
-    pub fn verifies(&mut self, octets: &[u8], tag: &[u8; TAG]) -> bool {
+    pub fn verifies(&mut self, bytes: &[u8], tag: &[u8; TAG]) -> bool {
         self.number += 1;
-        self.key.tags(tag, &[&self.number.to_be_bytes(), octets])
+        self.key.tags(tag, &[&self.number.to_be_bytes(), bytes])
     }
 }
 
@@ -221,16 +239,16 @@ mod tests {
             Token::new("A good secret, that is 24 or more long\n").unwrap(),
             Token::new("Another secret, that is 24 or more long").unwrap(),
         );
-        let (client, server) = ([1; DRAW], [2; DRAW]);
-        let proof = right.prove(Side::Client, &client, &server);
-        assert!(right.proves(&proof, Side::Client, &client, &server));
-        assert!(!right.proves(&proof, Side::Server, &client, &server));
-        assert!(!right.proves(&proof, Side::Client, &client, &[3; DRAW]));
-        assert!(!wrong.proves(&proof, Side::Client, &client, &server));
+        let (client, server) = ([1; NONCE_LEN], [2; NONCE_LEN]);
+        let proof = right.prove(Role::Client, &client, &server);
+        assert!(right.proves(&proof, Role::Client, &client, &server));
+        assert!(!right.proves(&proof, Role::Server, &client, &server));
+        assert!(!right.proves(&proof, Role::Client, &client, &[3; NONCE_LEN]));
+        assert!(!wrong.proves(&proof, Role::Client, &client, &server));
         // What is said beside a proof is proved with it.
-        let said = right.prove_with(Side::Server, &client, &server, b"limits");
-        assert!(right.proves_with(&said, Side::Server, &client, &server, b"limits"));
-        assert!(!right.proves_with(&said, Side::Server, &client, &server, b"others"));
+        let said = right.prove_with(Role::Server, &client, &server, b"limits");
+        assert!(right.proves_with(&said, Role::Server, &client, &server, b"limits"));
+        assert!(!right.proves_with(&said, Role::Server, &client, &server, b"others"));
     }
 
     #[test]
@@ -266,22 +284,22 @@ mod tests {
     #[test]
     fn seals_hold_for_one_session_one_side_and_one_place() {
         let token = Token::new("A good secret, that is 24 or more long").unwrap();
-        let key = token.session_key(&[1; DRAW], &[2; DRAW]);
-        let other = token.session_key(&[1; DRAW], &[3; DRAW]);
+        let key = token.session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
+        let other = token.session_key(&[1; NONCE_LEN], &[3; NONCE_LEN]);
         let (first, second) = {
-            let mut seal = key.seal(Side::Client);
+            let mut seal = key.seal(Role::Client);
             (seal.tag(b"one"), seal.tag(b"one"))
         };
         assert_ne!(first, second);
-        let verifies = |key: &SessionKey, side, octets: &[u8], tag| key.seal(side).verifies(octets, tag);
-        assert!(verifies(&key, Side::Client, b"one", &first));
-        assert!(!verifies(&key, Side::Client, b"one", &second), "not the first");
+        let verifies = |key: &SessionKey, side, bytes: &[u8], tag| key.seal(side).verifies(bytes, tag);
+        assert!(verifies(&key, Role::Client, b"one", &first));
+        assert!(!verifies(&key, Role::Client, b"one", &second), "not the first");
         assert!(
-            !verifies(&key, Side::Client, b"two", &first) && !verifies(&key, Side::Server, b"one", &first)
+            !verifies(&key, Role::Client, b"two", &first) && !verifies(&key, Role::Server, b"one", &first)
         );
         assert!(
-            !verifies(&other, Side::Client, b"one", &first)
-                && !verifies(&key.flow(1), Side::Client, b"one", &first)
+            !verifies(&other, Role::Client, b"one", &first)
+                && !verifies(&key.flow(1), Role::Client, b"one", &first)
         );
     }
 

@@ -1,9 +1,9 @@
-//! How hard a token is to guess, at most: what is left of it when all that follows from what stands before is
+//! How hard a token is to guess, at most: what is left of it when all that follows from what precedes is
 //! left out.
 //!
-//! Nobody can see whether chance made a text. What can be seen is what chance would not have made: a
-//! character that goes on with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row; also
-//! of every second, third or fourth character), and three characters or more that stood there before. The
+//! No one can see whether chance made a text. What can be seen is what chance would not have made: a
+//! character that continues with a repeat or a sequence (of the alphabet, of digits, of a keyboard's row;
+//! also of every second, third or fourth character), and three characters or more that was there before. The
 //! rest counts as if drawn at random from the characters that occur. Words of a language are not known here,
 //! so a long sentence counts for more than it is worth.
 
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 /// Bytes that are looked at; what follows counts nothing.
 const EXAMINED: usize = 1024;
-/// Characters that stood there before count as a copy from so many on; a copy counts as one character.
+/// Characters that was there before count as a copy from so many on; a copy counts as one character.
 const COPY: usize = 3;
 /// The longest step of a sequence, in characters.
 const STEP: usize = 4;
@@ -59,7 +59,7 @@ fn copied(text: &[u8], at: usize) -> usize {
     (0..at).map(same).max().unwrap_or(0)
 }
 
-/// Does a character go on with what every `step`-th before it begins?
+/// Does a character continue with what every `step`-th before it begins?
 fn goes_on(text: &[u8], at: usize, step: usize) -> bool {
     let before = if step == 1 { NEIGHBOURS } else { APART };
     let relation = |back: usize| {

@@ -10,7 +10,8 @@
 //!   Proof (HMAC of both draws)      ──▶
 //!                                   ◀──    Welcome (its own proof, the session's number, its limits)
 //!   UDP hello of the session        ──▶
-//!                                   ◀──    the same octets: streams go to where this came from, and nowhere else
+//!                                   ◀──    the same octets: streams go to where this came from, and nowhere
+//!                                   else
 //!   Plan (an exchange)              ──▶
 //!                                   ◀──    Go, or Refused with the reason
 //!   UDP packets                    ◀──▶    UDP packets
@@ -18,8 +19,8 @@
 //!                                   ◀──    Seen…, Departed…, Told
 //! ```
 //! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and
-//! their samples. Before a proof was seen the server says less than it was told, so nobody can have it flood
-//! somebody else; whoever says nothing is forgotten. Nothing here has a clock, a socket or a source of
+//! their samples. Before a proof was seen the server says less than it was told, so no one can have it flood
+//! somebody else; anyone who says nothing is forgotten. Nothing here has a clock, a socket or a source of
 //! chance: time, addresses and draws are arguments. All that is taken in has a bound, and what is refused has
 //! a [`Reason`] and a counter.
 
@@ -27,25 +28,25 @@ extern crate alloc;
 
 mod account;
 mod auth;
+mod bytes;
 mod guess;
 mod message;
-mod octets;
 mod packet;
 mod quotas;
 mod sessions;
 
-pub use account::{Departures, Sighting, Sightings};
-pub use auth::{DRAW, PROOF, Proof, Seal, SessionKey, Side, TAG, Token};
-pub use message::{FIRST_MOST, FlowPlan, Limits, MOST, Message, Sample, Way};
-pub use octets::Malformed;
-pub use packet::{Header, Kind};
+pub use account::{Departures, PacketArrival, PacketArrivals};
+pub use auth::{NONCE_LEN, PROOF, Proof, Role, Seal, SessionKey, TAG, Token};
+pub use bytes::Malformed;
+pub use message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST, TcpSample};
+pub use packet::{PacketHeader, ProbePacketKind};
 pub use quotas::{Quotas, Reason};
-pub use sessions::{Call, Counts, Heard, Sessions, Start, Step};
+pub use sessions::{ConnectionId, PacketResponse, ServerStats, SessionAction, Sessions, Start};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The port that a server listens at if nobody says otherwise, TCP and UDP.
+/// The port that a server listens at if no one says otherwise, TCP and UDP.
 pub const PORT: u16 = 8787;

@@ -1,21 +1,21 @@
-//! The messages over TCP: four octets of length, one of kind, what the kind says.
+//! The messages over TCP: four bytes of length, one of kind, what the kind says.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use tidegate_measure::stream::{Exchange, Phase, Stream};
+use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 
-use crate::auth::{DRAW, Proof, Seal, SessionKey, TAG};
-use crate::octets::{Malformed, Reader, Writer};
+use crate::auth::{NONCE_LEN, Proof, Seal, SessionKey, TAG};
+use crate::bytes::{Malformed, Reader, Writer};
 
-/// Octets of the longest message before a proof was seen.
+/// Bytes of the longest message before a proof was seen.
 pub const FIRST_MOST: usize = 512;
-/// Octets of the longest message after it.
+/// Bytes of the longest message after it.
 pub const MOST: usize = 1 << 20;
 
 /// Which version of all this is spoken.
 pub(crate) const VERSION: u8 = 2;
-/// The first message is filled up to so many octets: all that is answered before a proof is shorter.
+/// The first message is filled up to this many bytes: all that is answered before a proof is shorter.
 const FIRST: usize = 320;
 /// The most phases of a stream.
 const PHASES: usize = 1 << 16;
@@ -26,7 +26,7 @@ const NAME: usize = 16;
 /// What a server lets one session do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bits per second of payload each way.
+    /// Bits per second of payload in each direction.
     pub bits_per_second: u64,
     /// Packets of a stream.
     pub packets: u32,
@@ -38,7 +38,7 @@ pub struct Limits {
 
 /// Which way something goes, as the client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum FlowDirection {
     /// To the server.
     Up,
     /// To the client.
@@ -49,7 +49,7 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowPlan {
     /// Who sends.
-    pub way: Way,
+    pub way: FlowDirection,
     /// The code point of the DS field of what the server sends.
     pub dscp: u8,
     /// The server's congestion control, as Linux calls it; empty: the usual one.
@@ -60,7 +60,7 @@ pub struct FlowPlan {
 
 /// What the sender of a TCP flow knew of it at a moment; each block that a server sends has one in front.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct TcpSample {
     /// ns since the flow began, by the sender's clock.
     pub at_ns: u64,
     /// Payload bytes acknowledged.
@@ -75,55 +75,57 @@ pub struct Sample {
     pub retransmissions: u32,
 }
 
-impl Sample {
-    /// Its octets.
-    pub const OCTETS: usize = 40;
-    /// Its octets with its seal behind them.
-    pub const SEALED: usize = Sample::OCTETS + TAG;
-    /// Octets of a block of a flow towards the client: a sample, and what fills it up.
+impl TcpSample {
+    /// Its bytes.
+    pub const ENCODED_LEN: usize = 40;
+    /// Its bytes with its seal behind them.
+    pub const SEALED: usize = TcpSample::ENCODED_LEN + TAG;
+    /// Bytes of a block of a flow towards the client: a sample, and what fills it up.
     pub const BLOCK: usize = 16 << 10;
     /// What begins one, so that a reader who lost his place notices.
     const MARK: u32 = 0x7447_0a01;
 
-    /// As octets.
-    pub fn write(&self) -> [u8; Sample::OCTETS] {
+    /// As bytes.
+    pub fn write(&self) -> [u8; TcpSample::ENCODED_LEN] {
         let mut writer = Writer::default();
-        writer.u32(Sample::MARK);
+        writer.u32(TcpSample::MARK);
         [self.at_ns, self.acked, self.delivery_rate].iter().for_each(|long| writer.u64(*long));
         [self.cwnd, self.srtt_us, self.retransmissions].iter().for_each(|word| writer.u32(*word));
-        let mut octets = [0; Sample::OCTETS];
-        octets.copy_from_slice(&writer.0);
-        octets
+        let mut bytes = [0; TcpSample::ENCODED_LEN];
+        bytes.copy_from_slice(&writer.0);
+        bytes
     }
 
-    /// As octets, sealed.
-    pub fn write_sealed(&self, seal: &mut Seal) -> [u8; Sample::SEALED] {
-        let octets = self.write();
-        let tag = seal.tag(&octets);
-        core::array::from_fn(|at| if at < Sample::OCTETS { octets[at] } else { tag[at - Sample::OCTETS] })
+    /// As bytes, sealed.
+    pub fn write_sealed(&self, seal: &mut Seal) -> [u8; TcpSample::SEALED] {
+        let bytes = self.write();
+        let tag = seal.tag(&bytes);
+        core::array::from_fn(|at| {
+            if at < TcpSample::ENCODED_LEN { bytes[at] } else { tag[at - TcpSample::ENCODED_LEN] }
+        })
     }
 
-    /// From sealed octets.
+    /// From sealed bytes.
     ///
     /// # Errors
     /// They are none, or not the next of who has the key.
-    pub fn read_sealed(octets: &[u8], seal: &mut Seal) -> Result<Sample, Malformed> {
-        match octets.split_last_chunk::<TAG>() {
-            Some((body, tag)) if seal.verifies(body, tag) => Sample::read(body),
+    pub fn read_sealed(bytes: &[u8], seal: &mut Seal) -> Result<TcpSample, Malformed> {
+        match bytes.split_last_chunk::<TAG>() {
+            Some((body, tag)) if seal.verifies(body, tag) => TcpSample::read(body),
             _ => Err(Malformed("a sample that was changed on its way")),
         }
     }
 
-    /// From octets.
+    /// From bytes.
     ///
     /// # Errors
     /// They are none.
-    pub fn read(octets: &[u8]) -> Result<Sample, Malformed> {
-        let mut reader = Reader(octets);
-        if reader.u32()? != Sample::MARK {
+    pub fn read(bytes: &[u8]) -> Result<TcpSample, Malformed> {
+        let mut reader = Reader(bytes);
+        if reader.u32()? != TcpSample::MARK {
             return Err(Malformed("no sample begins here"));
         }
-        Ok(Sample {
+        Ok(TcpSample {
             at_ns: reader.u64()?,
             acked: reader.u64()?,
             delivery_rate: reader.u64()?,
@@ -136,24 +138,24 @@ impl Sample {
 
 /// What is said over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum ControlMessage {
     /// Client: I want to measure; this is what I drew.
     Hello {
         /// Its draw.
-        draw: [u8; DRAW],
+        draw: [u8; NONCE_LEN],
     },
     /// Server: prove that you may.
     Challenge {
         /// Its draw.
-        draw: [u8; DRAW],
-        /// A token is asked for.
+        draw: [u8; NONCE_LEN],
+        /// A token is requested.
         wants_token: bool,
     },
     /// Client: I may.
     Proof(Proof),
     /// Server: you may, and I am who you think.
     Welcome {
-        /// Its own proof, of the rest of this message too ([`Message::welcome`]).
+        /// Its own proof, of the rest of this message too ([`ControlMessage::welcome`]).
         proof: Proof,
         /// The session's number, which its UDP packets and flows carry.
         session: u32,
@@ -182,7 +184,7 @@ pub enum Message {
     Seen {
         /// The first packet it speaks of.
         first: u32,
-        /// A part of [`crate::Sightings`].
+        /// A part of [`crate::PacketArrivals`].
         part: Vec<u8>,
     },
     /// Server: when what went down was sent.
@@ -195,7 +197,7 @@ pub enum Message {
     /// Server: that was all there is to tell.
     Told {
         /// What went wrong with it, in words; empty: nothing.
-        trouble: String,
+        problem: String,
     },
     /// Client, first on a connection of its own: this connection is a flow of a session.
     Flow {
@@ -210,7 +212,7 @@ pub enum Message {
     },
 }
 
-impl Message {
+impl ControlMessage {
     /// What a welcome's proof is about beside the draws.
     pub fn welcome(session: u32, limits: &Limits) -> Vec<u8> {
         let mut writer = Writer::default();
@@ -219,40 +221,40 @@ impl Message {
     }
 
     /// The first message of a flow, by the session's key.
-    pub fn flow(key: &SessionKey, session: u32, number: u32, plan: FlowPlan) -> Message {
-        let tag = key.flow(number).tag(&[&flow_octets(session, number, &plan)]);
-        Message::Flow { session, number, plan, tag }
+    pub fn flow(key: &SessionKey, session: u32, number: u32, plan: FlowPlan) -> ControlMessage {
+        let tag = key.flow(number).tag(&[&flow_bytes(session, number, &plan)]);
+        ControlMessage::Flow { session, number, plan, tag }
     }
 
     /// Is the first message of a flow from who has the session's key?
     pub fn is_flow_of(&self, key: &SessionKey) -> bool {
-        let Message::Flow { session, number, plan, tag } = self else { return false };
-        key.flow(*number).tags(tag, &[&flow_octets(*session, *number, plan)])
+        let ControlMessage::Flow { session, number, plan, tag } = self else { return false };
+        key.flow(*number).tags(tag, &[&flow_bytes(*session, *number, plan)])
     }
 
     /// With its length before it and its seal behind it.
     pub fn encode_sealed(&self, seal: &mut Seal) -> Vec<u8> {
-        let mut octets = self.encode();
-        let tag = seal.tag(&octets[4..]);
-        octets.extend_from_slice(&tag);
-        let length = (octets.len() - 4) as u32;
-        octets[..4].copy_from_slice(&length.to_be_bytes());
-        octets
+        let mut bytes = self.encode();
+        let tag = seal.tag(&bytes[4..]);
+        bytes.extend_from_slice(&tag);
+        let length = (bytes.len() - 4) as u32;
+        bytes[..4].copy_from_slice(&length.to_be_bytes());
+        bytes
     }
 
-    /// From what follows the length, seal included. A refusal is believed without: whoever can forge it can
-    /// cut the connection.
+    /// From what follows the length, seal included. A refusal is believed without: anyone who can forge it
+    /// can cut the connection.
     ///
     /// # Errors
     /// It is no message, or not the next one of who has the key.
-    pub fn decode_sealed(octets: &[u8], seal: &mut Seal) -> Result<Message, Malformed> {
-        if let Some((body, tag)) = octets.split_last_chunk::<TAG>()
+    pub fn decode_sealed(bytes: &[u8], seal: &mut Seal) -> Result<ControlMessage, Malformed> {
+        if let Some((body, tag)) = bytes.split_last_chunk::<TAG>()
             && seal.verifies(body, tag)
         {
-            return Message::decode(body);
+            return ControlMessage::decode(body);
         }
-        match Message::decode(octets) {
-            Ok(refused @ Message::Refused(_)) => Ok(refused),
+        match ControlMessage::decode(bytes) {
+            Ok(refused @ ControlMessage::Refused(_)) => Ok(refused),
             _ => Err(Malformed("a message that was changed on its way, or is not from who has the token")),
         }
     }
@@ -270,7 +272,7 @@ impl Message {
         writer.0
     }
 
-    /// How long the message is that the first four octets announce.
+    /// How long the message is that the first four bytes announce.
     ///
     /// # Errors
     /// It is longer than `most`, or empty.
@@ -286,12 +288,12 @@ impl Message {
     ///
     /// # Errors
     /// It is no message.
-    pub fn decode(octets: &[u8]) -> Result<Message, Malformed> {
-        let mut reader = Reader(octets);
+    pub fn decode(bytes: &[u8]) -> Result<ControlMessage, Malformed> {
+        let mut reader = Reader(bytes);
         let message = read(&mut reader)?;
         if message.is_first() {
-            // Whoever is not known yet says more than he is told.
-            return if octets.len() == FIRST {
+            // Anyone who is not known yet says more than he is told.
+            return if bytes.len() == FIRST {
                 Ok(message)
             } else {
                 Err(Malformed("a first message is filled up"))
@@ -303,51 +305,51 @@ impl Message {
 
     /// Is it what somebody says first?
     fn is_first(&self) -> bool {
-        matches!(self, Message::Hello { .. } | Message::Flow { .. })
+        matches!(self, ControlMessage::Hello { .. } | ControlMessage::Flow { .. })
     }
 
     fn write(&self, to: &mut Writer) {
         match self {
-            Message::Hello { draw } => {
+            ControlMessage::Hello { draw } => {
                 to.octets(&[1, VERSION]);
                 to.octets(draw);
             }
-            Message::Challenge { draw, wants_token } => {
+            ControlMessage::Challenge { draw, wants_token } => {
                 to.octets(&[2, VERSION, u8::from(*wants_token)]);
                 to.octets(draw);
             }
-            Message::Proof(proof) => {
+            ControlMessage::Proof(proof) => {
                 to.u8(3);
                 to.octets(proof);
             }
-            Message::Welcome { proof, session, limits } => {
+            ControlMessage::Welcome { proof, session, limits } => {
                 to.u8(4);
                 to.octets(proof);
                 write_welcome(to, *session, limits);
             }
-            Message::Refused(why) => {
+            ControlMessage::Refused(why) => {
                 to.u8(5);
                 to.text(shortened(why, TEXT));
             }
-            Message::Plan { exchange, quiet_ns } => {
+            ControlMessage::Plan { exchange, quiet_ns } => {
                 to.u8(6);
                 write_stream(to, &exchange.up);
                 write_stream(to, &exchange.down);
                 to.number(*quiet_ns);
             }
-            Message::Go => to.u8(7),
-            Message::Alive { arrived } => {
+            ControlMessage::Go => to.u8(7),
+            ControlMessage::Alive { arrived } => {
                 to.u8(8);
                 to.u32(*arrived);
             }
-            Message::Sent => to.u8(9),
-            Message::Seen { first, part } => write_part(to, 10, *first, part),
-            Message::Departed { first, part } => write_part(to, 11, *first, part),
-            Message::Told { trouble } => {
+            ControlMessage::Sent => to.u8(9),
+            ControlMessage::Seen { first, part } => write_part(to, 10, *first, part),
+            ControlMessage::Departed { first, part } => write_part(to, 11, *first, part),
+            ControlMessage::Told { problem: trouble } => {
                 to.u8(12);
                 to.text(shortened(trouble, TEXT));
             }
-            Message::Flow { session, number, plan, tag } => {
+            ControlMessage::Flow { session, number, plan, tag } => {
                 to.u8(13);
                 to.octets(tag);
                 write_flow(to, *session, *number, plan);
@@ -356,18 +358,18 @@ impl Message {
     }
 }
 
-fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
+fn read(from: &mut Reader<'_>) -> Result<ControlMessage, Malformed> {
     Ok(match from.u8()? {
         1 => {
             spoken(from.u8()?)?;
-            Message::Hello { draw: from.array()? }
+            ControlMessage::Hello { draw: from.array()? }
         }
         2 => {
             spoken(from.u8()?)?;
-            Message::Challenge { wants_token: from.u8()? != 0, draw: from.array()? }
+            ControlMessage::Challenge { wants_token: from.u8()? != 0, draw: from.array()? }
         }
-        3 => Message::Proof(from.array()?),
-        4 => Message::Welcome {
+        3 => ControlMessage::Proof(from.array()?),
+        4 => ControlMessage::Welcome {
             proof: from.array()?,
             session: from.u32()?,
             limits: Limits {
@@ -377,24 +379,24 @@ fn read(from: &mut Reader<'_>) -> Result<Message, Malformed> {
                 flows: from.u16()?,
             },
         },
-        5 => Message::Refused(from.text(TEXT)?),
+        5 => ControlMessage::Refused(from.text(TEXT)?),
         6 => {
             let exchange = Exchange { up: read_stream(from)?, down: read_stream(from)? };
-            Message::Plan { exchange, quiet_ns: from.number()? }
+            ControlMessage::Plan { exchange, quiet_ns: from.number()? }
         }
-        7 => Message::Go,
-        8 => Message::Alive { arrived: from.u32()? },
-        9 => Message::Sent,
-        10 => Message::Seen { first: from.u32()?, part: rest(from) },
-        11 => Message::Departed { first: from.u32()?, part: rest(from) },
-        12 => Message::Told { trouble: from.text(TEXT)? },
+        7 => ControlMessage::Go,
+        8 => ControlMessage::Alive { arrived: from.u32()? },
+        9 => ControlMessage::Sent,
+        10 => ControlMessage::Seen { first: from.u32()?, part: rest(from) },
+        11 => ControlMessage::Departed { first: from.u32()?, part: rest(from) },
+        12 => ControlMessage::Told { problem: from.text(TEXT)? },
         13 => {
             let tag = from.array()?;
             let (session, number) = (from.u32()?, from.u32()?);
-            let way = if from.u8()? == 0 { Way::Up } else { Way::Down };
+            let way = if from.u8()? == 0 { FlowDirection::Up } else { FlowDirection::Down };
             let dscp = from.u8()? & 63;
             let control = from.text(NAME)?;
-            Message::Flow {
+            ControlMessage::Flow {
                 session,
                 number,
                 plan: FlowPlan { way, dscp, control, length_ns: from.number()? },
@@ -421,13 +423,13 @@ fn write_welcome(to: &mut Writer, session: u32, limits: &Limits) {
 fn write_flow(to: &mut Writer, session: u32, number: u32, plan: &FlowPlan) {
     to.u32(session);
     to.u32(number);
-    to.u8(u8::from(plan.way == Way::Down));
+    to.u8(u8::from(plan.way == FlowDirection::Down));
     to.u8(plan.dscp);
     to.text(shortened(&plan.control, NAME));
     to.number(plan.length_ns);
 }
 
-fn flow_octets(session: u32, number: u32, plan: &FlowPlan) -> Vec<u8> {
+fn flow_bytes(session: u32, number: u32, plan: &FlowPlan) -> Vec<u8> {
     let mut writer = Writer::default();
     write_flow(&mut writer, session, number, plan);
     writer.0
@@ -462,20 +464,20 @@ fn write_stream(to: &mut Writer, stream: &Stream) {
 
 fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
     let count = from.small::<usize>()?;
-    // Each takes five octets at least, so what is set aside is bounded by what came.
+    // Each takes five bytes at least, so what is set aside is bounded by what came.
     if count > PHASES || count > from.0.len() / 5 {
         return Err(Malformed("more phases than there may be"));
     }
     let mut phases = Vec::with_capacity(count);
     for _ in 0..count {
-        let phase = Phase {
+        let phase = PacketTrain {
             payload: from.small()?,
             gap_ns: from.number()?,
             packets: from.small()?,
             dscp: from.u8()?,
             rest_ns: from.number()?,
         };
-        if !(Phase::LEAST..=Phase::MOST).contains(&phase.payload) || phase.dscp > 63 {
+        if !(PacketTrain::LEAST..=PacketTrain::MOST).contains(&phase.payload) || phase.dscp > 63 {
             return Err(Malformed("a packet that cannot be"));
         }
         phases.push(phase);
@@ -486,47 +488,47 @@ fn read_stream(from: &mut Reader<'_>) -> Result<Stream, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{Side, Token};
+    use crate::auth::{Role, Token};
     use alloc::vec;
 
-    fn examples() -> Vec<Message> {
-        let phase = Phase { payload: 172, gap_ns: 20_000_000, packets: 500, dscp: 46, rest_ns: 7 };
+    fn examples() -> Vec<ControlMessage> {
+        let phase = PacketTrain { payload: 172, gap_ns: 20_000_000, packets: 500, dscp: 46, rest_ns: 7 };
         let exchange = Exchange { up: Stream::steady(phase), down: Stream { phases: vec![phase; 3] } };
         let limits = Limits { bits_per_second: 1 << 40, packets: 9, longest_ns: 1 << 50, flows: 4 };
-        let plan = FlowPlan { way: Way::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
+        let plan = FlowPlan { way: FlowDirection::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
         vec![
-            Message::Hello { draw: [1; DRAW] },
-            Message::Challenge { draw: [2; DRAW], wants_token: true },
-            Message::Proof([3; 32]),
-            Message::Welcome { proof: [4; 32], session: 5, limits },
-            Message::Refused("too many".into()),
-            Message::Plan { exchange, quiet_ns: 300_000_000 },
-            Message::Go,
-            Message::Alive { arrived: 77 },
-            Message::Sent,
-            Message::Seen { first: 3, part: vec![1, 2, 3] },
-            Message::Departed { first: 4, part: vec![] },
-            Message::Told { trouble: "ü".into() },
-            Message::flow(&Token::open().session_key(&[1; DRAW], &[2; DRAW]), 9, 1, plan),
+            ControlMessage::Hello { draw: [1; NONCE_LEN] },
+            ControlMessage::Challenge { draw: [2; NONCE_LEN], wants_token: true },
+            ControlMessage::Proof([3; 32]),
+            ControlMessage::Welcome { proof: [4; 32], session: 5, limits },
+            ControlMessage::Refused("too many".into()),
+            ControlMessage::Plan { exchange, quiet_ns: 300_000_000 },
+            ControlMessage::Go,
+            ControlMessage::Alive { arrived: 77 },
+            ControlMessage::Sent,
+            ControlMessage::Seen { first: 3, part: vec![1, 2, 3] },
+            ControlMessage::Departed { first: 4, part: vec![] },
+            ControlMessage::Told { problem: "ü".into() },
+            ControlMessage::flow(&Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]), 9, 1, plan),
         ]
     }
 
     /// Samples are sealed one after the other: changed, cut, or out of their order they are none.
     #[test]
     fn sealed_samples_come_back_in_their_order_only() {
-        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
+        let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
         let sample =
-            |at_ns| Sample { at_ns, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
-        let mut sender = key.seal(Side::Server);
+            |at_ns| TcpSample { at_ns, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
+        let mut sender = key.seal(Role::Server);
         let sealed = [1, 2].map(|at| sample(at).write_sealed(&mut sender));
-        assert_eq!(sealed[0][..Sample::OCTETS], sample(1).write());
-        let mut reader = key.seal(Side::Server);
-        assert_eq!(Sample::read_sealed(&sealed[0], &mut reader), Ok(sample(1)));
-        assert_eq!(Sample::read_sealed(&sealed[1], &mut reader), Ok(sample(2)));
-        let refused = |octets: &[u8]| Sample::read_sealed(octets, &mut key.seal(Side::Server)).is_err();
+        assert_eq!(sealed[0][..TcpSample::ENCODED_LEN], sample(1).write());
+        let mut reader = key.seal(Role::Server);
+        assert_eq!(TcpSample::read_sealed(&sealed[0], &mut reader), Ok(sample(1)));
+        assert_eq!(TcpSample::read_sealed(&sealed[1], &mut reader), Ok(sample(2)));
+        let refused = |bytes: &[u8]| TcpSample::read_sealed(bytes, &mut key.seal(Role::Server)).is_err();
         assert!(refused(&sealed[1]), "the second comes first");
         assert!(refused(&sealed[0][1..]) && refused(&[]));
-        for at in 0..Sample::SEALED {
+        for at in 0..TcpSample::SEALED {
             let mut changed = sealed[0];
             changed[at] ^= 1;
             assert!(refused(&changed), "octet {at}");
@@ -537,16 +539,20 @@ mod tests {
     /// point of seven bits are not.
     #[test]
     fn streams_that_cannot_be() {
-        let phase = Phase { payload: Phase::LEAST, gap_ns: 0, packets: 0, dscp: 0, rest_ns: 0 };
-        let read = |phases: Vec<Phase>| {
+        let phase = PacketTrain { payload: PacketTrain::LEAST, gap_ns: 0, packets: 0, dscp: 0, rest_ns: 0 };
+        let read = |phases: Vec<PacketTrain>| {
             let exchange = Exchange { up: Stream { phases }, down: Stream::default() };
-            Message::decode(&Message::Plan { exchange, quiet_ns: 0 }.encode()[4..]).is_ok()
+            ControlMessage::decode(&ControlMessage::Plan { exchange, quiet_ns: 0 }.encode()[4..]).is_ok()
         };
         assert!(read(vec![phase; PHASES]) && !read(vec![phase; PHASES + 1]));
-        let with = |payload, dscp| read(vec![Phase { payload, dscp, ..phase }]);
-        assert!(with(Phase::MOST, 63) && with(Phase::LEAST, 0));
-        assert!(!with(Phase::MOST + 1, 0) && !with(Phase::LEAST - 1, 0) && !with(Phase::LEAST, 64));
-        // A count that more octets than there are would be needed for is refused before anything is set aside
+        let with = |payload, dscp| read(vec![PacketTrain { payload, dscp, ..phase }]);
+        assert!(with(PacketTrain::MOST, 63) && with(PacketTrain::LEAST, 0));
+        assert!(
+            !with(PacketTrain::MOST + 1, 0)
+                && !with(PacketTrain::LEAST - 1, 0)
+                && !with(PacketTrain::LEAST, 64)
+        );
+        // A count that more bytes than there are would be needed for is refused before anything is set aside
         // for it.
         let mut writer = Writer::default();
         writer.number(2);
@@ -557,65 +563,68 @@ mod tests {
 
     #[test]
     fn a_message_is_as_long_as_it_may_be_and_no_longer() {
-        assert_eq!(Message::length(10_u32.to_be_bytes(), 10), Ok(10));
-        assert!(Message::length(11_u32.to_be_bytes(), 10).is_err());
+        assert_eq!(ControlMessage::length(10_u32.to_be_bytes(), 10), Ok(10));
+        assert!(ControlMessage::length(11_u32.to_be_bytes(), 10).is_err());
     }
 
     #[test]
     fn messages_come_back() {
         for message in examples() {
-            let octets = message.encode();
-            let (front, body) = octets.split_first_chunk().unwrap();
-            assert_eq!(Message::length(*front, MOST), Ok(body.len()));
-            assert_eq!(Message::decode(body), Ok(message.clone()));
+            let bytes = message.encode();
+            let (front, body) = bytes.split_first_chunk().unwrap();
+            assert_eq!(ControlMessage::length(*front, MOST), Ok(body.len()));
+            assert_eq!(ControlMessage::decode(body), Ok(message.clone()));
             // None of them can be cut short unnoticed.
-            assert_ne!(Message::decode(&body[..body.len() - 1]), Ok(message));
+            assert_ne!(ControlMessage::decode(&body[..body.len() - 1]), Ok(message));
         }
     }
 
     #[test]
     fn the_first_word_is_the_longest_before_a_proof() {
-        let length = |message: &Message| message.encode().len();
+        let length = |message: &ControlMessage| message.encode().len();
         let examples = examples();
         assert!(length(&examples[0]) > length(&examples[1]) + length(&examples[3]));
         assert!(length(&examples[0]) < FIRST_MOST);
-        assert!(length(&Message::Refused("x".repeat(1000))) <= length(&examples[0]));
+        assert!(length(&ControlMessage::Refused("x".repeat(1000))) <= length(&examples[0]));
     }
 
     #[test]
     fn sealed_messages_come_back_in_their_order_only() {
-        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]);
-        let (mut says, mut hears) = (key.seal(Side::Server), key.seal(Side::Server));
+        let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
+        let (mut says, mut hears) = (key.seal(Role::Server), key.seal(Role::Server));
         for message in examples() {
-            let octets = message.encode_sealed(&mut says);
-            let (front, body) = octets.split_first_chunk().unwrap();
-            assert_eq!(Message::length(*front, MOST + TAG), Ok(body.len()));
-            assert_eq!(Message::decode_sealed(body, &mut hears), Ok(message));
+            let bytes = message.encode_sealed(&mut says);
+            let (front, body) = bytes.split_first_chunk().unwrap();
+            assert_eq!(ControlMessage::length(*front, MOST + TAG), Ok(body.len()));
+            assert_eq!(ControlMessage::decode_sealed(body, &mut hears), Ok(message));
         }
-        let octets = Message::Go.encode_sealed(&mut says);
-        let mut forged = octets[4..].to_vec();
+        let bytes = ControlMessage::Go.encode_sealed(&mut says);
+        let mut forged = bytes[4..].to_vec();
         forged[0] ^= 1;
-        assert!(Message::decode_sealed(&forged, &mut key.seal(Side::Server)).is_err());
-        assert!(Message::decode_sealed(&Message::Go.encode()[4..], &mut hears).is_err(), "without a seal");
-        let refused = Message::Refused("no".into());
-        assert_eq!(Message::decode_sealed(&refused.encode()[4..], &mut hears), Ok(refused));
+        assert!(ControlMessage::decode_sealed(&forged, &mut key.seal(Role::Server)).is_err());
+        assert!(
+            ControlMessage::decode_sealed(&ControlMessage::Go.encode()[4..], &mut hears).is_err(),
+            "without a seal"
+        );
+        let refused = ControlMessage::Refused("no".into());
+        assert_eq!(ControlMessage::decode_sealed(&refused.encode()[4..], &mut hears), Ok(refused));
     }
 
     #[test]
     fn a_flow_is_of_one_session_and_one_plan() {
         let (key, other) = (
-            Token::open().session_key(&[1; DRAW], &[2; DRAW]),
-            Token::open().session_key(&[1; DRAW], &[3; DRAW]),
+            Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]),
+            Token::open().session_key(&[1; NONCE_LEN], &[3; NONCE_LEN]),
         );
-        let plan = FlowPlan { way: Way::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
-        let flow = Message::flow(&key, 9, 1, plan.clone());
-        assert!(flow.is_flow_of(&key) && !flow.is_flow_of(&other) && !Message::Go.is_flow_of(&key));
-        let Message::Flow { tag, .. } = flow else { panic!("a flow") };
+        let plan = FlowPlan { way: FlowDirection::Down, dscp: 8, control: "bbr".into(), length_ns: 1 };
+        let flow = ControlMessage::flow(&key, 9, 1, plan.clone());
+        assert!(flow.is_flow_of(&key) && !flow.is_flow_of(&other) && !ControlMessage::Go.is_flow_of(&key));
+        let ControlMessage::Flow { tag, .. } = flow else { panic!("a flow") };
         let longer = FlowPlan { length_ns: 2, ..plan.clone() };
         for changed in [
-            Message::Flow { session: 9, number: 2, plan: plan.clone(), tag },
-            Message::Flow { session: 8, number: 1, plan, tag },
-            Message::Flow { session: 9, number: 1, plan: longer, tag },
+            ControlMessage::Flow { session: 9, number: 2, plan: plan.clone(), tag },
+            ControlMessage::Flow { session: 8, number: 1, plan, tag },
+            ControlMessage::Flow { session: 9, number: 1, plan: longer, tag },
         ] {
             assert!(!changed.is_flow_of(&key), "{changed:?}");
         }
@@ -623,8 +632,9 @@ mod tests {
 
     #[test]
     fn a_sample_comes_back() {
-        let sample = Sample { at_ns: 1, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
-        assert_eq!(Sample::read(&sample.write()), Ok(sample));
-        assert!(Sample::read(&[0; 40]).is_err());
+        let sample =
+            TcpSample { at_ns: 1, acked: 2, delivery_rate: 3, cwnd: 4, srtt_us: 5, retransmissions: 6 };
+        assert_eq!(TcpSample::read(&sample.write()), Ok(sample));
+        assert!(TcpSample::read(&[0; 40]).is_err());
     }
 }

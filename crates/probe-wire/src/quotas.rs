@@ -27,7 +27,7 @@ pub struct Quotas {
     pub patience_ns: u64,
     /// How long a session may do nothing, ns.
     pub idle_ns: u64,
-    /// How long nothing may be heard from a client during an exchange, ns: nobody is sent a stream who is not
+    /// How long nothing may be heard from a client during an exchange, ns: no one is sent a stream who is not
     /// there.
     pub silence_ns: u64,
     /// How long a session may last, ns.

@@ -1,10 +1,10 @@
 //! The serving end: who has called, who may measure, and what of his has come so far.
 //!
-//! Each TCP connection is a [`Call`]. Who proves that he knows the token has a session, with one exchange at
-//! a time; a call may also be a flow of a session. Everything has a bound (see [`Quotas`]), everything
-//! refused a [`Reason`] and a count. Nothing is sent to an address but what the call from there asked for,
-//! and by UDP only to where the session's hello came from by UDP. Strangers have places of their own, so that
-//! they cannot keep out who has proved himself.
+//! Each TCP connection is a [`ConnectionId`]. Who proves that he knows the token has a session, with one
+//! exchange at a time; a call may also be a flow of a session. Everything has a bound (see [`Quotas`]),
+//! everything refused a [`Reason`] and a count. Nothing is sent to an address but what the call from there
+//! requested, and by UDP only to where the session's hello came from by UDP. Strangers have places of their
+//! own, so that they cannot keep out who has proved himself.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -13,11 +13,11 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use tidegate_measure::stream::{Exchange, Stream};
 
-use crate::account::Sightings;
-use crate::auth::{DRAW, Proof, SessionKey, Side, TAG, Token};
-use crate::message::{FIRST_MOST, FlowPlan, Limits, MOST, Message, Way};
-use crate::octets::Malformed;
-use crate::packet::{Header, Kind};
+use crate::account::PacketArrivals;
+use crate::auth::{NONCE_LEN, Proof, Role, SessionKey, TAG, Token};
+use crate::bytes::Malformed;
+use crate::message::{ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Limits, MOST};
+use crate::packet::{PacketHeader, ProbePacketKind};
 use crate::quotas::{Quotas, Reason};
 
 /// Addresses whose handshakes are remembered; the ones that may call again soonest are forgotten first.
@@ -25,17 +25,17 @@ const REMEMBERED: usize = 4096;
 
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Call(u64);
+pub struct ConnectionId(u64);
 
 /// What is to be done after a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SessionAction {
     /// Nothing.
     Nothing,
     /// Say this.
-    Say(Message),
+    Say(ControlMessage),
     /// Say this and hang up.
-    Last(Message),
+    Last(ControlMessage),
     /// Hang up without a word: the words would be longer than what he said.
     HangUp,
     /// Say `Go`, and send the stream down to this address.
@@ -66,18 +66,18 @@ pub struct Start {
 
 /// What a packet was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// To be answered with these octets, which are as many as came.
-    Answer([u8; Header::OCTETS]),
+pub enum PacketResponse {
+    /// To be answered with these bytes, which are as many as came.
+    Answer([u8; PacketHeader::ENCODED_LEN]),
     /// Noted.
     Noted,
-    /// Nothing of ours, or out of place.
+    /// Nothing of tidegate's, or out of place.
     Nothing,
 }
 
 /// What has happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ServerStats {
     /// Sessions that began.
     pub sessions: u64,
     /// Exchanges that began.
@@ -86,7 +86,7 @@ pub struct Counts {
     pub flows: u64,
     /// UDP packets that were noted or answered.
     pub packets: u64,
-    /// UDP packets of nobody.
+    /// UDP packets of no one.
     pub strays: u64,
     /// What was refused, by reason.
     pub refused: BTreeMap<Reason, u64>,
@@ -97,15 +97,15 @@ pub struct Counts {
 pub struct Sessions {
     token: Option<Token>,
     quotas: Quotas,
-    calls: BTreeMap<Call, Caller>,
+    calls: BTreeMap<ConnectionId, Caller>,
     /// The call whose session has a number.
-    by_number: BTreeMap<u32, Call>,
+    by_number: BTreeMap<u32, ConnectionId>,
     /// Congestion controls that flows may name.
     controls: Vec<String>,
     /// Of each address until when its handshakes have been used up.
     handshakes: BTreeMap<IpAddr, u64>,
     next: u64,
-    counts: Counts,
+    counts: ServerStats,
 }
 
 #[derive(Debug)]
@@ -113,9 +113,9 @@ struct Caller {
     from: IpAddr,
     since: u64,
     heard: u64,
-    /// Octets that he said more than he was told.
+    /// Bytes that he said more than he was told.
     credit: usize,
-    draw: [u8; DRAW],
+    draw: [u8; NONCE_LEN],
     /// What its session would be called.
     number: u32,
     stage: Stage,
@@ -125,12 +125,12 @@ struct Caller {
 enum Stage {
     /// It has said nothing.
     Fresh,
-    /// It was asked for a proof.
-    Challenged { draw: [u8; DRAW] },
+    /// It was requested a proof.
+    Challenged { draw: [u8; NONCE_LEN] },
     /// It measures.
     Session(Session),
     /// It is a flow of a session.
-    Flow { of: Call, until: u64 },
+    Flow { of: ConnectionId, until: u64 },
 }
 
 /// The most flows of a session, one after the other.
@@ -145,7 +145,7 @@ struct Session {
     at: Option<SocketAddr>,
     exchange: u8,
     /// What of the exchange has come; `None`: there is none.
-    seen: Option<Sightings>,
+    seen: Option<PacketArrivals>,
     quiet_ns: u64,
     until: u64,
     flows: u16,
@@ -167,7 +167,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// Nobody has called. Without a token everybody may.
+    /// No one has called. Without a token everybody may.
     pub fn new(token: Option<Token>, quotas: Quotas) -> Sessions {
         Sessions {
             token,
@@ -177,7 +177,7 @@ impl Sessions {
             controls: Vec::new(),
             handshakes: BTreeMap::new(),
             next: 0,
-            counts: Counts::default(),
+            counts: ServerStats::default(),
         }
     }
 
@@ -191,7 +191,13 @@ impl Sessions {
     ///
     /// # Errors
     /// He is not let in: hang up without a word.
-    pub fn call(&mut self, now: u64, from: IpAddr, draw: [u8; DRAW], number: u32) -> Result<Call, Reason> {
+    pub fn call(
+        &mut self,
+        now: u64,
+        from: IpAddr,
+        draw: [u8; NONCE_LEN],
+        number: u32,
+    ) -> Result<ConnectionId, Reason> {
         if self.calls.len() >= self.quotas.calls && !self.crowd_out() {
             return Err(self.refuse(Reason::Calls));
         }
@@ -204,7 +210,7 @@ impl Sessions {
         if self.strangers().count() >= self.quotas.strangers {
             self.crowd_out();
         }
-        let call = Call(self.next);
+        let call = ConnectionId(self.next);
         self.next += 1;
         let caller = Caller {
             from: canonical(from),
@@ -219,7 +225,7 @@ impl Sessions {
         Ok(call)
     }
 
-    fn strangers(&self) -> impl Iterator<Item = (&Call, &Caller)> {
+    fn strangers(&self) -> impl Iterator<Item = (&ConnectionId, &Caller)> {
         self.calls
             .iter()
             .filter(|(_, caller)| matches!(caller.stage, Stage::Fresh | Stage::Challenged { .. }))
@@ -228,7 +234,7 @@ impl Sessions {
     /// Takes the place of the stranger who waits longest in the neighbourhood with most of them; false: there
     /// are none.
     fn crowd_out(&mut self) -> bool {
-        let mut crowds: BTreeMap<IpAddr, (usize, Call)> = BTreeMap::new();
+        let mut crowds: BTreeMap<IpAddr, (usize, ConnectionId)> = BTreeMap::new();
         for (call, caller) in self.strangers() {
             // Calls ascend, so the first of a neighbourhood waits longest.
             crowds.entry(neighbourhood(caller.from)).or_insert((0, *call)).0 += 1;
@@ -244,14 +250,14 @@ impl Sessions {
     }
 
     /// Has this caller proved himself, or is he a flow of who has?
-    pub fn is_known(&self, call: Call) -> bool {
+    pub fn is_known(&self, call: ConnectionId) -> bool {
         self.calls
             .get(&call)
             .is_some_and(|caller| matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. }))
     }
 
     /// The key of a caller's session.
-    pub fn key(&self, call: Call) -> Option<SessionKey> {
+    pub fn key(&self, call: ConnectionId) -> Option<SessionKey> {
         match &self.calls.get(&call)?.stage {
             Stage::Session(session) => Some(session.key.clone()),
             _ => None,
@@ -259,7 +265,7 @@ impl Sessions {
     }
 
     /// How long a message may be that this caller says now.
-    pub fn most(&self, call: Call) -> usize {
+    pub fn most(&self, call: ConnectionId) -> usize {
         match self.calls.get(&call).map(|caller| &caller.stage) {
             Some(Stage::Session(_)) => MOST + TAG,
             _ => FIRST_MOST,
@@ -267,31 +273,31 @@ impl Sessions {
     }
 
     /// A caller said something that is no message.
-    pub fn garbled(&mut self, call: Call, why: Malformed) -> Step {
+    pub fn garbled(&mut self, call: ConnectionId, why: Malformed) -> SessionAction {
         self.last(call, if why == Malformed::VERSION { Reason::Version } else { Reason::Malformed })
     }
 
     /// A caller says something.
-    pub fn hear(&mut self, now: u64, call: Call, message: Message) -> Step {
-        let Some(caller) = self.calls.get_mut(&call) else { return Step::HangUp };
+    pub fn on_message(&mut self, now: u64, call: ConnectionId, message: ControlMessage) -> SessionAction {
+        let Some(caller) = self.calls.get_mut(&call) else { return SessionAction::HangUp };
         caller.heard = now;
         caller.credit = caller.credit.saturating_add(message.encode().len());
         let did = match (message, &caller.stage) {
-            (Message::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
-            (Message::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
-            (Message::Plan { exchange, quiet_ns }, Stage::Session(_)) => {
+            (ControlMessage::Hello { draw }, Stage::Fresh) => self.challenge(now, call, draw),
+            (ControlMessage::Proof(proof), Stage::Challenged { .. }) => self.welcome(call, &proof),
+            (ControlMessage::Plan { exchange, quiet_ns }, Stage::Session(_)) => {
                 self.plan(now, call, exchange, quiet_ns)
             }
-            (Message::Alive { .. }, Stage::Session(_)) => Ok(Step::Nothing),
-            (Message::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
-                Ok(Step::Tell { quiet_ns: *quiet_ns })
+            (ControlMessage::Alive { .. }, Stage::Session(_)) => Ok(SessionAction::Nothing),
+            (ControlMessage::Sent, Stage::Session(Session { seen: Some(_), quiet_ns, .. })) => {
+                Ok(SessionAction::Tell { quiet_ns: *quiet_ns })
             }
-            (flow @ Message::Flow { .. }, Stage::Fresh) => self.flow(now, call, &flow),
+            (flow @ ControlMessage::Flow { .. }, Stage::Fresh) => self.flow(now, call, &flow),
             _ => Err(Reason::OutOfTurn),
         };
         match did {
             Ok(step) => {
-                if let (Step::Say(answer), Some(caller)) = (&step, self.calls.get_mut(&call)) {
+                if let (SessionAction::Say(answer), Some(caller)) = (&step, self.calls.get_mut(&call)) {
                     caller.credit = caller.credit.saturating_sub(answer.encode().len());
                 }
                 step
@@ -299,7 +305,7 @@ impl Sessions {
             // A session may ask for something smaller.
             Err(
                 reason @ (Reason::Rate | Reason::Packets | Reason::Long | Reason::NoHello | Reason::Memory),
-            ) => Step::Say(Message::Refused(self.refuse(reason).to_string())),
+            ) => SessionAction::Say(ControlMessage::Refused(self.refuse(reason).to_string())),
             Err(reason) => self.last(call, reason),
         }
     }
@@ -313,23 +319,24 @@ impl Sessions {
         packet: &[u8],
         stamp: u64,
         ds: Option<u8>,
-    ) -> Heard {
+    ) -> PacketResponse {
         let heard = self.packet(now, from, packet, stamp, ds);
-        let count = if heard == Heard::Nothing { &mut self.counts.strays } else { &mut self.counts.packets };
+        let count =
+            if heard == PacketResponse::Nothing { &mut self.counts.strays } else { &mut self.counts.packets };
         *count += 1;
         heard
     }
 
     /// What has come of a call's exchange.
-    pub fn seen(&self, call: Call) -> Option<&Sightings> {
+    pub fn seen(&self, call: ConnectionId) -> Option<&PacketArrivals> {
         match self.calls.get(&call).map(|caller| &caller.stage) {
             Some(Stage::Session(session)) => session.seen.as_ref(),
             _ => None,
         }
     }
 
-    /// What came of a call's exchange, which is over.
-    pub fn end_exchange(&mut self, now: u64, call: Call) -> Option<Sightings> {
+    /// The result of a call's exchange, which is over.
+    pub fn end_exchange(&mut self, now: u64, call: ConnectionId) -> Option<PacketArrivals> {
         let caller = self.calls.get_mut(&call)?;
         caller.heard = now;
         match &mut caller.stage {
@@ -339,7 +346,7 @@ impl Sessions {
     }
 
     /// A connection is closed.
-    pub fn hang_up(&mut self, call: Call) {
+    pub fn hang_up(&mut self, call: ConnectionId) {
         let Some(caller) = self.calls.remove(&call) else { return };
         match caller.stage {
             Stage::Session(_) => {
@@ -354,8 +361,8 @@ impl Sessions {
         }
     }
 
-    /// Has this caller's time run out? Then he is to be hung up on.
-    pub fn is_overdue(&self, now: u64, call: Call) -> bool {
+    /// Has this caller's time run out? Then he is to be attached up on.
+    pub fn is_overdue(&self, now: u64, call: ConnectionId) -> bool {
         let Some(caller) = self.calls.get(&call) else { return true };
         let silent = now.saturating_sub(caller.heard);
         match &caller.stage {
@@ -375,7 +382,7 @@ impl Sessions {
         }
     }
 
-    /// Notes that a caller was hung up on because his time had run out.
+    /// Notes that a caller was attached up on because his time had run out.
     pub fn was_overdue(&mut self) {
         self.refuse(Reason::Slow);
     }
@@ -386,7 +393,7 @@ impl Sessions {
     }
 
     /// What has happened so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &ServerStats {
         &self.counts
     }
 
@@ -395,27 +402,32 @@ impl Sessions {
         &self.quotas
     }
 
-    fn challenge(&mut self, now: u64, call: Call, draw: [u8; DRAW]) -> Result<Step, Reason> {
+    fn challenge(
+        &mut self,
+        now: u64,
+        call: ConnectionId,
+        draw: [u8; NONCE_LEN],
+    ) -> Result<SessionAction, Reason> {
         let caller = self.calls.get_mut(&call).ok_or(Reason::OutOfTurn)?;
         let home = caller.from;
         caller.stage = Stage::Challenged { draw };
         let own = caller.draw;
         self.count_handshake(now, home)?;
-        Ok(Step::Say(Message::Challenge { draw: own, wants_token: self.token.is_some() }))
+        Ok(SessionAction::Say(ControlMessage::Challenge { draw: own, wants_token: self.token.is_some() }))
     }
 
-    fn welcome(&mut self, call: Call, proof: &Proof) -> Result<Step, Reason> {
+    fn welcome(&mut self, call: ConnectionId, proof: &Proof) -> Result<SessionAction, Reason> {
         let caller = self.calls.get(&call).ok_or(Reason::OutOfTurn)?;
         let Stage::Challenged { draw } = caller.stage else { return Err(Reason::OutOfTurn) };
         let (own, number, home) = (caller.draw, caller.number, caller.from);
         let open = Token::open();
         let token = self.token.as_ref().unwrap_or(&open);
-        // Where no token is asked for nobody has to know one.
-        if self.token.is_some() && !token.proves(proof, Side::Client, &draw, &own) {
+        // Where no token is requested no one has to know one.
+        if self.token.is_some() && !token.proves(proof, Role::Client, &draw, &own) {
             return Err(Reason::Token);
         }
         let limits = self.quotas.limits;
-        let proof = token.prove_with(Side::Server, &draw, &own, &Message::welcome(number, &limits));
+        let proof = token.prove_with(Role::Server, &draw, &own, &ControlMessage::welcome(number, &limits));
         let key = token.session_key(&draw, &own);
         let at_home = self.by_number.values().filter(|call| {
             self.calls.get(call).is_some_and(|other| neighbourhood(other.from) == neighbourhood(home))
@@ -431,10 +443,16 @@ impl Sessions {
         }
         self.by_number.insert(number, call);
         self.counts.sessions += 1;
-        Ok(Step::Say(Message::Welcome { proof, session: number, limits }))
+        Ok(SessionAction::Say(ControlMessage::Welcome { proof, session: number, limits }))
     }
 
-    fn plan(&mut self, now: u64, call: Call, exchange: Exchange, quiet_ns: u64) -> Result<Step, Reason> {
+    fn plan(
+        &mut self,
+        now: u64,
+        call: ConnectionId,
+        exchange: Exchange,
+        quiet_ns: u64,
+    ) -> Result<SessionAction, Reason> {
         permitted(&exchange.up, &self.quotas.limits)?;
         permitted(&exchange.down, &self.quotas.limits)?;
         let packets = exchange.up.packets();
@@ -454,7 +472,7 @@ impl Sessions {
             return Err(Reason::NoHello);
         }
         session.exchange = session.exchange.wrapping_add(1);
-        session.seen = Some(Sightings::new(packets as usize));
+        session.seen = Some(PacketArrivals::new(packets as usize));
         session.quiet_ns = quiet_ns.min(patience);
         session.until = now.saturating_add(length).saturating_add(patience);
         let start = Start {
@@ -462,14 +480,14 @@ impl Sessions {
             down: exchange.down,
             exchange: session.exchange,
             session: number,
-            key: session.key.packets(Side::Server),
+            key: session.key.packets(Role::Server),
         };
         self.counts.exchanges += 1;
-        Ok(Step::Start(start))
+        Ok(SessionAction::Start(start))
     }
 
-    fn flow(&mut self, now: u64, call: Call, said: &Message) -> Result<Step, Reason> {
-        let Message::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
+    fn flow(&mut self, now: u64, call: ConnectionId, said: &ControlMessage) -> Result<SessionAction, Reason> {
+        let ControlMessage::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
         let from = self.calls.get(&call).ok_or(Reason::OutOfTurn)?.from;
         let of = self.by_number.get(session).copied().filter(|of| {
             let key = self.key(*of).filter(|key| said.is_flow_of(key));
@@ -480,7 +498,10 @@ impl Sessions {
             self.count_handshake(now, from)?;
             return Err(Reason::Secret);
         };
-        if plan.way == Way::Down && !plan.control.is_empty() && !self.controls.contains(&plan.control) {
+        if plan.way == FlowDirection::Down
+            && !plan.control.is_empty()
+            && !self.controls.contains(&plan.control)
+        {
             return Err(Reason::Control);
         }
         let limits = self.quotas.limits;
@@ -503,29 +524,41 @@ impl Sessions {
             caller.stage = Stage::Flow { of, until };
         }
         self.counts.flows += 1;
-        Ok(Step::Flow(plan.clone(), key))
+        Ok(SessionAction::Flow(plan.clone(), key))
     }
 
-    fn packet(&mut self, now: u64, from: SocketAddr, packet: &[u8], stamp: u64, ds: Option<u8>) -> Heard {
-        let Some(header) = Header::read(packet) else { return Heard::Nothing };
+    fn packet(
+        &mut self,
+        now: u64,
+        from: SocketAddr,
+        packet: &[u8],
+        stamp: u64,
+        ds: Option<u8>,
+    ) -> PacketResponse {
+        let Some(header) = PacketHeader::read(packet) else { return PacketResponse::Nothing };
         let call = self.by_number.get(&header.session);
-        let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else { return Heard::Nothing };
-        let Stage::Session(session) = &mut caller.stage else { return Heard::Nothing };
-        let is_sealed = || Header::read_sealed(packet, &session.key.packets(Side::Client)).is_some();
+        let Some(caller) = call.and_then(|call| self.calls.get_mut(call)) else {
+            return PacketResponse::Nothing;
+        };
+        let Stage::Session(session) = &mut caller.stage else { return PacketResponse::Nothing };
+        let is_sealed = || PacketHeader::read_sealed(packet, &session.key.packets(Role::Client)).is_some();
         if canonical(from.ip()) != caller.from || !is_sealed() {
-            return Heard::Nothing;
+            return PacketResponse::Nothing;
         }
         caller.heard = now;
         match header.kind {
-            Kind::Hello => {
+            ProbePacketKind::Hello => {
                 session.at = Some(from);
-                Heard::Answer(Header { kind: Kind::Seen, ..header }.write(&session.key.packets(Side::Server)))
+                PacketResponse::Answer(
+                    PacketHeader { kind: ProbePacketKind::Seen, ..header }
+                        .write(&session.key.packets(Role::Server)),
+                )
             }
-            Kind::Data if header.exchange == session.exchange => {
+            ProbePacketKind::Data if header.exchange == session.exchange => {
                 let noted = session.seen.as_mut().is_some_and(|seen| seen.note(header.number, stamp, ds));
-                if noted { Heard::Noted } else { Heard::Nothing }
+                if noted { PacketResponse::Noted } else { PacketResponse::Nothing }
             }
-            Kind::Seen | Kind::Data => Heard::Nothing,
+            ProbePacketKind::Seen | ProbePacketKind::Data => PacketResponse::Nothing,
         }
     }
 
@@ -553,7 +586,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Makes room for another address.
+    /// Makes space for another address.
     fn forget(&mut self, now: u64) {
         self.handshakes.retain(|_, used| *used > now);
         if self.handshakes.len() >= REMEMBERED
@@ -570,11 +603,15 @@ impl Sessions {
     }
 
     /// Tells whom it refuses why, if he is known or has said more than that.
-    fn last(&mut self, call: Call, reason: Reason) -> Step {
-        let words = Message::Refused(self.refuse(reason).to_string());
-        let Some(caller) = self.calls.get(&call) else { return Step::HangUp };
+    fn last(&mut self, call: ConnectionId, reason: Reason) -> SessionAction {
+        let words = ControlMessage::Refused(self.refuse(reason).to_string());
+        let Some(caller) = self.calls.get(&call) else { return SessionAction::HangUp };
         let is_known = matches!(caller.stage, Stage::Session(_) | Stage::Flow { .. });
-        if is_known || caller.credit >= words.encode().len() { Step::Last(words) } else { Step::HangUp }
+        if is_known || caller.credit >= words.encode().len() {
+            SessionAction::Last(words)
+        } else {
+            SessionAction::HangUp
+        }
     }
 }
 
@@ -609,324 +646,4 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::vec;
-    use tidegate_measure::stream::Phase;
-
-    const SECOND: u64 = 1_000_000_000;
-    const HOME: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(192, 0, 2, 1));
-    const NUMBER: u32 = 7;
-
-    /// Somebody with a session at time 0, at a server that asks for no token.
-    fn welcomed(sessions: &mut Sessions) -> Call {
-        let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
-        assert!(matches!(
-            sessions.hear(0, call, Message::Hello { draw: [2; DRAW] }),
-            Step::Say(Message::Challenge { .. })
-        ));
-        assert!(matches!(
-            sessions.hear(0, call, Message::Proof([0; 32])),
-            Step::Say(Message::Welcome { .. })
-        ));
-        call
-    }
-
-    fn plan(up: u32, down: u32) -> Message {
-        let of = |packets| match packets {
-            0 => Stream::default(),
-            packets => Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets, ..Phase::default() }),
-        };
-        Message::Plan { exchange: Exchange { up: of(up), down: of(down) }, quiet_ns: 1 }
-    }
-
-    fn datagram(sessions: &mut Sessions, from: SocketAddr, kind: Kind, exchange: u8) -> Heard {
-        let header = Header { kind, exchange, session: NUMBER, number: 0, sent: 0 };
-        let key = Token::open().session_key(&[2; DRAW], &[1; DRAW]).packets(Side::Client);
-        sessions.datagram(SECOND, from, &header.write(&key), 5, Some(0))
-    }
-
-    #[test]
-    fn streams_go_where_the_hello_came_from_and_nowhere_else() {
-        let mut sessions = Sessions::new(None, Quotas::default());
-        let call = welcomed(&mut sessions);
-        assert!(
-            matches!(sessions.hear(0, call, plan(0, 5)), Step::Say(Message::Refused(why)) if why.contains("UDP"))
-        );
-        let (home, other) = (SocketAddr::new(HOME, 4000), SocketAddr::from(([203, 0, 113, 9], 4000)));
-        assert_eq!(datagram(&mut sessions, other, Kind::Hello, 0), Heard::Nothing);
-        assert!(matches!(datagram(&mut sessions, home, Kind::Hello, 0), Heard::Answer(_)));
-        let Step::Start(start) = sessions.hear(0, call, plan(3, 5)) else { panic!("it may begin") };
-        assert_eq!((start.to, start.exchange), (Some(home), 1));
-        // What is late from another exchange does not count for this one.
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 0), Heard::Nothing);
-        assert_eq!(datagram(&mut sessions, other, Kind::Data, 1), Heard::Nothing);
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
-        assert!(matches!(sessions.hear(0, call, plan(1, 0)), Step::Last(_)), "one exchange at a time");
-    }
-
-    #[test]
-    fn who_is_not_there_any_more_is_sent_nothing_more() {
-        let mut sessions = Sessions::new(None, Quotas::default());
-        let call = welcomed(&mut sessions);
-        assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
-        assert!(!sessions.is_overdue(19 * SECOND, call) && sessions.is_overdue(21 * SECOND, call));
-        assert_eq!(sessions.hear(15 * SECOND, call, Message::Alive { arrived: 0 }), Step::Nothing);
-        assert!(!sessions.is_overdue(30 * SECOND, call));
-        sessions.end_exchange(40 * SECOND, call);
-        assert!(!sessions.is_overdue(90 * SECOND, call) && sessions.is_overdue(101 * SECOND, call));
-        sessions.hang_up(call);
-        assert_eq!((sessions.sessions(), sessions.is_overdue(0, call)), (0, true));
-    }
-
-    #[test]
-    fn handshakes_of_an_address_are_rationed_and_neighbours_in_ipv6_share() {
-        let mut sessions = Sessions::new(None, Quotas { sessions_each: 100, ..Quotas::default() });
-        let mut shake = |now: u64, from: &str, number: u32| {
-            let from = from.parse().expect("an address");
-            let call = sessions.call(now, from, [1; DRAW], number).expect("there is room");
-            let step = sessions.hear(now, call, Message::Hello { draw: [2; DRAW] });
-            sessions.hang_up(call);
-            matches!(step, Step::Say(_))
-        };
-        let went =
-            (0..12).filter(|n| shake(0, if n % 2 == 0 { "2001:db8::1" } else { "2001:db8::2" }, *n)).count();
-        assert_eq!(went, 10);
-        assert!(shake(0, "2001:db8:0:1::1", 20) && !shake(SECOND, "2001:db8::3", 21));
-        assert!(shake(2 * SECOND, "2001:db8::3", 22) && !shake(2 * SECOND, "2001:db8::3", 23));
-    }
-
-    #[test]
-    fn what_is_too_much_is_refused_for_what_it_is() {
-        let quotas = Quotas { packets: 50, ..Quotas::default() };
-        let limits = Limits { packets: 100, bits_per_second: 8000, longest_ns: 200 * SECOND, flows: 1 };
-        let mut sessions = Sessions::new(None, Quotas { limits, ..quotas });
-        let call = welcomed(&mut sessions);
-        let fast = Phase { payload: 1000, gap_ns: 1, packets: 40, ..Phase::default() };
-        let fast = Message::Plan {
-            exchange: Exchange { up: Stream::steady(fast), down: Stream::default() },
-            quiet_ns: 1,
-        };
-        let slow = Phase { payload: 100, gap_ns: 300 * SECOND, packets: 1, ..Phase::default() };
-        let slow = Message::Plan {
-            exchange: Exchange { up: Stream::steady(slow), down: Stream::default() },
-            quiet_ns: 1,
-        };
-        let cases = [
-            (plan(101, 0), Reason::Packets),
-            (plan(51, 0), Reason::Memory),
-            (fast, Reason::Rate),
-            (slow, Reason::Long),
-        ];
-        for (message, reason) in cases {
-            assert_eq!(sessions.hear(0, call, message), Step::Say(Message::Refused(reason.to_string())));
-            assert_eq!(sessions.counts().refused.get(&reason), Some(&1), "{reason:?}");
-        }
-    }
-
-    #[test]
-    fn strangers_crowd_out_only_strangers_and_the_most_crowded_first() {
-        let quotas = Quotas { strangers: 6, calls: 9, calls_each: 5, ..Quotas::default() };
-        let mut sessions = Sessions::new(None, quotas);
-        let known = welcomed(&mut sessions);
-        let from = |last: u8| IpAddr::from([203, 0, 113, last]);
-        // Four addresses take all they can, again and again.
-        for round in 0..40_u32 {
-            let _ = sessions.call(u64::from(round), from(1 + round as u8 % 4), [3; DRAW], 100 + round);
-        }
-        assert!(sessions.is_known(known) && !sessions.is_overdue(0, known), "who has proved himself stays");
-        // Somebody else comes in, and stays while the crowd goes on.
-        let honest = sessions.call(50, from(99), [4; DRAW], 500).expect("there is a place for him");
-        for round in 0..40_u32 {
-            let _ = sessions.call(60, from(1 + round as u8 % 4), [3; DRAW], 200 + round);
-        }
-        assert!(matches!(sessions.hear(70, honest, Message::Hello { draw: [5; DRAW] }), Step::Say(_)));
-        assert!(matches!(
-            sessions.hear(70, honest, Message::Proof([0; 32])),
-            Step::Say(Message::Welcome { .. })
-        ));
-        assert!(sessions.calls.len() <= 9 && sessions.counts().refused[&Reason::Crowded] > 0);
-    }
-
-    #[test]
-    fn flows_are_of_who_has_the_key_and_name_what_is_loaded() {
-        let mut sessions = Sessions::new(None, Quotas::default()).with_controls(vec!["cubic".to_string()]);
-        welcomed(&mut sessions);
-        let (key, other) = (
-            Token::open().session_key(&[2; DRAW], &[1; DRAW]),
-            Token::open().session_key(&[2; DRAW], &[9; DRAW]),
-        );
-        let plan =
-            |control: &str| FlowPlan { way: Way::Down, dscp: 0, control: control.to_string(), length_ns: 1 };
-        let mut say = |key: &SessionKey, number, control: &str| {
-            let call = sessions.call(0, HOME, [1; DRAW], 1000 + number).expect("there is room");
-            let step = sessions.hear(0, call, Message::flow(key, NUMBER, number, plan(control)));
-            matches!(step, Step::Flow(..))
-        };
-        assert!(say(&key, 1, "cubic") && say(&key, 2, ""));
-        assert!(!say(&key, 1, "cubic"), "said twice");
-        assert!(!say(&other, 3, "cubic"), "by another key");
-        assert!(!say(&key, 4, "dctcp"), "not loaded");
-        assert_eq!(sessions.counts().refused.get(&Reason::Control), Some(&1));
-        assert_eq!(sessions.counts().refused.get(&Reason::Secret), Some(&2));
-    }
-
-    /// The last moment of each patience, and the first one after it.
-    #[test]
-    fn time_runs_out_a_moment_after_its_bound() {
-        let quotas = Quotas {
-            patience_ns: 5 * SECOND,
-            silence_ns: 7 * SECOND,
-            idle_ns: 20 * SECOND,
-            longest_ns: 1000 * SECOND,
-            ..Quotas::default()
-        };
-        let ends = |sessions: &Sessions, call: Call, at: u64| {
-            [at, at + 1].map(|now| sessions.is_overdue(now, call)) == [false, true]
-        };
-        let mut sessions = Sessions::new(None, quotas);
-        let stranger = sessions.call(3, HOME, [1; DRAW], 99).expect("there is room");
-        assert!(!sessions.is_known(stranger) && ends(&sessions, stranger, 3 + 5 * SECOND));
-        assert_eq!(sessions.most(stranger), FIRST_MOST);
-        let call = welcomed(&mut sessions);
-        assert_eq!(
-            (sessions.sessions(), sessions.counts().sessions, sessions.most(call)),
-            (1, 1, MOST + TAG)
-        );
-        assert!(sessions.is_known(call) && ends(&sessions, call, 20 * SECOND), "without an exchange");
-        // Three packets in two seconds, and five of patience: until then it may not be silent for long.
-        assert!(matches!(sessions.hear(0, call, plan(300, 0)), Step::Start(_)));
-        assert!(ends(&sessions, call, 7 * SECOND));
-        sessions.end_exchange(0, call);
-        assert!(matches!(sessions.hear(0, call, plan(3, 0)), Step::Start(_)));
-        assert_eq!(sessions.seen(call).map(|seen| seen.all().len()), Some(3));
-        let length = Stream::steady(Phase { payload: 100, gap_ns: SECOND, packets: 3, ..Phase::default() })
-            .length_ns();
-        let until = length + 5 * SECOND;
-        let heard = until - 7 * SECOND - 1;
-        assert_eq!(sessions.hear(heard, call, Message::Alive { arrived: 0 }), Step::Nothing);
-        assert!(!sessions.is_overdue(until - 1, call), "silent for seven seconds, and no longer");
-        assert!(!sessions.is_overdue(until, call), "after its end silence counts as idleness");
-        assert!(ends(&sessions, call, heard + 20 * SECOND));
-        assert_eq!(sessions.hear(heard, call, Message::Sent), Step::Tell { quiet_ns: 1 });
-        assert_eq!(sessions.counts().exchanges, 2);
-        // With a flow it may be silent as long as it likes, but not be there for ever.
-        let key = sessions.key(call).expect("a session");
-        let flow = FlowPlan { way: Way::Up, dscp: 0, control: String::new(), length_ns: 30 * SECOND };
-        let second = sessions.call(0, HOME, [1; DRAW], 100).expect("there is room");
-        assert!(matches!(sessions.hear(0, second, Message::flow(&key, NUMBER, 1, flow)), Step::Flow(..)));
-        assert!(sessions.is_known(second) && ends(&sessions, second, 35 * SECOND));
-        sessions.end_exchange(0, call);
-        assert!(ends(&sessions, call, 1000 * SECOND));
-        assert_eq!((sessions.sessions(), sessions.counts().flows), (1, 1));
-        sessions.was_overdue();
-        assert_eq!(sessions.counts().refused.get(&Reason::Slow), Some(&1));
-        sessions.hang_up(call);
-        assert!(sessions.is_overdue(1, second), "a flow ends with its session");
-    }
-
-    /// What is as much as the limits say is permitted, one more is not.
-    #[test]
-    fn limits_are_permitted_themselves() {
-        let limits = Limits { packets: 10, bits_per_second: 8 * 1000, longest_ns: 10 * SECOND, flows: 2 };
-        let stream =
-            |payload, gap_ns, packets| Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
-        let steady = stream(100, SECOND, 10);
-        assert_eq!(permitted(&steady, &limits), Ok(()));
-        assert_eq!(
-            permitted(&stream(100, SECOND, 11), &Limits { longest_ns: u64::MAX, ..limits }),
-            Err(Reason::Packets)
-        );
-        let longest_ns = steady.length_ns();
-        assert_eq!(permitted(&steady, &Limits { longest_ns, ..limits }), Ok(()));
-        assert_eq!(permitted(&steady, &Limits { longest_ns: longest_ns - 1, ..limits }), Err(Reason::Long));
-        // What is shorter than a second is counted as one.
-        let lump = stream(100, 1, 10);
-        let bits_per_second = lump.bytes() * 8;
-        assert_eq!(permitted(&lump, &Limits { bits_per_second, ..limits }), Ok(()));
-        assert_eq!(
-            permitted(&lump, &Limits { bits_per_second: bits_per_second - 1, ..limits }),
-            Err(Reason::Rate)
-        );
-    }
-
-    /// A token is asked for, and who does not know it is told so if he has said enough.
-    #[test]
-    fn who_does_not_know_the_token_has_no_session() {
-        let token = || Token::new("a long enough secret, it is hoped").expect("a token");
-        let mut sessions =
-            Sessions::new(Some(token()), Quotas { sessions: 1, sessions_each: 2, ..Quotas::default() });
-        let mut shake = |number: u32, proof: &dyn Fn() -> Proof| {
-            let call = sessions.call(0, HOME, [1; DRAW], number).expect("there is room");
-            let step = sessions.hear(0, call, Message::Hello { draw: [2; DRAW] });
-            assert!(matches!(step, Step::Say(Message::Challenge { wants_token: true, .. })), "{step:?}");
-            sessions.hear(0, call, Message::Proof(proof()))
-        };
-        let right = || token().prove(Side::Client, &[2; DRAW], &[1; DRAW]);
-        let wrong = || {
-            Token::new("another secret that is long enough").expect("a token").prove(
-                Side::Client,
-                &[2; DRAW],
-                &[1; DRAW],
-            )
-        };
-        assert!(!matches!(shake(1, &wrong), Step::Say(_)));
-        assert!(matches!(shake(2, &right), Step::Say(Message::Welcome { session: 2, .. })));
-        assert!(!matches!(shake(3, &right), Step::Say(_)), "one session at a time");
-        let refused = |reason| sessions.counts().refused.get(&reason).copied();
-        assert_eq!([Reason::Token, Reason::Sessions, Reason::Secret].map(refused), [Some(1), Some(1), None]);
-    }
-
-    /// Packets and strays are counted; of an exchange's packets as many are remembered as were announced.
-    #[test]
-    fn packets_are_counted() {
-        let mut sessions = Sessions::new(None, Quotas { packets: 8, ..Quotas::default() });
-        let call = welcomed(&mut sessions);
-        let home = SocketAddr::new(HOME, 4000);
-        assert!(matches!(sessions.hear(0, call, plan(5, 0)), Step::Start(_)));
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 1), Heard::Noted);
-        assert_eq!(datagram(&mut sessions, home, Kind::Data, 2), Heard::Nothing, "no exchange is called so");
-        let Heard::Answer(answer) = datagram(&mut sessions, home, Kind::Hello, 1) else { panic!("a hello") };
-        assert_eq!(
-            Header::read(&answer).map(|header| (header.kind, header.session)),
-            Some((Kind::Seen, NUMBER))
-        );
-        assert_eq!((sessions.counts().packets, sessions.counts().strays), (2, 1));
-        assert_eq!(sessions.remembered(), 5);
-        assert!(sessions.end_exchange(0, call).is_some_and(|seen| seen.all().len() == 5));
-        assert_eq!((sessions.remembered(), sessions.seen(call).is_none()), (0, true));
-        assert!(matches!(sessions.hear(0, call, plan(8, 0)), Step::Start(_)), "as many as may be remembered");
-    }
-
-    /// Of too many addresses those are forgotten that may call again soonest.
-    #[test]
-    fn as_many_addresses_are_remembered_as_there_are_places() {
-        let mut sessions = Sessions::new(None, Quotas::default());
-        let address = |n: usize| IpAddr::from([10, 0, (n / 256) as u8, (n % 256) as u8]);
-        for n in 0..REMEMBERED {
-            assert_eq!(sessions.count_handshake(n as u64, address(n)), Ok(()));
-        }
-        assert_eq!(sessions.count_handshake(REMEMBERED as u64, address(REMEMBERED)), Ok(()));
-        let known = |sessions: &Sessions, n| sessions.handshakes.contains_key(&address(n));
-        assert!(!known(&sessions, 0) && known(&sessions, 1) && known(&sessions, REMEMBERED));
-        assert_eq!(sessions.handshakes.len(), REMEMBERED);
-        // One that is known takes nobody's place.
-        assert_eq!(sessions.count_handshake(REMEMBERED as u64, address(7)), Ok(()));
-        assert!(known(&sessions, 1));
-        // Later, those whose handshakes are used up long ago go all at once.
-        let later = 1 << 60;
-        assert_eq!(sessions.count_handshake(later, address(REMEMBERED + 1)), Ok(()));
-        assert_eq!(sessions.handshakes.len(), 1);
-    }
-
-    #[test]
-    fn another_version_is_told_so() {
-        let mut sessions = Sessions::new(None, Quotas::default());
-        let call = sessions.call(0, HOME, [1; DRAW], NUMBER).expect("there is room");
-        let mut hello = Message::Hello { draw: [2; DRAW] }.encode();
-        hello[5] = 1;
-        let why = Message::decode(&hello[4..]).expect_err("version 1");
-        let _ = sessions.garbled(call, why);
-        assert_eq!(sessions.counts().refused.get(&Reason::Version), Some(&1));
-    }
-}
+mod tests;

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use tidegate_measure::stream::{Exchange, Phase, Stream};
+use tidegate_measure::stream::{Exchange, PacketTrain, Stream};
 use tidegate_probe_wire::{
-    Call, DRAW, Departures, FlowPlan, Header, Heard, Kind, Limits, MOST, Malformed, Message, Quotas, Sample,
-    SessionKey, Sessions, Side, Sightings, Step, Token, Way,
+    ConnectionId, ControlMessage, Departures, FlowDirection, FlowPlan, Limits, MOST, Malformed, NONCE_LEN,
+    PacketArrivals, PacketHeader, PacketResponse, ProbePacketKind, Quotas, Role, SessionAction, SessionKey,
+    Sessions, TcpSample, Token,
 };
 
 /// Rounds of each test: some seconds without optimisation.
@@ -32,51 +33,51 @@ impl Draws {
         (0..self.below(most)).map(|_| self.next() as u8).collect()
     }
 
-    /// Octets with a few of them changed, cut or put twice.
-    fn mutated(&mut self, octets: &[u8]) -> Vec<u8> {
-        let mut octets = octets.to_vec();
+    /// Bytes with a few of them changed, cut or put twice.
+    fn mutated(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
         for _ in 0..self.below(4) {
-            let at = self.below(octets.len().max(1) as u64) as usize;
+            let at = self.below(bytes.len().max(1) as u64) as usize;
             match self.below(3) {
-                0 => octets.truncate(at),
-                1 => octets.extend_from_within(at.min(octets.len())..),
-                _ => octets.iter_mut().skip(at).take(1).for_each(|octet| *octet = self.0 as u8),
+                0 => bytes.truncate(at),
+                1 => bytes.extend_from_within(at.min(bytes.len())..),
+                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = self.0 as u8),
             }
         }
-        octets
+        bytes
     }
 
     fn stream(&mut self) -> Stream {
-        let phase = |draws: &mut Draws| Phase {
-            payload: 24 + draws.below(1429) as u16,
-            gap_ns: draws.below(1 << 30),
-            packets: draws.below(300) as u32,
-            dscp: draws.below(64) as u8,
-            rest_ns: draws.below(1 << 40) * draws.below(2),
+        let phase = |random: &mut Draws| PacketTrain {
+            payload: 24 + random.below(1429) as u16,
+            gap_ns: random.below(1 << 30),
+            packets: random.below(300) as u32,
+            dscp: random.below(64) as u8,
+            rest_ns: random.below(1 << 40) * random.below(2),
         };
         Stream { phases: (0..self.below(4)).map(|_| phase(self)).collect() }
     }
 
-    fn message(&mut self, session: u32) -> Message {
-        let draw = [self.next() as u8; DRAW];
+    fn message(&mut self, session: u32) -> ControlMessage {
+        let draw = [self.next() as u8; NONCE_LEN];
         match self.below(14) {
-            0..=2 => Message::Hello { draw },
-            3 => Message::Challenge { draw, wants_token: true },
-            4 => Message::Proof(draw),
-            5 => Message::Welcome { proof: draw, session, limits: Quotas::default().limits },
+            0..=2 => ControlMessage::Hello { draw },
+            3 => ControlMessage::Challenge { draw, wants_token: true },
+            4 => ControlMessage::Proof(draw),
+            5 => ControlMessage::Welcome { proof: draw, session, limits: Quotas::default().limits },
             6 | 7 => {
                 let exchange = Exchange { up: self.stream(), down: self.stream() };
-                Message::Plan { exchange, quiet_ns: self.next() }
+                ControlMessage::Plan { exchange, quiet_ns: self.next() }
             }
-            8 => Message::Sent,
-            9 => Message::Alive { arrived: 3 },
-            10 => Message::Seen { first: self.next() as u32, part: self.octets(40) },
-            11 => Message::Refused("why".to_owned()),
+            8 => ControlMessage::Sent,
+            9 => ControlMessage::Alive { arrived: 3 },
+            10 => ControlMessage::Seen { first: self.next() as u32, part: self.octets(40) },
+            11 => ControlMessage::Refused("why".to_owned()),
             _ => {
-                let way = if self.below(2) == 0 { Way::Up } else { Way::Down };
+                let way = if self.below(2) == 0 { FlowDirection::Up } else { FlowDirection::Down };
                 let plan = FlowPlan { way, dscp: 0, control: "cubic".to_owned(), length_ns: self.next() };
-                let key = Token::open().session_key(&[7; DRAW], &[self.below(4) as u8; DRAW]);
-                Message::flow(&key, session, self.below(50) as u32, plan)
+                let key = Token::open().session_key(&[7; NONCE_LEN], &[self.below(4) as u8; NONCE_LEN]);
+                ControlMessage::flow(&key, session, self.below(50) as u32, plan)
             }
         }
     }
@@ -84,27 +85,27 @@ impl Draws {
 
 #[test]
 fn nothing_that_comes_breaks_a_decoder_or_takes_more_memory_than_it_has_octets() {
-    let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
+    let mut random = Draws(0x9e37_79b9_7f4a_7c15);
     for round in 0..ROUNDS {
-        let octets = if round % 3 == 0 {
-            draws.octets(600)
+        let bytes = if round % 3 == 0 {
+            random.octets(600)
         } else {
-            let session = draws.next() as u32;
-            let message = draws.message(session).encode();
-            draws.mutated(&message[4..])
+            let session = random.next() as u32;
+            let message = random.message(session).encode();
+            random.mutated(&message[4..])
         };
-        if let Ok(Message::Plan { exchange, .. }) = Message::decode(&octets) {
+        if let Ok(ControlMessage::Plan { exchange, .. }) = ControlMessage::decode(&bytes) {
             assert!(
-                (exchange.up.phases.len() + exchange.down.phases.len()) * 5 <= octets.len(),
+                (exchange.up.phases.len() + exchange.down.phases.len()) * 5 <= bytes.len(),
                 "round {round}"
             );
         }
-        let _ = Header::read(&octets);
-        let _ = Sample::read(&octets);
-        let _ = Sightings::new(100).take_part(draws.below(110) as u32, &octets);
-        let _ = Departures::new(100).take_part(draws.below(110) as u32, &octets);
-        if let Some(front) = octets.first_chunk() {
-            assert!(Message::length(*front, MOST).map_or(0, |length| length) <= MOST);
+        let _ = PacketHeader::read(&bytes);
+        let _ = TcpSample::read(&bytes);
+        let _ = PacketArrivals::new(100).take_part(random.below(110) as u32, &bytes);
+        let _ = Departures::new(100).take_part(random.below(110) as u32, &bytes);
+        if let Some(front) = bytes.first_chunk() {
+            assert!(ControlMessage::length(*front, MOST).map_or(0, |length| length) <= MOST);
         }
     }
 }
@@ -130,7 +131,7 @@ struct Told {
     heard: usize,
     said: usize,
     proven: bool,
-    draw: Option<[u8; DRAW]>,
+    draw: Option<[u8; NONCE_LEN]>,
     session: u32,
     key: Option<SessionKey>,
     hello: Option<SocketAddr>,
@@ -139,47 +140,47 @@ struct Told {
 #[test]
 fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold() {
     let token = Token::new("A good secret, that is 24 or more long").expect("it is long enough");
-    let mut draws = Draws(0x0123_4567_89ab_cdef);
+    let mut random = Draws(0x0123_4567_89ab_cdef);
     let mut sessions = Sessions::new(Some(token.clone()), quotas());
-    let mut told: BTreeMap<Call, Told> = BTreeMap::new();
+    let mut told: BTreeMap<ConnectionId, Told> = BTreeMap::new();
     let (mut now, mut welcomed, mut started) = (0, 0, 0);
     for round in 0..ROUNDS {
-        now += draws.below(400_000_000);
-        match draws.below(10) {
+        now += random.below(400_000_000);
+        match random.below(10) {
             0 | 1 => {
-                let from = IpAddr::from([10, 0, 0, draws.below(4) as u8]);
-                let session = draws.next() as u32;
-                if let Ok(call) = sessions.call(now, from, [round as u8; DRAW], session) {
+                let from = IpAddr::from([10, 0, 0, random.below(4) as u8]);
+                let session = random.next() as u32;
+                if let Ok(call) = sessions.call(now, from, [round as u8; NONCE_LEN], session) {
                     told.insert(call, Told { from: Some(from), session, ..Told::default() });
                 }
             }
             2 => {
                 // Garbage, strangers' packets, other addresses.
-                let packet = draws.octets(60);
-                let from = SocketAddr::from(([10, 0, 0, draws.below(4) as u8], 9));
+                let packet = random.octets(60);
+                let from = SocketAddr::from(([10, 0, 0, random.below(4) as u8], 9));
                 assert!(
-                    matches!(sessions.datagram(now, from, &packet, 0, None), Heard::Nothing),
+                    matches!(sessions.datagram(now, from, &packet, 0, None), PacketResponse::Nothing),
                     "round {round}"
                 );
             }
-            3 => datagram(&mut draws, &mut sessions, &mut told, now),
+            3 => datagram(&mut random, &mut sessions, &mut told, now),
             _ => {
-                let Some(call) = told.keys().nth(draws.below(told.len().max(1) as u64) as usize).copied()
+                let Some(call) = told.keys().nth(random.below(told.len().max(1) as u64) as usize).copied()
                 else {
                     continue;
                 };
-                let (welcome, start) = say(&mut draws, &mut sessions, &mut told, call, (now, &token));
+                let (welcome, start) = say(&mut random, &mut sessions, &mut told, call, (now, &token));
                 welcomed += welcome;
                 started += start;
             }
         }
         // Some have lost their place to others.
         told.retain(|call, _| {
-            let stays = !sessions.is_overdue(now, *call);
-            if !stays {
+            let sojourns = !sessions.is_overdue(now, *call);
+            if !sojourns {
                 sessions.hang_up(*call);
             }
-            stays
+            sojourns
         });
         assert!(told.len() <= 12 && sessions.sessions() <= 4, "round {round}");
         let remembered: usize =
@@ -193,57 +194,61 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
 
 /// A caller says something, right or wrong; how many sessions and exchanges began.
 fn say(
-    draws: &mut Draws,
+    random: &mut Draws,
     sessions: &mut Sessions,
-    told: &mut BTreeMap<Call, Told>,
-    call: Call,
+    told: &mut BTreeMap<ConnectionId, Told>,
+    call: ConnectionId,
     (now, token): (u64, &Token),
 ) -> (u64, u64) {
     let own = told.get_mut(&call).expect("it is one of them");
     let most = sessions.most(call);
-    let message = match draws.below(8) {
+    let message = match random.below(8) {
         // As it should be.
         0..=3 if own.draw.is_some() && !own.proven => {
             let theirs = own.draw.unwrap_or_default();
-            Message::Proof(token.prove(Side::Client, &[7; DRAW], &theirs))
+            ControlMessage::Proof(token.prove(Role::Client, &[7; NONCE_LEN], &theirs))
         }
-        0..=3 if !own.proven => Message::Hello { draw: [7; DRAW] },
+        0..=3 if !own.proven => ControlMessage::Hello { draw: [7; NONCE_LEN] },
         0..=3 => {
-            let phase = Phase { payload: 100, packets: 1 + draws.below(400) as u32, ..Phase::default() };
+            let phase =
+                PacketTrain { payload: 100, packets: 1 + random.below(400) as u32, ..PacketTrain::default() };
             let down = if own.hello.is_some() { Stream::steady(phase) } else { Stream::default() };
-            Message::Plan { exchange: Exchange { up: Stream::steady(phase), down }, quiet_ns: 1 }
+            ControlMessage::Plan { exchange: Exchange { up: Stream::steady(phase), down }, quiet_ns: 1 }
         }
-        _ => draws.message(own.session),
+        _ => random.message(own.session),
     };
-    let octets = message.encode();
-    let octets = if draws.below(4) == 0 { draws.mutated(&octets[4..]) } else { octets[4..].to_vec() };
-    own.heard += 4 + octets.len().min(most);
-    let step = match Message::decode(&octets) {
-        Ok(message) if octets.len() <= most => sessions.hear(now, call, message),
+    let bytes = message.encode();
+    let bytes = if random.below(4) == 0 { random.mutated(&bytes[4..]) } else { bytes[4..].to_vec() };
+    own.heard += 4 + bytes.len().min(most);
+    let step = match ControlMessage::decode(&bytes) {
+        Ok(message) if bytes.len() <= most => sessions.on_message(now, call, message),
         Ok(_) => sessions.garbled(call, Malformed("a message is too long")),
         Err(why) => sessions.garbled(call, why),
     };
     let mut began = (0, 0);
     let answer = match &step {
-        Step::Say(answer) | Step::Last(answer) => answer.encode().len(),
-        Step::Start(start) => {
+        SessionAction::Say(answer) | SessionAction::Last(answer) => answer.encode().len(),
+        SessionAction::Start(start) => {
             assert!(own.proven, "a stream for somebody who proved nothing");
             assert_eq!(start.to.is_some(), !start.down.phases.is_empty());
             assert!(start.to.is_none() || start.to == own.hello, "streams go where the hello came from");
-            // Some go on until the session ends.
-            if draws.below(4) > 0 {
+            // Some continue until the session ends.
+            if random.below(4) > 0 {
                 sessions.end_exchange(now, call);
             }
             began.1 = 1;
             0
         }
-        Step::Flow(..) | Step::Tell { .. } | Step::HangUp | Step::Nothing => 0,
+        SessionAction::Flow(..)
+        | SessionAction::Tell { .. }
+        | SessionAction::HangUp
+        | SessionAction::Nothing => 0,
     };
     match &step {
-        Step::Say(Message::Challenge { draw, .. }) => own.draw = Some(*draw),
-        Step::Say(Message::Welcome { .. }) => {
+        SessionAction::Say(ControlMessage::Challenge { draw, .. }) => own.draw = Some(*draw),
+        SessionAction::Say(ControlMessage::Welcome { .. }) => {
             own.proven = true;
-            own.key = own.draw.map(|theirs| token.session_key(&[7; DRAW], &theirs));
+            own.key = own.draw.map(|theirs| token.session_key(&[7; NONCE_LEN], &theirs));
             began.0 = 1;
         }
         _ => {}
@@ -252,7 +257,7 @@ fn say(
     if !own.proven {
         assert!(own.said <= own.heard, "{} octets said to {} heard", own.said, own.heard);
     }
-    if matches!(step, Step::Last(_) | Step::HangUp) || draws.below(40) == 0 {
+    if matches!(step, SessionAction::Last(_) | SessionAction::HangUp) || random.below(40) == 0 {
         sessions.hang_up(call);
         told.remove(&call);
     }
@@ -260,33 +265,39 @@ fn say(
 }
 
 /// A packet with a session's number, from its own address or another.
-fn datagram(draws: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Call, Told>, now: u64) {
-    let Some(own) = told.values_mut().nth(draws.below(12) as usize) else { return };
-    let right = draws.below(2) == 0;
+fn datagram(random: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<ConnectionId, Told>, now: u64) {
+    let Some(own) = told.values_mut().nth(random.below(12) as usize) else { return };
+    let right = random.below(2) == 0;
     let from = if right { own.from } else { Some(IpAddr::from([192, 0, 2, 1])) };
-    let from = SocketAddr::new(from.unwrap_or(IpAddr::from([0, 0, 0, 0])), 1000 + draws.below(3) as u16);
-    let kind = if draws.below(2) == 0 { Kind::Hello } else { Kind::Data };
-    let header = Header {
+    let from = SocketAddr::new(from.unwrap_or(IpAddr::from([0, 0, 0, 0])), 1000 + random.below(3) as u16);
+    let kind = if random.below(2) == 0 { ProbePacketKind::Hello } else { ProbePacketKind::Data };
+    let header = PacketHeader {
         kind,
-        exchange: draws.below(4) as u8,
+        exchange: random.below(4) as u8,
         session: own.session,
-        number: draws.below(700) as u32,
+        number: random.below(700) as u32,
         sent: 1,
     };
     // Some are sealed by somebody else's key.
-    let is_ours = draws.below(8) > 0;
+    let is_ours = random.below(8) > 0;
     let key = own
         .key
         .clone()
         .filter(|_| is_ours)
-        .unwrap_or_else(|| Token::open().session_key(&[0; DRAW], &[0; DRAW]));
-    let packet = header.write(&key.packets(Side::Client));
+        .unwrap_or_else(|| Token::open().session_key(&[0; NONCE_LEN], &[0; NONCE_LEN]));
+    let packet = header.write(&key.packets(Role::Client));
     match sessions.datagram(now, from, &packet, now, Some(0)) {
-        Heard::Answer(answer) => {
-            assert!(right && is_ours && own.proven && kind == Kind::Hello && answer.len() == packet.len());
+        PacketResponse::Answer(answer) => {
+            assert!(
+                right
+                    && is_ours
+                    && own.proven
+                    && kind == ProbePacketKind::Hello
+                    && answer.len() == packet.len()
+            );
             own.hello = Some(from);
         }
-        Heard::Noted => assert!(right && is_ours && own.proven && kind == Kind::Data),
-        Heard::Nothing => {}
+        PacketResponse::Noted => assert!(right && is_ours && own.proven && kind == ProbePacketKind::Data),
+        PacketResponse::Nothing => {}
     }
 }

@@ -1,14 +1,14 @@
-//! What nobody can foresee: the kernel's random numbers.
+//! What no one can foresee: the kernel's random numbers.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// So many random octets.
+/// So many random bytes.
 ///
 /// # Errors
 /// The kernel's source of them is not there.
-pub(crate) fn octets<const N: usize>() -> io::Result<[u8; N]> {
-    let mut octets = [0; N];
-    File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    Ok(octets)
+pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }

@@ -16,17 +16,17 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Nanoseconds since a beginning.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct ProbeClock {
     began: Instant,
     /// The same moment by the wall clock, ns since 1970.
     epoch_ns: u64,
     steps: Steps,
 }
 
-impl Clock {
+impl ProbeClock {
     /// Begins now.
-    pub fn begin() -> Clock {
-        Clock { began: Instant::now(), epoch_ns: wall(), steps: Steps::default() }
+    pub fn begin() -> ProbeClock {
+        ProbeClock { began: Instant::now(), epoch_ns: wall(), steps: Steps::default() }
     }
 
     /// ns since it began.
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_stamp_from_before_the_beginning_or_from_the_future_is_not_believed() {
-        let mut clock = Clock::begin();
+        let mut clock = ProbeClock::begin();
         let (before, after) = (clock.epoch_ns() - 5 * SECOND as u64, clock.epoch_ns() + 3600 * SECOND as u64);
         for stamp in [before, after] {
             let now = clock.now();

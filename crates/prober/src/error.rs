@@ -18,7 +18,7 @@ pub enum Error {
         why: String,
     },
     /// There is no way to an address.
-    NoWay {
+    NoRoute {
         /// The address.
         to: String,
         /// The kernel's words.
@@ -38,10 +38,10 @@ pub enum Error {
         /// Its words.
         why: io::Error,
     },
-    /// What was asked for cannot be.
+    /// What was requested cannot be.
     Wrong(String),
-    /// Nobody answers there.
-    NoAnswer {
+    /// No one answers there.
+    NoReply {
         /// Where.
         to: SocketAddr,
         /// The kernel's words.
@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The server wants a token, and there is none.
     WantsToken,
-    /// There is a token, and the server asks for none: it may be another one.
+    /// There is a token, and the server requests none: it may be another one.
     WantsNoToken,
     /// The server could not prove that it knows the token.
     Impostor,
@@ -79,16 +79,16 @@ impl fmt::Display for Error {
                     have a resolver (/etc/resolv.conf)?"
                 )
             }
-            Error::NoWay { to, why } => {
+            Error::NoRoute { to, why } => {
                 write!(f, "no route to {to} ({why}): `ip route get {to}` shows what this computer would do")
             }
             Error::NotAllowed { what, remedy } => write!(f, "{what} is not allowed. {remedy}"),
             Error::Io { what, why } => write!(f, "cannot {what}: {why}"),
             Error::Wrong(what) => f.write_str(what),
-            Error::NoAnswer { to, why } if why.kind() == io::ErrorKind::ConnectionRefused => {
+            Error::NoReply { to, why } if why.kind() == io::ErrorKind::ConnectionRefused => {
                 write!(f, "no program listens at {to}: is `tidegate serve` running there, with this port?")
             }
-            Error::NoAnswer { to, why } => {
+            Error::NoReply { to, why } => {
                 write!(
                     f,
                     "{to} does not answer ({why}): a firewall before it must let its port through, \
@@ -122,18 +122,18 @@ impl From<Malformed> for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::NoWay { why, .. } | Error::Io { why, .. } | Error::NoAnswer { why, .. } => Some(why),
+            Error::NoRoute { why, .. } | Error::Io { why, .. } | Error::NoReply { why, .. } => Some(why),
             _ => None,
         }
     }
 }
 
-/// Why nobody could be reached.
+/// Why no one could be reached.
 pub(crate) fn unreachable(to: SocketAddr, why: io::Error) -> Error {
     match why.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-            Error::NoWay { to: to.ip().to_string(), why }
+            Error::NoRoute { to: to.ip().to_string(), why }
         }
-        _ => Error::NoAnswer { to, why },
+        _ => Error::NoReply { to, why },
     }
 }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tidegate_probe_wire::{FIRST_MOST, FlowPlan, Message, Sample, Seal, SessionKey, Side, Way};
+use tidegate_probe_wire::{
+    ControlMessage, FIRST_MOST, FlowDirection, FlowPlan, Role, Seal, SessionKey, TcpSample,
+};
 use tidegate_sys::socket;
 
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 use crate::error::{Error, unreachable};
 use crate::line::{Came, Line, is_patience};
 
@@ -20,15 +22,15 @@ use crate::line::{Came, Line, is_patience};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How often it is looked whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
-/// Octets read or written at once.
+/// Bytes read or written at once.
 const CHUNK: usize = 64 << 10;
 /// What lies in the kernel not yet sent is no more than this, so that what is said of the flow is of now.
 const UNSENT: u32 = 128 << 10;
 
 /// How to open flows of a session.
 #[derive(Clone, Debug)]
-pub struct Flow {
-    pub(crate) clock: Clock,
+pub struct FlowOpener {
+    pub(crate) clock: ProbeClock,
     pub(crate) server: SocketAddr,
     pub(crate) session: u32,
     pub(crate) key: SessionKey,
@@ -36,43 +38,48 @@ pub struct Flow {
     pub(crate) next: Arc<AtomicU32>,
 }
 
-/// What came of a flow.
+/// The result of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct MeasuredFlow {
     /// When the connection was there, by our clock, ns.
     pub began: u64,
     /// Payload bytes that had arrived (downwards) or were acknowledged (upwards) by each time, by our clock,
     /// ns.
     pub bytes: Vec<(u64, u64)>,
     /// What the sender's TCP said, with times by our clock, ns.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<TcpSample>,
     /// Why it ended early, if it did.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
-impl Flow {
-    /// Lets one flow until `is_over`, or for as long as was planned, noting what became of it every
+impl FlowOpener {
+    /// Lets one flow until `is_over`, or for as long as was planned, noting the outcome of it every
     /// `step_ns`. It blocks: flows at the same time are threads of the caller's.
     ///
     /// # Errors
     /// It never began.
-    pub fn carry(&self, plan: &FlowPlan, step_ns: u64, is_over: impl Fn() -> bool) -> Result<Carried, Error> {
+    pub fn carry(
+        &self,
+        plan: &FlowPlan,
+        step_ns: u64,
+        is_over: impl Fn() -> bool,
+    ) -> Result<MeasuredFlow, Error> {
         let to = self.server;
         let stream = TcpStream::connect_timeout(&to, CONNECT).map_err(|why| unreachable(to, why))?;
         socket::ds_field(&stream, to.is_ipv6(), plan.dscp << 2).map_err(Error::io("set the DS field"))?;
-        if !plan.control.is_empty() && plan.way == Way::Up {
+        if !plan.control.is_empty() && plan.way == FlowDirection::Up {
             socket::congestion_control(&stream, &plan.control)
                 .map_err(Error::io("choose the congestion control"))?;
         }
         let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
         let gone = |why: io::Error| Error::Gone(why.to_string());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        line.say(&Message::flow(&self.key, self.session, number, plan.clone())).map_err(gone)?;
+        line.send(&ControlMessage::flow(&self.key, self.session, number, plan.clone())).map_err(gone)?;
         let key = self.key.flow(number);
-        line.seal(&key, Side::Client);
-        match line.hear(FIRST_MOST, CONNECT).map_err(gone)? {
-            Came::Message(Message::Go) => {}
-            Came::Message(Message::Refused(why)) => return Err(Error::Refused(why)),
+        line.seal(&key, Role::Client);
+        match line.receive(FIRST_MOST, CONNECT).map_err(gone)? {
+            Came::Message(ControlMessage::Go) => {}
+            Came::Message(ControlMessage::Refused(why)) => return Err(Error::Refused(why)),
             Came::Message(_) => {
                 return Err(tidegate_probe_wire::Malformed("an answer to something else").into());
             }
@@ -86,24 +93,24 @@ impl Flow {
             clock: &self.clock,
             step_ns,
             next: began,
-            carried: Carried { began, ..Carried::default() },
+            carried: MeasuredFlow { began, ..MeasuredFlow::default() },
         };
         let until = began.saturating_add(plan.length_ns);
         let is_over = || is_over() || self.clock.now() >= until;
         let went = match plan.way {
-            Way::Up => notes.send(stream, is_over),
-            Way::Down => notes.receive(stream, early, &mut key.samples(), is_over),
+            FlowDirection::Up => notes.send(stream, is_over),
+            FlowDirection::Down => notes.receive(stream, early, &mut key.samples(), is_over),
         };
-        notes.carried.trouble = went.err().map(|error| error.to_string());
+        notes.carried.problem = went.err().map(|error| error.to_string());
         Ok(notes.carried)
     }
 }
 
 struct Notes<'c> {
-    clock: &'c Clock,
+    clock: &'c ProbeClock,
     step_ns: u64,
     next: u64,
-    carried: Carried,
+    carried: MeasuredFlow,
 }
 
 impl Notes<'_> {
@@ -123,7 +130,7 @@ impl Notes<'_> {
             self.note_sender(&stream, false);
         };
         self.note_sender(&stream, true);
-        // What lies in the kernel yet must not go on being sent.
+        // What lies in the kernel yet must not continue being sent.
         let _ = stream.shutdown(Shutdown::Both);
         went
     }
@@ -137,7 +144,7 @@ impl Notes<'_> {
         self.next = now + self.step_ns;
         if let Ok(info) = socket::tcp_info(stream) {
             self.carried.bytes.push((now, info.acked));
-            self.carried.samples.push(Sample { at_ns: now, ..sample(&info) });
+            self.carried.samples.push(TcpSample { at_ns: now, ..sample(&info) });
         }
     }
 
@@ -159,9 +166,9 @@ impl Notes<'_> {
             }
             match stream.read(&mut chunk) {
                 Ok(0) => break Err(io::Error::other("the server ended it")),
-                Ok(octets) => {
-                    total += octets as u64;
-                    blocks.take(&chunk[..octets], seal, |sample| self.note_sample(sample));
+                Ok(bytes) => {
+                    total += bytes as u64;
+                    blocks.take(&chunk[..bytes], seal, |sample| self.note_sample(sample));
                 }
                 Err(error) if is_patience(&error) => {}
                 Err(error) => break Err(error),
@@ -183,18 +190,18 @@ impl Notes<'_> {
 
     /// The server's times count from when its side began, which is when ours did but for the way of one
     /// message.
-    fn note_sample(&mut self, sample: Sample) {
+    fn note_sample(&mut self, sample: TcpSample) {
         let at_ns = self.carried.began.saturating_add(sample.at_ns);
         let last = self.carried.samples.last().map_or(0, |last| last.at_ns);
         if at_ns >= last.saturating_add(self.step_ns) || self.carried.samples.is_empty() {
-            self.carried.samples.push(Sample { at_ns, ..sample });
+            self.carried.samples.push(TcpSample { at_ns, ..sample });
         }
     }
 }
 
 /// What TCP says, as a sample of no time.
-pub(crate) fn sample(info: &socket::TcpInfo) -> Sample {
-    Sample {
+pub(crate) fn sample(info: &socket::TcpInfo) -> TcpSample {
+    TcpSample {
         at_ns: 0,
         acked: info.acked,
         delivery_rate: info.delivery_rate,
@@ -207,26 +214,26 @@ pub(crate) fn sample(info: &socket::TcpInfo) -> Sample {
 /// Finds the samples in what comes down.
 #[derive(Default)]
 struct Blocks {
-    /// Octets of the block that goes on.
+    /// Bytes of the block that continues.
     at: usize,
     front: Vec<u8>,
 }
 
 impl Blocks {
-    fn take(&mut self, mut octets: &[u8], seal: &mut Seal, mut found: impl FnMut(Sample)) {
-        while !octets.is_empty() {
-            let missing = Sample::SEALED.saturating_sub(self.at);
-            let (front, _) = octets.split_at(missing.min(octets.len()));
+    fn take(&mut self, mut bytes: &[u8], seal: &mut Seal, mut found: impl FnMut(TcpSample)) {
+        while !bytes.is_empty() {
+            let missing = TcpSample::SEALED.saturating_sub(self.at);
+            let (front, _) = bytes.split_at(missing.min(bytes.len()));
             self.front.extend_from_slice(front);
-            if missing > 0 && self.front.len() == Sample::SEALED {
-                // A block that does not begin with one is not the server's, or its mistake; its octets count
+            if missing > 0 && self.front.len() == TcpSample::SEALED {
+                // A block that does not begin with one is not the server's, or its mistake; its bytes count
                 // all the same.
-                Sample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
+                TcpSample::read_sealed(&self.front, seal).into_iter().for_each(&mut found);
                 self.front.clear();
             }
-            let used = octets.len().min(Sample::BLOCK - self.at);
-            self.at = (self.at + used) % Sample::BLOCK;
-            octets = &octets[used..];
+            let used = bytes.len().min(TcpSample::BLOCK - self.at);
+            self.at = (self.at + used) % TcpSample::BLOCK;
+            bytes = &bytes[used..];
         }
     }
 }
@@ -234,23 +241,23 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_probe_wire::{DRAW, Token};
+    use tidegate_probe_wire::{NONCE_LEN, Token};
 
     #[test]
     fn samples_are_found_however_the_blocks_are_cut() {
-        let samples: Vec<Sample> =
-            (1..5).map(|at_ns| Sample { at_ns, cwnd: 9, ..Sample::default() }).collect();
-        let key = Token::open().session_key(&[1; DRAW], &[2; DRAW]).flow(3);
-        let (mut octets, mut seal) = (Vec::new(), key.samples());
+        let samples: Vec<TcpSample> =
+            (1..5).map(|at_ns| TcpSample { at_ns, cwnd: 9, ..TcpSample::default() }).collect();
+        let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]).flow(3);
+        let (mut bytes, mut seal) = (Vec::new(), key.samples());
         for sample in &samples {
-            octets.extend_from_slice(&sample.write_sealed(&mut seal));
-            octets.resize(octets.len().next_multiple_of(Sample::BLOCK), 7);
+            bytes.extend_from_slice(&sample.write_sealed(&mut seal));
+            bytes.resize(bytes.len().next_multiple_of(TcpSample::BLOCK), 7);
         }
-        for size in [1, 7, 39, 40, 41, 55, 56, 57, 1000, Sample::BLOCK, 40_000] {
+        for size in [1, 7, 39, 40, 41, 55, 56, 57, 1000, TcpSample::BLOCK, 40_000] {
             let mut found = Vec::new();
             let mut blocks = Blocks::default();
             let mut seal = key.samples();
-            octets.chunks(size).for_each(|chunk| blocks.take(chunk, &mut seal, |sample| found.push(sample)));
+            bytes.chunks(size).for_each(|chunk| blocks.take(chunk, &mut seal, |sample| found.push(sample)));
             assert_eq!(found, samples, "in pieces of {size}");
         }
     }

@@ -1,13 +1,13 @@
 //! Who stands on the way to a host: the gateway of the LAN, the provider's first router, and those behind it.
 //!
-//! Requests whose hop limit ends early are answered by whoever throws them away. Routers answer so only about
-//! once a second, so each is found once and then asked by its own address, if it answers that.
+//! Requests whose hop limit ends early are answered by anyone who throws them away. Routers answer so only
+//! about once a second, so each is found once and then asked by its own address, if it answers that.
 
 use crate::Error;
-use crate::ping::{Pinger, Plan, Seen, USUAL_SIZE, Way};
+use crate::ping::{PingMethod, PingProgress, PingSchedule, Pinger, USUAL_SIZE};
 use std::net::IpAddr;
 use std::time::Duration;
-use tidegate_measure::pinged::Target;
+use tidegate_measure::pinged::PingTarget;
 
 /// Hops that are asked at most.
 pub const MOST_HOPS: u8 = 32;
@@ -42,9 +42,9 @@ pub struct Hop {
 ///
 /// # Errors
 /// No permission, or no way.
-pub fn find(to: IpAddr, way: Way, most: u8) -> Result<Vec<Hop>, Error> {
+pub fn find(to: IpAddr, way: PingMethod, most: u8) -> Result<Vec<Hop>, Error> {
     let most = most.clamp(1, MOST_HOPS);
-    let plans: Vec<Plan> = (1..=most).map(|distance| plan(to, way, Some(distance), TRIES)).collect();
+    let plans: Vec<PingSchedule> = (1..=most).map(|distance| plan(to, way, Some(distance), TRIES)).collect();
     let seen = ask(&plans, |seen| {
         found_host(seen, to).is_some_and(|host| seen.targets[..host].iter().all(is_answered))
     })?;
@@ -53,11 +53,11 @@ pub fn find(to: IpAddr, way: Way, most: u8) -> Result<Vec<Hop>, Error> {
     Ok(hops)
 }
 
-/// A plan that asks this hop again and again: by its own address, or through the hop limit of requests to
+/// A plan that asks this hop repeatedly: by its own address, or through the hop limit of requests to
 /// `to`, slowly. `None`: it is silent.
-pub fn watch(hop: &Hop, to: IpAddr, way: Way, interval: Duration) -> Option<Plan> {
+pub fn watch(hop: &Hop, to: IpAddr, way: PingMethod, interval: Duration) -> Option<PingSchedule> {
     let address = hop.address?;
-    let mut plan = plan(address, Way::Icmp, None, 0);
+    let mut plan = plan(address, PingMethod::Icmp, None, 0);
     plan.id = format!("hop {}", hop.distance);
     plan.host = address.to_string();
     plan.count = None;
@@ -73,8 +73,8 @@ pub fn watch(hop: &Hop, to: IpAddr, way: Way, interval: Duration) -> Option<Plan
     Some(plan)
 }
 
-fn plan(address: IpAddr, way: Way, hop_limit: Option<u8>, count: u64) -> Plan {
-    Plan {
+fn plan(address: IpAddr, way: PingMethod, hop_limit: Option<u8>, count: u64) -> PingSchedule {
+    PingSchedule {
         id: String::new(),
         host: address.to_string(),
         address,
@@ -88,7 +88,7 @@ fn plan(address: IpAddr, way: Way, hop_limit: Option<u8>, count: u64) -> Plan {
 }
 
 /// Asks until it is enough, or all was tried.
-fn ask(plans: &[Plan], enough: impl Fn(&Seen) -> bool) -> Result<Seen, Error> {
+fn ask(plans: &[PingSchedule], enough: impl Fn(&PingProgress) -> bool) -> Result<PingProgress, Error> {
     let pinger = Pinger::begin(plans)?;
     let limit = SILENCE + TRIES * BETWEEN.as_nanos() as u64;
     while !pinger.is_over() && !pinger.look(|seen| enough(seen) || seen.now_ns > limit) {
@@ -97,19 +97,19 @@ fn ask(plans: &[Plan], enough: impl Fn(&Seen) -> bool) -> Result<Seen, Error> {
     Ok(pinger.end())
 }
 
-fn is_answered(target: &Target) -> bool {
+fn is_answered(target: &PingTarget) -> bool {
     target.asked.iter().any(|asked| asked.took_ns.is_some())
 }
 
 /// The place of the first target that the host itself answered.
-fn found_host(seen: &Seen, to: IpAddr) -> Option<usize> {
+fn found_host(seen: &PingProgress, to: IpAddr) -> Option<usize> {
     seen.answered_by.iter().position(|by| *by == Some(to))
 }
 
 /// The hops, without knowing whether they answer echo requests.
-fn read(seen: &Seen, to: IpAddr) -> Vec<Hop> {
+fn read(seen: &PingProgress, to: IpAddr) -> Vec<Hop> {
     let end = found_host(seen, to).map_or(seen.targets.len(), |host| host + 1);
-    let hop = |(n, target): (usize, &Target)| {
+    let hop = |(n, target): (usize, &PingTarget)| {
         let address = seen.answered_by[n];
         let took_ns = target.asked.iter().filter_map(|asked| asked.took_ns).min();
         let distance = u8::try_from(n + 1).unwrap_or(u8::MAX);
@@ -124,14 +124,14 @@ fn read(seen: &Seen, to: IpAddr) -> Vec<Hop> {
 /// Asks each by its own address.
 fn try_echo(hops: &mut [Hop]) -> Result<(), Error> {
     let known: Vec<usize> = (0..hops.len()).filter(|n| hops[*n].address.is_some()).collect();
-    let plans: Vec<Plan> =
-        known.iter().filter_map(|n| Some(plan(hops[*n].address?, Way::Icmp, None, TRIES))).collect();
+    let plans: Vec<PingSchedule> =
+        known.iter().filter_map(|n| Some(plan(hops[*n].address?, PingMethod::Icmp, None, TRIES))).collect();
     if plans.is_empty() {
         return Ok(());
     }
     // Addresses of routers may be such that there is no way to them.
     let seen = match ask(&plans, |seen| seen.targets.iter().all(is_answered)) {
-        Err(Error::NoWay { .. } | Error::NotAllowed { .. }) => return Ok(()),
+        Err(Error::NoRoute { .. } | Error::NotAllowed { .. }) => return Ok(()),
         seen => seen?,
     };
     for (n, target) in known.into_iter().zip(&seen.targets) {
@@ -143,18 +143,18 @@ fn try_echo(hops: &mut [Hop]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::pinged::Asked;
+    use tidegate_measure::pinged::PingRequest;
 
-    fn seen(answers: &[Option<(u8, u64)>]) -> Seen {
-        let target = |answer: &Option<(u8, u64)>| Target {
-            asked: vec![Asked { took_ns: answer.map(|(_, took)| took), ..Asked::default() }],
-            ..Target::default()
+    fn seen(answers: &[Option<(u8, u64)>]) -> PingProgress {
+        let target = |answer: &Option<(u8, u64)>| PingTarget {
+            asked: vec![PingRequest { took_ns: answer.map(|(_, took)| took), ..PingRequest::default() }],
+            ..PingTarget::default()
         };
         let by = |answer: &Option<(u8, u64)>| answer.map(|(by, _)| address(by));
-        Seen {
+        PingProgress {
             targets: answers.iter().map(target).collect(),
             answered_by: answers.iter().map(by).collect(),
-            ..Seen::default()
+            ..PingProgress::default()
         }
     }
 
@@ -188,13 +188,16 @@ mod tests {
         };
         let often = Duration::from_millis(100);
         let told = |hop: &Hop| {
-            let plan = watch(hop, address(9), Way::Udp(7), often)?;
+            let plan = watch(hop, address(9), PingMethod::Udp(7), often)?;
             Some((plan.address, plan.way, plan.hop_limit, plan.interval))
         };
-        assert_eq!(told(&hop), Some((address(9), Way::Udp(7), Some(2), SLOWLY)));
-        assert_eq!(told(&Hop { answers_echo: true, ..hop }), Some((address(2), Way::Icmp, None, often)));
+        assert_eq!(told(&hop), Some((address(9), PingMethod::Udp(7), Some(2), SLOWLY)));
+        assert_eq!(
+            told(&Hop { answers_echo: true, ..hop }),
+            Some((address(2), PingMethod::Icmp, None, often))
+        );
         let host = Hop { address: Some(address(9)), is_host: true, ..hop };
-        assert_eq!(told(&host), Some((address(9), Way::Udp(7), None, often)));
+        assert_eq!(told(&host), Some((address(9), PingMethod::Udp(7), None, often)));
         assert_eq!(told(&Hop { address: None, ..hop }), None);
     }
 }

@@ -1,15 +1,14 @@
 #![forbid(unsafe_code)]
 //! Measuring with real sockets and by the real clock.
 //!
-//! [`ping`] asks hosts again and again and notes every answer; [`hops`] finds finding the hops on the path; [`load`]
-//! fills a line at whose far end nobody helps. [`Far`] is the far end of a
-//! [`tidegate_measure::stream::Path`], and [`serve`] is what stands there.
+//! [`ping`] asks hosts repeatedly and notes every answer; [`hops`] finds finding the hops on the path;
+//! [`load`] fills a line at whose remote end no one helps. [`ServerSession`] is the remote end of a
+//! [`tidegate_measure::stream::Path`], and [`serve`] is what is there.
 
 mod blind;
 mod chance;
 mod clock;
 mod error;
-mod far;
 mod flow;
 pub mod hops;
 mod line;
@@ -19,15 +18,16 @@ pub mod ping;
 pub mod quoted;
 mod sending;
 pub mod serve;
+mod server;
 mod target;
 
 pub use blind::send_blind;
-pub use clock::Clock;
+pub use clock::ProbeClock;
 pub use error::Error;
-pub use far::Far;
-pub use flow::{Carried, Flow};
-pub use names::{Family, addresses};
-pub use target::Target;
+pub use flow::{FlowOpener, MeasuredFlow};
+pub use names::{AddressFamily, addresses};
+pub use server::ServerSession;
+pub use target::ServerTarget;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]
@@ -39,5 +39,5 @@ struct Readme;
 /// # Errors
 /// The kernel's source of random numbers is not there.
 pub fn new_token() -> std::io::Result<String> {
-    Ok(tidegate_probe_wire::Token::drawn(&chance::octets()?))
+    Ok(tidegate_probe_wire::Token::drawn(&chance::random_bytes()?))
 }

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use tidegate_probe_wire::{Malformed, Message, Seal, SessionKey, Side, TAG};
+use tidegate_probe_wire::{ControlMessage, Malformed, Role, Seal, SessionKey, TAG};
 
-/// Octets read at once.
+/// Bytes read at once.
 const CHUNK: usize = 16 << 10;
 /// How long what is said may take to be taken by the other side's kernel: beyond it, it is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) enum Came {
     /// A message.
-    Message(Message),
+    Message(ControlMessage),
     /// Nothing yet.
     Nothing,
     /// Something that is no message.
@@ -39,7 +39,7 @@ impl Line {
     /// Over a connected stream.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub(crate) fn new(stream: TcpStream) -> io::Result<Line> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -50,24 +50,24 @@ impl Line {
     ///
     /// # Errors
     /// The other side is gone.
-    pub(crate) fn say(&mut self, message: &Message) -> io::Result<()> {
-        let octets = match &mut self.seals {
+    pub(crate) fn send(&mut self, message: &ControlMessage) -> io::Result<()> {
+        let bytes = match &mut self.seals {
             Some((ours, _)) => message.encode_sealed(ours),
             None => message.encode(),
         };
-        self.stream.write_all(&octets)
+        self.stream.write_all(&bytes)
     }
 
     /// From here on both sides seal what they say; `side` is ours.
-    pub(crate) fn seal(&mut self, key: &SessionKey, side: Side) {
+    pub(crate) fn seal(&mut self, key: &SessionKey, side: Role) {
         self.seals = Some((key.seal(side), key.seal(side.other())));
     }
 
-    /// Waits for a message of at most so many octets, not longer than `limit`.
+    /// Waits for a message of at most this many bytes, not longer than `limit`.
     ///
     /// # Errors
     /// The connection is broken.
-    pub(crate) fn hear(&mut self, most: usize, limit: Duration) -> io::Result<Came> {
+    pub(crate) fn receive(&mut self, most: usize, limit: Duration) -> io::Result<Came> {
         if let Some(came) = self.understood(most) {
             return Ok(came);
         }
@@ -76,7 +76,7 @@ impl Line {
         let mut chunk = [0; CHUNK];
         match self.stream.read(&mut chunk) {
             Ok(0) => return Ok(Came::End),
-            Ok(octets) => self.heard.extend_from_slice(&chunk[..octets]),
+            Ok(bytes) => self.heard.extend_from_slice(&chunk[..bytes]),
             Err(error) if is_patience(&error) => return Ok(Came::Nothing),
             Err(error) => return Err(error),
         }
@@ -87,14 +87,14 @@ impl Line {
     fn understood(&mut self, most: usize) -> Option<Came> {
         let (front, rest) = self.heard.split_first_chunk::<4>()?;
         let most = if self.seals.is_some() { most + TAG } else { most };
-        let length = match Message::length(*front, most) {
+        let length = match ControlMessage::length(*front, most) {
             Ok(length) => length,
             Err(malformed) => return Some(Came::Garbage(malformed)),
         };
         let body = rest.get(..length)?;
         let message = match &mut self.seals {
-            Some((_, theirs)) => Message::decode_sealed(body, theirs),
-            None => Message::decode(body),
+            Some((_, theirs)) => ControlMessage::decode_sealed(body, theirs),
+            None => ControlMessage::decode(body),
         };
         let came = match message {
             Ok(message) => Came::Message(message),

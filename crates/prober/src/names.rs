@@ -5,7 +5,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 /// Which addresses may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
+pub enum AddressFamily {
     /// Any.
     #[default]
     Any,
@@ -15,13 +15,13 @@ pub enum Family {
     V6,
 }
 
-impl Family {
+impl AddressFamily {
     /// May this address be used?
     pub fn takes(self, address: IpAddr) -> bool {
         match self {
-            Family::Any => true,
-            Family::V4 => address.is_ipv4(),
-            Family::V6 => address.is_ipv6(),
+            AddressFamily::Any => true,
+            AddressFamily::V4 => address.is_ipv4(),
+            AddressFamily::V6 => address.is_ipv6(),
         }
     }
 }
@@ -30,7 +30,7 @@ impl Family {
 ///
 /// # Errors
 /// There is none of this family.
-pub fn addresses(host: &str, family: Family) -> Result<Vec<IpAddr>, Error> {
+pub fn addresses(host: &str, family: AddressFamily) -> Result<Vec<IpAddr>, Error> {
     let no_name = |why: String| Error::NoName { host: host.to_owned(), why };
     let all = (host, 0_u16).to_socket_addrs().map_err(|error| no_name(error.to_string()))?;
     let mut found: Vec<IpAddr> =
@@ -38,9 +38,9 @@ pub fn addresses(host: &str, family: Family) -> Result<Vec<IpAddr>, Error> {
     found.dedup();
     match (found.is_empty(), family) {
         (false, _) => Ok(found),
-        (true, Family::V4) => Err(no_name("no IPv4 address".to_owned())),
-        (true, Family::V6) => Err(no_name("no IPv6 address".to_owned())),
-        (true, Family::Any) => Err(no_name("no address".to_owned())),
+        (true, AddressFamily::V4) => Err(no_name("no IPv4 address".to_owned())),
+        (true, AddressFamily::V6) => Err(no_name("no IPv6 address".to_owned())),
+        (true, AddressFamily::Any) => Err(no_name("no address".to_owned())),
     }
 }
 
@@ -51,9 +51,9 @@ mod tests {
     #[test]
     fn an_address_is_its_own_name() {
         let found = |host, family| addresses(host, family).map_err(|error| error.to_string());
-        assert_eq!(found("192.0.2.1", Family::Any), Ok(vec![IpAddr::from([192, 0, 2, 1])]));
-        assert_eq!(found("2001:db8::1", Family::V6).map(|all| all.len()), Ok(1));
-        let error = found("192.0.2.1", Family::V6).expect_err("it has no IPv6 address");
+        assert_eq!(found("192.0.2.1", AddressFamily::Any), Ok(vec![IpAddr::from([192, 0, 2, 1])]));
+        assert_eq!(found("2001:db8::1", AddressFamily::V6).map(|all| all.len()), Ok(1));
+        let error = found("192.0.2.1", AddressFamily::V6).expect_err("it has no IPv6 address");
         assert!(error.starts_with("no address is known for `192.0.2.1` (no IPv6 address)"), "{error}");
     }
 }

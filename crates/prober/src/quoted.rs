@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::hops::{MOST_HOPS, SLOWLY};
 use crate::ping::message::behind_ip;
-use crate::ping::{Pinger, Plan, USUAL_SIZE, Way};
+use crate::ping::{PingMethod, PingSchedule, Pinger, USUAL_SIZE};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ const TRIES: u64 = 2;
 const LOOK: Duration = Duration::from_millis(20);
 /// The longest message that is read.
 const BUFFER: usize = 2048;
-/// Octets of the head of an ICMP message, behind which the quoted packet stands.
+/// Bytes of the head of an ICMP message, behind which the quoted packet stands.
 const HEAD: usize = 8;
 
 /// Who quoted a packet, and the DS field that it had there, in the order of the way.
@@ -38,7 +38,8 @@ pub fn find(to: IpAddr, ds_field: u8, most: u8) -> Result<Quoted, Error> {
         },
         _ => Error::Io { what: "open a socket for ICMP errors".to_owned(), why },
     })?;
-    let plans: Vec<Plan> = (1..=most.clamp(1, MOST_HOPS)).map(|hops| plan(to, ds_field, hops)).collect();
+    let plans: Vec<PingSchedule> =
+        (1..=most.clamp(1, MOST_HOPS)).map(|hops| plan(to, ds_field, hops)).collect();
     let pinger = Pinger::begin(&plans)?;
     let mut heard: BTreeMap<IpAddr, u8> = BTreeMap::new();
     while !pinger.is_over() {
@@ -50,12 +51,12 @@ pub fn find(to: IpAddr, ds_field: u8, most: u8) -> Result<Quoted, Error> {
     Ok(on_the_way.filter_map(|by| heard.remove_entry(by)).collect())
 }
 
-fn plan(to: IpAddr, ds_field: u8, hops: u8) -> Plan {
-    Plan {
+fn plan(to: IpAddr, ds_field: u8, hops: u8) -> PingSchedule {
+    PingSchedule {
         id: String::new(),
         host: to.to_string(),
         address: to,
-        way: Way::Icmp,
+        way: PingMethod::Icmp,
         ds_field,
         size: USUAL_SIZE,
         hop_limit: Some(hops),
@@ -72,7 +73,7 @@ fn listen(errors: &Errors, to: IpAddr, heard: &mut BTreeMap<IpAddr, u8>) -> io::
     for _ in 0..1024 {
         let Some(came) = stamped::receive(errors, &mut buffer)? else { break };
         let by = came.from.map(|from| from.ip());
-        if let Some((by, field)) = by.zip(field_of(&buffer[..came.octets], to)) {
+        if let Some((by, field)) = by.zip(field_of(&buffer[..came.bytes], to)) {
             heard.insert(by, field);
         }
     }

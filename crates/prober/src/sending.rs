@@ -3,17 +3,17 @@
 
 use std::net::SocketAddr;
 
-use tidegate_measure::stream::{Due, Phase, Stream};
-use tidegate_probe_wire::{Departures, Header, Kind, SessionKey};
-use tidegate_sys::datagrams::{BATCH, Datagrams, Outgoing};
+use tidegate_measure::stream::{Due, PacketTrain, Stream};
+use tidegate_probe_wire::{Departures, PacketHeader, ProbePacketKind, SessionKey};
+use tidegate_sys::datagrams::{BATCH, DatagramSocket, Outgoing};
 
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 
 /// What is sent where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending<'a> {
-    pub(crate) clock: &'a Clock,
-    pub(crate) socket: &'a Datagrams,
+    pub(crate) clock: &'a ProbeClock,
+    pub(crate) socket: &'a DatagramSocket,
     pub(crate) to: SocketAddr,
     pub(crate) stream: &'a Stream,
     /// Whose packets they are.
@@ -27,7 +27,7 @@ pub(crate) struct Sending<'a> {
 impl Sending<'_> {
     /// Sends it, the first packet now, until its end or until `is_over`. When each packet was sent.
     pub(crate) fn send(&self, is_over: impl Fn() -> bool) -> Departures {
-        tidegate_sys::turn::wake_on_time();
+        tidegate_sys::scheduling::wake_on_time();
         let mut departures = Departures::new(self.stream.packets() as usize);
         let mut packets = vec![filling(); BATCH];
         let begin = self.clock.now();
@@ -57,8 +57,9 @@ impl Sending<'_> {
         let sent = self.clock.now();
         for (due, packet) in batch.iter().zip(&mut *packets) {
             let Sending { session, exchange, .. } = *self;
-            let header = Header { kind: Kind::Data, exchange, session, number: due.number, sent };
-            packet[..Header::OCTETS].copy_from_slice(&header.write(self.key));
+            let header =
+                PacketHeader { kind: ProbePacketKind::Data, exchange, session, number: due.number, sent };
+            packet[..PacketHeader::ENCODED_LEN].copy_from_slice(&header.write(self.key));
         }
         let outgoing: Vec<Outgoing<'_>> = batch
             .iter()
@@ -66,14 +67,14 @@ impl Sending<'_> {
             .map(|(due, packet)| Outgoing {
                 to: self.to,
                 ds: due.dscp << 2,
-                octets: &packet[..usize::from(due.payload.clamp(Phase::LEAST, Phase::MOST))],
+                bytes: &packet[..usize::from(due.payload.clamp(PacketTrain::LEAST, PacketTrain::MOST))],
             })
             .collect();
         self.socket.send(&outgoing, |place| departures.note(batch[place].number, sent));
     }
 }
 
-/// What fills a packet: octets that no link can make shorter.
+/// What fills a packet: bytes that no link can make shorter.
 fn filling() -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let next = |_| {
@@ -82,5 +83,5 @@ fn filling() -> Vec<u8> {
         state ^= state << 17;
         state as u8
     };
-    (0..Phase::MOST).map(next).collect()
+    (0..PacketTrain::MOST).map(next).collect()
 }

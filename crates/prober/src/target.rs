@@ -1,11 +1,11 @@
 //! Whom to measure with.
 
-use crate::names::Family;
+use crate::names::AddressFamily;
 use tidegate_probe_wire::{PORT, Token};
 
 /// Whom to measure with.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct ServerTarget {
     /// Its name or address.
     pub host: String,
     /// Its port, TCP and UDP.
@@ -13,12 +13,12 @@ pub struct Target {
     /// What both know.
     pub token: Option<Token>,
     /// Which addresses will do.
-    pub family: Family,
+    pub family: AddressFamily,
 }
 
-impl Target {
+impl ServerTarget {
     /// A host at the usual port, without a token.
-    pub fn new(host: &str) -> Target {
-        Target { host: host.to_owned(), port: PORT, token: None, family: Family::Any }
+    pub fn new(host: &str) -> ServerTarget {
+        ServerTarget { host: host.to_owned(), port: PORT, token: None, family: AddressFamily::Any }
     }
 }

@@ -2,43 +2,43 @@
 
 use std::net::{IpAddr, TcpStream};
 
-use tidegate_measure::stream::{Course, Exchange, Path, Phase, Stream};
-use tidegate_probe_wire::{FlowPlan, Quotas, Token, Way};
+use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
+use tidegate_probe_wire::{FlowDirection, FlowPlan, Quotas, Token};
 use tidegate_prober::serve::{Server, Serving};
-use tidegate_prober::{Error, Family, Far, Target};
+use tidegate_prober::{AddressFamily, Error, ServerSession, ServerTarget};
 
 fn token(text: &str) -> Option<Token> {
     Token::new(text)
 }
 
-fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, Target) {
+fn serve(home: &str, token: Option<Token>, quotas: Quotas) -> (Server, ServerTarget) {
     let at: IpAddr = home.parse().unwrap();
     let server = Server::start(&Serving { at: vec![at], port: 0, token: token.clone(), quotas }).unwrap();
     let port = server.at()[0].port();
-    (server, Target { host: home.to_owned(), port, token, family: Family::Any })
+    (server, ServerTarget { host: home.to_owned(), port, token, family: AddressFamily::Any })
 }
 
 #[test]
 fn what_is_sent_arrives_with_its_mark_both_ways() {
     let (server, target) =
         serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let mut far = Far::connect(&target).unwrap();
-    let marked = |payload, dscp| Phase { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
+    let mut session = ServerSession::connect(&target).unwrap();
+    let marked = |payload, dscp| PacketTrain { payload, gap_ns: 1_000_000, packets: 100, dscp, rest_ns: 0 };
     let up = Stream { phases: vec![marked(24, 46), marked(1452, 8)] };
     let exchange = Exchange { up, down: Stream::steady(marked(200, 34)) };
     // One after the other over the same session.
     for _ in 0..2 {
-        let outcome = far.carry_out(&exchange).unwrap();
+        let outcome = session.carry_out(&exchange).unwrap();
         assert_eq!(outcome.cut, None);
         assert_eq!((outcome.up.sent(), outcome.up.arrived()), (200, 200));
         assert_eq!((outcome.down.sent(), outcome.down.arrived()), (100, 100));
         let marks =
             |phase| outcome.up.of_phase(phase).all(|(due, journey)| journey.ds == Some(due.dscp << 2));
         assert!(marks(0) && marks(1));
-        assert!(outcome.down.journeys.iter().all(|journey| journey.ds == Some(34 << 2)));
-        let ranks: Vec<u32> = outcome.up.journeys.iter().map(|journey| journey.rank).collect();
+        assert!(outcome.down.packets.iter().all(|journey| journey.ds == Some(34 << 2)));
+        let ranks: Vec<u32> = outcome.up.packets.iter().map(|journey| journey.rank).collect();
         assert_eq!(ranks, (0..200).collect::<Vec<u32>>());
-        assert!(outcome.down.journeys.iter().all(|journey| journey.copies == 0));
+        assert!(outcome.down.packets.iter().all(|journey| journey.copies == 0));
     }
     let counts = server.counts();
     assert_eq!((counts.sessions, counts.exchanges, counts.refused.len()), (1, 2, 0));
@@ -51,24 +51,27 @@ fn the_same_over_ipv6() {
         return;
     }
     let (_server, target) = serve("::1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let mut far = Far::connect(&Target { family: Family::V6, ..target }).unwrap();
-    let stream = Stream::steady(Phase { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
-    let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
+    let mut session = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target }).unwrap();
+    let stream =
+        Stream::steady(PacketTrain { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
+    let outcome = session.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
     let marked =
-        |course: &Course| course.journeys.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
+        |course: &StreamTrace| course.packets.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 
 #[test]
 fn an_empty_stream_is_nothing_and_one_way_is_enough() {
     let (_server, target) = serve("127.0.0.1", None, Quotas::default());
-    let mut far = Far::connect(&target).unwrap();
-    let some = || Stream::steady(Phase { payload: 100, gap_ns: 100_000, packets: 50, ..Phase::default() });
+    let mut session = ServerSession::connect(&target).unwrap();
+    let some = || {
+        Stream::steady(PacketTrain { payload: 100, gap_ns: 100_000, packets: 50, ..PacketTrain::default() })
+    };
     let cases =
         [(some(), Stream::default()), (Stream::default(), some()), (Stream::default(), Stream::default())];
     for (up, down) in cases {
         let (ups, downs) = (up.packets(), down.packets());
-        let outcome = far.carry_out(&Exchange { up, down }).unwrap();
+        let outcome = session.carry_out(&Exchange { up, down }).unwrap();
         assert_eq!((outcome.up.arrived(), outcome.down.arrived()), (ups, downs));
     }
 }
@@ -77,7 +80,7 @@ fn an_empty_stream_is_nothing_and_one_way_is_enough() {
 fn who_does_not_know_the_token_is_refused() {
     let (server, target) =
         serve("127.0.0.1", token("A good secret, that is 24 or more long"), Quotas::default());
-    let connect = |token| Far::connect(&Target { token, ..target.clone() }).map(drop);
+    let connect = |token| ServerSession::connect(&ServerTarget { token, ..target.clone() }).map(drop);
     assert!(matches!(connect(None), Err(Error::WantsToken)));
     assert!(
         matches!(connect(token("Another secret, that is 24 or more long")), Err(Error::Refused(why)) if why.contains("token"))
@@ -85,8 +88,8 @@ fn who_does_not_know_the_token_is_refused() {
     assert!(connect(token("A good secret, that is 24 or more long")).is_ok());
     assert_eq!(server.counts().refused.values().sum::<u64>(), 1);
     let (_open, target) = serve("127.0.0.1", None, Quotas::default());
-    let mistaken = Target { token: token("A good secret, that is 24 or more long"), ..target };
-    assert!(matches!(Far::connect(&mistaken), Err(Error::WantsNoToken)));
+    let mistaken = ServerTarget { token: token("A good secret, that is 24 or more long"), ..target };
+    assert!(matches!(ServerSession::connect(&mistaken), Err(Error::WantsNoToken)));
 }
 
 #[test]
@@ -94,23 +97,28 @@ fn more_than_the_server_allows_is_refused_and_less_goes_on() {
     let mut quotas = Quotas::default();
     quotas.limits.packets = 10;
     let (_server, target) = serve("127.0.0.1", None, quotas);
-    let mut far = Far::connect(&target).unwrap();
+    let mut session = ServerSession::connect(&target).unwrap();
     let of = |packets| Exchange {
-        up: Stream::steady(Phase { payload: 100, gap_ns: 1000, packets, ..Phase::default() }),
+        up: Stream::steady(PacketTrain { payload: 100, gap_ns: 1000, packets, ..PacketTrain::default() }),
         down: Stream::default(),
     };
-    assert!(matches!(far.carry_out(&of(11)), Err(Error::Refused(_))));
-    assert_eq!(far.carry_out(&of(10)).unwrap().up.arrived(), 10);
+    assert!(matches!(session.carry_out(&of(11)), Err(Error::Refused(_))));
+    assert_eq!(session.carry_out(&of(10)).unwrap().up.arrived(), 10);
 }
 
 #[test]
 fn a_server_that_goes_in_the_middle_leaves_what_came() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let mut far = Far::connect(&target).unwrap();
-    let long = Stream::steady(Phase { payload: 100, gap_ns: 1_000_000, packets: 60_000, ..Phase::default() });
+    let mut session = ServerSession::connect(&target).unwrap();
+    let long = Stream::steady(PacketTrain {
+        payload: 100,
+        gap_ns: 1_000_000,
+        packets: 60_000,
+        ..PacketTrain::default()
+    });
     let exchange = Exchange { up: long.clone(), down: long };
     let outcome = std::thread::scope(|scope| {
-        let run = scope.spawn(|| far.carry_out(&exchange));
+        let run = scope.spawn(|| session.carry_out(&exchange));
         while server.counts().packets < 100 {
             std::thread::yield_now();
         }
@@ -121,17 +129,17 @@ fn a_server_that_goes_in_the_middle_leaves_what_came() {
     // The server counts the hellos too, of which up to 8 go before the stream.
     assert!((92..60_000).contains(&outcome.up.sent()), "{}", outcome.up.sent());
     assert!((1..60_000).contains(&outcome.down.arrived()), "{}", outcome.down.arrived());
-    assert!(matches!(far.carry_out(&exchange), Err(Error::Gone(_))));
+    assert!(matches!(session.carry_out(&exchange), Err(Error::Gone(_))));
 }
 
 #[test]
 fn flows_carry_both_ways_with_their_account() {
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let far = Far::connect(&target).unwrap();
-    for way in [Way::Up, Way::Down] {
+    let session = ServerSession::connect(&target).unwrap();
+    for way in [FlowDirection::Up, FlowDirection::Down] {
         let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: 400_000_000 };
-        let carried = far.flow().carry(&plan, 50_000_000, || false).unwrap();
-        assert_eq!(carried.trouble, None, "{way:?}");
+        let carried = session.flow().carry(&plan, 50_000_000, || false).unwrap();
+        assert_eq!(carried.problem, None, "{way:?}");
         let (_, bytes) = carried.bytes.last().copied().unwrap();
         assert!(bytes > 1_000_000, "{way:?}: {bytes}");
         assert!(carried.bytes.is_sorted());
@@ -142,16 +150,16 @@ fn flows_carry_both_ways_with_their_account() {
 
 #[test]
 fn names_and_ports_that_are_not_there_are_told() {
-    let nobody = Far::connect(&Target::new("no-such-host.invalid"));
+    let nobody = ServerSession::connect(&ServerTarget::new("no-such-host.invalid"));
     assert!(matches!(nobody, Err(Error::NoName { .. })), "{nobody:?}");
     let (server, target) = serve("127.0.0.1", None, Quotas::default());
-    let wrong = Far::connect(&Target { family: Family::V6, ..target.clone() });
+    let wrong = ServerSession::connect(&ServerTarget { family: AddressFamily::V6, ..target.clone() });
     assert!(matches!(wrong, Err(Error::NoName { .. })), "{wrong:?}");
-    // A connection that says nothing costs nobody anything.
+    // A connection that says nothing costs no one anything.
     let silent = TcpStream::connect(server.at()[0]).unwrap();
-    assert!(Far::connect(&target).is_ok());
+    assert!(ServerSession::connect(&target).is_ok());
     drop(silent);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let closed = Far::connect(&Target { port, ..target });
-    assert!(matches!(closed, Err(Error::NoAnswer { .. })), "{closed:?}");
+    let closed = ServerSession::connect(&ServerTarget { port, ..target });
+    assert!(matches!(closed, Err(Error::NoReply { .. })), "{closed:?}");
 }

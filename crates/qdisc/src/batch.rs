@@ -3,9 +3,9 @@
 //! Both traits are called without a table of functions. [`Batch`] is implemented by the kinds in
 //! `kind/mod.rs`'s list of them, [`BuiltIn`] by all.
 
-use crate::context::{Context, Device};
+use crate::context::{Context, DeviceInfo};
 use crate::discipline::{Discipline, Peek, QdiscState};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time};
@@ -44,16 +44,23 @@ pub(crate) struct ParentQdisc<'a> {
 
 /// Kinds whose packets travel in batches where nothing but the obvious can happen to them.
 pub(crate) trait Batch: Discipline {
-    /// Takes a packet of `len` bytes where that is plain: the class is obvious, there is room in its queue,
+    /// Takes a packet of `len` bytes where that is plain: the class is obvious, there is space in its queue,
     /// and no packet is dropped, marked or refused for it. Otherwise gives it back, with nothing done.
     fn enqueue_plain(&mut self, pool: &mut Pool, at: ParentQdisc<'_>, pkt: Pkt, len: u32) -> Result<(), Pkt>;
 
     /// The child that a packet will be handed to, as far as that shows at a glance. Taking in a batch goes
     /// down the tree with all its packets at once first, so that they wait for their cache lines together;
     /// nothing depends on the result but time.
-    fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node>;
+    fn child_hint(
+        &self,
+        pool: &mut Pool,
+        qdisc: Handle,
+        filters: &FilterList,
+        pkt: &Pkt,
+    ) -> Option<&QdiscNode>;
 
-    /// Loads what the next packets to leave will need, `depth` steps down from here: see [`Node::prefetch`].
+    /// Loads what the next packets to leave will need, `depth` steps down from here: see
+    /// [`QdiscNode::prefetch`].
     fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
         let _ = (pool, depth, room);
     }
@@ -85,7 +92,7 @@ pub(crate) trait BuiltIn {
     }
 
     /// Runs the maintenance that was due up to `now`, when the state was as it is. A kind that has such runs
-    /// it at the beginning of every call; the Node asks for it where it does something behind the kind's
+    /// it at the beginning of every call; the Node requests it where it does something behind the kind's
     /// back.
     fn catch_up(&mut self, now: Time, own: QdiscState) {
         let _ = (now, own);
@@ -93,7 +100,7 @@ pub(crate) trait BuiltIn {
 
     /// The device's transmit queue has another length; for the kinds that take their size from it at any
     /// time. Nothing waits.
-    fn resize(&mut self, device: Device) {
+    fn resize(&mut self, device: DeviceInfo) {
         let _ = device;
     }
 }

@@ -3,7 +3,7 @@
 use crate::algo::Sent;
 use crate::context::Context;
 use crate::discipline::{QdiscState, Visit};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -14,9 +14,9 @@ use tidegate_policy::{ClassOp, Errno, Kind, TcError};
 /// A qdisc with classes: those that commands make, bands, one below a shaper, or flows that only show in a
 /// listing.
 ///
-/// A class may carry a child, a [`Node`] that the qdisc owns ([`Node::hidden`] makes one). All packets of a
-/// child come and go through its qdisc, which hands them on by [`Node::enqueue`] and [`Node::dequeue`]; the
-/// counts of both stay right by themselves.
+/// A class may carry a child, a [`QdiscNode`] that the qdisc owns ([`QdiscNode::hidden`] makes one). All
+/// packets of a child come and go through its qdisc, which hands them on by [`QdiscNode::enqueue`] and
+/// [`QdiscNode::dequeue`]; the counts of both stay right on their own.
 pub trait Classful {
     /// Whether this class exists.
     fn has_class(&self, class: Handle) -> bool {
@@ -49,14 +49,14 @@ pub trait Classful {
     }
 
     /// The place of the class's child; `None` if the class does not exist or takes no child.
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let _ = class;
         None
     }
 
     /// The child that a class gets when its own is deleted.
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::hidden(cx, Kind::Pfifo, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::hidden(cx, Kind::Pfifo, class)
     }
 
     /// The child of `class` was emptied or replaced from outside.
@@ -96,7 +96,7 @@ pub trait InnerClasses: Classful {
     fn each_class_action(&self, show: &mut dyn FnMut(&[u32]));
 
     /// The child of a class, even where the class takes no child any more: HFSC's inner classes keep theirs.
-    fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+    fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.child(class)
     }
 
@@ -107,7 +107,7 @@ pub trait InnerClasses: Classful {
     }
 
     /// A qdisc is made for `class`, of a kind that reports, whenever it takes its options, what they left no
-    /// room for: nothing then, but the class hears that its child is empty, before the qdisc is attached and
+    /// space for: nothing then, but the class hears that its child is empty, before the qdisc is attached and
     /// even if it never will be. A leaf's own child is about to go, so that this shows on inner classes only.
     fn child_made(&mut self, class: Handle);
 }

@@ -3,16 +3,16 @@
 use crate::context::Context;
 use crate::discipline::Visit;
 use crate::ingress;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use crate::shaper::{FIRST_AUTO, Shaper};
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_classify::{FilterList, Owner, Shared, Told};
-use tidegate_packet::{Draws, Handle, Pool, Time};
+use tidegate_classify::{DumpContext, FilterList, Owner, Shared};
+use tidegate_packet::{Handle, Pool, RandomSource, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_policy::{
-    ChainOp, ClassOp, Classes, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports, SharedBlocks,
-    TcError, Verb,
+    ChainOp, ClassLayout, ClassOp, Errno, FilterOp, Filters, Kind, QdiscOp, QdiscParams, Reports,
+    SharedBlocks, TcError, Verb,
 };
 
 const CANNOT_MOVE: TcError =
@@ -30,10 +30,10 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
-        self.configure(|shaper| shaper.do_qdisc(now, pool, draws, op))
+        self.configure(|shaper| shaper.do_qdisc(now, pool, random, op))
     }
 
     /// What all operations have in common: timers may be others afterwards, and packets lost are freed in the
@@ -47,13 +47,13 @@ impl Shaper {
         result
     }
 
-    /// Linux stops the device while its hooks come or go: what waits in its tree is lost without being
+    /// Linux stops the device while its hooks come or go: what waits in its tree is dropped without being
     /// counted.
     fn do_ingress(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let before = self.ingress.is_there();
@@ -62,18 +62,18 @@ impl Shaper {
         }
         self.ingress.qdisc_op(op, &mut self.shared.blocks)?;
         if self.ingress.is_there() != before {
-            self.empty(now, pool, draws);
+            self.empty(now, pool, random);
         }
         Ok(())
     }
 
-    /// The device stops: what waits in its tree is lost without being counted.
-    pub fn stop(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
-        self.configure(|shaper| shaper.empty(now, pool, draws));
+    /// The device stops: what waits in its tree is dropped without being counted.
+    pub fn stop(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
+        self.configure(|shaper| shaper.empty(now, pool, random));
     }
 
-    fn empty(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
-        let (root, _, mut cx) = self.enter_all(now, pool, draws);
+    fn empty(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
+        let (root, _, mut cx) = self.enter_all(now, pool, random);
         root.purge(&mut cx);
     }
 
@@ -81,14 +81,14 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         if op.parent == Handle::INGRESS {
-            return self.do_ingress(now, pool, draws, op);
+            return self.do_ingress(now, pool, random, op);
         }
         if op.verb == Verb::Delete {
-            return self.delete(now, pool, draws, op);
+            return self.delete(now, pool, random, op);
         }
         let there = if op.parent.is_none() {
             if op.handle.is_none() {
@@ -109,7 +109,7 @@ impl Shaper {
                         "Qdisc not found. To create specify NLM_F_CREATE flag",
                     ));
                 }
-                return self.create(now, pool, draws, op);
+                return self.create(now, pool, random, op);
             }
             there
         };
@@ -120,7 +120,7 @@ impl Shaper {
         if op.kind.as_deref().is_some_and(|name| name != kind.name()) {
             return Err(TcError::new(Errno::Inval, "Invalid qdisc name"));
         }
-        self.change(now, pool, draws, op, handle)
+        self.change(now, pool, random, op, handle)
     }
 
     /// Does an operation that names a parent make a new qdisc there (or else change what is `there`)?
@@ -146,15 +146,15 @@ impl Shaper {
         }
         let Some((_, parent)) = self.node_info(op.handle) else { return Ok(true) };
         Err(if parent == op.parent {
-            // It hangs there, where its class takes no child any more.
+            // It is attached there, where its class takes no child any more.
             TcError::bare(Errno::Inval)
         } else {
             CANNOT_MOVE
         })
     }
 
-    /// What hangs on a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there or
-    /// takes nothing.
+    /// What is attached to a parent: `None` if there is no such qdisc, `Some(None)` if the class is not there
+    /// or takes nothing.
     fn hangs_on(&mut self, parent: Handle) -> Option<Option<(Handle, Kind)>> {
         if parent == Handle::ROOT {
             return Some(Some((self.root.handle(), self.root.kind())));
@@ -168,7 +168,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         const NO_CLASS: TcError = TcError::new(Errno::NoEnt, "Failed to find qdisc with specified classid");
@@ -200,14 +200,14 @@ impl Shaper {
         if handle.is_none() {
             return Err(TcError::new(Errno::NoEnt, "Cannot delete qdisc with handle of zero"));
         }
-        self.graft(now, pool, draws, op.parent, None)
+        self.graft(now, pool, random, op.parent, None)
     }
 
     fn change(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
         handle: Handle,
     ) -> Result<(), TcError> {
@@ -221,7 +221,7 @@ impl Shaper {
             }
             return Err(refused);
         }
-        self.on(now, pool, draws, handle, |node, cx| {
+        self.on(now, pool, random, handle, |node, cx| {
             if op.params.is_some() {
                 node.change(cx, op.params.as_ref())?;
             }
@@ -237,7 +237,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &QdiscOp,
     ) -> Result<(), TcError> {
         let kind = match &op.params {
@@ -256,18 +256,20 @@ impl Shaper {
         self.births += 1;
         let births = self.births;
         self.check_copies(op, None)?;
-        let (_, mut cx) = self.enter(now, pool, draws);
-        let made = Node::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
+        let (_, mut cx) = self.enter(now, pool, random);
+        let made = QdiscNode::new(&mut cx, kind, handle, op.parent, op.params.as_ref(), births);
         if op.params.is_some() && reports_when_made(kind, made.is_ok()) && op.parent != Handle::ROOT {
             let accepted = made.is_ok();
-            self.on(now, pool, draws, op.parent.qdisc(), |node, cx| node.child_made(cx, op.parent, accepted));
+            self.on(now, pool, random, op.parent.qdisc(), |node, cx| {
+                node.child_made(cx, op.parent, accepted)
+            });
         }
         let mut node = made?;
-        let (_, cx) = self.enter(now, pool, draws);
+        let (_, cx) = self.enter(now, pool, random);
         node.set_stab(op.stab.clone());
         node.estimate(&cx, handle, op.estimator);
-        self.graft(now, pool, draws, op.parent, Some(node))?;
-        self.ways.note(handle, op.parent);
+        self.graft(now, pool, random, op.parent, Some(node))?;
+        self.parents.note(handle, op.parent);
         Ok(())
     }
 
@@ -275,7 +277,7 @@ impl Shaper {
     fn check_copies(&mut self, op: &QdiscOp, own: Option<Handle>) -> Result<(), TcError> {
         let Some(QdiscParams::Netem(params)) = &op.params else { return Ok(()) };
         let copies = params.duplicate > 0;
-        let other = |node: &mut Node| {
+        let other = |node: &mut QdiscNode| {
             Some(node.handle()) != own && node.as_netem().is_some_and(|theirs| theirs || copies)
         };
         if self.find(other).is_some() {
@@ -287,10 +289,10 @@ impl Shaper {
         Ok(())
     }
 
-    /// Is there a class of that name, if no child hangs on it?
+    /// Is there a class of that name, if no child is attached to it?
     fn must_take_child(&mut self, parent: Handle) -> Result<(), TcError> {
         match self.node(parent.qdisc()) {
-            Some(node) if node.kind().classes() == Classes::None => {
+            Some(node) if node.kind().classes() == ClassLayout::None => {
                 Err(TcError::new(Errno::OpNotSupp, "Parent qdisc is not classful"))
             }
             Some(node) if node.has_class(parent) => Ok(()),
@@ -302,19 +304,20 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         parent: Handle,
-        new: Option<Node>,
+        new: Option<QdiscNode>,
     ) -> Result<(), TcError> {
         if parent == Handle::ROOT {
-            let (root, mut cx) = self.enter(now, pool, draws);
-            let new = new.unwrap_or_else(|| Node::untouched(cx.device, cx.watchdogs));
+            let (root, mut cx) = self.enter(now, pool, random);
+            let new = new.unwrap_or_else(|| QdiscNode::untouched(cx.device, cx.watchdogs));
             core::mem::replace(root, new).destroy(&mut cx);
             return Ok(());
         }
         let mut new = Some(new);
-        let mut graft = |node: &mut Node, cx: &mut Context<'_>| node.graft(cx, parent, new.take().flatten());
-        self.on(now, pool, draws, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
+        let mut graft =
+            |node: &mut QdiscNode, cx: &mut Context<'_>| node.graft(cx, parent, new.take().flatten());
+        self.on(now, pool, random, parent.qdisc(), &mut graft).unwrap_or(Err(TcError::bare(Errno::NoEnt)))
     }
 
     fn auto_handle(&mut self) -> Result<Handle, TcError> {
@@ -336,17 +339,17 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
-        self.configure(|shaper| shaper.do_class(now, pool, draws, op))
+        self.configure(|shaper| shaper.do_class(now, pool, random, op))
     }
 
     fn do_class(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
         let root = self.root.handle();
@@ -369,8 +372,8 @@ impl Shaper {
         } else if op.parent == Handle::ROOT {
             op.classid = qdisc;
         }
-        self.on(now, pool, draws, qdisc, |node, cx| {
-            if node.kind().classes() == Classes::None {
+        self.on(now, pool, random, qdisc, |node, cx| {
+            if node.kind().classes() == ClassLayout::None {
                 return Err(TcError::bare(Errno::Inval));
             }
             let exists = node.has_class(op.classid);
@@ -391,28 +394,28 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
-        self.configure(|shaper| shaper.do_filter(now, pool, draws, op))
+        self.configure(|shaper| shaper.do_filter(now, pool, random, op))
     }
 
     fn do_filter(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        source: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         if self.is_hook(op.parent) {
-            let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+            let (_, ingress, mut cx) = self.enter_all(now, pool, source);
             return ingress.filter_op(&mut cx, op);
         }
         if op.parent.is_none() && self.root.handle().is_none() {
             return Err(TcError::new(Errno::Inval, "Qdisc not classful"));
         }
         let parent = self.filter_parent(op.parent)?;
-        self.on(now, pool, draws, parent.qdisc(), |node, cx| {
+        self.on(now, pool, source, parent.qdisc(), |node, cx| {
             node.with_filters(parent, |node, filters| {
                 let has_class = |class: Handle| node.may_hold(parent, class);
                 let owner = Owner {
@@ -422,7 +425,7 @@ impl Shaper {
                     now: cx.now,
                     wheel: cx.wheel,
                 };
-                filters.apply(op, owner, cx.actions, &mut cx.draw.random())
+                filters.apply(op, owner, cx.actions, &mut cx.random.random())
             })?
         })
         .unwrap_or(Err(NO_PARENT))
@@ -436,7 +439,7 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         op: &ChainOp,
     ) -> Result<(), TcError> {
         if op.parent.is_none() && self.root.handle().is_none() {
@@ -444,8 +447,8 @@ impl Shaper {
         }
         self.configure(|shaper| {
             if shaper.is_hook(op.parent) {
-                let (_, ingress, _) = shaper.enter_all(now, pool, draws);
-                return ingress.with_own_filters(op.parent, |filters| filters.apply_chain(op))?;
+                let (_, ingress, _) = shaper.enter_all(now, pool, random);
+                return ingress.with_filters(op.parent, |filters| filters.apply_chain(op))?;
             }
             let parent = shaper.filter_parent(op.parent)?;
             let node = shaper.node(parent.qdisc()).ok_or(NO_PARENT)?;
@@ -484,14 +487,14 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        source: &mut dyn RandomSource,
         op: &FilterOp,
     ) -> Result<(), TcError> {
         self.configure(|shaper| {
-            let (_, mut cx) = shaper.enter(now, pool, draws);
+            let (_, mut cx) = shaper.enter(now, pool, source);
             let mut filters = cx.blocks.lend(op.block).ok_or(ingress::NO_BLOCK)?;
             let owner = ingress::owner(Handle::NONE, &cx);
-            let done = filters.apply(op, owner, cx.actions, &mut cx.draw.random());
+            let done = filters.apply(op, owner, cx.actions, &mut cx.random.random());
             cx.blocks.give_back(op.block, filters);
             done
         })
@@ -537,12 +540,12 @@ impl Shaper {
     ) -> Result<Vec<FilterDump>, TcError> {
         // They are looked at while the tree is walked.
         let shared = core::mem::take(&mut self.shared);
-        let out = self.told_filters(&shared, now, dev, parent, all);
+        let out = self.dump_filter_list(&shared, now, dev, parent, all);
         self.shared = shared;
         out
     }
 
-    fn told_filters(
+    fn dump_filter_list(
         &mut self,
         shared: &Shared,
         now: Time,
@@ -558,7 +561,7 @@ impl Shaper {
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
             let only = (!all).then_some(parent);
-            let told = Told { now, actions: &shared.actions };
+            let told = DumpContext { now, actions: &shared.actions };
             // A parent that can have no filters lists none.
             let _ = node.with_filters(parent, |_, filters| filters.dump(told, dev, parent, only, &mut out));
         }
@@ -591,7 +594,7 @@ impl Shaper {
         self.classes_until(dev, now, |node| node.kind() == Kind::Sfb || node.is_bare_netem())
     }
 
-    fn classes_until(&mut self, dev: &str, now: Time, is_last: fn(&mut Node) -> bool) -> Vec<ClassDump> {
+    fn classes_until(&mut self, dev: &str, now: Time, is_last: fn(&mut QdiscNode) -> bool) -> Vec<ClassDump> {
         let mut out = Vec::new();
         for handle in self.listing() {
             let Some(node) = self.listed(handle) else { continue };
@@ -603,8 +606,8 @@ impl Shaper {
         out
     }
 
-    /// The qdisc of a listing: a root that nobody configured has no handle.
-    fn listed(&mut self, handle: Handle) -> Option<&mut Node> {
+    /// The qdisc of a listing: a root that no one configured has no handle.
+    fn listed(&mut self, handle: Handle) -> Option<&mut QdiscNode> {
         if handle == self.root.handle() { Some(&mut self.root) } else { self.node(handle) }
     }
 
@@ -624,10 +627,10 @@ impl Shaper {
         all.into_iter().map(|(_, _, handle)| handle).collect()
     }
 
-    pub(crate) fn each(&mut self, f: &mut dyn FnMut(&mut Node)) {
-        struct Each<'a>(&'a mut dyn FnMut(&mut Node));
+    pub(crate) fn each(&mut self, f: &mut dyn FnMut(&mut QdiscNode)) {
+        struct Each<'a>(&'a mut dyn FnMut(&mut QdiscNode));
         impl Visit for Each<'_> {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 (self.0)(node);
                 node.visit(self);
             }
@@ -652,13 +655,13 @@ impl Shaper {
     }
 }
 
-impl Node {
+impl QdiscNode {
     /// Has something done with the filter list of the qdisc itself or of a class, while the tables of u32 are
     /// with that list.
     fn with_filters<R>(
         &mut self,
         parent: Handle,
-        does: impl FnOnce(&Node, &mut FilterList) -> R,
+        does: impl FnOnce(&QdiscNode, &mut FilterList) -> R,
     ) -> Result<R, TcError> {
         let mut filters = core::mem::take(self.filters_of(parent)?);
         let of_class = parent.minor() != 0;
@@ -696,7 +699,7 @@ impl Node {
 
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
-/// Does a kind tell its parent, while it is made with options, what these left no room for?
+/// Does a kind tell its parent, while it is made with options, what these left no space for?
 fn reports_when_made(kind: Kind, accepted: bool) -> bool {
     match kind.reports() {
         Reports::Never => false,

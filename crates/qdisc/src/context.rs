@@ -1,15 +1,15 @@
-//! What disciplines work with: the time, the pool, draws, watchdogs, and the one way to lose a packet.
+//! What qdiscs work with: the time, the pool, draws, watchdogs, and the one way to drop a packet.
 
 use crate::discipline::QdiscState;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use tidegate_classify::{Actions, Blocks, RandomSource, Way};
-use tidegate_packet::{Draws, Handle, Jiffies, Pkt, Pool, Time, Wheel};
+use tidegate_classify::{Actions, Blocks, FilterRandom, Redirect};
+use tidegate_packet::{Handle, Jiffies, Pkt, Pool, RandomSource, Time, Wheel};
 
-/// What a discipline may ask of the device it works for.
+/// What a qdisc may ask of the device it works for.
 #[derive(Clone, Copy, Debug)]
-pub struct Device {
+pub struct DeviceInfo {
     /// The largest frame, link header included, bytes: the default quantum (`psched_mtu`).
     pub max_frame: u32,
     /// The transmit queue length, packets: the default limit.
@@ -22,7 +22,7 @@ pub struct Device {
     pub link_header: u32,
     /// The timer tick of the machine.
     pub jiffies: Jiffies,
-    /// How its disciplines differ from a stock kernel's.
+    /// How its qdiscs differ from a stock kernel's.
     pub switches: Switches,
 }
 
@@ -40,9 +40,9 @@ pub struct Switches {
     pub no_bypass: bool,
 }
 
-impl Default for Device {
-    fn default() -> Device {
-        Device {
+impl Default for DeviceInfo {
+    fn default() -> DeviceInfo {
+        DeviceInfo {
             max_frame: 1514,
             tx_queue_len: 1000,
             tx_queues: 1,
@@ -54,18 +54,18 @@ impl Default for Device {
     }
 }
 
-/// A source of draws with what the machine remembers about them.
-pub struct Draw<'a> {
+/// A source of random numbers with what the machine remembers about them.
+pub struct RandomContext<'a> {
     /// Where draws come from.
-    pub source: &'a mut dyn Draws,
+    pub source: &'a mut dyn RandomSource,
     /// Has the machine's flow filters' common key been drawn?
     pub flow_key_drawn: &'a mut bool,
 }
 
-impl Draw<'_> {
+impl RandomContext<'_> {
     /// Where filters get their random draws from.
-    pub fn random(&mut self) -> RandomSource<'_> {
-        RandomSource { draws: &mut *self.source, flow_key_drawn: &mut *self.flow_key_drawn }
+    pub fn random(&mut self) -> FilterRandom<'_> {
+        FilterRandom { source: &mut *self.source, flow_key_drawn: &mut *self.flow_key_drawn }
     }
 }
 
@@ -76,26 +76,27 @@ pub struct Context<'a> {
     /// Where packets live.
     pub pool: &'a mut Pool,
     /// Randomness.
-    pub draw: Draw<'a>,
+    pub random: RandomContext<'a>,
     /// The machine's actions.
     pub actions: &'a mut Actions,
     /// The machine's shared blocks of filters.
     pub(crate) blocks: &'a mut Blocks,
     /// The device.
-    pub device: Device,
+    pub device: DeviceInfo,
     /// Where maintenance timers are armed.
     pub(crate) wheel: &'a Wheel,
     pub(crate) watchdogs: &'a mut Watchdogs,
     pub(crate) events: &'a mut EventRing,
-    /// A packet that a filter led away, and where it goes.
-    pub(crate) led: &'a mut Option<(Pkt, Way)>,
+    /// A packet that a filter redirected, and where it goes.
+    pub(crate) redirected: &'a mut Option<(Pkt, Redirect)>,
     /// A second copy of a packet, and the qdisc that made it: to be offered at the root before the original
-    /// goes on.
+    /// continues.
     pub(crate) copied: &'a mut Option<(Pkt, Handle)>,
-    /// Packets and bytes lost in the tree since the shaper was entered; each Node compares before and after.
-    pub(crate) lost: Lost,
+    /// Packets and bytes dropped in the tree since the shaper was entered; each Node compares before and
+    /// after.
+    pub(crate) dropped: DropCount,
     /// Packets that vanished from a qdisc whose ancestors were not told.
-    pub(crate) vanished: Lost,
+    pub(crate) vanished: DropCount,
     /// What must still be added to the bytes lost before the ancestors hear of them: see
     /// [`Context::drop_instead`].
     pub(crate) misheard: u64,
@@ -103,64 +104,64 @@ pub struct Context<'a> {
     pub(crate) purge_group: u16,
 }
 
-/// A count of losses.
+/// A count of drops.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct DropCount {
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
 }
 
-impl Lost {
-    pub(crate) fn since(self, before: Lost) -> Lost {
-        Lost { packets: self.packets - before.packets, bytes: self.bytes.wrapping_sub(before.bytes) }
+impl DropCount {
+    pub(crate) fn since(self, before: DropCount) -> DropCount {
+        DropCount { packets: self.packets - before.packets, bytes: self.bytes.wrapping_sub(before.bytes) }
     }
 
     /// So many more.
-    pub(crate) fn and(self, packets: u32, bytes: u64) -> Lost {
-        Lost { packets: self.packets + packets, bytes: self.bytes.wrapping_add(bytes) }
+    pub(crate) fn and(self, packets: u32, bytes: u64) -> DropCount {
+        DropCount { packets: self.packets + packets, bytes: self.bytes.wrapping_add(bytes) }
     }
 }
 
 impl Context<'_> {
-    /// Loses a packet: the only way there is. `at` is the qdisc that does it.
-    pub fn drop(&mut self, at: Handle, pkt: Pkt, why: Why) {
-        self.lost.packets += 1;
-        self.lost.bytes = self.lost.bytes.wrapping_add(u64::from(self.pool.meta(&pkt).len));
-        self.tell(What::Drop(why), at, &pkt);
+    /// Drops a packet: the only way there is. `at` is the qdisc that does it.
+    pub fn drop(&mut self, at: Handle, pkt: Pkt, why: DropReason) {
+        self.dropped.packets += 1;
+        self.dropped.bytes = self.dropped.bytes.wrapping_add(u64::from(self.pool.meta(&pkt).len));
+        self.record(EventKind::Drop(why), at, &pkt);
         self.pool.release(pkt);
     }
 
-    /// Loses a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was
+    /// Drops a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was
     /// not taken. Its ancestors believe that: they count the arrival's bytes as lost and not this packet's,
     /// so that their backlog is off from then on, as in Linux.
-    pub(crate) fn drop_instead(&mut self, at: Handle, pkt: Pkt, why: Why, len: u32) {
+    pub(crate) fn drop_instead(&mut self, at: Handle, pkt: Pkt, why: DropReason, len: u32) {
         self.misheard = u64::from(len).wrapping_sub(u64::from(self.pool.meta(&pkt).len));
         self.drop(at, pkt, why);
     }
 
-    /// Loses a packet that nobody counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
+    /// Drops a packet that no one counts: CAKE's, when a change leaves it fewer tins. Only the qdisc itself
     /// learns that it no longer waits; to its ancestors it waits for ever, as in Linux.
     pub(crate) fn vanish(&mut self, at: Handle, pkt: Pkt) {
         self.vanished.packets += 1;
         self.vanished.bytes += u64::from(self.pool.meta(&pkt).len);
-        self.tell(What::Drop(Why::PurgedAtOnce), at, &pkt);
+        self.record(EventKind::Drop(DropReason::PurgedAtOnce), at, &pkt);
         self.pool.release(pkt);
     }
 
-    /// Leads a packet away to another device: neither sent nor lost here.
-    pub(crate) fn lead(&mut self, at: Handle, pkt: Pkt, way: Way) {
-        debug_assert!(self.led.is_none(), "one packet is offered at a time");
-        self.tell(What::Led, at, &pkt);
-        *self.led = Some((pkt, way));
+    /// Redirects a packet away to another device: neither sent nor dropped here.
+    pub(crate) fn redirect(&mut self, at: Handle, pkt: Pkt, way: Redirect) {
+        debug_assert!(self.redirected.is_none(), "one packet is offered at a time");
+        self.record(EventKind::Redirected, at, &pkt);
+        *self.redirected = Some((pkt, way));
     }
 
-    /// A packet is taken away, and nobody counts it as lost.
+    /// A packet is taken away, and no one counts it as lost.
     pub(crate) fn steal(&mut self, at: Handle, pkt: Pkt) {
-        self.tell(What::Drop(Why::Policy), at, &pkt);
+        self.record(EventKind::Drop(DropReason::Policy), at, &pkt);
         self.pool.release(pkt);
     }
 
-    fn tell(&mut self, what: What, at: Handle, pkt: &Pkt) {
+    fn record(&mut self, what: EventKind, at: Handle, pkt: &Pkt) {
         let meta = self.pool.meta(pkt);
         self.events.push(Event {
             time: self.now,
@@ -174,21 +175,21 @@ impl Context<'_> {
     }
 
     /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is
-    /// told to go on.
+    /// told to continue.
     pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
         debug_assert!(self.copied.is_none(), "a copy is not copied again");
         *self.copied = Some((copy, at));
     }
 
-    /// A copy that was never offered is gone: it is told of, but nobody counts it.
+    /// A copy that was never offered is gone: it is told of, but no one counts it.
     pub(crate) fn forget(&mut self, at: Handle, copy: Pkt) {
-        self.tell(What::Drop(Why::Full), at, &copy);
+        self.record(EventKind::Drop(DropReason::Full), at, &copy);
         self.pool.release(copy);
     }
 
     /// Drops a packet because its queue is emptied; those of one call of a qdisc's purge are freed together.
     pub fn purge(&mut self, at: Handle, pkt: Pkt) {
-        self.drop(at, pkt, Why::Purged(self.purge_group));
+        self.drop(at, pkt, DropReason::Purged(self.purge_group));
     }
 
     /// What is purged from now on is another group.
@@ -203,9 +204,9 @@ impl Context<'_> {
     }
 }
 
-/// Why a packet was lost.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum DropReason {
     /// The queue is full: the arrival is refused.
     Full,
     /// The queue is full: a packet that waited made room.
@@ -245,7 +246,7 @@ pub struct Event {
     /// When.
     pub time: Time,
     /// What.
-    pub what: What,
+    pub what: EventKind,
     /// The qdisc's handle.
     pub at: Handle,
     /// The packet's slot; it may be handed out again with the next packet.
@@ -260,12 +261,12 @@ pub struct Event {
 
 /// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A packet was lost.
-    Drop(Why),
+pub enum EventKind {
+    /// A packet was dropped.
+    Drop(DropReason),
     /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that
     /// was enqueued.)
-    Led,
+    Redirected,
 }
 
 /// A ring of the latest events: bounded, allocated once, counting what it had to forget.
@@ -277,7 +278,7 @@ pub struct EventRing {
 }
 
 impl EventRing {
-    /// Room for `capacity` events between two readings; 0 keeps none.
+    /// Space for `capacity` events between two readings; 0 keeps none.
     pub fn new(capacity: usize) -> EventRing {
         EventRing { events: Vec::with_capacity(capacity), capacity, forgotten: 0 }
     }
@@ -309,19 +310,19 @@ impl EventRing {
     #[cold]
     fn turn_round(&mut self, mark: usize) {
         let Some(since) = self.events.get_mut(mark..) else { return };
-        let put_off = |event: &Event| event.what != What::Drop(Why::Codel);
+        let put_off = |event: &Event| event.what != EventKind::Drop(DropReason::Codel);
         since.sort_by_key(put_off);
         let at_once = since.partition_point(|event| !put_off(event));
         since[at_once..].reverse();
     }
 
-    /// Brings losses of an operation into the order in which the kernel frees them: what was held for a peek
+    /// Brings drops of an operation into the order in which the kernel frees them: what was held for a peek
     /// at once, then what it put off, group by group, the last group first.
     pub(crate) fn settle_purged(&mut self, mark: usize) {
         if let Some(since) = self.events.get_mut(mark..) {
             since.sort_by_key(|event| match event.what {
-                What::Drop(Why::Purged(group)) => (1, Reverse(group)),
-                What::Drop(_) | What::Led => (0, Reverse(0)),
+                EventKind::Drop(DropReason::Purged(group)) => (1, Reverse(group)),
+                EventKind::Drop(_) | EventKind::Redirected => (0, Reverse(0)),
             });
         }
     }
@@ -395,7 +396,7 @@ impl Watchdogs {
         None
     }
 
-    /// Disarms all that are due; tells whether any was.
+    /// Disarms all that are due; returns whether any was.
     pub(crate) fn fire(&mut self, now: Time) -> bool {
         let mut fired = false;
         while self.next().is_some_and(|at| at <= now) {

@@ -20,7 +20,8 @@ use tidegate_policy::{CustomParams, Errno, QdiscParams, TcError};
 /// use tidegate_classify::FilterList;
 /// use tidegate_packet::{Fifo, Handle, Pkt};
 /// use tidegate_policy::{QdiscParams, TcError};
-/// use tidegate_qdisc::{Context, CustomKind, Dequeue, Discipline, Enqueue, QdiscState, Why, custom, custom_params};
+/// use tidegate_qdisc::{Context, CustomKind, Dequeue, Discipline, Enqueue, QdiscState, DropReason, custom,
+/// custom_params};
 ///
 /// /// A queue of so many packets.
 /// #[derive(Clone)]
@@ -36,19 +37,19 @@ use tidegate_policy::{CustomParams, Errno, QdiscParams, TcError};
 ///         format!("limit {}", self.limit)
 ///     }
 ///     fn make(&self, _: &mut Context<'_>, _: Handle) -> Result<Box<dyn Discipline>, TcError> {
-///         Ok(Box::new(Queue { params: self.clone(), queue: Fifo::default() }))
+///         Ok(Box::new(CodelQueue { params: self.clone(), queue: Fifo::default() }))
 ///     }
 /// }
 ///
-/// struct Queue {
+/// struct CodelQueue {
 ///     params: Short,
 ///     queue: Fifo,
 /// }
 ///
-/// impl Discipline for Queue {
-///     fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _: &mut FilterList, pkt: Pkt) -> Enqueue {
-///         if own.qlen >= self.params.limit {
-///             cx.drop(own.handle, pkt, Why::Full);
+/// impl Discipline for CodelQueue {
+///     fn enqueue(&mut self, cx: &mut Context<'_>, own: QdiscState, _: &mut FilterList, pkt: Pkt) -> Enqueue
+///     { if own.qlen >= self.params.limit {
+///             cx.drop(own.handle, pkt, DropReason::Full);
 ///             return Enqueue::Dropped;
 ///         }
 ///         self.queue.push_back(cx.pool, pkt);
@@ -57,8 +58,8 @@ use tidegate_policy::{CustomParams, Errno, QdiscParams, TcError};
 ///     fn dequeue(&mut self, cx: &mut Context<'_>, _: QdiscState) -> Dequeue {
 ///         self.queue.pop_front(cx.pool).map_or(Dequeue::Empty, Dequeue::Packet)
 ///     }
-///     fn change(&mut self, _: &mut Context<'_>, _: QdiscState, to: Option<&QdiscParams>) -> Result<(), TcError> {
-///         if let Some(params) = to.and_then(custom_params::<Short>) {
+///     fn change(&mut self, _: &mut Context<'_>, _: QdiscState, to: Option<&QdiscParams>) -> Result<(),
+///     TcError> { if let Some(params) = to.and_then(custom_params::<Short>) {
 ///             self.params = params.clone();
 ///         }
 ///         Ok(())
@@ -80,7 +81,7 @@ pub trait CustomKind: Any + Send + Sync {
     /// Its name: one word, as in `tc qdisc show`.
     fn name(&self) -> &str;
 
-    /// Its parameters in words, as they stand after the name in `tc qdisc show`: `limit 100`. Two values with
+    /// Its parameters in words, as they are after the name in `tc qdisc show`: `limit 100`. Two values with
     /// the same name and words are taken for the same.
     fn words(&self) -> String;
 
@@ -111,7 +112,7 @@ fn erased(params: &CustomParams) -> Option<&Erased> {
     params.maker().downcast_ref()
 }
 
-/// A discipline made outside, as one of the bodies of a Node.
+/// A qdisc made outside, as one of the bodies of a Node.
 pub(crate) struct Custom(pub(crate) Box<dyn Discipline>);
 
 impl Custom {

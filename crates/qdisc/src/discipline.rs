@@ -1,14 +1,14 @@
-//! What a qdisc must do: take a packet, give one, change. The counting around it is [`Node`]'s.
+//! What a qdisc must do: take a packet, give one, change. The counting around it is [`QdiscNode`]'s.
 
 use crate::classful::Classful;
 use crate::context::Context;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Time, Timer};
 use tidegate_policy::dump::{QueueStats, Xstats};
 use tidegate_policy::{QdiscParams, TcError};
 
-/// What became of a packet that was handed to a qdisc.
+/// What happened to a packet that was handed to a qdisc.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueue {
@@ -19,7 +19,7 @@ pub enum Enqueue {
     /// It is gone.
     Dropped,
     /// It is gone, but the sender must not know (netem's loss): a drop to every ancestor.
-    Lost,
+    DroppedSilently,
     /// It was taken elsewhere (stolen, redirected): neither sent nor dropped.
     Taken,
     /// The shaper must first offer a copy at the root (netem's duplicate), then resume.
@@ -34,7 +34,7 @@ pub enum Dequeue {
     Packet(Pkt),
     /// Nothing waits.
     Empty,
-    /// Something waits but may not go yet; whoever holds it back has armed its watchdog.
+    /// Something waits but may not go yet; anyone who holds it back has armed its watchdog.
     Throttled,
 }
 
@@ -50,7 +50,7 @@ pub enum Peek {
     Throttled,
 }
 
-/// A packet that a qdisc drops because a change left no room for it.
+/// A packet that a qdisc drops because a change left no space for it.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Trimmed {
@@ -62,7 +62,7 @@ pub enum Trimmed {
     Nothing,
 }
 
-/// The state of a qdisc that its discipline may need: limits read these, not a private list, because a packet
+/// The state of a qdisc that its qdisc may need: limits read these, not a private list, because a packet
 /// held back for a peek still counts.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscState {
@@ -79,12 +79,12 @@ pub struct QdiscState {
 /// What a walk over a tree is shown.
 pub trait Visit {
     /// A qdisc; called before its children's.
-    fn node(&mut self, node: &mut Node);
+    fn node(&mut self, node: &mut QdiscNode);
 }
 
 /// The policy of one kind of qdisc: its law, without counting.
 ///
-/// A [`Node`] runs it and keeps packets in = sent + dropped + waiting. So a discipline
+/// A [`QdiscNode`] runs it and keeps packets in = sent + dropped + waiting. So a qdisc
 /// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope
 ///   is a bug, and panics);
 /// - takes limits from [`QdiscState`], in which a packet that a parent peeked at still counts;
@@ -107,7 +107,7 @@ pub trait Discipline: Send {
     /// Gives the next packet. Never called while a packet is held back for a peek.
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue;
 
-    /// Takes new parameters; `None`: those of a command without options. What they leave no room for is then
+    /// Takes new parameters; `None`: those of a command without options. What they leave no space for is then
     /// taken by [`Discipline::trim`].
     ///
     /// # Errors
@@ -127,8 +127,8 @@ pub trait Discipline: Send {
         Trimmed::Nothing
     }
 
-    /// Drops every packet, children's included ([`Context::purge`], [`Node::purge`]), and begins again as if
-    /// new.
+    /// Drops every packet, children's included ([`Context::purge`], [`QdiscNode::purge`]), and begins again
+    /// as if new.
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState);
 
     /// The parameters in force, as a dump brings them.

@@ -1,10 +1,10 @@
 //! ingress and clsact: filters on what arrives at a device, and on what leaves it before its tree. They queue
 //! nothing.
 
-use crate::asking;
-use crate::context::{Context, Why};
+use crate::classify;
+use crate::context::{Context, DropReason};
 use alloc::vec::Vec;
-use tidegate_classify::{Blocks, FilterList, Owner, Shared, Told, Verdict, Way};
+use tidegate_classify::{Blocks, DumpContext, FilterList, FilterVerdict, Owner, Redirect, Shared};
 use tidegate_packet::{Handle, Pkt, Time};
 use tidegate_policy::dump::{FilterDump, QdiscDump, QueueStats, Xstats};
 use tidegate_policy::{Errno, FilterOp, Kind, QdiscOp, QdiscParams, SharedBlocks, TcError, Verb};
@@ -61,7 +61,7 @@ pub(crate) fn shares_nothing(blocks: SharedBlocks) -> Result<(), TcError> {
 pub(crate) enum Hooked {
     Passed(Pkt),
     Lost,
-    Led(Pkt, Way),
+    Led(Pkt, Redirect),
 }
 
 impl Ingress {
@@ -182,7 +182,7 @@ impl Ingress {
         }
         let owner = owner(holder, cx);
         self.with_hook(holder, |hook| {
-            hook.filters.apply(op, owner, cx.actions, &mut cx.draw.random())?;
+            hook.filters.apply(op, owner, cx.actions, &mut cx.random.random())?;
             if op.verb != Verb::Delete {
                 hook.named = op.parent;
             }
@@ -191,7 +191,7 @@ impl Ingress {
     }
 
     /// Has something changed in the filters of the hook that a parent means, which it must have for itself.
-    pub(crate) fn with_own_filters<R>(
+    pub(crate) fn with_filters<R>(
         &mut self,
         parent: Handle,
         does: impl FnOnce(&mut FilterList) -> R,
@@ -246,7 +246,7 @@ impl Ingress {
         hooked
     }
 
-    /// A packet that a hook led away is lost after all.
+    /// A packet that a hook redirected is dropped after all.
     pub(crate) fn count_drop(&mut self) {
         self.drops = self.drops.wrapping_add(1);
     }
@@ -287,7 +287,7 @@ impl Ingress {
         all: bool,
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
-        let told = Told { now, actions: &shared.actions };
+        let told = DumpContext { now, actions: &shared.actions };
         let holder = self.holder(parent)?;
         let block = self.hook(holder).block;
         if let Some(filters) = shared.blocks.get(block) {
@@ -317,14 +317,14 @@ pub(crate) fn owner<'a>(holder: Handle, cx: &Context<'a>) -> Owner<'a> {
 pub fn dump_block(shared: &Shared, now: Time, number: u32) -> Result<Vec<FilterDump>, TcError> {
     let filters = shared.blocks.get(number).ok_or(NO_BLOCK)?;
     let mut out = Vec::new();
-    dump_shared(filters, Told { now, actions: &shared.actions }, ("", Handle::NONE), number, &mut out);
+    dump_shared(filters, DumpContext { now, actions: &shared.actions }, ("", Handle::NONE), number, &mut out);
     Ok(out)
 }
 
 /// The same at a place.
 fn dump_shared(
     filters: &FilterList,
-    told: Told<'_>,
+    told: DumpContext<'_>,
     (dev, parent): (&str, Handle),
     block: u32,
     out: &mut Vec<FilterDump>,
@@ -337,30 +337,35 @@ fn dump_shared(
 fn decide(hook: &mut Hook, drops: &mut u32, cx: &mut Context<'_>, pkt: Pkt, counted: (u32, u32)) -> Hooked {
     let verdict = match cx.blocks.lend(hook.block) {
         Some(mut shared) => {
-            let verdict = ask(&mut shared, cx, &pkt, counted);
+            let verdict = classify(&mut shared, cx, &pkt, counted);
             cx.blocks.give_back(hook.block, shared);
             verdict
         }
-        None => ask(&mut hook.filters, cx, &pkt, counted),
+        None => classify(&mut hook.filters, cx, &pkt, counted),
     };
     match verdict {
-        None | Some(Verdict::Class(_)) => Hooked::Passed(pkt),
-        Some(Verdict::Drop) => {
+        None | Some(FilterVerdict::Class(_)) => Hooked::Passed(pkt),
+        Some(FilterVerdict::Drop) => {
             *drops = drops.wrapping_add(1);
-            cx.drop(HANDLE, pkt, Why::Policy);
+            cx.drop(HANDLE, pkt, DropReason::Policy);
             Hooked::Lost
         }
-        Some(Verdict::Stolen) => {
+        Some(FilterVerdict::Stolen) => {
             cx.steal(HANDLE, pkt);
             Hooked::Lost
         }
-        Some(Verdict::Redirect(way)) => Hooked::Led(pkt, way),
+        Some(FilterVerdict::Redirect(way)) => Hooked::Led(pkt, way),
     }
 }
 
-fn ask(filters: &mut FilterList, cx: &mut Context<'_>, pkt: &Pkt, counted: (u32, u32)) -> Option<Verdict> {
+fn classify(
+    filters: &mut FilterList,
+    cx: &mut Context<'_>,
+    pkt: &Pkt,
+    counted: (u32, u32),
+) -> Option<FilterVerdict> {
     if filters.is_empty() {
         return None;
     }
-    asking::decide(filters, cx, HANDLE, pkt, counted)
+    classify::decide(filters, cx, HANDLE, pkt, counted)
 }

@@ -4,15 +4,15 @@
 //!
 //! A [`Shaper`] is the root of one device's egress: packets are [offered](Shaper::offer),
 //! [polled](Shaper::poll) out, and [timeouts](Shaper::timeout) say when to poll again. Inside is a tree of
-//! [`Node`]s. A `Node` does the counting that every qdisc has in common and runs one [`Discipline`]; a
-//! discipline owns its children. Time, randomness and packets come in through [`Context`].
+//! [`QdiscNode`]s. A `QdiscNode` does the counting that every qdisc has in common and runs one
+//! [`Discipline`]; a qdisc owns its children. Time, randomness and packets come in through [`Context`].
 
 extern crate alloc;
 
 pub mod algo;
-mod asking;
 mod batch;
 mod classful;
+mod classify;
 mod config;
 mod context;
 mod custom;
@@ -20,19 +20,19 @@ mod discipline;
 mod ingress;
 mod kind;
 mod node;
+mod paths;
 mod shaper;
-mod ways;
 
-pub use asking::{ClassifyResult, Consumed};
 pub use classful::{Classful, InnerClasses};
-pub use context::{Context, Device, Draw, Event, EventRing, Switches, What, Why};
+pub use classify::{ClassifyResult, Consumed};
+pub use context::{Context, DeviceInfo, DropReason, Event, EventKind, EventRing, RandomContext, Switches};
 pub use custom::{CustomKind, custom, custom_params};
 pub use discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Trimmed, Visit};
 pub use ingress::{NO_BLOCK, dump_block};
 pub use kind::{CakeReason, CakeTin};
-pub use node::Node;
-pub use shaper::{Arrival, Offer, Shaper, Spot};
-pub use tidegate_classify::Way;
+pub use node::QdiscNode;
+pub use shaper::{BacklogLocation, IngressVerdict, Shaper, XmitStatus};
+pub use tidegate_classify::Redirect;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

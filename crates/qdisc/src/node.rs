@@ -1,9 +1,9 @@
-//! One qdisc: the counting that all kinds have in common, around the discipline that makes it this kind.
+//! One qdisc: the counting that all kinds have in common, around the qdisc that makes it this kind.
 
 use crate::algo::{RateEstimator, Sent};
 use crate::batch::{Budget, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
-use crate::context::{Context, Device, Watchdogs, Why};
+use crate::context::{Context, DeviceInfo, DropReason, Watchdogs};
 use crate::discipline::{Dequeue, Enqueue, Peek, QdiscState, Trimmed, Visit};
 use crate::kind::{Body, Noop};
 use alloc::boxed::Box;
@@ -53,7 +53,7 @@ impl Stats {
 /// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as
 /// fast as it is small.
 #[repr(C, align(64))]
-pub struct Node {
+pub struct QdiscNode {
     body: Body,
     pub(crate) stats: Stats,
     handle: Handle,
@@ -65,11 +65,11 @@ pub struct Node {
     held: Option<Pkt>,
     parent: Handle,
     kind: Kind,
-    /// Rate estimators are at work; then something stands in `rare`.
+    /// Rate estimators are at work; then something is in `rare`.
     measured: bool,
 }
 
-/// Packets sent up to which each operation is checked, and how often later ones are ([`Node::check`]).
+/// Packets sent up to which each operation is checked, and how often later ones are ([`QdiscNode::check`]).
 const OFTEN: u64 = 256;
 const SELDOM: u64 = 64;
 
@@ -78,7 +78,7 @@ const NO_FILTERS: &FilterList = &FilterList::new();
 /// What few qdiscs have.
 #[derive(Default)]
 struct Rare {
-    /// The filters that hang on it.
+    /// The filters that are attached to it.
     filters: FilterList,
     stab: Option<SizeTable>,
     /// Its rate estimators: its own under its handle, those of its classes under theirs.
@@ -87,7 +87,7 @@ struct Rare {
     born: u64,
 }
 
-impl Node {
+impl QdiscNode {
     /// A qdisc of `kind` with parameters as tc sends them.
     ///
     /// # Errors
@@ -99,73 +99,73 @@ impl Node {
         parent: Handle,
         params: Option<&QdiscParams>,
         born: u64,
-    ) -> Result<Node, TcError> {
+    ) -> Result<QdiscNode, TcError> {
         let body = Body::new(cx, kind, handle, params)?;
         let watchdog = cx.watchdogs.register();
-        let mut node = Node::assemble(kind, body, parent, watchdog);
+        let mut node = QdiscNode::assemble(kind, body, parent, watchdog);
         node.handle = handle;
         node.rare_mut().born = born;
         Ok(node)
     }
 
-    /// A qdisc that nobody asked for, with the parameters of a command without options: it has no handle and
+    /// A qdisc that was not requested, with the parameters of a command without options: it has no handle and
     /// no dump shows it. Classes begin with one. `kind` is that of a fifo.
-    pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> Node {
-        Node::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
+    pub fn hidden(cx: &mut Context<'_>, kind: Kind, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, kind, Body::default_of(cx.device, kind), parent)
     }
 
     /// The byte-limited queue that TBF and RED make for themselves.
-    pub(crate) fn hidden_bfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Bfifo, Body::fifo(Kind::Bfifo, limit), parent)
+    pub(crate) fn hidden_bfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, Kind::Bfifo, Body::fifo(Kind::Bfifo, limit), parent)
     }
 
     /// The queue limited in packets that SFB makes for itself.
-    pub(crate) fn hidden_pfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
+    pub(crate) fn hidden_pfifo(cx: &mut Context<'_>, limit: u32, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, Kind::Pfifo, Body::fifo(Kind::Pfifo, limit), parent)
     }
 
-    /// What stands where a qdisc may hang and none does. (An `Option` would have its mark in the line that
-    /// packets do not need.)
-    pub(crate) fn absent() -> Node {
-        Node::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
+    /// What is installed where a qdisc may hang and none does. (An `Option` would have its mark in the line
+    /// that packets do not need.)
+    pub(crate) fn absent() -> QdiscNode {
+        QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
     }
 
-    /// The qdisc, if one hangs here.
+    /// The qdisc, if one is attached here.
     #[inline]
-    pub(crate) fn there(&self) -> Option<&Node> {
+    pub(crate) fn there(&self) -> Option<&QdiscNode> {
         (self.watchdog != Watchdogs::NOBODY).then_some(self)
     }
 
     /// The same, to change.
     #[inline]
-    pub(crate) fn there_mut(&mut self) -> Option<&mut Node> {
+    pub(crate) fn there_mut(&mut self) -> Option<&mut QdiscNode> {
         (self.watchdog != Watchdogs::NOBODY).then_some(self)
     }
 
-    /// Takes it away, if one hangs here, and ends it.
+    /// Takes it away, if one is attached here, and ends it.
     pub(crate) fn leave(&mut self, cx: &mut Context<'_>) {
         if self.watchdog != Watchdogs::NOBODY {
-            core::mem::replace(self, Node::absent()).destroy(cx);
+            core::mem::replace(self, QdiscNode::absent()).destroy(cx);
         }
     }
 
     /// The qdisc that drops everything: what is left where a child was deleted and nothing takes its place.
-    pub(crate) fn noop(cx: &mut Context<'_>, parent: Handle) -> Node {
-        Node::hidden_body(cx, Kind::Pfifo, Body::Noop(Noop), parent)
+    pub(crate) fn noop(cx: &mut Context<'_>, parent: Handle) -> QdiscNode {
+        QdiscNode::hidden_body(cx, Kind::Pfifo, Body::Noop(Noop), parent)
     }
 
-    fn hidden_body(cx: &mut Context<'_>, kind: Kind, body: Body, parent: Handle) -> Node {
-        Node::assemble(kind, body, parent, cx.watchdogs.register())
+    fn hidden_body(cx: &mut Context<'_>, kind: Kind, body: Body, parent: Handle) -> QdiscNode {
+        QdiscNode::assemble(kind, body, parent, cx.watchdogs.register())
     }
 
-    /// The root of a device that nobody configured.
-    pub(crate) fn untouched(device: Device, watchdogs: &mut Watchdogs) -> Node {
+    /// The root of a device that no one configured.
+    pub(crate) fn untouched(device: DeviceInfo, watchdogs: &mut Watchdogs) -> QdiscNode {
         let kind = if device.queueless { Kind::Noqueue } else { Kind::PfifoFast };
-        Node::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
+        QdiscNode::assemble(kind, Body::pfifo_fast(device), Handle::ROOT, watchdogs.register())
     }
 
-    fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> Node {
-        Node {
+    fn assemble(kind: Kind, body: Body, parent: Handle, watchdog: u32) -> QdiscNode {
+        QdiscNode {
             handle: Handle::NONE,
             parent,
             kind,
@@ -196,7 +196,7 @@ impl Node {
     pub fn handle(&self) -> Handle {
         self.handle
     }
-    /// The class it hangs on.
+    /// The class it is attached to.
     pub fn parent(&self) -> Handle {
         self.parent
     }
@@ -247,7 +247,7 @@ impl Node {
     /// What the qdisc or one of its classes has sent.
     fn sent(&self, of: Handle) -> Option<Sent> {
         if of == self.handle && self.kind == Kind::PfifoFast && self.parent != Handle::ROOT {
-            // Linux moves its counters when it is attached below a class, and its estimator goes on reading
+            // Linux moves its counters when it is attached below a class, and its estimator continues reading
             // the place where they were.
             return Some(Sent::default());
         }
@@ -309,9 +309,9 @@ impl Node {
     /// Hands it a packet, which waits here or below, goes elsewhere, or is dropped and counted.
     #[inline]
     pub fn enqueue(&mut self, cx: &mut Context<'_>, pkt: Pkt) -> Enqueue {
-        if cx.pool.follows_stands() {
-            // The plain way passes several qdiscs at once; whoever follows packets wants to hear of each.
-            cx.pool.note_stand(&pkt, self.handle, self.parent);
+        if cx.pool.tracks_queue_locations() {
+            // The plain way passes several qdiscs at once; anyone who follows packets wants to hear of each.
+            cx.pool.set_queue_location(&pkt, self.handle, self.parent);
             return self.enqueue_any(cx, pkt);
         }
         let len = cx.pool.meta(&pkt).len;
@@ -347,7 +347,7 @@ impl Node {
         if self.measured {
             self.measure(cx.now);
         }
-        let (before, len) = (cx.lost, cx.pool.meta(&pkt).len);
+        let (before, len) = (cx.dropped, cx.pool.meta(&pkt).len);
         let own = self.own();
         let result = match &mut self.rare {
             Some(rare) => self.body.enqueue(cx, own, &mut rare.filters, pkt),
@@ -360,7 +360,7 @@ impl Node {
         self.settle(cx, before);
         self.check();
         if result == Enqueue::Congested {
-            cx.lost.bytes = cx.lost.bytes.wrapping_add(core::mem::take(&mut cx.misheard));
+            cx.dropped.bytes = cx.dropped.bytes.wrapping_add(core::mem::take(&mut cx.misheard));
         }
         result
     }
@@ -399,7 +399,7 @@ impl Node {
         if self.measured {
             self.measure(cx.now);
         }
-        let before = cx.lost;
+        let before = cx.dropped;
         let own = self.own();
         let result = self.body.dequeue(cx, own);
         if let Dequeue::Packet(pkt) = &result {
@@ -424,7 +424,7 @@ impl Node {
     fn check_children(&mut self) {
         struct Sum(u32);
         impl Visit for Sum {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 self.0 += node.stats.qlen;
             }
         }
@@ -441,7 +441,7 @@ impl Node {
 
     /// One step of a packet's way down, loading what taking it in will need: see [`crate::batch::Batch`].
     #[inline]
-    pub(crate) fn child_hint(&self, pool: &mut Pool, pkt: &Pkt) -> Option<&Node> {
+    pub(crate) fn child_hint(&self, pool: &mut Pool, pkt: &Pkt) -> Option<&QdiscNode> {
         match &self.body {
             Body::Fifo(fifo) => {
                 fifo.touch_back(pool);
@@ -500,7 +500,7 @@ impl Node {
         true
     }
 
-    /// Loads the beginning of what stands beside it in memory.
+    /// Loads the beginning of what is beside it in memory.
     #[inline]
     pub(crate) fn touch_body(&self, pool: &mut Pool) {
         if !self.is_fifo() {
@@ -538,7 +538,7 @@ impl Node {
         if let Some(pkt) = &self.held {
             return Peek::Packet(cx.pool.meta(pkt).len);
         }
-        let before = cx.lost;
+        let before = cx.dropped;
         if let Some(seen) = self.body.peek(cx) {
             self.settle(cx, before);
             return seen;
@@ -556,30 +556,30 @@ impl Node {
         }
     }
 
-    /// The slot of the packet that [`Node::peek`] told of; nothing has changed since.
+    /// The slot of the packet that [`QdiscNode::peek`] told of; nothing has changed since.
     pub(crate) fn peek_slot(&self) -> Option<usize> {
         self.held.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
     }
 
-    /// Whatever was lost below since `before` no longer waits here, and counts as dropped here.
+    /// Whatever was dropped below since `before` no longer waits here, and counts as dropped here.
     #[inline]
-    fn settle(&mut self, cx: &Context<'_>, before: crate::context::Lost) {
-        if cx.lost.packets != before.packets {
-            let lost = cx.lost.since(before);
+    fn settle(&mut self, cx: &Context<'_>, before: crate::context::DropCount) {
+        if cx.dropped.packets != before.packets {
+            let lost = cx.dropped.since(before);
             self.stats.drops = self.stats.drops.wrapping_add(lost.packets);
             self.stats.qlen -= lost.packets;
             self.stats.gone(lost.bytes);
         }
     }
 
-    /// Takes new parameters, and loses what they leave no room for: a held packet first, then as the kind
+    /// Takes new parameters, and drops what they leave no space for: a held packet first, then as the kind
     /// gives them up.
     pub(crate) fn change(
         &mut self,
         cx: &mut Context<'_>,
         params: Option<&QdiscParams>,
     ) -> Result<(), TcError> {
-        let before = cx.lost;
+        let before = cx.dropped;
         let own = self.own();
         let result = self.body.get_mut().change(cx, own, params);
         self.settle(cx, before);
@@ -587,7 +587,7 @@ impl Node {
         self.stats.qlen -= vanished.packets;
         self.stats.gone(vanished.bytes);
         loop {
-            let (before, own, fresh) = (cx.lost, self.own(), self.held.is_none());
+            let (before, own, fresh) = (cx.dropped, self.own(), self.held.is_none());
             let trimmed = self.body.get_mut().trim(cx, own, &mut self.held);
             self.settle(cx, before);
             let (pkt, sent) = match trimmed {
@@ -610,11 +610,11 @@ impl Node {
         result
     }
 
-    /// Loses everything that waits in it; its own counters are left as they are, its ancestors' follow: they
+    /// Drops everything that waits in it; its own counters are left as they are, its ancestors' follow: they
     /// are told what it counted as waiting, which need not be what was there (`Context::drop_instead`,
     /// `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
-        let (before, own) = (cx.lost, self.own());
+        let (before, own) = (cx.dropped, self.own());
         self.body.get_mut().purge(cx, own);
         if matches!(self.body, Body::Sfq(_)) {
             // Linux empties it by taking everything out as if to send it.
@@ -623,21 +623,21 @@ impl Node {
             self.stats.bytes += self.stats.backlog - held;
         }
         if let Some(pkt) = self.held.take() {
-            cx.drop(self.handle, pkt, Why::PurgedAtOnce);
+            cx.drop(self.handle, pkt, DropReason::PurgedAtOnce);
         }
-        cx.lost = before.and(self.stats.qlen, self.stats.backlog);
+        cx.dropped = before.and(self.stats.qlen, self.stats.backlog);
         self.stats.qlen = 0;
         self.stats.backlog = 0;
     }
 
-    /// The device's transmit queue has another length: what waits is lost without being counted, and the root
-    /// takes the new size if it is of a kind that does.
+    /// The device's transmit queue has another length: what waits is dropped without being counted, and the
+    /// root takes the new size if it is of a kind that does.
     pub(crate) fn resize(&mut self, cx: &mut Context<'_>) {
         self.purge(cx);
         self.body.resize(cx.device);
     }
 
-    /// Takes it out of the tree and ends it: packets are lost, watchdogs given back, children's too.
+    /// Takes it out of the tree and ends it: packets are dropped, watchdogs given back, children's too.
     pub fn destroy(mut self, cx: &mut Context<'_>) {
         if self.there().is_none() {
             return;
@@ -646,12 +646,12 @@ impl Node {
         self.end(cx);
     }
 
-    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that hangs below, once
-    /// more: nothing is left to lose, but a kind that draws when it is reset draws again.
+    /// Ends it once it was purged. Linux resets whatever it ends, and with it all that is attached below,
+    /// once more: nothing is left to drop, but a kind that draws when it is reset draws again.
     pub(crate) fn end(mut self, cx: &mut Context<'_>) {
         struct End<'c, 'd>(&'c mut Context<'d>);
         impl Visit for End<'_, '_> {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 node.purge(self.0);
                 self.0.watchdogs.forget(node.watchdog);
                 node.visit(self);
@@ -665,15 +665,15 @@ impl Node {
         &mut self,
         cx: &mut Context<'_>,
         way: &[Handle],
-        f: &mut dyn FnMut(&mut Node, &mut Context<'_>) -> R,
+        f: &mut dyn FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let Some((class, rest)) = way.split_first() else { return Some(f(self, cx)) };
-        let before = cx.lost;
+        let before = cx.dropped;
         let child = self.attached(*class)?;
         let had = child.qlen() > 0;
         let found = child.with(cx, rest, f);
         // Of packets that vanished it does not learn.
-        if found.is_some() && had && child.qlen() == 0 && cx.lost.packets != before.packets {
+        if found.is_some() && had && child.qlen() == 0 && cx.dropped.packets != before.packets {
             self.child_emptied(cx, *class);
         }
         self.settle(cx, before);
@@ -701,14 +701,14 @@ impl Node {
         &mut self,
         cx: &mut Context<'_>,
         class: Handle,
-        new: Option<Node>,
+        new: Option<QdiscNode>,
     ) -> Result<(), TcError> {
-        let before = cx.lost;
+        let before = cx.dropped;
         let new = match new {
             Some(node) => node,
             None => match self.classful() {
                 Some(classful) => classful.default_child(cx, class),
-                None => Node::hidden(cx, Kind::Pfifo, class),
+                None => QdiscNode::hidden(cx, Kind::Pfifo, class),
             },
         };
         if let Some(slot) = self.child(class) {
@@ -742,7 +742,7 @@ impl Node {
     }
 
     fn own_class_op(&mut self, cx: &mut Context<'_>, op: &ClassOp) -> Result<Option<String>, TcError> {
-        let before = cx.lost;
+        let before = cx.dropped;
         let own = self.own();
         let filters = &mut self.rare.get_or_insert_default().filters;
         let result = match self.body.get_mut().as_classful_mut() {
@@ -783,11 +783,11 @@ impl Node {
             None => classful.has_class(class),
         }
     }
-    pub(crate) fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    pub(crate) fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.classful_mut()?.child(class)
     }
-    /// What hangs on a class, even where the class takes no child any more.
-    pub(crate) fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+    /// What is attached to a class, even where the class takes no child any more.
+    pub(crate) fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let classful = self.classful_mut()?;
         // Borrowed twice: the compiler does not see that what is not returned is not lent.
         if classful.as_inner_classes().is_some() {
@@ -824,17 +824,17 @@ impl Node {
 
     /// Runs the perturbation that was due at `due`: the qdisc's own, or one of its filters'.
     pub(crate) fn perturb(&mut self, cx: &mut Context<'_>, due: Timer) {
-        let before = cx.lost;
+        let before = cx.dropped;
         if self.own_rehash_due() == due {
             let (own, filtered) = (self.own(), !self.filters().is_empty());
             if let Some(rehash) = self.body.get_mut().as_rehash_mut() {
                 rehash.rehash(cx, own, due, filtered);
             }
-            // What finds no room in its new bucket is lost to the qdiscs above, but not counted here, as in
-            // Linux.
-            self.stats.drops = self.stats.drops.wrapping_sub(cx.lost.since(before).packets);
+            // What finds no space in its new bucket is dropped to the qdiscs above, but not counted here, as
+            // in Linux.
+            self.stats.drops = self.stats.drops.wrapping_sub(cx.dropped.since(before).packets);
         } else {
-            self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            self.filters_mut().perturb(due, cx.now, cx.wheel, &mut cx.random.random());
         }
         self.settle(cx, before);
     }
@@ -846,7 +846,7 @@ impl Node {
         }
     }
 
-    /// Is it a netem on which nothing hangs?
+    /// Is it a netem on which nothing is attached?
     pub(crate) fn is_bare_netem(&mut self) -> bool {
         match &mut self.body {
             Body::Netem(netem) => netem.child(self.handle).is_none_or(|child| child.there().is_none()),
@@ -917,7 +917,7 @@ impl Node {
 }
 
 /// A tree may end with packets in it, their pool with them: the ticket held for a peek is then no loss.
-impl Drop for Node {
+impl Drop for QdiscNode {
     fn drop(&mut self) {
         core::mem::forget(self.held.take());
     }
@@ -929,6 +929,6 @@ mod tests {
 
     #[test]
     fn a_qdisc_is_two_lines_of_the_cache_and_most_packets_need_the_first() {
-        assert_eq!((size_of::<Node>(), core::mem::offset_of!(Node, held)), (128, 64));
+        assert_eq!((size_of::<QdiscNode>(), core::mem::offset_of!(QdiscNode, held)), (128, 64));
     }
 }

@@ -3,53 +3,55 @@
 use crate::algo::adjusted_size;
 use crate::batch::Budget;
 use crate::config::MAX_DEPTH;
-use crate::context::{Context, Device, Draw, Event, EventRing, Lost, Watchdogs, Why};
+use crate::context::{
+    Context, DeviceInfo, DropCount, DropReason, Event, EventRing, RandomContext, Watchdogs,
+};
 use crate::discipline::{Dequeue, Enqueue, Visit};
 use crate::ingress::{Hooked, Ingress};
-use crate::node::Node;
-use crate::ways::{self, Ways};
+use crate::node::QdiscNode;
+use crate::paths::{self, ParentIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use tidegate_classify::{Shared, Way};
-use tidegate_packet::{Draws, Handle, Pkt, Pool, Time, Timer, Wheel};
+use tidegate_classify::{Redirect, Shared};
+use tidegate_packet::{Handle, Pkt, Pool, RandomSource, Time, Timer, Wheel};
 use tidegate_policy::Kind;
 
 /// What a sender learns about the packet it offered.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum XmitStatus {
     /// It waits or is on its way.
     Queued,
     /// Its flow lost a packet: slow down.
     Congested,
     /// It was refused.
     Refused,
-    /// It was lost before it came to the device, which need not be polled.
+    /// It was dropped before it came to the device, which need not be polled.
     Stopped,
     /// A filter led it elsewhere before it came to the device, which need not be polled.
     Away,
 }
 
-/// What became of a packet that arrived at a device.
+/// What happened to a packet that arrived at a device.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// It goes on.
+pub enum IngressVerdict {
+    /// It continues.
     Passed(Pkt),
     /// A filter leads it to another device.
-    Led(Pkt, Way),
+    Redirected(Pkt, Redirect),
     /// It was dropped.
-    Lost,
+    Dropped,
 }
 
 /// A qdisc in which something waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// Its handle; [`Handle::NONE`] of one that nobody asked for.
+pub struct BacklogLocation {
+    /// Its handle; [`Handle::NONE`] of one that was not requested.
     pub qdisc: Handle,
     /// Its kind.
     pub kind: Kind,
-    /// [`Handle::ROOT`], or the class it hangs on.
+    /// [`Handle::ROOT`], or the class it is attached to.
     pub on: Handle,
 }
 
@@ -59,8 +61,8 @@ pub struct Spot {
 /// [`Shaper::timeout`] has come, [`Shaper::poll`] until it gives nothing, unless the link is busy, then when
 /// it is free again. The timeout may change with every call; nothing else changes it.
 pub struct Shaper {
-    device: Device,
-    pub(crate) root: Node,
+    device: DeviceInfo,
+    pub(crate) root: QdiscNode,
     watchdogs: Watchdogs,
     pub(crate) events: EventRing,
     flow_key_drawn: bool,
@@ -74,19 +76,19 @@ pub struct Shaper {
     /// transmit queues.
     sent_at_end: u64,
     pub(crate) ingress: Box<Ingress>,
-    led: Option<(Pkt, Way)>,
+    redirected: Option<(Pkt, Redirect)>,
     copied: Option<(Pkt, Handle)>,
-    pub(crate) ways: Ways,
+    pub(crate) parents: ParentIndex,
     /// The machine's actions, while the device is at work; in between they are with the machine.
     pub(crate) shared: Box<Shared>,
 }
 
 /// A shaper's parts, lent apart.
 struct Entered<'a> {
-    root: &'a mut Node,
+    root: &'a mut QdiscNode,
     ingress: &'a mut Ingress,
     cx: Context<'a>,
-    ways: &'a Ways,
+    ways: &'a ParentIndex,
 }
 
 /// How many packets of a batch are looked at together.
@@ -95,16 +97,16 @@ const BATCH: usize = 32;
 const FEW_QDISCS: usize = 256;
 const FEW_PACKETS: usize = 4096;
 
-/// The first handle the kernel gives out by itself.
+/// The first handle the kernel gives out on its own.
 pub(crate) const FIRST_AUTO: u16 = 0x8001;
 
 impl Shaper {
     /// The egress of a device with nothing configured: packets wait in a pfifo_fast without a handle.
-    pub fn new(device: Device, events: EventRing) -> Shaper {
+    pub fn new(device: DeviceInfo, events: EventRing) -> Shaper {
         let mut watchdogs = Watchdogs::default();
         Shaper {
             device,
-            root: Node::untouched(device, &mut watchdogs),
+            root: QdiscNode::untouched(device, &mut watchdogs),
             watchdogs,
             events,
             flow_key_drawn: false,
@@ -115,32 +117,32 @@ impl Shaper {
             wheel: Wheel::new(device.jiffies),
             late_timers: false,
             ingress: Box::default(),
-            led: None,
+            redirected: None,
             copied: None,
-            ways: Ways::default(),
+            parents: ParentIndex::default(),
             shared: Box::default(),
         }
     }
 
     /// What it knows of the device.
-    pub fn device(&self) -> Device {
+    pub fn device(&self) -> DeviceInfo {
         self.device
     }
 
     /// Changes what it knows of the device; limits taken over before stay as they are.
-    pub fn set_device(&mut self, device: Device) {
+    pub fn set_device(&mut self, device: DeviceInfo) {
         self.device = device;
     }
 
     /// The device's transmit queue gets another length. As in 6.1 the whole tree is emptied for that, unless
     /// the length is what it was.
-    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, packets: u32) {
+    pub fn set_queue_len(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, packets: u32) {
         if packets == self.device.tx_queue_len {
             return;
         }
         self.device.tx_queue_len = packets;
         self.configure(|shaper| {
-            let (root, _, mut cx) = shaper.enter_all(now, pool, draws);
+            let (root, _, mut cx) = shaper.enter_all(now, pool, random);
             root.resize(&mut cx);
         });
     }
@@ -150,7 +152,7 @@ impl Shaper {
         self.next_handle
     }
 
-    /// Handles go on from here; `None`: from the first that the kernel gives out.
+    /// Handles continue from here; `None`: from the first that the kernel gives out.
     pub fn set_next_handle(&mut self, next: Option<u16>) {
         self.next_handle = next.unwrap_or(FIRST_AUTO);
     }
@@ -165,13 +167,17 @@ impl Shaper {
         self.root.qlen()
     }
 
-    /// The qdiscs in which packets wait, each before those that hang on it.
-    pub fn waiting(&mut self) -> Vec<Spot> {
-        struct Down(Vec<Spot>);
+    /// The qdiscs in which packets wait, each before those that are attached to it.
+    pub fn waiting(&mut self) -> Vec<BacklogLocation> {
+        struct Down(Vec<BacklogLocation>);
         impl Visit for Down {
-            fn node(&mut self, node: &mut Node) {
+            fn node(&mut self, node: &mut QdiscNode) {
                 if node.qlen() > 0 {
-                    self.0.push(Spot { qdisc: node.handle(), kind: node.kind(), on: node.parent() });
+                    self.0.push(BacklogLocation {
+                        qdisc: node.handle(),
+                        kind: node.kind(),
+                        on: node.parent(),
+                    });
                     node.visit(self);
                 }
             }
@@ -182,19 +188,25 @@ impl Shaper {
     }
 
     /// A packet arrives at the device.
-    pub fn arrive(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Arrival {
-        let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        random: &mut dyn RandomSource,
+        pkt: Pkt,
+    ) -> IngressVerdict {
+        let (_, ingress, mut cx) = self.enter_all(now, pool, random);
         match ingress.arrive(&mut cx, pkt) {
-            Hooked::Passed(pkt) => Arrival::Passed(pkt),
-            Hooked::Lost => Arrival::Lost,
-            Hooked::Led(pkt, way) => Arrival::Led(pkt, way),
+            Hooked::Passed(pkt) => IngressVerdict::Passed(pkt),
+            Hooked::Lost => IngressVerdict::Dropped,
+            Hooked::Led(pkt, way) => IngressVerdict::Redirected(pkt, way),
         }
     }
 
-    /// The packet that the last offer led to another device, and the way.
+    /// The packet that the last offer redirected to another device, and the way.
     #[inline]
-    pub fn take_led(&mut self) -> Option<(Pkt, Way)> {
-        self.led.take()
+    pub fn take_redirected(&mut self) -> Option<(Pkt, Redirect)> {
+        self.redirected.take()
     }
 
     /// Lends it the machine's actions, or takes them back: it gets what is given, and what it had is in its
@@ -211,61 +223,67 @@ impl Shaper {
     }
 
     /// Offers a packet for sending.
-    pub fn offer(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) -> Offer {
+    pub fn offer(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        random: &mut dyn RandomSource,
+        pkt: Pkt,
+    ) -> XmitStatus {
         let pkt = if self.ingress.is_there() {
-            let (_, ingress, mut cx) = self.enter_all(now, pool, draws);
+            let (_, ingress, mut cx) = self.enter_all(now, pool, random);
             match ingress.leave(&mut cx, pkt) {
                 Hooked::Passed(pkt) => pkt,
-                Hooked::Lost => return Offer::Stopped,
+                Hooked::Lost => return XmitStatus::Stopped,
                 Hooked::Led(pkt, way) => {
-                    self.led = Some((pkt, way));
-                    return Offer::Away;
+                    self.redirected = Some((pkt, way));
+                    return XmitStatus::Away;
                 }
             }
         } else {
             pkt
         };
-        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, random);
         offer_to(root, &mut cx, ways, pkt)
     }
 
     /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what
-    /// its sender learns and where it was led. For many at once this is quicker: they wait for memory
+    /// its sender learns and where it was redirected. For many at once this is quicker: they wait for memory
     /// together.
     pub fn offer_batch(
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         packets: &mut Vec<Pkt>,
-        mut told: impl FnMut(Offer, Option<(Pkt, Way)>),
+        mut told: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
     ) {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
-                let offer = self.offer(now, pool, draws, pkt);
-                told(offer, self.led.take());
+                let offer = self.offer(now, pool, random, pkt);
+                told(offer, self.redirected.take());
             }
             return;
         }
-        let (root, mut cx, ways) = self.enter_ways(now, pool, draws);
+        let (root, mut cx, ways) = self.enter_paths(now, pool, random);
         let near = cx.watchdogs.len() < FEW_QDISCS && cx.pool.live() < FEW_PACKETS;
         for n in (0..packets.len()).step_by(BATCH).filter(|_| !near) {
-            touch_ways(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
+            prefetch_paths(root, cx.pool, &packets[n..(n + BATCH).min(packets.len())]);
         }
         for pkt in packets.drain(..) {
             let offer = offer_to(root, &mut cx, ways, pkt);
-            told(offer, cx.led.take());
+            told(offer, cx.redirected.take());
         }
     }
 
     /// Takes the next packet to send; `None` when nothing waits or nothing may go yet.
-    pub fn poll(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
-        let (root, mut cx) = self.enter(now, pool, draws);
+    pub fn poll(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) -> Option<Pkt> {
+        let (root, mut cx) = self.enter(now, pool, random);
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => {
                 if self.device.tx_queues > 1 {
-                    self.ask_again(now, pool, draws)
+                    self.dequeue_again(now, pool, random)
                 } else {
                     None
                 }
@@ -274,19 +292,19 @@ impl Shaper {
     }
 
     /// On devices with several transmit queues Linux looks behind each packet for more that go into its
-    /// queue, so that at the end of a run the tree is asked once more in vain; disciplines that shape count
+    /// queue, so that at the end of a run the tree is asked once more in vain; qdiscs that shape count
     /// that.
     ///
     /// Few devices have several. Inlined, this cost every poll 19 instructions, for a second context on the
     /// stack.
     #[cold]
     #[inline(never)]
-    fn ask_again(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) -> Option<Pkt> {
+    fn dequeue_again(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) -> Option<Pkt> {
         let sent = self.root.sent_packets();
         if core::mem::replace(&mut self.sent_at_end, sent) == sent {
             return None;
         }
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx) = self.enter(now, pool, random);
         match root.dequeue_fresh(&mut cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
@@ -299,11 +317,11 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         room: usize,
         out: &mut Vec<Pkt>,
     ) {
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let (root, mut cx) = self.enter(now, pool, random);
         let mut budget = Budget { packets: room, bytes: i64::MAX };
         while budget.packets > 0 {
             if root.dequeue_run(&mut cx, &mut budget, out) {
@@ -338,7 +356,7 @@ impl Shaper {
     }
 
     /// Changes the hash key that was due first, drawing the new one.
-    pub fn perturb(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws) {
+    pub fn perturb(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
         let due = self.perturb_due();
         let Some(handle) = self.find(|node| node.rehash_due() == due) else { return };
         if self.late_timers {
@@ -346,7 +364,7 @@ impl Shaper {
             self.wheel.set_pending(others.at);
         }
         self.perturb_known = None;
-        self.on(now, pool, draws, handle, |node, cx| node.perturb(cx, due));
+        self.on(now, pool, random, handle, |node, cx| node.perturb(cx, due));
     }
 
     /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned`
@@ -364,10 +382,10 @@ impl Shaper {
         }
     }
 
-    fn earliest(&mut self, of: impl Fn(&Node) -> Timer) -> Timer {
+    fn earliest(&mut self, of: impl Fn(&QdiscNode) -> Timer) -> Timer {
         struct Earliest<F>(F, Timer);
-        impl<F: Fn(&Node) -> Timer> Visit for Earliest<F> {
-            fn node(&mut self, node: &mut Node) {
+        impl<F: Fn(&QdiscNode) -> Timer> Visit for Earliest<F> {
+            fn node(&mut self, node: &mut QdiscNode) {
                 self.1 = self.1.min((self.0)(node));
                 node.visit(self);
             }
@@ -382,26 +400,33 @@ impl Shaper {
         self.events.drain()
     }
 
-    /// Loses a packet that something outside the tree refused (a rule of netfilter), so that it is counted
+    /// Drops a packet that something outside the tree refused (a rule of netfilter), so that it is counted
     /// like any other.
-    pub fn refuse(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt, why: Why) {
-        let (_, mut cx) = self.enter(now, pool, draws);
+    pub fn refuse(
+        &mut self,
+        now: Time,
+        pool: &mut Pool,
+        random: &mut dyn RandomSource,
+        pkt: Pkt,
+        why: DropReason,
+    ) {
+        let (_, mut cx) = self.enter(now, pool, random);
         cx.drop(Handle::NONE, pkt, why);
     }
 
-    /// Loses a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
-    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, draws: &mut dyn Draws, pkt: Pkt) {
+    /// Drops a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
+    pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, pkt: Pkt) {
         self.ingress.count_drop();
-        self.refuse(now, pool, draws, pkt, Why::Policy);
+        self.refuse(now, pool, random, pkt, DropReason::Policy);
     }
 
     pub(crate) fn enter<'a>(
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, Context<'a>) {
-        let (root, _, cx) = self.enter_all(now, pool, draws);
+        random: &'a mut dyn RandomSource,
+    ) -> (&'a mut QdiscNode, Context<'a>) {
+        let (root, _, cx) = self.enter_all(now, pool, random);
         (root, cx)
     }
 
@@ -409,48 +434,53 @@ impl Shaper {
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, &'a mut Ingress, Context<'a>) {
-        let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, draws);
+        random: &'a mut dyn RandomSource,
+    ) -> (&'a mut QdiscNode, &'a mut Ingress, Context<'a>) {
+        let Entered { root, ingress, cx, .. } = self.enter_whole(now, pool, random);
         (root, ingress, cx)
     }
 
-    fn enter_ways<'a>(
+    fn enter_paths<'a>(
         &'a mut self,
         now: Time,
         pool: &'a mut Pool,
-        draws: &'a mut dyn Draws,
-    ) -> (&'a mut Node, Context<'a>, &'a Ways) {
-        let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, draws);
+        random: &'a mut dyn RandomSource,
+    ) -> (&'a mut QdiscNode, Context<'a>, &'a ParentIndex) {
+        let Entered { root, cx, ways, .. } = self.enter_whole(now, pool, random);
         (root, cx, ways)
     }
 
-    fn enter_whole<'a>(&'a mut self, now: Time, pool: &'a mut Pool, draws: &'a mut dyn Draws) -> Entered<'a> {
+    fn enter_whole<'a>(
+        &'a mut self,
+        now: Time,
+        pool: &'a mut Pool,
+        random_source: &'a mut dyn RandomSource,
+    ) -> Entered<'a> {
         let cx = Context {
             now,
             pool,
             actions: &mut self.shared.actions,
             blocks: &mut self.shared.blocks,
-            draw: Draw { source: draws, flow_key_drawn: &mut self.flow_key_drawn },
+            random: RandomContext { source: random_source, flow_key_drawn: &mut self.flow_key_drawn },
             device: self.device,
             wheel: &self.wheel,
             watchdogs: &mut self.watchdogs,
             events: &mut self.events,
-            led: &mut self.led,
+            redirected: &mut self.redirected,
             copied: &mut self.copied,
-            lost: Lost::default(),
-            vanished: crate::context::Lost::default(),
+            dropped: DropCount::default(),
+            vanished: crate::context::DropCount::default(),
             misheard: 0,
             purge_group: 0,
         };
-        Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.ways }
+        Entered { root: &mut self.root, ingress: &mut self.ingress, cx, ways: &self.parents }
     }
 
     /// The handle of the first qdisc, from the root down, for which `test` holds.
-    pub(crate) fn find(&mut self, test: impl FnMut(&mut Node) -> bool) -> Option<Handle> {
+    pub(crate) fn find(&mut self, test: impl FnMut(&mut QdiscNode) -> bool) -> Option<Handle> {
         struct First<F>(F, Option<Handle>);
-        impl<F: FnMut(&mut Node) -> bool> Visit for First<F> {
-            fn node(&mut self, node: &mut Node) {
+        impl<F: FnMut(&mut QdiscNode) -> bool> Visit for First<F> {
+            fn node(&mut self, node: &mut QdiscNode) {
                 if self.1.is_some() {
                     return;
                 }
@@ -471,17 +501,17 @@ impl Shaper {
     }
 
     /// The qdisc with this handle.
-    pub(crate) fn node(&mut self, handle: Handle) -> Option<&mut Node> {
+    pub(crate) fn node(&mut self, handle: Handle) -> Option<&mut QdiscNode> {
         if handle.is_none() {
             return None;
         }
-        let way = self.ways.to(&mut self.root, handle);
+        let way = self.parents.to(&mut self.root, handle);
         debug_assert_eq!(
             way.is_some(),
             self.find(|node| node.handle() == handle).is_some(),
             "every qdisc has its way"
         );
-        ways::follow(&mut self.root, way?.classes())
+        paths::follow(&mut self.root, way?.classes())
     }
 
     /// Runs `f` on the qdisc with this handle.
@@ -489,19 +519,19 @@ impl Shaper {
         &mut self,
         now: Time,
         pool: &mut Pool,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         handle: Handle,
-        mut f: impl FnMut(&mut Node, &mut Context<'_>) -> R,
+        mut f: impl FnMut(&mut QdiscNode, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let way = self.ways.to(&mut self.root, handle)?;
-        let (root, mut cx) = self.enter(now, pool, draws);
+        let way = self.parents.to(&mut self.root, handle)?;
+        let (root, mut cx) = self.enter(now, pool, random);
         root.with(&mut cx, way.classes(), &mut f)
     }
 }
 
 /// Hands a packet to the root.
 #[inline]
-fn offer_to(root: &mut Node, cx: &mut Context<'_>, ways: &Ways, pkt: Pkt) -> Offer {
+fn offer_to(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex, pkt: Pkt) -> XmitStatus {
     if let Some(stab) = root.stab() {
         let len = adjusted_size(stab, cx.pool.meta(&pkt).len);
         cx.pool.meta_mut(&pkt).len = len;
@@ -513,16 +543,16 @@ fn offer_to(root: &mut Node, cx: &mut Context<'_>, ways: &Ways, pkt: Pkt) -> Off
     }
     cx.events.reverse_from(mark);
     match result {
-        Enqueue::Queued | Enqueue::Lost | Enqueue::Taken | Enqueue::Parked => Offer::Queued,
-        Enqueue::Congested => Offer::Congested,
-        Enqueue::Dropped => Offer::Refused,
+        Enqueue::Queued | Enqueue::DroppedSilently | Enqueue::Taken | Enqueue::Parked => XmitStatus::Queued,
+        Enqueue::Congested => XmitStatus::Congested,
+        Enqueue::Dropped => XmitStatus::Refused,
     }
 }
 
-/// Offers the second copy of a packet that netem made, as long as it is, and has the original go on after
+/// Offers the second copy of a packet that netem made, as long as it is, and has the original continue after
 /// that.
 #[cold]
-fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
+fn offer_copy(root: &mut QdiscNode, cx: &mut Context<'_>, ways: &ParentIndex) {
     let Some((copy, at)) = cx.copied.take() else { return };
     let _ = root.enqueue(cx, copy);
     if let Some(way) = ways.to(root, at) {
@@ -532,7 +562,7 @@ fn offer_copy(root: &mut Node, cx: &mut Context<'_>, ways: &Ways) {
 
 /// Goes down the tree with up to [`BATCH`] packets at once, a line of each at a time, so that all wait for
 /// their next lines together.
-fn touch_ways(root: &Node, pool: &mut Pool, packets: &[Pkt]) {
+fn prefetch_paths(root: &QdiscNode, pool: &mut Pool, packets: &[Pkt]) {
     let mut at = [Some(root); BATCH];
     for _ in 0..MAX_DEPTH {
         let mut on_the_way = false;

@@ -3,12 +3,12 @@
 
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{QdiscOp, QdiscParams, RedCurve, RedParams, SharedBlocks, Verb};
-use tidegate_qdisc::{Device, EventRing, Offer, Shaper, Switches};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, Switches, XmitStatus};
 
 /// The probability of a mark, in per cent, after ten seconds in which the queue stays beyond the target.
 fn after_ten_seconds(switches: Switches) -> u64 {
-    let (mut pool, mut draws) = (Pool::new(100), Seeded::new(1));
-    let mut shaper = Shaper::new(Device { switches, ..Device::default() }, EventRing::new(0));
+    let (mut pool, mut random) = (Pool::new(100), Seeded::new(1));
+    let mut shaper = Shaper::new(DeviceInfo { switches, ..DeviceInfo::default() }, EventRing::new(0));
     let curve = RedCurve { min: 5_000, max: 50_000, wlog: 1, plog: 0, scell_log: 10, max_p: u32::MAX / 50 };
     let red = RedParams {
         limit: 200_000,
@@ -30,12 +30,12 @@ fn after_ten_seconds(switches: Switches) -> u64 {
         estimator: None,
         blocks: SharedBlocks::default(),
     };
-    shaper.qdisc_op(Time(0), &mut pool, &mut draws, &op).unwrap_or_else(|error| panic!("{error}"));
+    shaper.qdisc_op(Time(0), &mut pool, &mut random, &op).unwrap_or_else(|error| panic!("{error}"));
     for n in 0..40 {
         let head = Head::default();
         let meta = Meta::of(&head, 1000);
         let pkt = pool.insert(meta, head).unwrap_or_else(|| panic!("there is room for a hundred"));
-        assert_eq!(shaper.offer(Time(n), &mut pool, &mut draws, pkt), Offer::Queued);
+        assert_eq!(shaper.offer(Time(n), &mut pool, &mut random, pkt), XmitStatus::Queued);
     }
     let dumps = shaper.dump_qdiscs("eth0", Time(10_000_000_000));
     let QdiscParams::Red(params) = &dumps[0].params else { panic!("it is a red") };

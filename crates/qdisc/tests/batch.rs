@@ -2,9 +2,9 @@
 //! never differ.
 
 use std::fmt::Write as _;
-use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pkt, Pool, Rate, Seeded, Time};
 use tidegate_policy::*;
-use tidegate_qdisc::{Device, EventRing, Offer, Shaper};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, XmitStatus};
 
 const TREES: u64 = 100;
 const STEPS: usize = 30;
@@ -12,16 +12,16 @@ const STEPS: usize = 30;
 struct Machine {
     shaper: Shaper,
     pool: Pool,
-    draws: Seeded,
+    random: Seeded,
     batched: bool,
     log: String,
 }
 
 impl Machine {
     fn new(batched: bool) -> Machine {
-        let device = Device { tx_queue_len: 12, ..Device::default() };
+        let device = DeviceInfo { tx_queue_len: 12, ..DeviceInfo::default() };
         let shaper = Shaper::new(device, EventRing::new(10_000));
-        Machine { shaper, pool: Pool::new(100_000), draws: Seeded::new(5), batched, log: String::new() }
+        Machine { shaper, pool: Pool::new(100_000), random: Seeded::new(5), batched, log: String::new() }
     }
 
     fn qdisc(
@@ -44,13 +44,13 @@ impl Machine {
             estimator,
             blocks: SharedBlocks::default(),
         };
-        let result = self.shaper.qdisc_op(Time(1_000), &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.qdisc_op(Time(1_000), &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{op:?}: {result:?}");
     }
 
     fn class(&mut self, now: Time, verb: Verb, parent: Handle, classid: Handle, params: Option<ClassParams>) {
         let op = ClassOp { verb, dev: "eth0".into(), parent, classid, kind: None, params, estimator: None };
-        let result = self.shaper.class_op(now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.class_op(now, &mut self.pool, &mut self.random, &op);
         let _ = writeln!(self.log, "{classid} {result:?}");
     }
 
@@ -68,7 +68,7 @@ impl Machine {
             params: None,
             actions: Vec::new(),
         };
-        let result = self.shaper.filter_op(Time(1_000), &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.filter_op(Time(1_000), &mut self.pool, &mut self.random, &op);
         assert!(result.is_ok(), "{result:?}");
     }
 
@@ -79,13 +79,14 @@ impl Machine {
             pkt
         };
         let mut packets: Vec<Pkt> = metas.iter().map(|meta| insert(meta, &mut self.pool)).collect();
-        let mut told: Vec<Offer> = Vec::new();
+        let mut told: Vec<XmitStatus> = Vec::new();
         if self.batched {
-            self.shaper
-                .offer_batch(now, &mut self.pool, &mut self.draws, &mut packets, |offer, _| told.push(offer));
+            self.shaper.offer_batch(now, &mut self.pool, &mut self.random, &mut packets, |offer, _| {
+                told.push(offer)
+            });
         } else {
             for pkt in packets {
-                told.push(self.shaper.offer(now, &mut self.pool, &mut self.draws, pkt));
+                told.push(self.shaper.offer(now, &mut self.pool, &mut self.random, pkt));
             }
         }
         let _ = writeln!(self.log, "{now:?} {told:?}");
@@ -94,10 +95,10 @@ impl Machine {
     fn poll(&mut self, now: Time, room: usize) {
         let mut out = Vec::new();
         if self.batched {
-            self.shaper.poll_batch(now, &mut self.pool, &mut self.draws, room, &mut out);
+            self.shaper.poll_batch(now, &mut self.pool, &mut self.random, room, &mut out);
         } else {
             while out.len() < room
-                && let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.draws)
+                && let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.random)
             {
                 out.push(pkt);
             }
@@ -117,7 +118,7 @@ impl Machine {
 
 /// Two machines with one random tree, and what can be named in it.
 struct Pair {
-    draws: Seeded,
+    random: Seeded,
     machines: [Machine; 2],
     named: Vec<Handle>,
     leaves: Vec<Handle>,
@@ -126,7 +127,7 @@ struct Pair {
 
 impl Pair {
     fn below(&mut self, n: u64) -> u64 {
-        self.draws.next() % n
+        self.random.next() % n
     }
 
     fn qdisc(&mut self, parent: Handle, kind: &str, params: Option<QdiscParams>) -> Handle {
@@ -146,7 +147,7 @@ impl Pair {
         self.named.push(class);
     }
 
-    /// A random qdisc, and what hangs below.
+    /// A random qdisc, and what is attached below.
     fn grow(&mut self, parent: Handle, depth: u64) {
         match if depth == 0 { self.below(7) } else { 4 + self.below(6) } {
             4..7 => self.grow_htb(parent, depth),
@@ -168,7 +169,7 @@ impl Pair {
         }
     }
 
-    /// Something below a class, or the fifo that nobody asked for.
+    /// Something below a class, or the fifo that was not requested.
     fn grow_below(&mut self, class: Handle, depth: u64) {
         let goes_on = self.below(3) > 0;
         if depth > 0 && goes_on {
@@ -247,7 +248,7 @@ impl Pair {
         let mut meta = |pair: &mut Pair| {
             *idents += 1;
             let len = [60, 64, 400, 1514, 9000][pair.below(5) as usize];
-            let (priority, mark) = (name(pair), Mark(name(pair)));
+            let (priority, mark) = (name(pair), FwMark(name(pair)));
             let mut meta = Meta::default();
             (meta.len, meta.frame_len, meta.truesize) = (len, len, 2 * len);
             (meta.priority, meta.mark, meta.ethertype, meta.ident) = (priority, mark, 0x0800, *idents);
@@ -274,7 +275,7 @@ fn batches_are_as_packets_one_by_one() {
     let (mut sent, mut lost) = (0, 0);
     for tree in 0..TREES {
         let mut pair = Pair {
-            draws: Seeded::new(tree),
+            random: Seeded::new(tree),
             machines: [Machine::new(false), Machine::new(true)],
             named: Vec::new(),
             leaves: Vec::new(),
@@ -285,7 +286,7 @@ fn batches_are_as_packets_one_by_one() {
         for step in 0..STEPS {
             let metas = pair.packets(&mut idents);
             let scale = 8 + pair.below(20);
-            now += Span(pair.below(1 << scale));
+            now += Nanos(pair.below(1 << scale));
             let room = pair.below(60) as usize;
             for machine in &mut pair.machines {
                 machine.offer(now, &metas);
@@ -304,6 +305,6 @@ fn batches_are_as_packets_one_by_one() {
         }
         sent += idents as usize - pair.machines[0].pool.live();
     }
-    // The trees send most, and lose some.
+    // The trees send most, and drop some.
     assert!(sent > lost && lost > 1000, "{sent} left, {lost} were lost");
 }

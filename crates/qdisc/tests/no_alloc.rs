@@ -4,7 +4,7 @@
 #[path = "../benches/engine/rig.rs"]
 mod rig;
 
-use rig::{Arrival, CASES, Rig};
+use rig::{CASES, PacketInput, Rig};
 
 #[test]
 fn no_packet_costs_an_allocation() {
@@ -12,7 +12,7 @@ fn no_packet_costs_an_allocation() {
     assert_eq!(allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8]))).count_total, 1);
     let mut told = Vec::new();
     for case in CASES.iter().filter(|case| case.leaves <= 100) {
-        for arrival in [Arrival::Given, Arrival::Single, Arrival::Parsed] {
+        for arrival in [PacketInput::Given, PacketInput::Single, PacketInput::Parsed] {
             let mut rig = Rig::new(case, arrival);
             rig.steady(50_000);
             let seen = allocation_counter::measure(|| rig.steady(50_000));

@@ -42,23 +42,23 @@ impl fmt::Display for RecordingError {
 
 impl Error for RecordingError {}
 
-/// How the draws that the engine asked for differ from the recorded ones.
+/// How the draws that the engine requested differ from the recorded ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DrawsError {
-    /// A draw of another width was asked for. A width is in bits; 65 is a word of a key, 0 a draw below a
+pub enum RandomError {
+    /// A draw of another width was requested. A width is in bits; 65 is a word of a key, 0 a draw below a
     /// bound.
     Width {
         /// Which draw, from 1.
         number: usize,
         /// The recorded width.
         recorded: u8,
-        /// The width that was asked for.
+        /// The width that was requested.
         asked: u8,
     },
-    /// One was asked for after all were used.
+    /// One was requested after all were used.
     None {
-        /// The width that was asked for.
+        /// The width that was requested.
         asked: u8,
         /// How many were recorded.
         of: usize,
@@ -72,18 +72,18 @@ pub enum DrawsError {
     },
 }
 
-impl fmt::Display for DrawsError {
+impl fmt::Display for RandomError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DrawsError::Width { number, recorded, asked } => {
+            RandomError::Width { number, recorded, asked } => {
                 write!(f, "draw {number} has width {recorded}, {asked} was asked for")
             }
-            DrawsError::None { asked, of } => {
+            RandomError::None { asked, of } => {
                 write!(f, "a draw of width {asked} was asked for after all {of} were used")
             }
-            DrawsError::Left { left, of } => write!(f, "{left} of {of} recorded draws were not used"),
+            RandomError::Left { left, of } => write!(f, "{left} of {of} recorded draws were not used"),
         }
     }
 }
 
-impl Error for DrawsError {}
+impl Error for RandomError {}

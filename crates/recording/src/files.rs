@@ -1,9 +1,9 @@
 //! The files of a recording.
 
 use crate::because::{Because, Parsed};
-use crate::draws::RecordedDraws;
 use crate::error::RecordingError;
-use crate::frame::Arrival;
+use crate::frame::RecordedArrival;
+use crate::random::RecordedRandom;
 use tidegate_packet::Time;
 
 /// Where recordings have their zero: 128 s after the machine started.
@@ -21,7 +21,7 @@ pub struct Texts<'t> {
     /// `schedule.csv`: packets and commands with their times.
     pub schedule: &'t str,
     /// `draws.csv`; `None`: no one recorded the run.
-    pub draws: Option<&'t str>,
+    pub random: Option<&'t str>,
     /// There is a `frames.csv`: the frames that leave are wanted, byte by byte.
     pub has_frames: bool,
 }
@@ -31,9 +31,9 @@ pub struct Recording {
     /// The device and what is behind it.
     pub link: RecordedLink,
     /// What happens, in the order of time.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ScheduleRow>,
     /// The random draws.
-    pub draws: RecordedDraws,
+    pub random: RecordedRandom,
     /// It has the frames that left, byte by byte.
     pub has_frames: bool,
 }
@@ -54,7 +54,7 @@ pub struct RecordedLink {
 }
 
 /// A row of the schedule: what happens when (ns, from the recording's zero).
-pub struct Row {
+pub struct ScheduleRow {
     /// When, ns from the recording's zero.
     pub time: i64,
     /// What.
@@ -64,7 +64,7 @@ pub struct Row {
 /// What happens.
 pub enum RowKind {
     /// A packet arrives.
-    Packet(Box<Arrival>),
+    Packet(Box<RecordedArrival>),
     /// A line of shell is carried out.
     Command(String),
 }
@@ -101,9 +101,9 @@ impl Recording {
     /// Which file cannot be read, where, and why.
     pub fn parse(texts: &Texts<'_>, seed: u64) -> Result<Recording, RecordingError> {
         Ok(Recording {
-            draws: match texts.draws {
-                Some(text) => RecordedDraws::parse(text, EPOCH)?,
-                None => RecordedDraws::from_seed(seed),
+            random: match texts.random {
+                Some(text) => RecordedRandom::parse(text, EPOCH)?,
+                None => RecordedRandom::from_seed(seed),
             },
             link: RecordedLink::parse(texts.link)?,
             rows: schedule(texts.schedule)?,
@@ -112,20 +112,20 @@ impl Recording {
     }
 }
 
-fn schedule(text: &str) -> Result<Vec<Row>, RecordingError> {
+fn schedule(text: &str) -> Result<Vec<ScheduleRow>, RecordingError> {
     let mut lines = text.lines().enumerate();
     let Some((_, head)) = lines.next() else { return Err(RecordingError::Empty) };
     let columns: Vec<&str> = head.split(',').collect();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<ScheduleRow> = Vec::new();
     for (n, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
-        let row = || -> Parsed<Row> {
+        let row = || -> Parsed<ScheduleRow> {
             let (time, rest) = line.split_once(',').ok_or("no comma")?;
             let time: i64 = time.parse().because(|| format!("time `{time}`"))?;
             let what = match rest.strip_prefix("!,") {
                 Some(command) => RowKind::Command(command.to_owned()),
-                None => RowKind::Packet(Box::new(Arrival::parse(&columns, line)?)),
+                None => RowKind::Packet(Box::new(RecordedArrival::parse(&columns, line)?)),
             };
-            Ok(Row { time, what })
+            Ok(ScheduleRow { time, what })
         };
         rows.push(row().map_err(|why| RecordingError::line("schedule.csv", n + 1, line, why))?);
     }

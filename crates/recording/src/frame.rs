@@ -3,14 +3,14 @@
 use crate::because::{Because, Parsed};
 use std::net::IpAddr;
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Head, Mark, Meta};
+use tidegate_packet::{FwMark, Head, Meta};
 
 /// The addresses of the injector's frames.
 const DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A packet that arrives.
-pub struct Arrival {
+pub struct RecordedArrival {
     /// What queues and filters read of it.
     pub meta: Meta,
     /// Its headers.
@@ -19,8 +19,8 @@ pub struct Arrival {
     pub flow: String,
 }
 
-impl Arrival {
-    pub(crate) fn parse(columns: &[&str], line: &str) -> Parsed<Arrival> {
+impl RecordedArrival {
+    pub(crate) fn parse(columns: &[&str], line: &str) -> Parsed<RecordedArrival> {
         let fields: Vec<&str> = line.split(',').collect();
         let field = |name: &str| {
             columns.iter().position(|c| *c == name).and_then(|at| fields.get(at)).map_or("", |f| f.trim())
@@ -77,8 +77,8 @@ impl Arrival {
             let len = (packet.len() - begin) as u16;
             packet[begin + 4..begin + 6].copy_from_slice(&len.to_be_bytes());
         }
-        // The injector repeats the identification at the very end of each frame that has room for it and
-        // whose octets are not given.
+        // The injector repeats the identification at the very end of each frame that has space for it and
+        // whose bytes are not given.
         let end = packet.len().checked_sub(4).filter(|at| *at >= headers && field("payload").is_empty());
         if let Some(at) = end {
             packet[at..].copy_from_slice(&id.to_be_bytes());
@@ -90,22 +90,22 @@ impl Arrival {
         {
             head.fill_sums();
         } else {
-            // Octets that are given stay as they are, and so do those of protocols that the injector does not
+            // Bytes that are given stay as they are, and so do those of protocols that the injector does not
             // know.
             head.set_summed();
             head.sum_header();
         }
         let mut meta = Meta::of(&head, size);
-        // Given octets may have a wrong checksum; who looks at those of rewritten packets looks at these.
+        // Given bytes may have a wrong checksum; who looks at those of rewritten packets looks at these.
         meta.set_rewritten(!head.has_right_transport());
-        meta.mark = Mark(number("mark")?);
+        meta.mark = FwMark(number("mark")?);
         meta.priority = priority(field("prio"))?;
         meta.ident = id;
         let flow = match field("flow") {
             "" => format!("{} {}:{}", field("proto"), field("src"), field("sport")),
             name => name.to_owned(),
         };
-        Ok(Arrival { meta, head, flow })
+        Ok(RecordedArrival { meta, head, flow })
     }
 }
 
@@ -134,7 +134,7 @@ fn transport(protocol: u8, sport: u16, dport: u16, flags: &str, seq: u32, ack: u
             t.extend(dport.to_be_bytes());
             t.extend([0; 4]);
         }
-        // An echo request: its identifier stands in the port's column.
+        // An echo request: its identifier is in the port's column.
         proto::ICMP | proto::ICMPV6 => {
             t.extend([if protocol == proto::ICMP { 8 } else { 128 }, 0, 0, 0]);
             t.extend(sport.to_be_bytes());

@@ -5,16 +5,16 @@
 //! [`ns`] convert. Pure: no clock, no IO, no global state.
 
 mod because;
-mod draws;
 mod error;
 mod files;
 mod frame;
 pub mod line;
+mod random;
 
-pub use draws::RecordedDraws;
-pub use error::{DrawsError, RecordingError};
-pub use files::{DRAIN, EPOCH, RecordedLink, Recording, Row, RowKind, SCRIPT_AT, Texts, at, ns};
-pub use frame::Arrival;
+pub use error::{RandomError, RecordingError};
+pub use files::{DRAIN, EPOCH, RecordedLink, Recording, RowKind, SCRIPT_AT, ScheduleRow, Texts, at, ns};
+pub use frame::RecordedArrival;
+pub use random::RecordedRandom;
 
 /// The examples of the README, run as tests.
 #[cfg(doctest)]

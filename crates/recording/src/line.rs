@@ -12,10 +12,10 @@ pub struct Redirects {
 /// A command: its words, and where its output goes.
 pub type Plain = (Vec<String>, Redirects);
 
-/// A letter, and the quote that it stands in.
+/// A letter, and the quote that it is in.
 pub type Letter = (char, Option<char>);
 
-/// A line in pieces: what stands between `;`, without comments. The end of a quote is a NUL in it, which
+/// A line in pieces: what is between `;`, without comments. The end of a quote is a NUL in it, which
 /// makes a word even of nothing. `None`: a quote is not closed.
 pub fn pieces(line: &str) -> Option<Vec<Vec<Letter>>> {
     let (mut all, mut piece, mut open) = (Vec::new(), Vec::<Letter>::new(), None);

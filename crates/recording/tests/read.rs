@@ -1,8 +1,8 @@
-//! What is read of a recording: frames octet by octet (RFC 791, 768, 793, 792, 8200), lines of shell, draws.
+//! What is read of a recording: frames byte by byte (RFC 791, 768, 793, 792, 8200), lines of shell, draws.
 
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{RandomSource, Time};
 use tidegate_recording::line::{Redirects, pieces, plain};
-use tidegate_recording::{DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, Texts, at, ns};
+use tidegate_recording::{RandomError, RecordedLink, RecordedRandom, Recording, RowKind, Texts, at, ns};
 
 const LINK: &str = "10000000 24 1500 1000";
 
@@ -11,7 +11,7 @@ fn texts<'t>(link: &'t str, schedule: &'t str) -> Texts<'t> {
 }
 
 /// The packet of a row.
-fn arrival(columns: &str, row: &str) -> tidegate_recording::Arrival {
+fn arrival(columns: &str, row: &str) -> tidegate_recording::RecordedArrival {
     let schedule = format!("{columns}\n{row}\n");
     let recording = Recording::parse(&texts(LINK, &schedule), 1).unwrap_or_else(|error| panic!("{error}"));
     match recording.rows.into_iter().next().expect("a row").what {
@@ -20,9 +20,9 @@ fn arrival(columns: &str, row: &str) -> tidegate_recording::Arrival {
     }
 }
 
-/// The ones' complement sum that a right checksum makes of octets: all ones (RFC 1071).
-fn sum(octets: &[u8]) -> u32 {
-    let words = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+/// The ones' complement sum that a right checksum makes of bytes: all ones (RFC 1071).
+fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let sum: u32 = words.sum();
     (sum >> 16) + (sum & 0xffff)
 }
@@ -35,12 +35,12 @@ fn a_datagram_is_made_of_its_row() {
     let packet = arrival(COLUMNS, "0,66051,80,10.0.0.1,10.9.0.2,udp,1000,53,184,7,dns,,,,1:a,");
     let n = packet.head.network();
     assert_eq!(n.len(), 66);
-    // Version and length, DS field, 66 octets, the id's low half, DF, 64 hops, UDP.
+    // Version and length, DS field, 66 bytes, the id's low half, DF, 64 hops, UDP.
     assert_eq!(n[..10], [0x45, 184, 0, 66, 0x02, 0x03, 0x40, 0, 64, 17]);
     assert_eq!(n[12..20], [10, 0, 0, 1, 10, 9, 0, 2]);
-    // Ports, 46 octets of UDP; the id at the very end.
+    // Ports, 46 bytes of UDP; the id at the very end.
     assert_eq!((&n[20..26], &n[62..]), (&[0x03, 0xe8, 0, 53, 0, 46][..], &66_051_u32.to_be_bytes()[..]));
-    assert!(n[28..62].iter().all(|octet| *octet == 0));
+    assert!(n[28..62].iter().all(|byte| *byte == 0));
     assert_eq!(sum(&n[..20]), 0xffff);
     // The pseudo header: addresses, protocol, length.
     assert_eq!(sum(&[&n[12..20], &[0, 17, 0, 46], &n[20..]].concat()) % 0xffff, 0);
@@ -84,7 +84,7 @@ fn each_protocol_has_its_header() {
     assert_eq!((n[9], &n[20..22], &n[24..28], sum(&n[20..])), (1, &[8, 0][..], &[0, 9, 1, 2][..], 0xffff));
     let n = of("0,258,80,fd00::1,fd00::2,icmp6,9,0,0,0,,,,,,");
     assert_eq!((n[6], &n[40..42], &n[44..48]), (58, &[128, 0][..], &[0, 9, 1, 2][..]));
-    // IPv6: the DS field across two octets, 26 octets of payload, 64 hops.
+    // IPv6: the DS field across two bytes, 26 bytes of payload, 64 hops.
     let n = of("0,1,80,fd00::1,fd00::2,udp,9,53,184,0,,,,,,");
     assert_eq!((&n[..8], &n[40..46]), (&[0x6b, 0x80, 0, 0, 0, 26, 17, 64][..], &[0, 9, 0, 53, 0, 26][..]));
     assert_eq!((n[23], n[39], n.len()), (1, 2, 66));
@@ -94,7 +94,7 @@ fn each_protocol_has_its_header() {
     assert_eq!(of("0,1,80,fd00::1,fd00::2,icmpv6,9,0,0,0,,,,,,")[6], 58);
 }
 
-/// Octets that are given stay as they are: nothing is summed, and no id stands at the end.
+/// Bytes that are given stay as they are: nothing is summed, and no id is at the end.
 #[test]
 fn given_octets_stay() {
     let packet = arrival(COLUMNS, "0,7,80,10.0.0.1,10.9.0.2,udp,1,2,0,0,,,,,,000100020010abcd");
@@ -110,7 +110,7 @@ fn what_is_not_said_is_nothing() {
     let packet = arrival("time_ns,id,size,src,dst,proto,sport,dport", "0,7,42,10.0.0.1,10.9.0.2,udp,1,2");
     assert_eq!((packet.meta.dsfield, packet.meta.mark.0, packet.meta.priority), (0, 0, 0));
     assert_eq!(packet.flow, "udp 10.0.0.1:1");
-    // 28 octets have no room for an id behind the header, 32 have.
+    // 28 bytes have no space for an id behind the header, 32 have.
     assert_eq!(packet.head.network()[24..26], [0, 8]);
     let packet = arrival("time_ns,id,size,src,dst,proto,sport,dport", "0,7,46,10.0.0.1,10.9.0.2,udp,1,2");
     assert_eq!(
@@ -131,8 +131,8 @@ fn rows_happen_in_the_order_of_the_file() {
     assert_eq!(recording.rows.iter().map(|row| row.time).collect::<Vec<_>>(), [5, 5, 9]);
     assert!(matches!(&recording.rows[1].what, RowKind::Command(line) if line == "tc qdisc show"));
     let wanted = RecordedLink { rate: 8_000_000, overhead: 0, mtu: 1500, tx_queue_len: 100, forward: true };
-    assert_eq!((recording.link, recording.has_frames, recording.draws.made_up()), (wanted, false, true));
-    // 1000 octets and 24 beside at 8 Mbit/s take 1024 µs.
+    assert_eq!((recording.link, recording.has_frames, recording.random.made_up()), (wanted, false, true));
+    // 1000 bytes and 24 beside at 8 Mbit/s take 1024 µs.
     assert_eq!(RecordedLink { overhead: 24, ..wanted }.frame_time(1000), 1_024_000);
     // The recording's zero is 128 s after the machine's start.
     assert_eq!((at(5), ns(Time(128_000_000_007)), ns(at(-3))), (Time(128_000_000_005), 7, -3));
@@ -175,24 +175,24 @@ fn what_cannot_be_read_is_told_with_its_place() {
 fn draws_are_taken_in_their_order() {
     let text =
         "time_ns,width,value,where\n0,32,7,fq\n1,16,8,x\n2,64,9,x\n3,0,10,x\n\n4,65,11,sfq_perturbation\n";
-    let mut draws = RecordedDraws::parse(text, 128).expect("it is right");
+    let mut draws = RecordedRandom::parse(text, 128).expect("it is right");
     assert_eq!((draws.u32(), draws.u16(), draws.u64()), (7, 8, 9));
     assert_eq!((draws.next_by_timer(), draws.made_up()), (None, false));
     assert_eq!((draws.below(5), draws.next_by_timer()), (10, Some(Time(132))));
-    assert_eq!(draws.check(), Err(DrawsError::Left { left: 1, of: 5 }));
+    assert_eq!(draws.check(), Err(RandomError::Left { left: 1, of: 5 }));
     assert_eq!((draws.word(), draws.check()), (11, Ok(())));
     assert_eq!((draws.u32(), draws.u16()), (0, 0));
-    assert_eq!(draws.check(), Err(DrawsError::None { asked: 32, of: 5 }), "the first trouble stays");
-    let mut draws = RecordedDraws::parse(text, 0).expect("it is right");
+    assert_eq!(draws.check(), Err(RandomError::None { asked: 32, of: 5 }), "the first trouble stays");
+    let mut draws = RecordedRandom::parse(text, 0).expect("it is right");
     assert_eq!((draws.u64(), draws.u64()), (7, 8));
-    assert_eq!(draws.check(), Err(DrawsError::Width { number: 1, recorded: 32, asked: 64 }));
-    let said = RecordedDraws::parse("head\n1,2\n", 0).expect_err("a field is missing").to_string();
+    assert_eq!(draws.check(), Err(RandomError::Width { number: 1, recorded: 32, asked: 64 }));
+    let said = RecordedRandom::parse("head\n1,2\n", 0).expect_err("a field is missing").to_string();
     assert_eq!(said, "draws.csv:2: `1,2`: a field is missing");
 }
 
 #[test]
 fn draws_that_nobody_recorded_are_those_of_the_seed() {
-    let (mut ours, mut seeded) = (RecordedDraws::from_seed(9), tidegate_packet::Seeded::new(9));
+    let (mut ours, mut seeded) = (RecordedRandom::from_seed(9), tidegate_packet::Seeded::new(9));
     let made = (ours.word(), ours.u32(), ours.u16(), ours.u64(), ours.below(1000));
     assert_eq!(made, (seeded.word(), seeded.u32(), seeded.u16(), seeded.u64(), seeded.below(1000)));
     assert_eq!((ours.check(), ours.made_up()), (Ok(()), true));

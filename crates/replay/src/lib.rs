@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Packets of the past through the engine: [`recorded`] runs of a real kernel, held against it byte by byte,
+//! Packets of the past through the engine: [`recorded`] runs of a real kernel, compared with it byte by byte,
 //! and [`captured`] packets of any network, through policies that were not there.
 //!
 //! Pure: no files, clock, processes or output.

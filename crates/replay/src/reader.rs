@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read};
-use tidegate_pcap::{Broken, Next, Packet, Parser};
+use tidegate_pcap::{Broken, CapturedPacket, Next, Parser};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -13,9 +13,9 @@ const PIECE: usize = 1 << 20;
 /// use tidegate_replay::CaptureReader;
 ///
 /// let mut writer = tidegate_pcap::Writer::new("an example");
-/// writer.interface(tidegate_pcap::Interface { name: "eth0", description: "", link: tidegate_pcap::link::ETHERNET });
-/// writer.packet(&tidegate_pcap::Record { octets: &[0; 60], length: 60, ..Default::default() });
-/// let capture = writer.take();
+/// writer.interface(tidegate_pcap::Interface { name: "eth0", description: "", link:
+/// tidegate_pcap::link::ETHERNET }); writer.packet(&tidegate_pcap::Record { bytes: &[0; 60], length: 60,
+/// ..Default::default() }); let capture = writer.take();
 /// let mut lengths = Vec::new();
 /// let broken = CaptureReader::new(&capture[..]).each(|packet, _| {
 ///     lengths.push(packet.length);
@@ -72,12 +72,12 @@ impl<R: Read> CaptureReader<R> {
     /// It cannot be read, is no capture, or `show` fails.
     pub fn each<E: From<ReadCaptureError>>(
         mut self,
-        mut show: impl FnMut(Packet<'_>, u64) -> Result<(), E>,
+        mut show: impl FnMut(CapturedPacket<'_>, u64) -> Result<(), E>,
     ) -> Result<Option<Broken>, E> {
         loop {
             let needs = match self.parser.next(&self.buffer[self.used..]) {
                 Ok(Next::Packet(used, packet)) => {
-                    show(packet, self.parser.octet())?;
+                    show(packet, self.parser.offset())?;
                     self.used += used;
                     continue;
                 }

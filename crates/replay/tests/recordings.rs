@@ -1,10 +1,10 @@
-//! Recorded runs of a real kernel, held against the engine below every command: no process, no sandbox, no
+//! Recorded runs of a real kernel, compared with the engine below every command: no process, no sandbox, no
 //! file but the recordings themselves.
 //!
 //! What a recording's commands need of a shell beyond plain lines stands by name in the command line's own
 //! test, which runs all of them.
 
-use tidegate_archives::{Files, first_line, identical, recordings, without_place};
+use tidegate_archives::{RecordingFiles, first_line, identical, recordings, without_place};
 use tidegate_replay::recorded::{
     NotPlain, PlainCommands, Recording, ReplayError, ReplayedRun, Texts, recorded_device, replay,
 };
@@ -29,12 +29,12 @@ const ARCHIVES: [(&str, usize); 14] = [
 ];
 
 /// Carries a recording out again; `None`: its commands need a shell.
-fn carried_out(files: &Files) -> Option<(ReplayedRun, PlainCommands)> {
+fn carried_out(files: &RecordingFiles) -> Option<(ReplayedRun, PlainCommands)> {
     let text = |name: &str| files.get(name).map(String::as_str);
     let texts = Texts {
         link: text("link").unwrap_or_default(),
         schedule: text("schedule.csv").unwrap_or_default(),
-        draws: text("draws.csv"),
+        random: text("draws.csv"),
         has_frames: files.contains_key("frames.csv"),
     };
     let recording = Recording::parse(&texts, 1).expect("a recording");
@@ -48,7 +48,7 @@ fn carried_out(files: &Files) -> Option<(ReplayedRun, PlainCommands)> {
 }
 
 /// The first difference between what the kernel did and what the engine does.
-fn difference(files: &Files, done: &ReplayedRun, commands: &PlainCommands) -> Option<String> {
+fn difference(files: &RecordingFiles, done: &ReplayedRun, commands: &PlainCommands) -> Option<String> {
     if let Err(error) = done.check_draws() {
         return Some(error.to_string());
     }

@@ -22,7 +22,7 @@ pub use chart::alone as svg;
 pub use html::{page as html, picture};
 pub use table::{Align, Table};
 pub use text::text;
-pub use tidegate_measure::numbers::{milliseconds, percent, rate, size, span};
+pub use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate, size};
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, goodput, main_probe, node, pairs};
 use tidegate_measure::Pings;
 use tidegate_measure::numbers::{arrow, milliseconds, percent, rate, size};
-use tidegate_measure::trial::{LinkFacts, Run, Trial};
+use tidegate_measure::trial::{LinkFacts, TrialDocument, TrialRun};
 
 /// Columns of a terminal that it fits.
 const COLUMNS: usize = 100;
 
 /// The terminal's view of a trial: plain text, at most 100 columns but for the line to copy, no colour.
-pub fn text(trial: &Trial) -> String {
+pub fn text(trial: &TrialDocument) -> String {
     let mut out = String::new();
     head(&mut out, trial);
     let pairs = pairs(trial);
@@ -35,7 +35,7 @@ pub fn text(trial: &Trial) -> String {
     out
 }
 
-fn head(out: &mut String, trial: &Trial) {
+fn head(out: &mut String, trial: &TrialDocument) {
     let LinkFacts { up_bits, down_bits, rtt_ns, up_buffer_bytes, down_buffer_bytes } = trial.link;
     let drained =
         |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };
@@ -139,7 +139,7 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
 }
 
 /// What the classes of a run did while measured.
-fn classes(trial: &Trial, run: &Run) -> Table {
+fn classes(trial: &TrialDocument, run: &TrialRun) -> Table {
     use Align::{Left, Right};
     let mut table = Table::new([
         ("class", Left),

@@ -160,5 +160,5 @@ fn whole_percent(share: f64) -> String {
 
 /// A time as short as it gets: `12.3ms`.
 fn short_span(ns: u64) -> String {
-    if ns == 0 { "0".to_owned() } else { tidegate_measure::numbers::span(ns).replace(' ', "") }
+    if ns == 0 { "0".to_owned() } else { tidegate_measure::numbers::format_duration(ns).replace(' ', "") }
 }

@@ -5,8 +5,8 @@
 //! with a single thread and a process namespace begins with the next child:
 //!
 //! ```text
-//! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶ program
-//!    ▲                                                              │
+//! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶
+//! program ▲                                                              │
 //!    └──────────────── control socket: listener, notes, exit codes ─┘
 //! ```
 //! When one of them dies, the kernel kills those to its right, and with the last one every mount and link is
@@ -17,14 +17,22 @@
 //!
 //! | attack surface | closed by |
 //! |---|---|
-//! | terminal (TIOCSTI, modes), signals to the caller's process group | `outer`: new session; `init`: own process group; pipes |
-//! | the caller's keyring, inherited file descriptors | `outer`: new session keyring; all but 0, 1, 2 closed on exec |
-//! | other processes, IPC, host name, network, cgroups | `outer`: namespaces; no cgroup file system is mounted |
-//! | files of the host, by content, mode, owner, times, attributes | `root`: overlays in memory, read-only mounts |
-//! | Unix sockets of the host, vsock, packet sockets, other families | `syscalls`: only IP and rtnetlink sockets |
-//! | mounts, nested namespaces, BPF, io_uring, ptrace, keyctl … | `syscalls`: an allow list; `confine`: capabilities |
-//! | kernel modules loaded on request | `confine`: no CAP_NET_ADMIN for programs; `links`: only kinds already there |
-//! | memory, processes, files, time | `cgroup`, `confine`: limits; bounded memory for files; the caller's deadline |
+//! | terminal (TIOCSTI, modes), signals to the caller's process group | `outer`: new session; `init`: own
+//! process group; pipes |
+//! | the caller's keyring, inherited file descriptors | `outer`: new session keyring; all but 0, 1, 2 closed
+//! on exec |
+//! | other processes, IPC, host name, network, cgroups | `outer`: namespaces; no cgroup file system is
+//! mounted |
+//! | files of the host, by content, mode, owner, times, attributes | `root`: overlays in memory, read-only
+//! mounts |
+//! | Unix sockets of the host, vsock, packet sockets, other families | `syscalls`: only IP and rtnetlink
+//! sockets |
+//! | mounts, nested namespaces, BPF, io_uring, ptrace, keyctl … | `syscalls`: an allow list; `confine`:
+//! capabilities |
+//! | kernel modules loaded on request | `confine`: no CAP_NET_ADMIN for programs; `links`: only kinds already
+//! there |
+//! | memory, processes, files, time | `cgroup`, `confine`: limits; bounded memory for files; the caller's
+//! deadline |
 
 mod cgroup;
 mod confine;

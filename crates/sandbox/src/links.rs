@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use tidegate_sys::netlink::{Change, Links};
+use tidegate_sys::netlink::{LinkUpdate, Links};
 
 /// Kinds of link that can stand for any other, best first.
 const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
@@ -33,7 +33,7 @@ pub enum LinkRequest {
         /// The name of the link to change.
         name: String,
         /// What changes.
-        change: Change,
+        change: LinkUpdate,
     },
 }
 
@@ -62,12 +62,12 @@ impl LinkRequest {
             ["delete", name] => Self::Delete(name.into()),
             ["change", name, up, mtu, txqlen, to] => Self::Change {
                 name: name.into(),
-                change: Change {
+                change: LinkUpdate {
                     up: (!up.is_empty()).then_some(up == "up"),
                     mtu: mtu.parse().ok(),
                     txqlen: txqlen.parse().ok(),
                     name: (!to.is_empty()).then(|| to.into()),
-                    ..Change::default()
+                    ..LinkUpdate::default()
                 },
             },
             _ => return None,
@@ -134,12 +134,13 @@ mod tests {
 
     #[test]
     fn requests_survive_the_socket_and_nonsense_is_none() {
-        let change = Change { up: Some(false), mtu: Some(1492), name: Some("x".into()), ..Change::default() };
+        let change =
+            LinkUpdate { up: Some(false), mtu: Some(1492), name: Some("x".into()), ..LinkUpdate::default() };
         let requests = [
             LinkRequest::Create { name: "ifb0".into(), kind: "ifb".into(), txqlen: 32 },
             LinkRequest::Delete("ifb0".into()),
             LinkRequest::Change { name: "eth0".into(), change },
-            LinkRequest::Change { name: "eth0".into(), change: Change::default() },
+            LinkRequest::Change { name: "eth0".into(), change: LinkUpdate::default() },
         ];
         for request in requests {
             assert_eq!(LinkRequest::decode(&request.encode()), Some(request));

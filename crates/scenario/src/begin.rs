@@ -5,11 +5,11 @@ use crate::model::{DatagramPacing, NodeRole, Scenario, TrafficItem, TrafficKind}
 use crate::transactions;
 use std::net::IpAddr;
 use tidegate_packet::header::proto;
-use tidegate_packet::{Span, Time};
-use tidegate_sim::world::Way;
+use tidegate_packet::{Nanos, Time};
+use tidegate_sim::world::NodePath;
 use tidegate_sim::{
-    Arrivals, Ecn, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId, SourceSpec,
-    Transaction, TransactionId, TransactionSpec,
+    ArrivalProcess, EcnCodepoint, Ends, FlowId, FlowSpec, Machines, Net, ProbeId, ProbeSpec, SourceId,
+    SourceSpec, Transaction, TransactionId, TransactionSpec,
 };
 
 /// A largest network packet where no link says otherwise.
@@ -31,8 +31,8 @@ pub(crate) enum Going {
 pub(crate) struct Talk {
     src: IpAddr,
     dst: IpAddr,
-    there: Way,
-    back: Way,
+    there: NodePath,
+    back: NodePath,
     /// The first port of the side that opens connections.
     sport: u16,
     mss: u32,
@@ -59,7 +59,7 @@ impl Talk {
 
     /// The n-th of several: they have their own ports, and do not all begin in one instant.
     pub(crate) fn nth(self, n: u32) -> Talk {
-        let start = self.start + Span::millis(10 * u64::from(n));
+        let start = self.start + Nanos::millis(10 * u64::from(n));
         Talk { sport: self.sport.wrapping_add(n as u16), start, ..self }
     }
 
@@ -71,15 +71,15 @@ impl Talk {
                 let spec = self.transfer(scenario, item);
                 let asker = if spec.called { self.turned() } else { self };
                 // Once: the next would begin when none begins any more.
-                let once = Talk { stop: self.start + Span(1), ..asker };
+                let once = Talk { stop: self.start + Nanos(1), ..asker };
                 let what = Transaction { port: item.port, ..transactions::login() };
                 Going::Login(net.transaction(once.errand(item, what)), spec)
             }
             TrafficKind::Udp { payload, every, pace } => {
                 let arrivals = match *pace {
-                    DatagramPacing::Even => Arrivals::Every(*every),
-                    DatagramPacing::Late(late) => Arrivals::Around { every: *every, late },
-                    DatagramPacing::Poisson => Arrivals::Poisson(*every),
+                    DatagramPacing::Even => ArrivalProcess::Every(*every),
+                    DatagramPacing::Late(late) => ArrivalProcess::Around { every: *every, late },
+                    DatagramPacing::Poisson => ArrivalProcess::Poisson(*every),
                 };
                 let spec = SourceSpec { arrivals, ..self.datagrams(item, *payload, *every) };
                 Going::Source(net.source(spec))
@@ -129,7 +129,7 @@ impl Talk {
         FlowSpec {
             control: own.control(),
             // A receiver that is asked for it takes it, unless it was told not to.
-            ecn: if receiver.tcp.ecn == Some(Ecn::Off) { Ecn::Off } else { own.ecn() },
+            ecn: if receiver.tcp.ecn == Some(EcnCodepoint::Off) { EcnCodepoint::Off } else { own.ecn() },
             bytes: *bytes,
             dsfield: item.dsfield,
             mss: self.mss,
@@ -146,12 +146,12 @@ impl Talk {
             local: sender.role == NodeRole::Machine,
             start: self.start,
             // Beyond the window, so that queues are as they were until its very end.
-            stop: if item.stop.is_some() { self.stop } else { self.stop + Span::secs(1) },
+            stop: if item.stop.is_some() { self.stop } else { self.stop + Nanos::secs(1) },
             ..usual
         }
     }
 
-    fn datagrams(self, item: &TrafficItem, payload: u32, every: Span) -> SourceSpec {
+    fn datagrams(self, item: &TrafficItem, payload: u32, every: Nanos) -> SourceSpec {
         let headers = if self.src.is_ipv6() { 62 } else { 42 };
         SourceSpec {
             protocol: proto::UDP,
@@ -163,8 +163,8 @@ impl Talk {
         }
     }
 
-    fn echoes(self, item: &TrafficItem, payload: u32, every: Span, count: Option<u64>) -> ProbeSpec {
-        let last = count.map_or(self.stop, |count| self.start + Span(every.0.saturating_mul(count)));
+    fn echoes(self, item: &TrafficItem, payload: u32, every: Nanos, count: Option<u64>) -> ProbeSpec {
+        let last = count.map_or(self.stop, |count| self.start + Nanos(every.0.saturating_mul(count)));
         ProbeSpec {
             ends: self.ends(0),
             forward: self.there.path,

@@ -24,7 +24,7 @@ pub fn experiment(
     prepared: &Prepared,
     execution: &str,
     again: String,
-    runs: Vec<doc::Run>,
+    runs: Vec<doc::RunRecord>,
 ) -> doc::Experiment {
     let mut experiment = doc::Experiment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -63,9 +63,9 @@ fn notes(scenario: &Scenario, prepared: &Prepared) -> Vec<String> {
 
 /// How late the machine was, and of which runs the delays cannot be believed.
 fn unreliable(of: &doc::Experiment) -> Vec<String> {
-    let late = |run: &doc::Run| run.lateness;
+    let late = |run: &doc::RunRecord| run.lateness;
     let Some(worst) = of.runs.iter().filter_map(late).max_by_key(|late| late.p99) else { return Vec::new() };
-    let span = tidegate_measure::numbers::span;
+    let span = tidegate_measure::numbers::format_duration;
     let mut notes = vec![format!(
         "this machine gave packets out {} late in the middle of the worst run, {} at the 99th percentile, \
         {} at most",
@@ -85,14 +85,14 @@ fn unreliable(of: &doc::Experiment) -> Vec<String> {
     notes
 }
 
-fn node(of: &crate::model::ScenarioNode) -> doc::Node {
+fn node(of: &crate::model::ScenarioNode) -> doc::NodeRecord {
     let kind = match of.role {
         NodeRole::Host => "host",
         NodeRole::Machine => "machine",
         NodeRole::Relay => "relay",
     };
     let devices = of.machine.devices.iter().map(|device| device.name.clone()).collect();
-    doc::Node { name: of.name.clone(), kind: kind.to_owned(), devices }
+    doc::NodeRecord { name: of.name.clone(), kind: kind.to_owned(), devices }
 }
 
 /// `gateway:eth0`, `isp`.
@@ -104,12 +104,12 @@ fn end_name(scenario: &Scenario, end: &LinkEnd) -> String {
     }
 }
 
-fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::Cable {
+fn cable(scenario: &Scenario, of: &ScenarioLink) -> doc::LinkRecord {
     let names: Vec<String> = of.ends.iter().map(|end| end_name(scenario, end)).collect();
     let (to, from) =
         names.split_last().map_or((String::new(), String::new()), |(to, from)| (to.clone(), from.join(", ")));
     let bits = |line: &LinkDirection| line.rate.or(line.trace.as_ref().map(|trace| trace.mean_rate()));
-    doc::Cable {
+    doc::LinkRecord {
         name: of.name.clone(),
         from,
         to,
@@ -128,12 +128,15 @@ fn in_words(line: &LinkDirection) -> String {
         format!("recorded, {} on average", tidegate_measure::numbers::rate(trace.mean_rate() as f64))
     }));
     words.extend(line.packet_rate.filter(|rate| *rate > 0).map(|rate| format!("{rate} packets/s at most")));
-    words
-        .extend(line.delay.filter(|delay| delay.0 > 0).map(|delay| tidegate_measure::numbers::span(delay.0)));
+    words.extend(
+        line.delay
+            .filter(|delay| delay.0 > 0)
+            .map(|delay| tidegate_measure::numbers::format_duration(delay.0)),
+    );
     words.extend(line.buffer.map(|buffer| match buffer {
         BufferSize::Bytes(bytes) => format!("buffer {}", tidegate_measure::numbers::size(bytes)),
         BufferSize::Packets(packets) => format!("buffer {packets} packets"),
-        BufferSize::Time(span) => format!("buffer {}", tidegate_measure::numbers::span(span.0)),
+        BufferSize::Time(span) => format!("buffer {}", tidegate_measure::numbers::format_duration(span.0)),
     }));
     words.extend(line.ring.map(|ring| format!("ring {ring}")));
     words.extend(line.bql.map(|bytes| format!("BQL {bytes} B")));
@@ -154,13 +157,13 @@ pub fn change_in_words(up: &LinkDirection, down: &LinkDirection) -> String {
     }
 }
 
-fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::Policy> {
+fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::PolicyRecord> {
     let told = |policy: usize| {
         let setups = prepared.setups[policy].iter().filter(|setup| !setup.told.is_empty());
         setups.map(|setup| (scenario.nodes[setup.node].name.clone(), setup.told.clone())).collect()
     };
     let all = scenario.policies.iter().enumerate();
-    all.map(|(number, policy)| doc::Policy {
+    all.map(|(number, policy)| doc::PolicyRecord {
         name: policy.name.clone(),
         title: policy.title.clone(),
         commands: told(number),
@@ -168,17 +171,17 @@ fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::Policy> {
     .collect()
 }
 
-fn load(of: &crate::model::ScenarioLoad) -> doc::Load {
-    doc::Load { name: of.name.clone(), title: of.title.clone(), test: of.test.clone() }
+fn load(of: &crate::model::ScenarioLoad) -> doc::LoadRecord {
+    doc::LoadRecord { name: of.name.clone(), title: of.title.clone(), test: of.test.clone() }
 }
 
 /// The document of one run.
-pub fn run<T: TrafficDriver>(mut run: ScenarioRun<'_, T>, seed: u64) -> doc::Run {
+pub fn run<T: TrafficDriver>(mut run: ScenarioRun<'_, T>, seed: u64) -> doc::RunRecord {
     let (transfers, probes) = T::told(&mut run);
     let scenario = run.scenario;
     let (from, to) = scenario.window();
     let to = run.cut.map_or(to, |cut| to.min(since(cut)));
-    let mut of = doc::Run {
+    let mut of = doc::RunRecord {
         policy: scenario.policies[run.case.policy].name.clone(),
         load: scenario.loads[run.case.load].name.clone(),
         repeat: run.case.repeat,
@@ -249,8 +252,8 @@ pub fn probe(
     number: u32,
     unit: &str,
     answers: Answers,
-) -> doc::Probe {
-    doc::Probe {
+) -> doc::ProbeRecord {
+    doc::ProbeRecord {
         id: piece_id(item, number),
         title: item.title.clone(),
         unit: unit.to_owned(),
@@ -258,7 +261,7 @@ pub fn probe(
         to: name(scenario, item.to),
         dscp: item.dsfield >> 2,
         answers,
-        ..doc::Probe::default()
+        ..doc::ProbeRecord::default()
     }
 }
 
@@ -266,9 +269,9 @@ pub fn probe(
 /// page three, else one.
 pub fn errand_probes(
     item: &TrafficItem,
-    base: &dyn Fn(&str, Answers) -> doc::Probe,
+    base: &dyn Fn(&str, Answers) -> doc::ProbeRecord,
     [all, first, paint]: [Answers; 3],
-) -> Vec<doc::Probe> {
+) -> Vec<doc::ProbeRecord> {
     let unit = match item.what {
         TrafficKind::Web { .. } => "until complete",
         TrafficKind::Ssh { .. } => "until the prompt",
@@ -281,7 +284,7 @@ pub fn errand_probes(
         {
             let probe = base(unit, answers);
             let (id, title) = (format!("{}-{part}", probe.id), format!("{}, {part}", probe.title));
-            found.push(doc::Probe { id, title, ..probe });
+            found.push(doc::ProbeRecord { id, title, ..probe });
         }
     }
     found

@@ -9,8 +9,8 @@ use crate::series::{ClassRecorder, Roots};
 use std::sync::atomic::Ordering;
 use tidegate_gateway::DeviceId;
 use tidegate_measure::experiment as doc;
-use tidegate_packet::{Handle, Span, Time};
-use tidegate_sim::LinkChange;
+use tidegate_packet::{Handle, Nanos, Time};
+use tidegate_sim::LinkAdjustment;
 
 /// With more classes than this they are read every second only, so that a run stays quick.
 const MANY_CLASSES: usize = 256;
@@ -37,7 +37,7 @@ pub fn run<T: TrafficDriver>(
     asked: &[TimelineEntry],
     mut watch: RunWatch<'_>,
     traffic: T,
-) -> Result<doc::Run, RunError> {
+) -> Result<doc::RunRecord, RunError> {
     let seed = scenario.seed.wrapping_add(u64::from(case.repeat));
     let laid = lay::lay(scenario, prepared, case.policy, seed)?;
     let mut run = ScenarioRun::new(scenario, case, laid, traffic);
@@ -68,7 +68,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         run.rings = run.rings_now();
         run.links = LinkReadings::all(scenario, case.policy, &run.laid.world);
         if run.classes() > MANY_CLASSES {
-            run.step = run.step.max(Span::secs(1));
+            run.step = run.step.max(Nanos::secs(1));
         }
         run
     }
@@ -150,9 +150,9 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         let (from, to) = scenario.window();
         let steps = to.div_ceil(self.step.0);
         let mut all: Vec<(Time, Due<'s>)> =
-            (1..=steps).map(|n| (START + Span(n * self.step.0), Due::Step)).collect();
-        all.push((START + Span(from), Due::WindowBegins));
-        all.push((START + Span(to), Due::WindowEnds));
+            (1..=steps).map(|n| (START + Nanos(n * self.step.0), Due::Step)).collect();
+        all.push((START + Nanos(from), Due::WindowBegins));
+        all.push((START + Nanos(to), Due::WindowEnds));
         let policy = &scenario.policies[self.case.policy].at;
         all.extend(scenario.at.iter().chain(policy).map(|at| (START + at.time, Due::Happens(&at.what))));
         for at in asked {
@@ -164,7 +164,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
             }
         }
         all.sort_by_key(|(at, _)| *at);
-        all.retain(|(at, _)| *at <= START + scenario.end().max(Span(steps * self.step.0)));
+        all.retain(|(at, _)| *at <= START + scenario.end().max(Nanos(steps * self.step.0)));
         all
     }
 
@@ -224,7 +224,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
 
     fn note(&mut self, on: String, what: String, output: String) {
         let at = self.laid.world.net.now().since(START).0;
-        self.events.push(doc::Event { at, on, what, output });
+        self.events.push(doc::EventRecord { at, on, what, output });
     }
 
     /// Tells a machine something, as on its shell, and follows what that changes about its devices.
@@ -234,7 +234,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
             let simulated = machines.get(number)?;
             host.now = now;
             std::mem::swap(&mut host.gateway, &mut simulated.gateway);
-            let reply = prepare::told(&mut host.shim(pool, &mut simulated.draws), &command.words);
+            let reply = prepare::told(&mut host.shim(pool, &mut simulated.random), &command.words);
             std::mem::swap(&mut host.gateway, &mut simulated.gateway);
             Some(reply)
         });
@@ -269,7 +269,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
                 };
                 if had != has {
                     for link in self.laid.world.links(cable, up) {
-                        self.laid.world.net.change_link(link, LinkChange::Ring(*has));
+                        self.laid.world.net.change_link(link, LinkAdjustment::Ring(*has));
                     }
                 }
             }
@@ -282,16 +282,17 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         let from = if up { of.ends.first() } else { of.ends.last() };
         let role = from.map_or(NodeRole::Relay, |end| self.scenario.nodes[end.node].role);
         let mut changes = Vec::new();
-        changes.extend(line.rate.map(|rate| LinkChange::Rate(Some(rate))));
-        changes
-            .extend(line.packet_rate.map(|rate| LinkChange::PacketRate(Some(rate).filter(|rate| *rate > 0))));
-        changes.extend(line.delay.map(LinkChange::Delay));
-        changes.extend(line.ring.map(LinkChange::Ring));
-        changes.extend(line.bql.map(|bytes| LinkChange::QueueLimit(Some(bytes))));
+        changes.extend(line.rate.map(|rate| LinkAdjustment::Rate(Some(rate))));
+        changes.extend(
+            line.packet_rate.map(|rate| LinkAdjustment::PacketRate(Some(rate).filter(|rate| *rate > 0))),
+        );
+        changes.extend(line.delay.map(LinkAdjustment::Delay));
+        changes.extend(line.ring.map(LinkAdjustment::Ring));
+        changes.extend(line.bql.map(|bytes| LinkAdjustment::QueueLimit(Some(bytes))));
         if line.buffer.is_some() {
             let usual = if up { &of.up } else { &of.down };
             let whole = LinkDirection { rate: line.rate.or(usual.rate), ..line.clone() };
-            changes.push(LinkChange::Limit(lay::limit(&whole, role)));
+            changes.push(LinkAdjustment::Limit(lay::limit(&whole, role)));
         }
         for link in self.laid.world.links(cable, up) {
             for change in &changes {

@@ -10,7 +10,7 @@ use crate::run::{CaseRun, RunError, RunWatch};
 use crate::simulated::Simulated;
 use crate::tables::Diagnostic;
 use std::sync::atomic::AtomicBool;
-use tidegate_measure::experiment::{Experiment, Run};
+use tidegate_measure::experiment::{Experiment, RunRecord};
 
 /// All runs: by policy, then by load, then by repeat.
 pub fn cases(scenario: &Scenario) -> Vec<CaseRun> {
@@ -48,7 +48,7 @@ pub fn simulate_case(
     case: CaseRun,
     asked: &[TimelineEntry],
     watch: RunWatch<'_>,
-) -> Result<Run, RunError> {
+) -> Result<RunRecord, RunError> {
     run(scenario, prepared, case, asked, watch, Simulated::default())
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_packet::Dissector;
-use tidegate_policy::{Op, Table};
+use tidegate_policy::{NetemDistribution, Op};
 
 /// Provides the files that a scenario names. This crate opens none itself: a program that has a file system
 /// reads them there, a page in a browser takes them from memory.
@@ -36,7 +36,7 @@ pub trait Files {
     fn policy(&self, file: &PolicyFile) -> Result<PolicyCommands, FileError>;
 
     /// netem's distributions that are read from files, by name; those that can be computed need none.
-    fn distributions(&self) -> Arc<BTreeMap<String, Table>> {
+    fn distributions(&self) -> Arc<BTreeMap<String, NetemDistribution>> {
         Arc::default()
     }
 }

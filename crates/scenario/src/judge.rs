@@ -2,7 +2,7 @@
 
 use crate::model::{Expectation, FigureRef, Scenario};
 use crate::tables::Diagnostic;
-use tidegate_measure::experiment::{Comparison, Experiment, NoSuchFigure, Run, Spread, figure};
+use tidegate_measure::experiment::{Comparison, Experiment, NoSuchFigure, RunRecord, Spread, figure};
 
 /// All expectations whose cases were run.
 pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<Comparison> {
@@ -39,12 +39,15 @@ pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnos
     Ok(())
 }
 
-fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, asked: &FigureRef) -> Vec<&'e Run> {
+fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, asked: &FigureRef) -> Vec<&'e RunRecord> {
     let (policy, load) = (&scenario.policies[asked.policy].name, &scenario.loads[asked.load].name);
     experiment.runs.iter().filter(|run| run.policy == *policy && run.load == *load).collect()
 }
 
-fn of_run(run: &Run, asked: &FigureRef) -> Result<tidegate_measure::experiment::Value, NoSuchFigure> {
+fn of_run(
+    run: &RunRecord,
+    asked: &FigureRef,
+) -> Result<tidegate_measure::experiment::Quantity, NoSuchFigure> {
     let window = asked.between.map_or(run.window, |(from, to)| (from.0, to.0));
     figure(run, &asked.name, window)
 }

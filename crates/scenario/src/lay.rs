@@ -5,10 +5,10 @@ use crate::prepare::{self, Prepared};
 use crate::tables::Diagnostic;
 use std::net::IpAddr;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 use tidegate_sim::Limit;
-use tidegate_sim::world::{Cable, Direction, End, Layout, Station, World};
+use tidegate_sim::world::{Cable, CableDirection, CableEnd, Layout, RouterNode, World};
 
 /// When packets begin to flow; the policies have stood for a while then.
 pub const START: Time = Time(8_000_000_000);
@@ -49,7 +49,7 @@ pub fn lay(
         let ids = device_ids(&scenario.nodes[*node], &gateway);
         rings.push((*node, ids.iter().map(|id| gateway.spec(*id).ring).collect::<Vec<u32>>()));
         devices.push(ids.iter().map(|id| (gateway.name(*id).to_owned(), *id)).collect());
-        stations.push(Station { node: *node, gateway, devices: ids });
+        stations.push(RouterNode { node: *node, gateway, devices: ids });
     }
     let lines = &scenario.policies[policy].links;
     let cables = (0..).zip(&scenario.cables).map(|(number, cable)| {
@@ -64,8 +64,8 @@ pub fn lay(
         };
         let roles = [role(cable.ends.first()), role(cable.ends.last())];
         let placed = cable.ends.iter().map(|end| scenario.end_in_network(*end));
-        let ends: Vec<End> = placed.map(|end| End { node: end.node, device: end.device }).collect();
-        let ring_at = |end: Option<&End>| {
+        let ends: Vec<CableEnd> = placed.map(|end| CableEnd { node: end.node, device: end.device }).collect();
+        let ring_at = |end: Option<&CableEnd>| {
             let end = end?;
             let (_, rings) = rings.iter().find(|(node, _)| *node == end.node)?;
             rings.get(end.device?).copied()
@@ -115,11 +115,11 @@ fn device_ids(node: &ScenarioNode, gateway: &Gateway) -> Vec<DeviceId> {
 }
 
 /// A direction of a link as the network knows it.
-fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> Direction {
+fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> CableDirection {
     // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
     // unless somebody says so.
     let asked = ring.filter(|ring| *ring != DeviceSpec::default().ring);
-    Direction {
+    CableDirection {
         bits_per_second: line.rate,
         packet_rate: line.packet_rate.filter(|rate| *rate > 0),
         delay: line.delay.unwrap_or_default(),
@@ -137,7 +137,7 @@ pub fn limit(line: &LinkDirection, role: NodeRole) -> Limit {
     match (line.buffer, bits) {
         (Some(BufferSize::Bytes(bytes)), _) => Limit::Bytes(bytes),
         (Some(BufferSize::Packets(packets)), _) => Limit::Packets(packets),
-        (Some(BufferSize::Time(Span(ns))), Some(bits)) => {
+        (Some(BufferSize::Time(Nanos(ns))), Some(bits)) => {
             Limit::Bytes(((u128::from(bits) * u128::from(ns) / 8_000_000_000) as u64).max(1514))
         }
         (None, Some(bits)) if role == NodeRole::Relay => Limit::Bytes(USUAL_BUFFER.max(bits / 32)),
@@ -147,7 +147,7 @@ pub fn limit(line: &LinkDirection, role: NodeRole) -> Limit {
 
 /// The address that a node has in a conversation, as far as it is known: of a machine that of the device the
 /// way leads by.
-pub fn address(scenario: &Scenario, laid: &mut LaidOut, node: usize, end: Option<End>) -> IpAddr {
+pub fn address(scenario: &Scenario, laid: &mut LaidOut, node: usize, end: Option<CableEnd>) -> IpAddr {
     let of = &scenario.nodes[node];
     let number = laid.nodes.iter().position(|known| *known == node);
     let own = number.zip(end.and_then(|end| end.device)).and_then(|(number, device)| {

@@ -5,9 +5,9 @@ use crate::transactions::PageShape;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::PathBuf;
-use tidegate_packet::{Dissector, Span};
-use tidegate_policy::LinkKind;
-use tidegate_sim::{CongestionControl, Ecn, Framing, Impairment, Trace};
+use tidegate_packet::{Dissector, Nanos};
+use tidegate_policy::LinkDriver;
+use tidegate_sim::{CongestionControl, EcnCodepoint, Impairment, LinkFraming, Trace};
 
 /// A place in the file.
 pub type TextRange = Range<usize>;
@@ -26,17 +26,17 @@ pub struct Scenario {
     /// Where it comes from: a paper, a page.
     pub source: Option<String>,
     /// How long is measured, after the warm-up.
-    pub duration: Span,
+    pub duration: Nanos,
     /// How long everything goes on before it is measured.
-    pub warm_up: Span,
+    pub warm_up: Nanos,
     /// The seed of the first repeat; each has the next.
     pub seed: u64,
     /// How often each case is run.
     pub repeats: u32,
     /// The step of all series.
-    pub step: Span,
+    pub step: Nanos,
     /// Irregularity of hosts, per packet.
-    pub jitter: Span,
+    pub jitter: Nanos,
     /// Who is there.
     pub nodes: Vec<ScenarioNode>,
     /// The links between them.
@@ -93,7 +93,7 @@ impl Scenario {
         self.kernel.map_or(0, |node| self.nodes[node].machine.devices.len())
     }
     /// How long a run lasts, settling and what comes after the window left out.
-    pub fn end(&self) -> Span {
+    pub fn end(&self) -> Nanos {
         self.warm_up + self.duration
     }
 
@@ -148,7 +148,7 @@ pub struct ScenarioDevice {
     /// The device's name on its machine.
     pub name: String,
     /// What kind it is.
-    pub kind: LinkKind,
+    pub kind: LinkDriver,
     /// The device that it stands on.
     pub on: Option<String>,
     /// Its address and the length of the prefix.
@@ -167,7 +167,7 @@ pub struct TcpOptions {
     /// The congestion control.
     pub control: Option<CongestionControl>,
     /// How ECN is used.
-    pub ecn: Option<Ecn>,
+    pub ecn: Option<EcnCodepoint>,
     /// The largest receive window, in bytes.
     pub receive_window: Option<u64>,
     /// The initial congestion window, in segments.
@@ -188,11 +188,11 @@ impl TcpOptions {
 
     /// What data packets say in their ECN field, where the receiver does not refuse it: what was asked for,
     /// or what the congestion control needs.
-    pub fn ecn(&self) -> Ecn {
+    pub fn ecn(&self) -> EcnCodepoint {
         self.ecn.unwrap_or(match self.control() {
-            CongestionControl::Dctcp => Ecn::Ect0,
-            CongestionControl::Prague => Ecn::Ect1,
-            _ => Ecn::Off,
+            CongestionControl::Dctcp => EcnCodepoint::Ect0,
+            CongestionControl::Prague => EcnCodepoint::Ect1,
+            _ => EcnCodepoint::Off,
         })
     }
 
@@ -242,13 +242,13 @@ pub struct LinkDirection {
     /// 0: no cap.
     pub packet_rate: Option<u64>,
     /// The one-way propagation delay.
-    pub delay: Option<Span>,
+    pub delay: Option<Nanos>,
     /// The largest extra delay of a packet.
-    pub jitter: Option<Span>,
+    pub jitter: Option<Nanos>,
     /// What the queue before it holds.
     pub buffer: Option<BufferSize>,
     /// What the link adds to each frame.
-    pub framing: Option<Framing>,
+    pub framing: Option<LinkFraming>,
     /// Frames in the transmit ring.
     pub ring: Option<u32>,
     /// The byte queue limit (BQL), in bytes.
@@ -287,7 +287,7 @@ pub enum BufferSize {
     /// So many packets.
     Packets(u32),
     /// What the line sends in this time.
-    Time(Span),
+    Time(Nanos),
 }
 
 /// A policy to compare.
@@ -342,7 +342,7 @@ impl MachineCommand {
 #[derive(Clone, Debug)]
 pub struct TimelineEntry {
     /// When, from the beginning of the run.
-    pub time: Span,
+    pub time: Nanos,
     /// What happens.
     pub what: TimelineEvent,
 }
@@ -367,7 +367,7 @@ pub enum TimelineEvent {
         /// Its arguments.
         args: Vec<String>,
         /// The time from one command to the next.
-        pace: Span,
+        pace: Nanos,
         /// Where it is named.
         at: TextRange,
     },
@@ -403,9 +403,9 @@ pub struct HostProgram {
     /// The line, as a shell reads it.
     pub command: String,
     /// When it starts, from the beginning of the run.
-    pub start: Span,
+    pub start: Nanos,
     /// When it is stopped if it still runs; `None`: at the end.
-    pub stop: Option<Span>,
+    pub stop: Option<Nanos>,
     /// Where it stands in the file.
     pub at: Range<usize>,
 }
@@ -422,11 +422,11 @@ pub struct TrafficItem {
     /// The number of the other node.
     pub to: usize,
     /// When it starts, from the beginning of the run.
-    pub start: Span,
+    pub start: Nanos,
     /// No one said when it starts: it need not be the instant in which others do.
     pub anywhere: bool,
     /// When it stops; `None`: at the end of the run.
-    pub stop: Option<Span>,
+    pub stop: Option<Nanos>,
     /// The DS field.
     pub dsfield: u8,
     /// The port that is called.
@@ -461,7 +461,7 @@ pub enum TrafficKind {
         /// Payload bytes of each.
         payload: u32,
         /// The interval.
-        every: Span,
+        every: Nanos,
         /// How regularly they leave.
         pace: DatagramPacing,
     },
@@ -470,14 +470,14 @@ pub enum TrafficKind {
         /// Payload bytes of each.
         payload: u32,
         /// The interval.
-        every: Span,
+        every: Nanos,
         /// How many; `None`: until the end.
         count: Option<u64>,
     },
     /// A question and its answer over TCP.
     Request {
         /// The interval.
-        every: Span,
+        every: Nanos,
         /// Payload bytes of the question.
         request: u32,
         /// Payload bytes of the answer.
@@ -486,21 +486,21 @@ pub enum TrafficKind {
     /// DNS look-ups.
     Dns {
         /// The interval.
-        every: Span,
+        every: Nanos,
     },
     /// SSH logins.
     Ssh {
         /// The interval.
-        every: Span,
+        every: Nanos,
     },
     /// Web pages; without a shape as most are today.
     Web {
         /// The interval.
-        every: Span,
+        every: Nanos,
         /// What a page is made of.
         shape: Option<PageShape>,
         /// How long somebody waits for one before giving up.
-        patience: Option<Span>,
+        patience: Option<Nanos>,
     },
 }
 
@@ -511,7 +511,7 @@ pub enum DatagramPacing {
     #[default]
     Even,
     /// Each late by something up to this.
-    Late(Span),
+    Late(Nanos),
     /// As a Poisson process.
     Poisson,
 }
@@ -547,7 +547,7 @@ pub struct FigureRef {
     /// The number of the load.
     pub load: usize,
     /// Another window than the measured one.
-    pub between: Option<(Span, Span)>,
+    pub between: Option<(Nanos, Nanos)>,
     /// Where it stands in the file.
     pub at: TextRange,
 }

@@ -10,10 +10,10 @@ use crate::tables::Diagnostic;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidegate_gateway::{DeviceSpec, Encap, World};
+use tidegate_gateway::{DeviceSpec, Encap, GatewayContext};
 use tidegate_inspect::CARRIED_OUT_AT;
 use tidegate_packet::{Pool, Seeded};
-use tidegate_policy::{LinkKind, LinkOp, Op, Table};
+use tidegate_policy::{LinkDriver, LinkOp, NetemDistribution, Op};
 use tidegate_shims::{Answer, Call, Reply, ToolShim};
 
 /// What a machine is told under one policy.
@@ -33,7 +33,7 @@ pub struct MachinePlan {
 }
 
 /// netem's distributions, by name.
-type Distributions = Arc<BTreeMap<String, Table>>;
+type Distributions = Arc<BTreeMap<String, NetemDistribution>>;
 
 /// Of each policy what each machine is told; scripts of the timeline become the commands they issue.
 pub struct Prepared {
@@ -171,7 +171,7 @@ fn known_devices(node: &ScenarioNode, ops: &[Op], at: &TextRange) -> Result<(), 
         };
         let there =
             node.machine.devices.iter().any(|device| device.name == *named) || made.contains(&named.as_str());
-        if !there && LinkKind::of_name(named) != LinkKind::Ifb {
+        if !there && LinkDriver::of_name(named) != LinkDriver::Ifb {
             return Err(Diagnostic::new(
                 at.clone(),
                 format!("`{}` has no device `{named}`", node.name),
@@ -245,7 +245,7 @@ fn bare(
         if let Some((address, prefix)) = device.address {
             let op = LinkOp::Address { name: device.name.clone(), add: true, address, prefix };
             // A device has no address yet that it could have already.
-            let world = World { now: machine.now, pool: &mut *pool, draws: &mut *draws };
+            let world = GatewayContext { now: machine.now, pool: &mut *pool, random: &mut *draws };
             let _ = machine.gateway.apply(world, &Op::Link(op));
         }
     }
@@ -264,11 +264,11 @@ fn bare(
 }
 
 /// How a device wraps what it gives to the one beneath.
-fn encap(kind: &LinkKind) -> Encap {
+fn encap(kind: &LinkDriver) -> Encap {
     match kind {
-        LinkKind::PointToPoint => Encap::Pppoe,
-        LinkKind::Tunnel(tunnel) => Encap::Tunnel(*tunnel),
-        LinkKind::Vlan { id, .. } => Encap::Vlan(*id),
+        LinkDriver::PointToPoint => Encap::Pppoe,
+        LinkDriver::Tunnel(tunnel) => Encap::Tunnel(*tunnel),
+        LinkDriver::Vlan { id, .. } => Encap::Vlan(*id),
         _ => Encap::Bare,
     }
 }
@@ -330,7 +330,7 @@ fn unfold(scenario: &mut Scenario, files: &dyn Files) -> Result<(), Diagnostic> 
             known_devices(&nodes[*machine], &loaded.ops, at)?;
             for (number, words) in (0..).zip(loaded.issued) {
                 let command = MachineCommand { words, at: at.clone() };
-                let time = one.time + tidegate_packet::Span(pace.0 * number);
+                let time = one.time + tidegate_packet::Nanos(pace.0 * number);
                 unfolded.push(crate::model::TimelineEntry {
                     time,
                     what: TimelineEvent::Command { machine: *machine, command },

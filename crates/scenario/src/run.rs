@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use tidegate_measure::experiment as doc;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, QueueStats};
 use tidegate_sim::world::World;
 use tidegate_sim::{LinkId, LinkStats};
@@ -97,7 +97,7 @@ pub trait RunObserver {
 /// The traffic of one run: several pieces (a transfer, a ping, …), numbered.
 pub trait TrafficDriver: Sized {
     /// How long after the measured window answers are still waited for.
-    const GRACE: Span;
+    const GRACE: Nanos;
 
     /// Sets the run's load going.
     ///
@@ -124,7 +124,7 @@ pub trait TrafficDriver: Sized {
     }
 
     /// What its pieces came to.
-    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::Transfer>, Vec<doc::Probe>);
+    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>);
 
     /// How late things happened, where a real clock decides.
     fn lateness(&self) -> Option<doc::Lateness> {
@@ -162,9 +162,9 @@ pub struct ScenarioRun<'s, T> {
     /// What each class did so far.
     pub courses: ClassRecorder,
     /// What happened, and what machines answered.
-    pub events: Vec<doc::Event>,
+    pub events: Vec<doc::EventRecord>,
     /// The step of its series.
-    pub step: Span,
+    pub step: Nanos,
     /// When it was stopped, if it was.
     pub cut: Option<Time>,
     /// Rings as they were last told.
@@ -228,7 +228,7 @@ impl LinkReadings {
     }
 
     /// Reads what the direction did since the last step.
-    pub fn read(&mut self, laid: &mut LaidOut, step: Span) {
+    pub fn read(&mut self, laid: &mut LaidOut, step: Nanos) {
         let net = &mut laid.world.net;
         let (mut busy, mut bytes, mut backlog, mut dropped) = (0, 0, 0, 0);
         for &link in &self.links {

@@ -1,6 +1,6 @@
 //! Words and figures as they are typed: on a shell, and in tc's commands.
 
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// A word as a shell takes it for one: in quotes where it needs them.
 ///
@@ -28,7 +28,7 @@ pub fn tc_rate(bits: u64) -> String {
 }
 
 /// A time as tc takes it, in the unit in which it is a whole number (rounded to microseconds): `30ms`.
-pub fn tc_time(span: Span) -> String {
+pub fn tc_time(span: Nanos) -> String {
     match span.0 / 1000 {
         us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
         us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),

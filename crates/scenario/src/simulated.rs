@@ -6,7 +6,7 @@ use crate::lay::LaidOut;
 use crate::model::{TrafficItem, TrafficKind};
 use crate::run::{Outside, ScenarioRun, TrafficDriver};
 use tidegate_measure::experiment as doc;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_sim::{Completion, FlowSample, FlowSpec};
 
 /// The first port of a side that opens connections.
@@ -27,7 +27,7 @@ pub struct Simulated {
 }
 
 impl TrafficDriver for Simulated {
-    const GRACE: Span = Span::secs(10);
+    const GRACE: Nanos = Nanos::secs(10);
 
     fn begin(run: &mut ScenarioRun<'_, Simulated>) -> Result<(), Outside> {
         if run.load().iter().any(|item| matches!(item.what, TrafficKind::Tcp { record: true, .. })) {
@@ -64,7 +64,7 @@ impl TrafficDriver for Simulated {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut ScenarioRun<'_, Simulated>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
+    fn told(run: &mut ScenarioRun<'_, Simulated>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match piece.going {
@@ -88,11 +88,11 @@ fn begin_item(run: &mut ScenarioRun<'_, Simulated>, number: usize, item: &Traffi
     }
 }
 
-fn transfer(run: &ScenarioRun<'_, Simulated>, at: usize, piece: &Piece) -> doc::Transfer {
+fn transfer(run: &ScenarioRun<'_, Simulated>, at: usize, piece: &Piece) -> doc::TransferRecord {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
     let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else {
-        return doc::Transfer::default();
+        return doc::TransferRecord::default();
     };
     let net = &run.laid.world.net;
     let flow = if let Going::Flow(flow) = piece.going { Some(flow) } else { None };
@@ -102,7 +102,7 @@ fn transfer(run: &ScenarioRun<'_, Simulated>, at: usize, piece: &Piece) -> doc::
     let samples = flow.filter(|_| *record).map_or(&[][..], |flow| net.flow_samples(flow));
     let established = stats.established.map_or(0, since);
     let (cwnd, srtt_us) = sampled(samples, established, run.progress[at].len(), run.step);
-    doc::Transfer {
+    doc::TransferRecord {
         id: piece_id(item, piece.number),
         title: if *count > 1 { format!("{} {}", item.title, piece.number + 1) } else { item.title.clone() },
         from: name(scenario, item.from),
@@ -118,12 +118,12 @@ fn transfer(run: &ScenarioRun<'_, Simulated>, at: usize, piece: &Piece) -> doc::
         series: run.progress[at].clone(),
         cwnd,
         srtt_us,
-        ..doc::Transfer::default()
+        ..doc::TransferRecord::default()
     }
 }
 
 /// Windows and round trips at the end of each step: the last sample before it; before the first one, nothing.
-fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Span) -> (Vec<u32>, Vec<u64>) {
+fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Nanos) -> (Vec<u32>, Vec<u64>) {
     if samples.is_empty() {
         return (Vec::new(), Vec::new());
     }
@@ -141,7 +141,7 @@ fn sampled(samples: &[FlowSample], established: u64, steps: usize, step: Span) -
 }
 
 /// What is asked again and again; a page is three: until its document, its first paint, and all of it.
-fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
+fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::ProbeRecord> {
     let scenario = run.scenario;
     let item = &scenario.loads[run.case.load].items[piece.item];
     let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
@@ -151,10 +151,10 @@ fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
         Going::Ping(ping) => {
             let answers = net.echoes(ping).iter().map(|echo| (since(echo.sent), echo.rtt.map(|rtt| rtt.0)));
             let there = net.echoes(ping).iter().map(|echo| echo.there.map(|there| there.0)).collect();
-            vec![doc::Probe { there, ..base("round trip", answers.collect()) }]
+            vec![doc::ProbeRecord { there, ..base("round trip", answers.collect()) }]
         }
         Going::Source(source) => {
-            let journeys = net.source_stats(source).journeys;
+            let journeys = net.source_stats(source).packets;
             let answers =
                 journeys.iter().map(|journey| (since(journey.sent), journey.took.map(|took| took.0)));
             let mut probe = base("one way", answers.collect());
@@ -165,7 +165,7 @@ fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::Probe> {
         }
         Going::Errand(errand) => {
             let goes = net.completions(errand);
-            let all = |of: &dyn Fn(&Completion) -> Option<Span>| {
+            let all = |of: &dyn Fn(&Completion) -> Option<Nanos>| {
                 goes.iter().map(|go| (since(go.began), of(go).map(|took| took.0))).collect::<Vec<_>>()
             };
             errand_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])

@@ -1,13 +1,13 @@
 //! What people wait for: a look-up, a login, a page, a question and its answer.
 
-use tidegate_packet::Span;
-use tidegate_sim::{CongestionControl, Lookup, Transaction, Turn};
+use tidegate_packet::Nanos;
+use tidegate_sim::{CongestionControl, DialogueTurn, Lookup, Transaction};
 
 fn lookup() -> Lookup {
-    Lookup { port: 53, request: 45, reply: 140, think: Span::millis(2), retry: Span::secs(5), tries: 2 }
+    Lookup { port: 53, request: 45, reply: 140, think: Nanos::millis(2), retry: Nanos::secs(5), tries: 2 }
 }
 
-fn transaction(every: Span, patience: Span, port: u16) -> Transaction {
+fn transaction(every: Nanos, patience: Nanos, port: u16) -> Transaction {
     Transaction {
         every,
         patience,
@@ -22,17 +22,17 @@ fn transaction(every: Span, patience: Span, port: u16) -> Transaction {
 
 /// A name looked up, every second.
 pub fn dns() -> Transaction {
-    Transaction { lookup: Some(lookup()), ..transaction(Span::secs(1), Span::secs(10), 0) }
+    Transaction { lookup: Some(lookup()), ..transaction(Nanos::secs(1), Nanos::secs(10), 0) }
 }
 
-fn turn(client: bool, bytes: u32, think: Span) -> Turn {
-    Turn { client, bytes, think }
+fn turn(client: bool, bytes: u32, think: Nanos) -> DialogueTurn {
+    DialogueTurn { client, bytes, think }
 }
 
 /// An SSH login by key: versions, key exchange, authentication, a terminal, the prompt (RFC 4253, 4252, 4254;
 /// sizes as OpenSSH's).
 pub fn login() -> Transaction {
-    let ms = Span::millis;
+    let ms = Nanos::millis;
     let dialogue = vec![
         turn(true, 40, ms(0)),
         turn(false, 1120, ms(10)),
@@ -50,7 +50,7 @@ pub fn login() -> Transaction {
         turn(true, 500, ms(1)),
         turn(false, 628, ms(20)),
     ];
-    Transaction { dialogue, ..transaction(Span::secs(5), Span::secs(30), 22) }
+    Transaction { dialogue, ..transaction(Nanos::secs(5), Nanos::secs(30), 22) }
 }
 
 /// What a page is made of.
@@ -65,23 +65,23 @@ pub struct PageShape {
     /// Connections, that of the document among them.
     pub connections: u32,
     /// What the server needs for the document, and for each object a quarter of it.
-    pub think: Span,
+    pub think: Nanos,
     /// Over TLS 1.3?
     pub tls: bool,
 }
 
 /// The client's and the server's turns before the first request over TLS 1.3 (RFC 8446).
-fn hello() -> [Turn; 3] {
-    [turn(true, 517, Span::millis(1)), turn(false, 3600, Span::millis(3)), turn(true, 80, Span::millis(2))]
+fn hello() -> [DialogueTurn; 3] {
+    [turn(true, 517, Nanos::millis(1)), turn(false, 3600, Nanos::millis(3)), turn(true, 80, Nanos::millis(2))]
 }
 
-fn get(bytes: u32, think: Span) -> [Turn; 2] {
-    [turn(true, 480, Span::millis(1)), turn(false, bytes, think)]
+fn get(bytes: u32, think: Nanos) -> [DialogueTurn; 2] {
+    [turn(true, 480, Nanos::millis(1)), turn(false, bytes, think)]
 }
 
 /// A page: its name, the document over TLS 1.3, then twenty-three parts over six connections, 1.1 MB in all.
 pub fn page() -> Transaction {
-    let think = Span::millis(15);
+    let think = Nanos::millis(15);
     let parts = [78_000, 24_000, 61_000, 9_000];
     let more = |i: u32| parts.iter().skip(usize::from(i == 5)).map(move |bytes| bytes + 3_000 * i).collect();
     page_of(true, (42_000, think), (0..6).map(more).collect(), think)
@@ -94,29 +94,29 @@ pub fn page_like(shape: PageShape) -> Transaction {
     let parts =
         (0..connections).map(|i| vec![object; over(i) as usize]).filter(|parts| !parts.is_empty()).collect();
     // With nothing known of what it shows first, the document is what it shows.
-    Transaction { paint: 0, ..page_of(tls, (document, think), parts, Span(think.0 / 4)) }
+    Transaction { paint: 0, ..page_of(tls, (document, think), parts, Nanos(think.0 / 4)) }
 }
 
 /// The document, and over each connection what it names: the first goes on with the document's.
-fn page_of(tls: bool, document: (u32, Span), parts: Vec<Vec<u32>>, think: Span) -> Transaction {
+fn page_of(tls: bool, document: (u32, Nanos), parts: Vec<Vec<u32>>, think: Nanos) -> Transaction {
     let opening = || if tls { hello().to_vec() } else { Vec::new() };
     let follower = |(n, parts): (usize, Vec<u32>)| {
         let begin = if n == 0 { Vec::new() } else { opening() };
         begin.into_iter().chain(parts.into_iter().flat_map(|bytes| get(bytes, think))).collect()
     };
-    let followers: Vec<Vec<Turn>> = parts.into_iter().enumerate().map(follower).collect();
+    let followers: Vec<Vec<DialogueTurn>> = parts.into_iter().enumerate().map(follower).collect();
     Transaction {
         lookup: Some(lookup()),
         dialogue: opening().into_iter().chain(get(document.0, document.1)).collect(),
         // What comes first over the first connection is what a browser waits for before it paints.
         paint: followers.len().min(1),
         followers,
-        ..transaction(Span::secs(12), Span::secs(30), if tls { 443 } else { 80 })
+        ..transaction(Nanos::secs(12), Nanos::secs(30), if tls { 443 } else { 80 })
     }
 }
 
 /// A question over a connection of its own, and its answer.
-pub fn request(every: Span, port: u16, request: u32, reply: u32) -> Transaction {
-    let dialogue = vec![turn(true, request, Span(0)), turn(false, reply, Span::millis(1))];
-    Transaction { dialogue, ..transaction(every, Span::secs(120), port) }
+pub fn request(every: Nanos, port: u16, request: u32, reply: u32) -> Transaction {
+    let dialogue = vec![turn(true, request, Nanos(0)), turn(false, reply, Nanos::millis(1))];
+    Transaction { dialogue, ..transaction(every, Nanos::secs(120), port) }
 }

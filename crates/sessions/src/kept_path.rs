@@ -1,13 +1,13 @@
 //! A session with a far end whose results are kept when it breaks off.
 
 use std::sync::atomic::AtomicBool;
-use tidegate_measure::stream::{Course, Exchange, Journey, Outcome, Path, Stream};
-use tidegate_prober::{Error, Far, Target};
+use tidegate_measure::stream::{Exchange, ExchangeResult, PacketRecord, Path, Stream, StreamTrace};
+use tidegate_prober::{Error, ServerSession, ServerTarget};
 
 /// A far end. Once an exchange was cut, or the far end is gone after one that was carried out, those that
 /// follow send nothing and say why: whoever estimates then ends by himself with what he has.
 pub struct KeptPath {
-    far: Far,
+    far: ServerSession,
     cut: Option<String>,
     is_begun: bool,
 }
@@ -17,8 +17,8 @@ impl KeptPath {
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
-    pub fn connect(target: &Target, stop: fn() -> &'static AtomicBool) -> Result<KeptPath, Error> {
-        let mut far = Far::connect(target)?;
+    pub fn connect(target: &ServerTarget, stop: fn() -> &'static AtomicBool) -> Result<KeptPath, Error> {
+        let mut far = ServerSession::connect(target)?;
         far.stop_on(stop());
         Ok(KeptPath { far, cut: None, is_begun: false })
     }
@@ -42,7 +42,7 @@ impl KeptPath {
 impl Path for KeptPath {
     type Error = Error;
 
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Error> {
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Error> {
         if self.cut.is_some() {
             return Ok(unsent(exchange, self.cut.clone()));
         }
@@ -62,10 +62,10 @@ impl Path for KeptPath {
 }
 
 /// An exchange of which nothing was sent.
-fn unsent(exchange: &Exchange, cut: Option<String>) -> Outcome {
-    let course = |stream: &Stream| Course {
+fn unsent(exchange: &Exchange, cut: Option<String>) -> ExchangeResult {
+    let course = |stream: &Stream| StreamTrace {
         stream: stream.clone(),
-        journeys: vec![Journey::default(); usize::try_from(stream.packets()).unwrap_or(0)],
+        packets: vec![PacketRecord::default(); usize::try_from(stream.packets()).unwrap_or(0)],
     };
-    Outcome { up: course(&exchange.up), down: course(&exchange.down), cut }
+    ExchangeResult { up: course(&exchange.up), down: course(&exchange.down), cut }
 }

@@ -3,8 +3,10 @@
 //!
 //! | module | what it measures | with what at the far end |
 //! |---|---|---|
-//! | [`measure`] | delays, losses and rates each way, idle and under load, by flent's tests | `tidegate serve` |
-//! | [`quick`] | half a minute: latency under load, rates, where the queue is | `tidegate serve`, a page, or any host that answers pings |
+//! | [`measure`] | delays, losses and rates each way, idle and under load, by flent's tests | `tidegate
+//! serve` |
+//! | [`quick`] | half a minute: latency under load, rates, where the queue is | `tidegate serve`, a page, or
+//! any host that answers pings |
 //! | [`verify`] | the same load with and without a policy, in turns | `tidegate serve` |
 //! | [`loss`] | what is lost each way; also from captures of both sides | `tidegate serve` |
 //! | [`doctor`] | what keeps this computer from shaping as it was told | nothing |

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tidegate_capture::Exit;
 use tidegate_loader::{LoadedPolicy, MAX_POLICY, ReadOptions, Sandbox};
-use tidegate_measure::experiment::{Experiment, Run};
-use tidegate_policy::Table;
+use tidegate_measure::experiment::{Experiment, RunRecord};
+use tidegate_policy::NetemDistribution;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::{Prepared, prepare};
 use tidegate_scenario::run::{ExperimentWatch, RunError, RunWatch};
@@ -43,7 +43,7 @@ impl Files for ScenarioFiles {
         Ok(commands(&loaded))
     }
 
-    fn distributions(&self) -> Arc<BTreeMap<String, Table>> {
+    fn distributions(&self) -> Arc<BTreeMap<String, NetemDistribution>> {
         tidegate_loader::distributions::installed()
     }
 }
@@ -73,7 +73,7 @@ impl Files for WithPolicy<'_> {
         Ok(commands(&loaded.map_err(FileError::new)?))
     }
 
-    fn distributions(&self) -> Arc<BTreeMap<String, Table>> {
+    fn distributions(&self) -> Arc<BTreeMap<String, NetemDistribution>> {
         ScenarioFiles::default().distributions()
     }
 }
@@ -119,11 +119,12 @@ pub fn carry_out(
     prepared: &Prepared,
     asked: &[TimelineEntry],
     watch: &ExperimentWatch<'_>,
-) -> Result<Vec<Run>, RunError> {
+) -> Result<Vec<RunRecord>, RunError> {
     can_be_simulated(scenario)?;
     let cases = cases(scenario);
     (watch.begin)(cases.len(), link_seconds(scenario));
-    let results: Mutex<Vec<Option<Result<Run, RunError>>>> = Mutex::new(cases.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<RunRecord, RunError>>>> =
+        Mutex::new(cases.iter().map(|_| None).collect());
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
@@ -165,8 +166,8 @@ pub fn carry_out(
 /// use tidegate_scenario::run::ExperimentWatch;
 /// use tidegate_sessions::simulated::{ScenarioFiles, of_text};
 ///
-/// let text = "duration = '2s'\n[home]\nup = '1mbit'\ndown = '10mbit'\n[policies.none]\n[[traffic]]\nping = 'a -> server'\n";
-/// let stop = AtomicBool::new(false);
+/// let text = "duration = '2s'\n[home]\nup = '1mbit'\ndown = '10mbit'\n[policies.none]\n[[traffic]]\nping =
+/// 'a -> server'\n"; let stop = AtomicBool::new(false);
 /// let watch = ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
 /// let experiment = of_text((Path::new("home.toml"), text), &ScenarioFiles::default(), &watch).unwrap();
 /// assert_eq!(experiment.runs.len(), 1);

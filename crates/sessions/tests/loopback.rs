@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_measure::experiment::figure;
 use tidegate_probe_wire::{Quotas, Token};
 use tidegate_prober::serve::{Server, Serving};
-use tidegate_prober::{Family, Target};
+use tidegate_prober::{AddressFamily, ServerTarget};
 use tidegate_sessions::Error;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
 use tidegate_sessions::measure::Measurement;
@@ -14,7 +14,7 @@ use tidegate_sessions::measure::plan::{Wishes, plan};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-fn measurement(target: Target) -> Measurement {
+fn measurement(target: ServerTarget) -> Measurement {
     let wishes = Wishes {
         length: Some(Duration::from_millis(500)),
         idle: Duration::from_millis(500),
@@ -34,8 +34,8 @@ fn measurement(target: Target) -> Measurement {
     }
 }
 
-fn target(port: u16, token: Option<Token>) -> Target {
-    Target { host: "127.0.0.1".to_owned(), port, token, family: Family::Any }
+fn target(port: u16, token: Option<Token>) -> ServerTarget {
+    ServerTarget { host: "127.0.0.1".to_owned(), port, token, family: AddressFamily::Any }
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_server_that_is_not_there_is_an_error_of_sockets() {
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
     let error =
         measurement(target(port, None)).carry_out(&STOP, &|_, _| Box::new(())).expect_err("nobody is there");
-    assert!(matches!(error.field(), Some(tidegate_prober::Error::NoAnswer { .. })), "{error:?}");
+    assert!(matches!(error.field(), Some(tidegate_prober::Error::NoReply { .. })), "{error:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tidegate_packet::{Handle, Rate};
 use tidegate_policy::{
     ClassOp, ClassParams, HfscClassParams, HtbClassParams, Op, QdiscOp, QdiscParams, RateSpec, Verb,
 };
-use tidegate_syntax::units::rate_in_words as rate;
+use tidegate_syntax::units::{parse_percent, rate_in_words as rate};
 
 /// Classes by device and minor number.
 type Made = BTreeSet<(String, u16)>;
@@ -19,6 +19,28 @@ pub(super) fn doubt(op: &Op, gateway: &Gateway, made: &Made) -> Option<String> {
         Op::Class(op) if op.verb != Verb::Delete => class(op, gateway, made),
         _ => None,
     }
+}
+
+/// Words behind which a percentage is a part of the device's speed.
+const RATES: [&str; 6] = ["rate", "ceil", "peakrate", "bandwidth", "maxrate", "m2"];
+
+/// What is assumed of a device's speed where a command gives a rate as a part of it.
+pub(super) fn of_speed(op: &Op, words: &[String], gateway: &Gateway) -> Option<String> {
+    let dev = match op {
+        Op::Qdisc(op) => &op.dev,
+        Op::Class(op) => &op.dev,
+        _ => return None,
+    };
+    let is_part = |pair: &&[String]| RATES.contains(&pair[0].as_str()) && parse_percent(&pair[1]).is_some();
+    let pair = words.windows(2).find(is_part)?;
+    let speed = gateway.spec(gateway.device(dev)?).speed_mbit?;
+    Some(format!(
+        "{} {} is a part of {dev}'s speed, which is assumed here to be {}; tc reads \
+        /sys/class/net/{dev}/speed, and refuses the command where that says none",
+        pair[0],
+        pair[1],
+        rate(Rate(u64::from(speed) * 125_000))
+    ))
 }
 
 /// The longest frame of a device, bytes.
@@ -102,7 +124,7 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
     }
     let frame = longest(gateway, &op.dev);
     let bytes = |spec: &RateSpec, ns: u64| (spec.rate.0 as f64 * ns as f64 / 1e9) as u32;
-    let least = bytes(sure, buffer.span().0).min(bytes(ceil, cbuffer.span().0));
+    let least = bytes(sure, buffer.duration().0).min(bytes(ceil, cbuffer.duration().0));
     // What tc takes by itself is a frame and a half of headers; far below, the rate is missed.
     (least < frame / 2).then(|| {
         format!(

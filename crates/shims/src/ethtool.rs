@@ -4,7 +4,7 @@ use crate::call::Reply;
 use crate::shim::ToolShim;
 use crate::world;
 use tidegate_gateway::DeviceSpec;
-use tidegate_policy::{LinkKind, Op, RawLink};
+use tidegate_policy::{LinkDriver, Op, RawLink};
 
 const VERSION: &str = "ethtool version 6.1\n";
 /// Frames that a ring may hold at most.
@@ -102,7 +102,7 @@ fn settings(shim: &ToolShim<'_>, dev: &str, spec: &DeviceSpec) -> String {
     let Some(speed) = spec.speed_mbit else {
         return format!("Settings for {dev}:\n\tLink detected: {detected}\n");
     };
-    let virtual_link = link.is_some_and(|link| !matches!(link.kind, LinkKind::Ethernet));
+    let virtual_link = link.is_some_and(|link| !matches!(link.kind, LinkDriver::Ethernet));
     let modes = if virtual_link { "Not reported".to_owned() } else { format!("{speed}baseT/Full") };
     format!(
         "Settings for {dev}:\n\tSupported ports: [ TP ]\n\tSupported link modes:   {modes}\n\tSupported \
@@ -118,16 +118,16 @@ fn settings(shim: &ToolShim<'_>, dev: &str, spec: &DeviceSpec) -> String {
 
 fn driver(shim: &ToolShim<'_>, dev: &str) -> String {
     let driver = match shim.machine.host.links.get(dev).map(|link| &link.kind) {
-        Some(LinkKind::Ifb) => "ifb",
-        Some(LinkKind::Dummy) => "dummy",
-        Some(LinkKind::Bridge) => "bridge",
-        Some(LinkKind::Veth { .. }) => "veth",
-        Some(LinkKind::Vlan { .. }) => "802.1Q VLAN Support",
-        Some(LinkKind::PointToPoint) => "ppp",
-        Some(LinkKind::Raw(RawLink::Wireguard)) => "wireguard",
-        Some(LinkKind::Raw(RawLink::Tun)) => "tun",
-        Some(LinkKind::Raw(RawLink::Wwan)) => "qmi_wwan",
-        Some(LinkKind::Tunnel(_)) => "tunnel",
+        Some(LinkDriver::Ifb) => "ifb",
+        Some(LinkDriver::Dummy) => "dummy",
+        Some(LinkDriver::Bridge) => "bridge",
+        Some(LinkDriver::Veth { .. }) => "veth",
+        Some(LinkDriver::Vlan { .. }) => "802.1Q VLAN Support",
+        Some(LinkDriver::PointToPoint) => "ppp",
+        Some(LinkDriver::Raw(RawLink::Wireguard)) => "wireguard",
+        Some(LinkDriver::Raw(RawLink::Tun)) => "tun",
+        Some(LinkDriver::Raw(RawLink::Wwan)) => "qmi_wwan",
+        Some(LinkDriver::Tunnel(_)) => "tunnel",
         _ => "e1000e",
     };
     format!(
@@ -187,7 +187,7 @@ fn keep(shim: &mut ToolShim<'_>, dev: &str, changes: &[String]) {
 }
 
 fn has_rings(shim: &ToolShim<'_>, dev: &str) -> bool {
-    shim.machine.host.links.get(dev).is_some_and(|link| link.kind == LinkKind::Ethernet)
+    shim.machine.host.links.get(dev).is_some_and(|link| link.kind == LinkDriver::Ethernet)
 }
 
 fn rings(shim: &ToolShim<'_>, dev: &str, spec: &DeviceSpec) -> String {

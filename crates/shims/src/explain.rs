@@ -2,7 +2,9 @@
 
 use crate::machine::Machine;
 use tidegate_packet::Handle;
-use tidegate_policy::{ClassOp, Classes, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb};
+use tidegate_policy::{
+    ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb,
+};
 
 /// A sentence or two for the writer of the script; `None` where the kernel's words say all.
 pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option<String> {
@@ -65,7 +67,7 @@ fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
     let classes = device.map(|id| gateway.classes(now, id)).unwrap_or_default();
     let mut qdiscs = device.map(|id| gateway.qdiscs(now, id)).unwrap_or_default().into_iter();
     let kind = qdiscs.find(|qdisc| qdisc.handle == class.qdisc()).map(|qdisc| qdisc.kind);
-    let Some(kind) = kind.filter(|kind| kind.spec().classes != Classes::Made) else {
+    let Some(kind) = kind.filter(|kind| kind.spec().classes != ClassLayout::Made) else {
         return format!(
             "There is no class {class} on {dev}; make it first, or correct the number (class numbers are \
             hexadecimal)."

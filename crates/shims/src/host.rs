@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use tidegate_gateway::{DeviceSpec, Gateway};
-use tidegate_policy::{LinkKind, RawLink};
+use tidegate_policy::{LinkDriver, RawLink};
 use tidegate_syntax::ip::Route;
 
 /// Modules that are loaded when the machine starts.
@@ -22,6 +22,8 @@ pub struct Host {
     pub(super) links: BTreeMap<String, LinkState>,
     /// Routes that were set by hand.
     pub(super) routes: Vec<Route>,
+    /// Is the default route among them one that no command set? The router may have another, or none yet.
+    pub(super) assumes_default: bool,
     /// Settings that were written, by their path under `/proc/sys`.
     pub(super) settings: BTreeMap<String, String>,
     /// What stands in files of the sandbox, as far as it was told.
@@ -53,7 +55,7 @@ const QUEUES: [(&str, &str); 9] = [
 pub(super) struct LinkState {
     /// The link's number (`ifindex`), from 1.
     pub(super) index: u32,
-    pub(super) kind: LinkKind,
+    pub(super) kind: LinkDriver,
     pub(super) up: bool,
     /// Was it ever up? Only then it has a qdisc without being given one.
     pub(super) was_up: bool,
@@ -73,12 +75,12 @@ impl Host {
     /// Takes in a link that is there: up, and of the kind its name tells.
     pub(super) fn meet(&mut self, name: &str) {
         if !self.links.contains_key(name) {
-            self.add(name, LinkKind::of_name(name), true);
+            self.add(name, LinkDriver::of_name(name), true);
         }
     }
 
     /// Takes in a new link.
-    pub(super) fn add(&mut self, name: &str, kind: LinkKind, up: bool) {
+    pub(super) fn add(&mut self, name: &str, kind: LinkDriver, up: bool) {
         // `lo` is number 1.
         self.last_index = self.last_index.max(1) + 1;
         let [.., high, low] = self.last_index.to_be_bytes();
@@ -104,6 +106,7 @@ impl Host {
     pub(super) fn forget(&mut self, name: &str) {
         self.links.remove(name);
         self.routes.retain(|route| route.dev.as_deref() != Some(name));
+        self.assumes_default &= self.routes.iter().any(is_default);
         self.gone.insert(name.to_owned());
     }
 
@@ -155,13 +158,13 @@ pub(super) fn network(address: IpAddr, prefix: u8) -> IpAddr {
 
 /// The files of a link under [`NET`], as the kernel writes them.
 pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(PathBuf, String)> {
-    let loopback = link.kind == LinkKind::Loopback;
+    let loopback = link.kind == LinkDriver::Loopback;
     let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
     let (bare, arp_type) = match &link.kind {
-        LinkKind::Loopback => (false, "772"),
-        LinkKind::PointToPoint => (true, "512"),
-        LinkKind::Raw(_) => (true, "65534"),
-        LinkKind::Tunnel(_) if spec.link_header == 0 => (true, "768"),
+        LinkDriver::Loopback => (false, "772"),
+        LinkDriver::PointToPoint => (true, "512"),
+        LinkDriver::Raw(_) => (true, "65534"),
+        LinkDriver::Tunnel(_) if spec.link_header == 0 => (true, "768"),
         _ => (false, "1"),
     };
     let address = if bare { String::new() } else { mac };
@@ -215,7 +218,7 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
     }
     let index = link.index;
     all.push((format!("{NET}/{name}/uevent").into(), format!("INTERFACE={name}\nIFINDEX={index}\n")));
-    if link.kind == LinkKind::Ethernet {
+    if link.kind == LinkDriver::Ethernet {
         // By this scripts tell a card from what is made in software.
         all.push((format!("{NET}/{name}/device/uevent").into(), "DRIVER=e1000e\n".to_owned()));
     }
@@ -223,13 +226,13 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
 }
 
 /// The flags of a link as ifconfig and `/sys` number them.
-pub(super) fn flags(kind: &LinkKind, up: bool) -> u32 {
+pub(super) fn flags(kind: &LinkDriver, up: bool) -> u32 {
     let own = match kind {
-        LinkKind::Loopback => 0x8,
-        LinkKind::PointToPoint | LinkKind::Raw(RawLink::Tun | RawLink::Wwan) => 0x1090,
-        LinkKind::Raw(RawLink::Wireguard) => 0x90,
-        LinkKind::Tunnel(_) => 0x90,
-        LinkKind::Ifb | LinkKind::Dummy => 0x82,
+        LinkDriver::Loopback => 0x8,
+        LinkDriver::PointToPoint | LinkDriver::Raw(RawLink::Tun | RawLink::Wwan) => 0x1090,
+        LinkDriver::Raw(RawLink::Wireguard) => 0x90,
+        LinkDriver::Tunnel(_) => 0x90,
+        LinkDriver::Ifb | LinkDriver::Dummy => 0x82,
         _ => 0x1002,
     };
     own | if up { 0x41 } else { 0 }
@@ -251,6 +254,11 @@ pub(super) fn module_files(name: &str) -> Vec<(PathBuf, String)> {
             .map(|(file, text)| (format!("{dir}/parameters/{file}").into(), format!("{text}\n"))),
     );
     files
+}
+
+/// Is this IPv4's default route?
+pub(super) fn is_default(route: &Route) -> bool {
+    route.to == (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0)
 }
 
 #[cfg(test)]

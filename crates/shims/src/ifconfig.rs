@@ -6,7 +6,7 @@ use crate::ip;
 use crate::shim::ToolShim;
 use crate::world;
 use std::net::{IpAddr, Ipv4Addr};
-use tidegate_policy::{LinkKind, LinkOp, Op, TunnelMode};
+use tidegate_policy::{LinkDriver, LinkOp, Op, TunnelMode};
 use tidegate_syntax::ip::{ShownLink, Which};
 
 /// What `ifconfig -V` prints.
@@ -206,8 +206,8 @@ fn text(link: &ShownLink) -> String {
                 let mask = u32::MAX.checked_shl(32 - u32::from(shown.prefix)).unwrap_or(0);
                 let all = Ipv4Addr::from(u32::from(address) | !mask);
                 let broadcast = match &link.kind {
-                    LinkKind::Loopback => String::new(),
-                    LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Tunnel(_) => {
+                    LinkDriver::Loopback => String::new(),
+                    LinkDriver::PointToPoint | LinkDriver::Raw(_) | LinkDriver::Tunnel(_) => {
                         format!("  destination {address}")
                     }
                     _ => format!("  broadcast {all}"),
@@ -227,15 +227,15 @@ fn text(link: &ShownLink) -> String {
     let queue = link.txqueuelen;
     let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
     out.push_str(&match &link.kind {
-        LinkKind::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
-        LinkKind::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),
-        LinkKind::Raw(_) => {
+        LinkDriver::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
+        LinkDriver::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),
+        LinkDriver::Raw(_) => {
             format!(
                 "        unspec 00-00-00-00-00-00-00-00-00-00-00-00-00-00-00-00  txqueuelen {queue}  \
             (UNSPEC)\n"
             )
         }
-        LinkKind::Tunnel(tunnel) => match tunnel.mode {
+        LinkDriver::Tunnel(tunnel) => match tunnel.mode {
             TunnelMode::Ipip => format!("        tunnel   txqueuelen {queue}  (IPIP Tunnel)\n"),
             TunnelMode::Sit => format!("        sit  txqueuelen {queue}  (IPv6-in-IPv4)\n"),
             TunnelMode::Gre => format!(
@@ -277,8 +277,8 @@ fn table(links: &[ShownLink]) -> String {
         String::from("Iface      MTU    RX-OK RX-ERR RX-DRP RX-OVR    TX-OK TX-ERR TX-DRP TX-OVR Flg\n");
     for link in links {
         let letters = match (&link.kind, link.up) {
-            (LinkKind::Loopback, _) => "LRU",
-            (LinkKind::PointToPoint | LinkKind::Raw(_), _) => "MOPRU",
+            (LinkDriver::Loopback, _) => "LRU",
+            (LinkDriver::PointToPoint | LinkDriver::Raw(_), _) => "MOPRU",
             (_, true) => "BMRU",
             (_, false) => "BO",
         };
@@ -300,7 +300,7 @@ mod tests {
         let link = ShownLink {
             index: 2,
             name: "eth0".into(),
-            kind: LinkKind::Ethernet,
+            kind: LinkDriver::Ethernet,
             up: true,
             mtu: 1500,
             txqueuelen: 1000,

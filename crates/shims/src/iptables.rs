@@ -2,9 +2,9 @@
 
 use crate::call::{Call, Reply};
 use crate::shim::{ToolShim, refused};
-use tidegate_classify::netfilter::{Chain, Table};
+use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Target};
+use tidegate_policy::netfilter::{Family, NetfilterTarget, NfCommand, NfOp};
 use tidegate_syntax::iptables::{
     self, IptCommand, ListedChain, ListedRule, Restore, RestoreLine, RestoredTable,
 };
@@ -21,10 +21,13 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
         Err(refusal) => return refused(shim, tool, refusal),
     };
     match parsed.command {
-        IptCommand::Apply(op) => match shim.apply(Op::Netfilter(op)) {
-            Ok(_) => Reply::ok(),
-            Err(error) => {
-                let (stderr, code) = iptables::refusal_text(tool, &error);
+        IptCommand::Apply(op) => match (classifies_early(&op), shim.apply(Op::Netfilter(op))) {
+            (_, Ok(_)) => Reply::ok(),
+            (remedy, Err(error)) => {
+                let (mut stderr, code) = iptables::refusal_text(tool, &error);
+                if let Some(remedy) = remedy.filter(|_| shim.machine.grows) {
+                    stderr.push_str(&format!("{tool}: {remedy}\n"));
+                }
                 Reply::error(code, stderr)
             }
         },
@@ -43,7 +46,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
         }
         IptCommand::Save { ipv6, table, counters } => {
             let gateway = &mut shim.machine.gateway;
-            let tables: Vec<&Table> = match &table {
+            let tables: Vec<&NetfilterTable> = match &table {
                 Some(name) => vec![gateway.table(ipv6, name)],
                 None => gateway.tables(ipv6),
             };
@@ -54,6 +57,20 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
         IptCommand::Version => Reply::text(format!("{tool} {}\n", iptables::VERSION)),
         IptCommand::Help(text) => Reply::text(text),
     }
+}
+
+/// What to do about a rule that gives a class where no packet has its device yet.
+fn classifies_early(op: &NfOp) -> Option<&'static str> {
+    let (NfCommand::Append(chain, rule) | NfCommand::Insert(chain, _, rule)) = &op.command else {
+        return None;
+    };
+    let early = ["PREROUTING", "INPUT"].contains(&chain.as_str());
+    let classifies = rule.targets().any(|target| matches!(target, NetfilterTarget::Classify(_)));
+    (early && classifies).then_some(
+        "CLASSIFY works in POSTROUTING, FORWARD and OUTPUT only, as the class is one of the device that the \
+        packet \
+        leaves by; in PREROUTING set a mark (-j MARK --set-mark) and let an fw filter lead it.",
+    )
 }
 
 /// The most chains of one `-restore`: whether their jumps end must be known, and a table is one step.
@@ -102,7 +119,7 @@ fn restore(shim: &mut ToolShim<'_>, tool: &str, call: &Call, done: &mut Vec<usiz
 }
 
 /// A table's lines as operations, given what is there: with their line, 0 for what clears the way.
-fn lowered(there: &Table, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
+fn lowered(there: &NetfilterTable, restore: &Restore, table: &RestoredTable) -> Vec<(usize, NfOp)> {
     let op = |command| NfOp { family: Family::of(restore.ipv6), table: table.name.clone(), command };
     let mut known: Vec<&str> = there.chains().iter().map(|chain| chain.name.as_str()).collect();
     let mut ops = Vec::new();
@@ -149,14 +166,17 @@ fn holds(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
     table.chains().iter().any(|c| c.name == *chain && c.rules.iter().any(|r| r.rule == *rule))
 }
 
-fn listed(table: &Table) -> Vec<ListedChain> {
+fn listed(table: &NetfilterTable) -> Vec<ListedChain> {
     let calls = |name: &str| {
         let rules = table.chains().iter().flat_map(|c| &c.rules);
         rules
-            .filter(|r| matches!(&r.rule.target, Some(Target::Jump(to) | Target::Goto(to)) if to == name))
+            .filter(|r| {
+                matches!(&r.rule.target, Some(NetfilterTarget::Jump(to)
+                | NetfilterTarget::Goto(to)) if to == name)
+            })
             .count()
     };
-    let chain = |c: &Chain| ListedChain {
+    let chain = |c: &NetfilterChain| ListedChain {
         name: c.name.clone(),
         policy: c.policy,
         references: calls(&c.name),

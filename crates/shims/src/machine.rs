@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_gateway::{DeviceSpec, Gateway};
 use tidegate_packet::{Dissector, Time};
 use tidegate_policy::netfilter::{NfCommand, NfOp};
-use tidegate_policy::{LinkKind, Op, Table};
+use tidegate_policy::{LinkDriver, NetemDistribution, Op};
 use tidegate_syntax::iptables::print_rule;
 use tidegate_syntax::tc::no_device_name;
 use tidegate_syntax::{Device, Env};
@@ -34,7 +34,7 @@ pub struct Machine {
     /// after the tool's own words.
     pub grows: bool,
     /// netem's distributions that are read from files, by name; those that can be computed need none.
-    pub distributions: Arc<BTreeMap<String, Table>>,
+    pub distributions: Arc<BTreeMap<String, NetemDistribution>>,
 }
 
 /// A command that was carried out.
@@ -78,7 +78,7 @@ impl Machine {
         machine.gateway.count_hops();
         machine.gateway.defer_releases(true);
         machine.gateway.without_zones();
-        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) };
+        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkDriver::Ifb) };
         let cable = DeviceSpec { queueless: true, ..spec };
         let devices = [
             ("ifb0", ifb, false),
@@ -95,7 +95,7 @@ impl Machine {
             if !up {
                 machine.gateway.begin_down(id);
             }
-            machine.host.add(name, LinkKind::of_name(name), up);
+            machine.host.add(name, LinkDriver::of_name(name), up);
         }
         machine
     }
@@ -105,7 +105,7 @@ impl Machine {
         let mut machine = Machine::new([], DeviceSpec::default());
         machine.grows = true;
         for name in devices {
-            machine.gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
+            machine.gateway.add_device(name, DeviceSpec::of(&LinkDriver::of_name(name)));
         }
         machine
     }
@@ -136,10 +136,10 @@ impl Machine {
 
     /// As [`Machine::grow`], for a name that stands by itself.
     pub(super) fn grow_one(&mut self, name: &str) {
-        let kind = LinkKind::of_name(name);
+        let kind = LinkDriver::of_name(name);
         let natural = matches!(
             kind,
-            LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Loopback
+            LinkDriver::Ethernet | LinkDriver::PointToPoint | LinkDriver::Raw(_) | LinkDriver::Loopback
         );
         let fits =
             !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '"']) && !no_device_name(name);

@@ -3,7 +3,7 @@
 use crate::call::{Effect, FileChange, Reply};
 use crate::host;
 use crate::shim::ToolShim;
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 
 /// The most ifb devices that a module parameter may ask for.
 const MAX_IFBS: u32 = 64;
@@ -128,7 +128,7 @@ fn load(shim: &mut ToolShim<'_>, module: &str, parameters: &[&String]) {
         let count = parameter("numifbs").and_then(|count| count.parse().ok());
         for number in 0..count.unwrap_or(2).min(MAX_IFBS) {
             // One that is there already stays.
-            let _ = shim.apply(Op::Link(LinkOp::Add { name: format!("ifb{number}"), kind: LinkKind::Ifb }));
+            let _ = shim.apply(Op::Link(LinkOp::Add { name: format!("ifb{number}"), kind: LinkDriver::Ifb }));
         }
     }
 }
@@ -142,7 +142,7 @@ fn remove(shim: &mut ToolShim<'_>, module: &str, tool: &str, words: &[String]) -
     }
     shim.effects.push(Effect::File(FileChange::Remove { path: format!("/sys/module/{module}") }));
     if module == "ifb" {
-        let links = shim.machine.host.links.iter().filter(|(_, link)| link.kind == LinkKind::Ifb);
+        let links = shim.machine.host.links.iter().filter(|(_, link)| link.kind == LinkDriver::Ifb);
         for name in links.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             let _ = shim.apply(Op::Link(LinkOp::Delete { name }));
         }

@@ -3,8 +3,8 @@
 use crate::batch;
 use crate::call::{Call, Reply};
 use crate::shim::{ToolShim, refused};
-use tidegate_classify::netfilter::{Chain, Table};
-use tidegate_gateway::World;
+use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
+use tidegate_gateway::GatewayContext;
 use tidegate_policy::netfilter::{Condition, Family, NfCommand, NfOp};
 use tidegate_policy::{Errno, Op, TcError};
 use tidegate_syntax::Refusal;
@@ -202,7 +202,7 @@ fn apply(shim: &mut ToolShim<'_>, command: &Command, op: NfOp) -> Result<Done, R
             grow(shim, what);
         }
     }
-    let world = World { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
+    let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
     if let Err(error) = shim.machine.gateway.apply(world, &Op::Netfilter(op.clone())) {
         return Err(blamed(shim, command, &op, &error));
     }
@@ -284,11 +284,16 @@ fn explained(command: &Command, refusal: Refusal) -> Refusal {
     refusal.remedy(remedy)
 }
 
-fn table_of<'f>(shim: &'f ToolShim<'_>, family: Family, name: &str) -> Option<&'f Table> {
+fn table_of<'f>(shim: &'f ToolShim<'_>, family: Family, name: &str) -> Option<&'f NetfilterTable> {
     shim.machine.gateway.all_tables().iter().find(|table| table.family() == family && table.name() == name)
 }
 
-fn chain_of<'f>(shim: &'f ToolShim<'_>, family: Family, table: &str, name: &str) -> Option<&'f Chain> {
+fn chain_of<'f>(
+    shim: &'f ToolShim<'_>,
+    family: Family,
+    table: &str,
+    name: &str,
+) -> Option<&'f NetfilterChain> {
     table_of(shim, family, table)?.chains().iter().find(|chain| chain.name == name)
 }
 
@@ -331,8 +336,8 @@ fn list(shim: &ToolShim<'_>, command: &Command, listing: &Listing, style: Style)
 }
 
 /// Tables as nft sees them: of iptables' own, what was used.
-fn shown(tables: &[Table]) -> Vec<Shown> {
-    let chain = |chain: &Chain| ShownChain {
+fn shown(tables: &[NetfilterTable]) -> Vec<Shown> {
+    let chain = |chain: &NetfilterChain| ShownChain {
         name: chain.name.clone(),
         handle: chain.handle,
         base: chain.base.map(|base| (base, chain.policy.unwrap_or(true))),
@@ -342,8 +347,10 @@ fn shown(tables: &[Table]) -> Vec<Shown> {
             .map(|one| (one.rule.clone(), one.handle, (one.packets, one.bytes)))
             .collect(),
     };
-    let table = |(at, table): (usize, &Table)| {
-        let used = |chain: &&Chain| table.is_free() || !chain.rules.is_empty() || chain.policy != Some(true);
+    let table = |(at, table): (usize, &NetfilterTable)| {
+        let used = |chain: &&NetfilterChain| {
+            table.is_free() || !chain.rules.is_empty() || chain.policy != Some(true)
+        };
         let chains: Vec<ShownChain> = table.chains().iter().filter(used).map(chain).collect();
         (table.is_free() || !chains.is_empty()).then(|| Shown {
             family: table.family(),

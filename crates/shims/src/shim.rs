@@ -2,7 +2,7 @@
 
 use crate::call::{Effect, Reply};
 use crate::machine::{Carried, Machine};
-use tidegate_packet::{Draws, Pool};
+use tidegate_packet::{Pool, RandomSource};
 use tidegate_syntax::Refusal;
 
 /// The tools of a machine, with what carrying out an operation needs: see [`Machine::shim`].
@@ -22,7 +22,7 @@ use tidegate_syntax::Refusal;
 pub struct ToolShim<'m> {
     pub(crate) machine: &'m mut Machine,
     pub(crate) pool: &'m mut Pool,
-    pub(crate) draws: &'m mut dyn Draws,
+    pub(crate) draws: &'m mut dyn RandomSource,
     /// What the call under way changes in the sandbox.
     pub(crate) effects: Vec<Effect>,
     /// The line under way of what the call was given to read: a batch, a file of rules.
@@ -33,7 +33,7 @@ pub struct ToolShim<'m> {
 
 impl Machine {
     /// The tools, for as long as a command runs.
-    pub fn shim<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn Draws) -> ToolShim<'m> {
+    pub fn shim<'m>(&'m mut self, pool: &'m mut Pool, draws: &'m mut dyn RandomSource) -> ToolShim<'m> {
         ToolShim { machine: self, pool, draws, effects: Vec::new(), line: None, is_over: None }
     }
 }

@@ -1,6 +1,6 @@
 //! tc, answered.
 
-use super::doubt::doubt;
+use super::doubt::{doubt, of_speed};
 use super::explain::explain;
 use crate::batch;
 use crate::call::Reply;
@@ -34,34 +34,37 @@ fn one(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply {
 
 fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply {
     match parsed.command {
-        TcCommand::Apply(op) => match shim.apply(op.clone()) {
-            Ok(warning) => {
-                shim.did("tc", words);
-                let mut reply = Reply::ok();
-                if let Some(warning) = warning {
-                    // Before 6.3 HTB's go to the kernel's log only; those of others always came back.
-                    let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
-                    if shim.machine.warns || !of_htb {
-                        reply.stderr = format!("Warning: {warning}\n").into_bytes();
+        TcCommand::Apply(op) => {
+            match shim.apply(op.clone()) {
+                Ok(warning) => {
+                    shim.did("tc", words);
+                    let mut reply = Reply::ok();
+                    if let Some(warning) = warning {
+                        // Before 6.3 HTB's go to the kernel's log only; those of others always came back.
+                        let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
+                        if shim.machine.warns || !of_htb {
+                            reply.stderr = format!("Warning: {warning}\n").into_bytes();
+                        }
+                        shim.machine.kernel_log.push(warning);
                     }
-                    shim.machine.kernel_log.push(warning);
+                    let machine = &*shim.machine;
+                    let doubts = doubt(&op, &machine.gateway, &machine.classes_made)
+                        .into_iter()
+                        .chain(of_speed(&op, words, &machine.gateway));
+                    for doubt in doubts.filter(|_| machine.grows) {
+                        reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
+                    }
+                    reply
                 }
-                let machine = &*shim.machine;
-                if let Some(doubt) =
-                    doubt(&op, &machine.gateway, &machine.classes_made).filter(|_| machine.grows)
-                {
-                    reply.stderr.extend(format!("tidegate: warning: {doubt}\n").into_bytes());
+                Err(error) => {
+                    let (mut stderr, code) = tc::refusal_text(&op, &error);
+                    if let Some(why) = explain(shim.machine, &op, &error).filter(|_| shim.machine.grows) {
+                        stderr.push_str(&format!("tc: {why}\n"));
+                    }
+                    Reply::error(code, stderr)
                 }
-                reply
             }
-            Err(error) => {
-                let (mut stderr, code) = tc::refusal_text(&op, &error);
-                if let Some(why) = explain(shim.machine, &op, &error).filter(|_| shim.machine.grows) {
-                    stderr.push_str(&format!("tc: {why}\n"));
-                }
-                Reply::error(code, stderr)
-            }
-        },
+        }
         TcCommand::Show(what) => show(shim, &what, &parsed.flags),
         TcCommand::GetFilter(get) => get_filter(shim, &get, &parsed.flags),
         TcCommand::ShowChains(what) => show_chains(shim, &what, &parsed.flags),

@@ -5,8 +5,8 @@ use super::shim::ToolShim;
 use crate::call::{Effect, FileChange, LinkChange};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use tidegate_gateway::{DeviceSpec, World};
-use tidegate_policy::{LinkKind, LinkOp, Op, TcError, TunnelMode};
+use tidegate_gateway::{DeviceSpec, GatewayContext};
+use tidegate_policy::{LinkDriver, LinkOp, Op, TcError, TunnelMode};
 
 /// The network of the first device, which leads out: RFC 5737's first documentation network, the gateway at
 /// its first address.
@@ -19,7 +19,7 @@ impl ToolShim<'_> {
     /// # Errors
     /// As the kernel refuses.
     pub fn apply(&mut self, op: Op) -> Result<Option<String>, TcError> {
-        let world = World { now: self.machine.now, pool: self.pool, draws: self.draws };
+        let world = GatewayContext { now: self.machine.now, pool: self.pool, random: self.draws };
         let warning = self.machine.gateway.apply(world, &op)?;
         follow(self, &op);
         if let Op::Class(class) = &op {
@@ -36,7 +36,7 @@ impl ToolShim<'_> {
 /// 192.168.1.1/24 and so on: enough for scripts that look for the device of the default route.
 pub(super) fn begin(shim: &mut ToolShim<'_>, devices: &[String]) -> Vec<(PathBuf, String)> {
     for name in devices {
-        shim.machine.gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
+        shim.machine.gateway.add_device(name, DeviceSpec::of(&LinkDriver::of_name(name)));
         shim.machine.host.assumed.insert(name.clone());
     }
     meet_all(shim);
@@ -45,14 +45,14 @@ pub(super) fn begin(shim: &mut ToolShim<'_>, devices: &[String]) -> Vec<(PathBuf
     let host = &shim.machine.host;
     let loopback = host::LinkState {
         index: 1,
-        kind: LinkKind::Loopback,
+        kind: LinkDriver::Loopback,
         up: true,
         was_up: true,
         mac: [0; 6],
         master: None,
         tuned: Default::default(),
     };
-    files.extend(host::files_of("lo", &loopback, &DeviceSpec::of(&LinkKind::Loopback)));
+    files.extend(host::files_of("lo", &loopback, &DeviceSpec::of(&LinkDriver::Loopback)));
     for (name, link) in &host.links {
         if let Some(id) = shim.machine.gateway.device(name) {
             files.extend(host::files_of(name, link, &shim.machine.gateway.spec(id)));
@@ -75,8 +75,11 @@ pub(super) fn meet_all(shim: &mut ToolShim<'_>) {
 }
 
 fn give_addresses(shim: &mut ToolShim<'_>) {
-    let leads = |kind: &LinkKind| {
-        matches!(kind, LinkKind::Ethernet | LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Bridge)
+    let leads = |kind: &LinkDriver| {
+        matches!(
+            kind,
+            LinkDriver::Ethernet | LinkDriver::PointToPoint | LinkDriver::Raw(_) | LinkDriver::Bridge
+        )
     };
     let mut names: Vec<(bool, u32, String)> = shim
         .machine
@@ -85,7 +88,7 @@ fn give_addresses(shim: &mut ToolShim<'_>) {
         .iter()
         .filter(|(_, link)| leads(&link.kind))
         // A modem's device leads out, a bridge does not.
-        .map(|(name, link)| (link.kind == LinkKind::Bridge, link.index, name.clone()))
+        .map(|(name, link)| (link.kind == LinkDriver::Bridge, link.index, name.clone()))
         .collect();
     names.sort();
     if let Some(modem) =
@@ -101,7 +104,7 @@ fn give_addresses(shim: &mut ToolShim<'_>) {
             address: IpAddr::from(address),
             prefix: 24,
         });
-        let world = World { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
+        let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
         // One that has an address keeps it.
         let bare = shim
             .machine
@@ -109,6 +112,7 @@ fn give_addresses(shim: &mut ToolShim<'_>) {
             .device(&name)
             .is_some_and(|id| shim.machine.gateway.addresses(id).is_empty());
         if bare && shim.machine.gateway.apply(world, &op).is_ok() && number == 0 {
+            shim.machine.host.assumes_default = true;
             shim.machine.host.routes.push(tidegate_syntax::ip::Route {
                 to: (IpAddr::from([0, 0, 0, 0]), 0),
                 via: Some(IpAddr::from(PROVIDER)),
@@ -135,8 +139,8 @@ pub(super) fn follow(shim: &mut ToolShim<'_>, op: &Op) {
         }
         Op::Link(LinkOp::Add { name, kind }) => {
             appear(shim, name, kind);
-            if let LinkKind::Veth { peer } = kind {
-                appear(shim, peer, &LinkKind::Veth { peer: name.clone() });
+            if let LinkDriver::Veth { peer } = kind {
+                appear(shim, peer, &LinkDriver::Veth { peer: name.clone() });
             }
         }
         Op::Link(LinkOp::Delete { name }) => {
@@ -164,7 +168,7 @@ pub(super) fn follow(shim: &mut ToolShim<'_>, op: &Op) {
     }
 }
 
-fn appear(shim: &mut ToolShim<'_>, name: &str, kind: &LinkKind) {
+fn appear(shim: &mut ToolShim<'_>, name: &str, kind: &LinkDriver) {
     shim.machine.host.add(name, kind.clone(), false);
     let (host, gateway) = (&shim.machine.host, &shim.machine.gateway);
     let Some((link, spec)) = host.links.get(name).zip(gateway.device(name).map(|id| gateway.spec(id))) else {
@@ -172,9 +176,9 @@ fn appear(shim: &mut ToolShim<'_>, name: &str, kind: &LinkKind) {
     };
     let files = host::files_of(name, link, &spec);
     let kind = match kind {
-        LinkKind::Dummy => "dummy",
-        LinkKind::Bridge => "bridge",
-        LinkKind::Tunnel(tunnel) => match tunnel.mode {
+        LinkDriver::Dummy => "dummy",
+        LinkDriver::Bridge => "bridge",
+        LinkDriver::Tunnel(tunnel) => match tunnel.mode {
             TunnelMode::Ipip => "ipip",
             TunnelMode::Sit => "sit",
             TunnelMode::Gre => "gre",
@@ -200,7 +204,7 @@ pub(super) fn set_up(shim: &mut ToolShim<'_>, dev: &str, up: bool) {
         link.up = up;
         link.was_up |= up;
         if let Some(id) = shim.machine.gateway.device(dev) {
-            let world = World { now: shim.machine.now, pool: shim.pool, draws: shim.draws };
+            let world = GatewayContext { now: shim.machine.now, pool: shim.pool, random: shim.draws };
             shim.machine.gateway.set_up(world, id, up);
         }
         let kind = link.kind.clone();

@@ -15,14 +15,17 @@
 
 use std::fs;
 use std::path::Path;
-use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_packet::{Pool, Seeded, Span, Time};
-use tidegate_sim::{CongestionControl, Ecn, Ends, Fate, FlowSpec, GatewayMachine, LinkSpec, Net, Port, Stay};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
+use tidegate_packet::{Nanos, Pool, Seeded, Time};
+use tidegate_sim::{
+    CongestionControl, EcnCodepoint, Ends, FlowSpec, GatewayMachine, LinkSpec, Net, Port, SojournEnd,
+    SojournRecord,
+};
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
 
 /// Delay of a return hop that the script does not change.
-const HOP: Span = Span::millis(10);
+const HOP: Nanos = Nanos::millis(10);
 
 fn main() -> Result<(), String> {
     let mut packets = false;
@@ -64,13 +67,14 @@ fn answer(dir: &Path, packets: bool) -> Result<(), String> {
     let read = |name: &str| fs::read_to_string(dir.join(name)).map_err(|error| format!("{name}: {error}"));
     let (setup, script) = (read("setup")?, read("script.tc")?);
     let flows: Vec<Flow> = read("flows")?.lines().map(Flow::read).collect::<Result<_, _>>()?;
-    let ecn = if setup.split_whitespace().nth(1) == Some("1") { Ecn::Ect0 } else { Ecn::Off };
+    let ecn =
+        if setup.split_whitespace().nth(1) == Some("1") { EcnCodepoint::Ect0 } else { EcnCodepoint::Off };
     let mut net = Net::new(machine(&script)?, 1, Time(0));
-    let port = net.link(LinkSpec::port(Port(0), None, Span(0)));
+    let port = net.link(LinkSpec::port(Port(0), None, Nanos(0)));
     let delay = ["vb", "a0"].into_iter().map(|hop| hop_delay(&script, hop)).sum::<Result<u64, String>>()?;
-    let back = net.link(LinkSpec::wire(Span(delay)));
+    let back = net.link(LinkSpec::wire(Nanos(delay)));
     let (forward, back) = (net.path(&[port]), net.path(&[back]));
-    net.sample_every(Span::millis(100));
+    net.sample_every(Nanos::millis(100));
     if packets {
         net.observe(port);
     }
@@ -80,19 +84,19 @@ fn answer(dir: &Path, packets: bool) -> Result<(), String> {
             net.tcp(FlowSpec {
                 control: flow.control,
                 ecn,
-                start: Time(0) + Span::secs(flow.start),
-                stop: Time(0) + Span::secs(flow.start + flow.seconds),
+                start: Time(0) + Nanos::secs(flow.start),
+                stop: Time(0) + Nanos::secs(flow.start + flow.seconds),
                 drains: true,
                 ..FlowSpec::bulk(Ends::v4([10, 1, 0, 2], source, [10, 2, 0, 2], 5001), forward, back)
             })
         })
         .collect();
     let end = flows.iter().map(|flow| flow.start + flow.seconds).max().unwrap_or(0);
-    net.run(Time(0) + Span::secs(end + 2));
+    net.run(Time(0) + Nanos::secs(end + 2));
     let ours = dir.join("ours");
     fs::create_dir_all(&ours).map_err(|error| error.to_string())?;
     if packets {
-        fs::write(ours.join("packets.csv"), stays(net.take_stays())).map_err(|error| error.to_string())?;
+        fs::write(ours.join("packets.csv"), stays(net.take_sojourns())).map_err(|error| error.to_string())?;
     }
     for (flow, id) in flows.iter().zip(ids) {
         let mut text = String::from("time_ms,acked,cwnd,srtt_us,retrans\n");
@@ -106,18 +110,18 @@ fn answer(dir: &Path, packets: bool) -> Result<(), String> {
 }
 
 /// A line for each packet that came before b0.
-fn stays(stays: impl Iterator<Item = Stay>) -> String {
+fn stays(sojourns: impl Iterator<Item = SojournRecord>) -> String {
     let mut text = String::from("came_ns,ended_ns,sport,seq,flags,size,dsfield,fate\n");
-    for stay in stays {
-        let head = stay.head.network();
+    for sojourn in sojourns {
+        let head = sojourn.head.network();
         // IPv4 without options, then TCP.
         let at = 20;
         let number = |at: usize, bytes: usize| {
             head[at..at + bytes].iter().fold(0_u32, |n, byte| n << 8 | u32::from(*byte))
         };
-        let fate = if stay.fate == Fate::Sent { "sent" } else { "lost" };
-        text += &format!("{},{},{},{},", stay.came.0, stay.ended.0, number(at, 2), number(at + 4, 4));
-        text += &format!("{:x},{},{},{fate}\n", number(at + 13, 1), stay.len, stay.dsfield);
+        let outcome = if sojourn.end == SojournEnd::Sent { "sent" } else { "lost" };
+        text += &format!("{},{},{},{},", sojourn.came.0, sojourn.ended.0, number(at, 2), number(at + 4, 4));
+        text += &format!("{:x},{},{},{outcome}\n", number(at + 13, 1), sojourn.len, sojourn.dsfield);
     }
     text
 }
@@ -137,12 +141,12 @@ fn hop_delay(script: &str, hop: &str) -> Result<u64, String> {
 fn machine(script: &str) -> Result<GatewayMachine, String> {
     let mut gateway = Gateway::new();
     let device = gateway.add_device("b0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for line in script.lines().filter(|line| line.contains(" dev b0 ")) {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
         let parsed = tc::parse(&words, &Env::default()).map_err(|refusal| format!("{line}: {refusal:?}"))?;
         let TcCommand::Apply(op) = parsed.command else { return Err(format!("{line}: changes nothing")) };
-        let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, &op).map_err(|error| format!("{line}: {error:?}"))?;
     }
     Ok(GatewayMachine::new(gateway, [device], 1))

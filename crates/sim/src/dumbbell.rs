@@ -2,17 +2,17 @@
 //!
 //! s_i - 1 Gbit/s, 1 ms - router = bottleneck, 18 ms = router - 1 Gbit/s, 1 ms - d_i.
 
-use crate::cargo::{FlowId, ProbeId};
 use crate::link::{LinkId, LinkSpec};
-use crate::machine::{Limit, Machine, Port};
+use crate::machine::{Forwarder, Limit, Port};
 use crate::net::Net;
 use crate::probe::ProbeSpec;
 use crate::tcp::cc::CongestionControl;
-use crate::tcp_flow::Ecn;
+use crate::tcp_flow::EcnCodepoint;
 use crate::tcp_flow::FlowSpec;
+use crate::transport_meta::{FlowId, ProbeId};
 use crate::wire::Ends;
 use alloc::vec::Vec;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// A dumbbell: TCP flows with one bottleneck, and a ping beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub struct DumbbellSpec {
     /// Their congestion control.
     pub control: CongestionControl,
     /// Whether and how the flows use ECN.
-    pub ecn: Ecn,
+    pub ecn: EcnCodepoint,
     /// Each packet of a host is held up by between 0 and this, uniformly.
-    pub jitter: Span,
-    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; else a
+    pub jitter: Nanos,
+    /// `None`: the bottleneck's queue is the machine's port 0, its device holding one packet; otherwise a
     /// drop-tail queue.
     pub queue: Option<Limit>,
     /// When the flows end.
@@ -46,17 +46,17 @@ pub struct Dumbbell {
 }
 
 /// Builds it in an empty network.
-pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
-    let access = LinkSpec::drop_tail(1_000_000_000, Span::millis(1), Limit::None);
-    let far = Span::millis(18);
+pub fn dumbbell<M: Forwarder>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
+    let access = LinkSpec::drop_tail(1_000_000_000, Nanos::millis(1), Limit::None);
+    let session = Nanos::millis(18);
     let bottleneck = net.link(match spec.queue {
-        Some(limit) => LinkSpec::drop_tail(spec.bits_per_second, far, limit),
-        None => LinkSpec::port(Port(0), Some(spec.bits_per_second), far),
+        Some(limit) => LinkSpec::drop_tail(spec.bits_per_second, session, limit),
+        None => LinkSpec::port(Port(0), Some(spec.bits_per_second), session),
     });
-    let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, far, Limit::None));
+    let returning = net.link(LinkSpec::drop_tail(spec.bits_per_second, session, Limit::None));
     let paths = |net: &mut Net<M>| {
         let [from, to, answer, home] =
-            [spec.jitter, Span(0), spec.jitter, Span(0)].map(|j| net.link(access.jitter(j)));
+            [spec.jitter, Nanos(0), spec.jitter, Nanos(0)].map(|j| net.link(access.jitter(j)));
         (net.path(&[from, bottleneck, to]), net.path(&[answer, returning, home]))
     };
     let ends = |i: u32| {
@@ -69,7 +69,7 @@ pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
         flows.push(net.tcp(FlowSpec {
             control: spec.control,
             ecn: spec.ecn,
-            start: Time(0) + Span::millis(100 + 10 * u64::from(i)),
+            start: Time(0) + Nanos::millis(100 + 10 * u64::from(i)),
             stop: spec.end,
             ..FlowSpec::bulk(ends(i), forward, back)
         }));
@@ -79,9 +79,9 @@ pub fn dumbbell<M: Machine>(net: &mut Net<M>, spec: &DumbbellSpec) -> Dumbbell {
         ends: ends(spec.flows),
         forward,
         back,
-        start: Time(0) + Span::millis(50),
+        start: Time(0) + Nanos::millis(50),
         stop: spec.end,
-        interval: Span::millis(100),
+        interval: Nanos::millis(100),
         data: 56,
         dsfield: 0,
     });

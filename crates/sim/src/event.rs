@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use tidegate_packet::Time;
 
 /// What an event is about. Each kind has few entries per index in the queue, so the queue's length is bounded
-/// by the number of links, flows, probes and transactions under way.
+/// by the number of links, flows, probes and transactions in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Source = 7,
     /// Series are sampled.
     Sample = 8,
-    /// A transaction goes on.
+    /// A transaction continues.
     Transaction = 9,
     /// A sender's pacer lets the next segment go.
     Pace = 10,
@@ -210,12 +210,12 @@ mod tests {
     /// Against a sorted list: pushes, pops and reschedulings at random.
     #[test]
     fn comes_out_in_order_of_time_then_of_scheduling() {
-        let (mut events, mut draws) = (Events::default(), Seeded::new(1));
+        let (mut events, mut random) = (Events::default(), Seeded::new(1));
         let mut model: Vec<(u64, u64, usize)> = Vec::new();
         let mut order = 0;
         for step in 0..20_000usize {
-            let at = draws.next() % 50 + step as u64;
-            let chance = draws.next() % 3;
+            let at = random.next() % 50 + step as u64;
+            let chance = random.next() % 3;
             if chance == 0 || model.is_empty() {
                 order += 1;
                 events.push(Time(at), Kind::Timer, step);

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use tidegate_packet::{Head, Pkt, Time};
 
-/// What is known of the packets of others.
+/// What is known about the packets of others.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign {
     /// Those that have come to the end of their way.

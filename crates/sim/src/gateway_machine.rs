@@ -1,8 +1,8 @@
 //! The model machine as the simulator's machine.
 
-use crate::machine::{Loss, Machine, Offer, Origin, Port, Received};
+use crate::machine::{DropRecord, Forwarder, OfferResult, Origin, Port, ReceiveResult};
 use alloc::vec::Vec;
-use tidegate_gateway::{DeviceId, Gateway, Route, What, World};
+use tidegate_gateway::{DeviceId, EgressPath, EventKind, Gateway, GatewayContext};
 use tidegate_packet::{Pkt, Pool, Seeded, Time};
 
 /// A [`Gateway`] with its stream of randomness; port n is the n-th device given.
@@ -10,7 +10,7 @@ pub struct GatewayMachine {
     /// The machine, for operations and dumps.
     pub gateway: Gateway,
     /// Its randomness.
-    pub draws: Seeded,
+    pub random: Seeded,
     /// Tunnels end at other machines of the network, so what comes through one is wrapped when it comes.
     pub tunnels_are_met: bool,
     devices: Vec<DeviceId>,
@@ -30,11 +30,11 @@ impl GatewayMachine {
         number: u32,
     ) -> GatewayMachine {
         // The network draws from the same seed: the machine's stream is another one.
-        let draws = Seeded::new(seed).fork(u64::from(u32::MAX - number));
-        GatewayMachine { gateway, draws, tunnels_are_met: false, devices: devices.into_iter().collect() }
+        let random = Seeded::new(seed).fork(u64::from(u32::MAX - number));
+        GatewayMachine { gateway, random, tunnels_are_met: false, devices: devices.into_iter().collect() }
     }
 
-    /// What filters had arrive at a device beside what goes on ends there: no conversation of the network
+    /// What filters had arrive at a device beside what continues ends there: no conversation of the network
     /// expects it.
     #[inline]
     fn end_arrived(&mut self, pool: &mut Pool) {
@@ -59,23 +59,23 @@ impl GatewayMachine {
     }
 }
 
-impl Machine for GatewayMachine {
+impl Forwarder for GatewayMachine {
     #[inline]
-    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> Offer {
+    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> OfferResult {
         let Some(device) = self.device(port) else {
             pool.release(pkt);
-            return Offer::Dropped;
+            return OfferResult::Dropped;
         };
         let from = match origin {
             Origin::Port(from) | Origin::Above(from) => self.device(from),
             _ => None,
         };
-        let world = World { now, pool, draws: &mut self.draws };
+        let world = GatewayContext { now, pool, random: &mut self.random };
         let route = match origin {
-            Origin::Local => Route::Local,
-            Origin::Outside | Origin::Port(_) => Route::Forwarded(from),
-            Origin::Above(_) => Route::Direct,
-            Origin::GivenBack => {
+            Origin::Local => EgressPath::Local,
+            Origin::Outside | Origin::Port(_) => EgressPath::Forwarded(from),
+            Origin::Above(_) => EgressPath::Direct,
+            Origin::Returned => {
                 let offer = self.gateway.offer_back(world, device, pkt);
                 self.end_arrived(pool);
                 return told(offer);
@@ -92,35 +92,38 @@ impl Machine for GatewayMachine {
     #[inline]
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
         let device = self.device(port)?;
-        self.gateway.poll(World { now, pool, draws: &mut self.draws }, device)
+        self.gateway.poll(GatewayContext { now, pool, random: &mut self.random }, device)
     }
 
     #[inline]
-    fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> Received {
-        let Some(device) = self.device(port) else { return Received::Passed(pkt, port) };
+    fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> ReceiveResult {
+        let Some(device) = self.device(port) else { return ReceiveResult::Passed(pkt, port) };
         self.gateway.unwrap_arrival(pool, device, &pkt);
         self.gateway.wrap_arrival(pool, device, &pkt, !self.tunnels_are_met);
-        let received = self.gateway.receive(World { now, pool, draws: &mut self.draws }, device, pkt);
+        let received =
+            self.gateway.receive(GatewayContext { now, pool, random: &mut self.random }, device, pkt);
         self.end_arrived(pool);
         match received {
-            tidegate_gateway::Received::Passed(pkt, came_in) => {
+            tidegate_gateway::ReceiveOutcome::Passed(pkt, came_in) => {
                 let port = if came_in == device { Some(port) } else { self.port(came_in) };
                 match port {
-                    Some(port) => Received::Passed(pkt, port),
+                    Some(port) => ReceiveResult::Passed(pkt, port),
                     None => {
                         pool.release(pkt);
-                        Received::Taken
+                        ReceiveResult::Taken
                     }
                 }
             }
-            tidegate_gateway::Received::Led(_) | tidegate_gateway::Received::Lost => Received::Taken,
+            tidegate_gateway::ReceiveOutcome::Redirected(_) | tidegate_gateway::ReceiveOutcome::Dropped => {
+                ReceiveResult::Taken
+            }
         }
     }
 
     fn origin(&self, pool: &Pool, _: Port, pkt: &Pkt) -> Origin {
-        match self.gateway.given_back(pool, pkt) {
+        match self.gateway.returned_from(pool, pkt) {
             Some((device, false)) => self.port(device).map_or(Origin::Outside, Origin::Port),
-            Some((_, true)) => Origin::GivenBack,
+            Some((_, true)) => Origin::Returned,
             None => Origin::Outside,
         }
     }
@@ -134,16 +137,16 @@ impl Machine for GatewayMachine {
     fn handle_timeout(&mut self, pool: &mut Pool, now: Time, port: Port) -> bool {
         let Some(device) = self.device(port) else { return false };
         while self.gateway.perturb_due() <= now {
-            self.gateway.perturb(World { now, pool, draws: &mut self.draws });
+            self.gateway.perturb(GatewayContext { now, pool, random: &mut self.random });
         }
         self.gateway.fire(now, device)
     }
 
-    fn losses(&mut self, port: Port, told: &mut dyn FnMut(Loss)) {
+    fn losses(&mut self, port: Port, told: &mut dyn FnMut(DropRecord)) {
         let Some(device) = self.device(port) else { return };
         for event in self.gateway.events(device) {
-            if let What::Drop(why) = event.what {
-                told(Loss { slot: event.slot as usize, at: event.at, why });
+            if let EventKind::Drop(why) = event.what {
+                told(DropRecord { slot: event.slot as usize, at: event.at, why });
             }
         }
     }
@@ -153,10 +156,10 @@ impl Machine for GatewayMachine {
     }
 }
 
-fn told(offer: tidegate_gateway::Offer) -> Offer {
+fn told(offer: tidegate_gateway::XmitStatus) -> OfferResult {
     match offer {
-        tidegate_gateway::Offer::Queued | tidegate_gateway::Offer::Away => Offer::Queued,
-        tidegate_gateway::Offer::Congested => Offer::Congested,
-        tidegate_gateway::Offer::Refused | tidegate_gateway::Offer::Stopped => Offer::Dropped,
+        tidegate_gateway::XmitStatus::Queued | tidegate_gateway::XmitStatus::Away => OfferResult::Queued,
+        tidegate_gateway::XmitStatus::Congested => OfferResult::Congested,
+        tidegate_gateway::XmitStatus::Refused | tidegate_gateway::XmitStatus::Stopped => OfferResult::Dropped,
     }
 }

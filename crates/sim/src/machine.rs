@@ -1,8 +1,8 @@
 //! The machine in the middle: whatever queues packets under a policy. The simulator knows it only through
-//! [`Machine`].
+//! [`Forwarder`].
 
 use alloc::vec::Vec;
-use tidegate_gateway::Why;
+use tidegate_gateway::DropReason;
 use tidegate_packet::{Fifo, Handle, Meta, Pkt, Pool, Rate, Time};
 
 /// A network device of a machine, by number.
@@ -20,23 +20,23 @@ pub enum Origin {
     Port(Port),
     /// Comes from this device of the same machine, which stands on the one it is offered to.
     Above(Port),
-    /// Was led away on its way out of this very port, to a device that gave it back.
-    GivenBack,
+    /// Was redirected on its way out of this very port, to a device that gave it back.
+    Returned,
 }
 
-/// What became of a packet that arrived at a port.
+/// What happened to a packet that arrived at a port.
 #[must_use]
 #[derive(Debug)]
-pub enum Received {
-    /// It goes on, as having come in by this port (another one where that stands on the first).
+pub enum ReceiveResult {
+    /// It continues, as having come in by this port (another one where that stands on the first).
     Passed(Pkt, Port),
     /// It waits at another device, which will give it back, or it is gone.
     Taken,
 }
 
-/// What became of an offered packet, as far as its sender may know.
+/// The outcome of an offered packet, as far as its sender may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum OfferResult {
     /// Taken in, or lost in a way the sender does not notice.
     Queued,
     /// Taken in, but another packet of the same flow may have been lost for it.
@@ -45,22 +45,22 @@ pub enum Offer {
     Dropped,
 }
 
-/// A packet that a machine lost or led away.
+/// A packet that a machine lost or redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct DropRecord {
     /// Its slot.
     pub slot: usize,
     /// The qdisc.
     pub at: Handle,
     /// Why it was lost.
-    pub why: Why,
+    pub why: DropReason,
 }
 
 /// A machine that queues. What it loses it releases to the pool itself; the simulator learns of that through
 /// [`Pool::take_released`].
-pub trait Machine {
+pub trait Forwarder {
     /// Takes a packet to send out of `port`.
-    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> Offer;
+    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> OfferResult;
     /// The next packet for the wire at `port`, if the policy lets one go now.
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt>;
     /// When `port` wants to be polled again without an offer; may change with every call to the other
@@ -71,15 +71,15 @@ pub trait Machine {
         true
     }
     /// A packet arrived at `port`: what happens to it before it is routed.
-    fn receive(&mut self, _pool: &mut Pool, _now: Time, port: Port, pkt: Pkt) -> Received {
-        Received::Passed(pkt, port)
+    fn receive(&mut self, _pool: &mut Pool, _now: Time, port: Port, pkt: Pkt) -> ReceiveResult {
+        ReceiveResult::Passed(pkt, port)
     }
     /// Where a packet comes from that the device at `port` gave back.
     fn origin(&self, _pool: &Pool, _port: Port, _pkt: &Pkt) -> Origin {
         Origin::Outside
     }
     /// Tells what the device at `port` lost since this was last asked, in the order of losing.
-    fn losses(&mut self, _port: Port, _told: &mut dyn FnMut(Loss)) {}
+    fn losses(&mut self, _port: Port, _told: &mut dyn FnMut(DropRecord)) {}
     /// A packet came in at `port` for the machine itself; false if its rules drop it.
     fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) -> bool {
         true
@@ -90,10 +90,10 @@ pub trait Machine {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMachine;
 
-impl Machine for NoMachine {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for NoMachine {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         pool.release(pkt);
-        Offer::Dropped
+        OfferResult::Dropped
     }
     fn poll(&mut self, _: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         None
@@ -115,7 +115,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Is there room for one more of `len` bytes?
+    /// Is there space for one more of `len` bytes?
     pub(crate) fn admits(self, packets: u64, bytes: u64, len: u32) -> bool {
         match self {
             Limit::None => true,
@@ -179,16 +179,16 @@ fn span_ns(bytes: u32, rate: Rate) -> i64 {
     (u64::from(bytes) * 1_000_000_000 / rate.0.max(1)) as i64
 }
 
-impl Machine for DropTail {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for DropTail {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         let len = pool.meta(&pkt).len;
         if !self.limit.admits(u64::from(self.queue.len()), self.queue.bytes(), len) {
             self.dropped += 1;
             pool.release(pkt);
-            return Offer::Dropped;
+            return OfferResult::Dropped;
         }
         self.queue.push_back(pool, pkt);
-        Offer::Queued
+        OfferResult::Queued
     }
 
     fn poll(&mut self, pool: &mut Pool, now: Time, _: Port) -> Option<Pkt> {
@@ -228,12 +228,12 @@ impl Bands {
     }
 }
 
-impl Machine for Bands {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for Bands {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         let Meta { priority, .. } = *pool.meta(&pkt);
         let band = (priority as usize).min(self.bands.len() - 1);
         self.bands[band].push_back(pool, pkt);
-        Offer::Queued
+        OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.bands.iter_mut().find_map(|band| band.pop_front(pool))

@@ -1,7 +1,7 @@
 //! Several model machines in one network.
 
 use crate::gateway_machine::GatewayMachine;
-use crate::machine::{Loss, Machine, Offer, Origin, Port, Received};
+use crate::machine::{DropRecord, Forwarder, OfferResult, Origin, Port, ReceiveResult};
 use alloc::vec::Vec;
 use tidegate_packet::{Pkt, Pool, Time};
 
@@ -84,15 +84,15 @@ impl Machines {
     }
 }
 
-impl Machine for Machines {
+impl Forwarder for Machines {
     #[inline]
-    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> Offer {
+    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> OfferResult {
         let origin = self.origin_at(port, origin);
         match self.at(port) {
             Some((machine, own)) => machine.offer(pool, now, own, origin, pkt),
             None => {
                 pool.release(pkt);
-                Offer::Dropped
+                OfferResult::Dropped
             }
         }
     }
@@ -114,12 +114,14 @@ impl Machine for Machines {
     }
 
     #[inline]
-    fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> Received {
-        let Some((home, own)) = self.place(port) else { return Received::Passed(pkt, port) };
-        pool.arrive_anew(&pkt);
+    fn receive(&mut self, pool: &mut Pool, now: Time, port: Port, pkt: Pkt) -> ReceiveResult {
+        let Some((home, own)) = self.place(port) else { return ReceiveResult::Passed(pkt, port) };
+        pool.reset_for_next_machine(&pkt);
         match self.machines[home].receive(pool, now, own, pkt) {
-            Received::Passed(pkt, Port(came_in)) => Received::Passed(pkt, Port(self.first[home] + came_in)),
-            Received::Taken => Received::Taken,
+            ReceiveResult::Passed(pkt, Port(came_in)) => {
+                ReceiveResult::Passed(pkt, Port(self.first[home] + came_in))
+            }
+            ReceiveResult::Taken => ReceiveResult::Taken,
         }
     }
 
@@ -133,7 +135,7 @@ impl Machine for Machines {
         }
     }
 
-    fn losses(&mut self, port: Port, told: &mut dyn FnMut(Loss)) {
+    fn losses(&mut self, port: Port, told: &mut dyn FnMut(DropRecord)) {
         if let Some((machine, own)) = self.at(port) {
             machine.losses(own, told);
         }

@@ -5,20 +5,20 @@ mod changes;
 mod flows;
 mod foreign;
 mod probes;
-mod stays;
+mod sojourns;
 mod transactions;
 
-use crate::cargo::{Cargo, FlowId, PathId, ProbeId, Role, SourceId};
 use crate::event::{Events, Kind, MAX_INDEX};
 use crate::foreign::Foreign;
-use crate::link::{FarEnd, Link, LinkId, LinkSpec, LinkStats, Sending, Waiting};
-use crate::machine::{Machine, Offer, Origin, Port, Received};
-use crate::observe::{Fate, Observed};
+use crate::link::{Link, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats, Sending};
+use crate::machine::{Forwarder, OfferResult, Origin, Port, ReceiveResult};
+use crate::observe::{Observed, SojournEnd};
 use crate::probe::{Probe, ProbeSpec, Source, SourceSpec};
 use crate::tcp_flow::{FlowSpec, TcpFlow};
 use crate::transaction::Running;
+use crate::transport_meta::{FlowId, PathId, ProbeId, Role, SourceId, TransportMeta};
 use alloc::vec::Vec;
-use tidegate_packet::{Pkt, Pool, Seeded, Span, Time};
+use tidegate_packet::{Nanos, Pkt, Pool, Seeded, Time};
 
 /// Packets that may exist at once, everywhere: far beyond any home link, and a bound on memory (some 250
 /// bytes each).
@@ -38,9 +38,9 @@ pub struct Net<M> {
     pub machine: M,
     pub(crate) now: Time,
     pub(crate) pool: Pool,
-    pub(crate) cargo: Vec<Cargo>,
+    pub(crate) transport: Vec<TransportMeta>,
     pub(crate) events: Events,
-    pub(crate) draws: Seeded,
+    pub(crate) random: Seeded,
     pub(crate) links: Vec<Link>,
     /// Devices that give back what they are given (ifb).
     returning: Vec<usize>,
@@ -50,15 +50,15 @@ pub struct Net<M> {
     pub(crate) probes: Vec<Probe>,
     pub(crate) sources: Vec<Source>,
     pub(crate) transactions: Vec<Running>,
-    pub(crate) sampling: Option<Span>,
-    /// Packets the pool had no room for.
+    pub(crate) sampling: Option<Nanos>,
+    /// Packets the pool had no space for.
     pub overflow: u64,
     pub(crate) foreign: Foreign,
     pub(crate) observed: Option<Observed>,
 }
 
-impl<M: Machine> Net<M> {
-    /// An empty network whose clock stands at `start`.
+impl<M: Forwarder> Net<M> {
+    /// An empty network whose clock is at `start`.
     pub fn new(machine: M, seed: u64, start: Time) -> Net<M> {
         let mut pool = Pool::new(MAX_PACKETS);
         pool.follow_copies();
@@ -66,9 +66,9 @@ impl<M: Machine> Net<M> {
             machine,
             now: start,
             pool,
-            cargo: Vec::new(),
+            transport: Vec::new(),
             events: Events::default(),
-            draws: Seeded::new(seed),
+            random: Seeded::new(seed),
             links: Vec::new(),
             returning: Vec::new(),
             routes: alloc::vec![END],
@@ -89,7 +89,8 @@ impl<M: Machine> Net<M> {
     /// With more than a million links.
     pub fn link(&mut self, spec: LinkSpec) -> LinkId {
         assert!(self.links.len() < MAX_INDEX, "a million links at most");
-        if matches!((spec.waiting, spec.far_end), (Waiting::Port { port, .. }, FarEnd::Port(to)) if port == to)
+        if matches!((spec.waiting, spec.peer), (LinkQueue::Port { port, .. }, LinkPeer::Port(to))
+            if port == to)
         {
             self.returning.push(self.links.len());
         }
@@ -113,14 +114,14 @@ impl<M: Machine> Net<M> {
         let id = self.flows.len();
         assert!(id < MAX_INDEX, "a million flows at most");
         self.events.push(spec.start.max(self.now), Kind::Start, id);
-        let draws = self.flow_draws(id);
-        self.flows.push(TcpFlow::new(spec, draws));
+        let random = self.flow_draws(id);
+        self.flows.push(TcpFlow::new(spec, random));
         FlowId(id as u32)
     }
 
     /// What chance decides inside flow `id` (where BBR begins its cycle).
     pub(crate) fn flow_draws(&self, id: usize) -> Seeded {
-        self.draws.fork(1 << 32 | id as u64)
+        self.random.fork(1 << 32 | id as u64)
     }
 
     /// Adds a ping, whose first request is sent at its start, or now if that has passed.
@@ -143,13 +144,13 @@ impl<M: Machine> Net<M> {
         let id = self.sources.len();
         assert!(id < MAX_INDEX, "a million sources at most");
         self.events.push(spec.start.max(self.now), Kind::Source, id);
-        let draws = self.draws.fork(id as u64 + 1);
-        self.sources.push(Source::new(spec, draws));
+        let random = self.random.fork(id as u64 + 1);
+        self.sources.push(Source::new(spec, random));
         SourceId(id as u32)
     }
 
     /// Records every flow's window and round trip at this interval, counted from its start.
-    pub fn sample_every(&mut self, interval: Span) {
+    pub fn sample_every(&mut self, interval: Nanos) {
         self.sampling = Some(interval);
     }
 
@@ -164,7 +165,7 @@ impl<M: Machine> Net<M> {
                 continue;
             }
             let link = &mut self.links[index];
-            let far_end = link.spec.far_end;
+            let far_end = link.spec.peer;
             if link.has_own_events() {
                 self.events.pop();
                 if link.line.front().is_some_and(|&(at, _)| at <= front.at)
@@ -186,17 +187,17 @@ impl<M: Machine> Net<M> {
         self.now = until.max(self.now);
     }
 
-    /// A packet has come to the far end of a link.
-    fn arrive(&mut self, pkt: Pkt, far_end: FarEnd) {
+    /// A packet has come to the remote end of a link.
+    fn arrive(&mut self, pkt: Pkt, far_end: LinkPeer) {
         let _ = match far_end {
-            FarEnd::Elsewhere => self.hop(pkt, Origin::Outside),
-            FarEnd::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
-            FarEnd::Port(port) => match self.receive(port, pkt) {
-                Received::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
-                Received::Taken => {
+            LinkPeer::Elsewhere => self.hop(pkt, Origin::Outside),
+            LinkPeer::Beneath(upper) => self.hop(pkt, Origin::Above(upper)),
+            LinkPeer::Port(port) => match self.receive(port, pkt) {
+                ReceiveResult::Passed(pkt, port) => self.hop(pkt, Origin::Port(port)),
+                ReceiveResult::Taken => {
                     // It waits at a device that gives back what it is given, or it is lost.
                     self.serve_returning();
-                    Offer::Queued
+                    OfferResult::Queued
                 }
             },
         };
@@ -204,16 +205,16 @@ impl<M: Machine> Net<M> {
 
     /// A packet comes to a port of the machine; it may have to wait at a device that gives back what it is
     /// given.
-    fn receive(&mut self, port: Port, pkt: Pkt) -> Received {
-        self.stay_begins(&pkt);
+    fn receive(&mut self, port: Port, pkt: Pkt) -> ReceiveResult {
+        self.begin_sojourn(&pkt);
         let received = self.machine.receive(&mut self.pool, self.now, port, pkt);
-        if let Received::Passed(pkt, _) = &received {
-            self.stay_is_none(pkt);
+        if let ReceiveResult::Passed(pkt, _) = &received {
+            self.discard_sojourn(pkt);
         }
         received
     }
 
-    /// Lets the devices go on that give back what they are given.
+    /// Lets the devices continue that give back what they are given.
     fn serve_returning(&mut self) {
         for at in 0..self.returning.len() {
             self.collect(self.returning[at]);
@@ -243,56 +244,56 @@ impl<M: Machine> Net<M> {
     }
 
     /// Puts a packet on its way over `path`; `local`: it is made on the machine itself.
-    pub(crate) fn launch(&mut self, pkt: Pkt, mut cargo: Cargo, path: PathId) -> Offer {
-        cargo.route = path.0;
+    pub(crate) fn launch(&mut self, pkt: Pkt, mut meta: TransportMeta, path: PathId) -> OfferResult {
+        meta.route = path.0;
         let slot = pkt.slot();
-        if slot >= self.cargo.len() {
-            self.cargo.resize(slot + 1, Cargo::default());
+        if slot >= self.transport.len() {
+            self.transport.resize(slot + 1, TransportMeta::default());
         }
-        self.cargo[slot] = cargo;
+        self.transport[slot] = meta;
         self.hop(pkt, Origin::Local)
     }
 
     /// The next link of a packet's path, or its end.
-    fn hop(&mut self, pkt: Pkt, origin: Origin) -> Offer {
-        let cargo = &mut self.cargo[pkt.slot()];
+    fn hop(&mut self, pkt: Pkt, origin: Origin) -> OfferResult {
+        let cargo = &mut self.transport[pkt.slot()];
         let link = self.routes[cargo.route as usize];
         if link == END {
             if let Origin::Port(port) = origin
                 && !self.machine.input(&mut self.pool, self.now, port, &pkt)
             {
-                self.lose(pkt);
-                return Offer::Dropped;
+                self.drop_packet(pkt);
+                return OfferResult::Dropped;
             }
             self.deliver(pkt);
-            return Offer::Queued;
+            return OfferResult::Queued;
         }
         cargo.route += 1;
         let at = link as usize;
         let len = self.pool.meta(&pkt).frame_len;
         match self.links[at].spec.waiting {
-            Waiting::DropTail(_) => {
-                self.stay_begins(&pkt);
+            LinkQueue::DropTail(_) => {
+                self.begin_sojourn(&pkt);
                 let slot = pkt.slot();
                 let link = &mut self.links[at];
                 if !link.admits(self.now, len) {
                     link.stats.dropped += 1;
-                    self.stay_ends(slot, at, self.now, Fate::Lost(None));
-                    self.lose(pkt);
-                    return Offer::Dropped;
+                    self.end_sojourn(slot, at, self.now, SojournEnd::Dropped(None));
+                    self.drop_packet(pkt);
+                    return OfferResult::Dropped;
                 }
-                let sending = link.send(self.now, pkt, len, &mut self.draws);
-                self.stay_ends(slot, at, sending.start, Fate::Sent);
+                let sending = link.send(self.now, pkt, len, &mut self.random);
+                self.end_sojourn(slot, at, sending.start, SojournEnd::Sent);
                 self.under_way(at, sending);
-                Offer::Queued
+                OfferResult::Queued
             }
-            Waiting::Port { port, .. } => {
-                self.stay_begins(&pkt);
+            LinkQueue::Port { port, .. } => {
+                self.begin_sojourn(&pkt);
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
                 self.serve(at);
                 // Filters may have led it to one of those.
-                if origin != Origin::GivenBack {
+                if origin != Origin::Returned {
                     self.serve_returning();
                 }
                 offer
@@ -302,7 +303,7 @@ impl<M: Machine> Net<M> {
 
     /// Gives a device what its machine lets go, as far as its ring takes it.
     pub(crate) fn serve(&mut self, at: usize) {
-        let Waiting::Port { port, .. } = self.links[at].spec.waiting else { return };
+        let LinkQueue::Port { port, .. } = self.links[at].spec.waiting else { return };
         loop {
             if !self.links[at].ring_has_room() {
                 return;
@@ -310,22 +311,22 @@ impl<M: Machine> Net<M> {
             let polled = self.machine.poll(&mut self.pool, self.now, port);
             self.collect(at);
             let Some(pkt) = polled else { break };
-            self.stay_ends(pkt.slot(), at, self.now, Fate::Sent);
+            self.end_sojourn(pkt.slot(), at, self.now, SojournEnd::Sent);
             self.release_share(&pkt);
             self.see_if_it_strays(&pkt, at);
-            if self.links[at].spec.far_end == FarEnd::Port(port) {
-                // It goes on as having arrived where it did arrive.
+            if self.links[at].spec.peer == LinkPeer::Port(port) {
+                // It continues as having arrived where it did arrive.
                 let origin = self.machine.origin(&self.pool, port, &pkt);
-                if origin == Origin::GivenBack {
+                if origin == Origin::Returned {
                     // Its route went on when it was first offered.
-                    self.cargo[pkt.slot()].route -= 1;
+                    self.transport[pkt.slot()].route -= 1;
                 }
                 let _ = self.hop(pkt, origin);
                 continue;
             }
             let len = self.pool.meta(&pkt).frame_len;
             let link = &mut self.links[at];
-            let sending = link.send(self.now, pkt, len, &mut self.draws);
+            let sending = link.send(self.now, pkt, len, &mut self.random);
             let (left, alone) = (sending.left, link.in_ring() == 1);
             self.under_way(at, sending);
             if alone {
@@ -335,14 +336,14 @@ impl<M: Machine> Net<M> {
         self.arm_wake(at, port);
     }
 
-    /// Books what became of a packet put on a link.
+    /// Books what happened to a packet put on a link.
     #[inline]
     fn under_way(&mut self, at: usize, sending: Sending) {
         if let Some(arrives) = sending.arrival {
             self.events.push(arrives, Kind::Arrival, at);
         }
         if let Some(pkt) = sending.lost {
-            self.lose(pkt);
+            self.drop_packet(pkt);
         }
     }
 
@@ -364,7 +365,7 @@ impl<M: Machine> Net<M> {
     }
 
     fn wake(&mut self, at: usize) {
-        let Waiting::Port { port, .. } = self.links[at].spec.waiting else { return };
+        let LinkQueue::Port { port, .. } = self.links[at].spec.waiting else { return };
         // An earlier wake-up may have replaced this one.
         if self.links[at].wake_at != Some(self.now) {
             return;
@@ -385,62 +386,61 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// A copy that leaves where its packet was not to go is for whoever listens there: nobody here.
+    /// A copy that leaves where its packet was not to go is for anyone who listens there: no one here.
     fn see_if_it_strays(&mut self, pkt: &Pkt, at: usize) {
-        let cargo = &mut self.cargo[pkt.slot()];
-        if cargo.copy && cargo.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32)
-        {
-            (cargo.role, cargo.route) = (Role::Stray, NOWHERE);
+        let meta = &mut self.transport[pkt.slot()];
+        if meta.copy && meta.route.checked_sub(1).is_none_or(|last| self.routes[last as usize] != at as u32) {
+            (meta.role, meta.route) = (Role::Stray, NOWHERE);
         }
     }
 
-    /// Gives the copies that the machine made what is known of the packets they are of.
+    /// Gives the copies that the machine made what is known about the packets they are of.
     fn follow_copies(&mut self) {
         if self.observed.is_some() {
             let copies: Vec<usize> = self.pool.copied().collect();
-            copies.into_iter().for_each(|copy| self.copy_stays(copy));
+            copies.into_iter().for_each(|copy| self.copy_sojourn(copy));
         }
         for (copy, of) in self.pool.take_copied() {
-            if copy >= self.cargo.len() {
-                self.cargo.resize(copy + 1, Cargo::default());
+            if copy >= self.transport.len() {
+                self.transport.resize(copy + 1, TransportMeta::default());
             }
-            self.cargo[copy] = Cargo { copy: true, local: false, ..self.cargo[of] };
-            self.foreign.copies.extend((self.cargo[of].role == Role::Foreign).then_some((copy, of)));
+            self.transport[copy] = TransportMeta { copy: true, local: false, ..self.transport[of] };
+            self.foreign.copies.extend((self.transport[of].role == Role::Foreign).then_some((copy, of)));
         }
     }
 
     /// Books what the machine lost while it worked on the port of link `at`.
     fn collect(&mut self, at: usize) {
-        self.stays_are_lost(at);
+        self.drop_sojourns(at);
         self.follow_copies();
         while let Some(slot) = self.pool.take_released() {
             self.links[at].stats.dropped += 1;
-            self.stay_ends(slot, at, self.now, Fate::Lost(None));
-            let cargo = self.cargo[slot];
-            self.book_loss(cargo);
+            self.end_sojourn(slot, at, self.now, SojournEnd::Dropped(None));
+            let meta = self.transport[slot];
+            self.record_loss(meta);
         }
     }
 
-    fn book_loss(&mut self, cargo: Cargo) {
-        match cargo.role {
-            _ if cargo.copy => {}
+    fn record_loss(&mut self, meta: TransportMeta) {
+        match meta.role {
+            _ if meta.copy => {}
             Role::Data | Role::Syn | Role::Bare => {
-                let owner = cargo.owner as usize;
+                let owner = meta.owner as usize;
                 let flow = &mut self.flows[owner];
                 flow.lost += 1;
-                if cargo.local && flow.leave_queue() {
+                if meta.local && flow.leave_queue() {
                     self.flow_wakes(owner);
                 }
             }
-            Role::Open => self.sources[cargo.owner as usize].lost += 1,
+            Role::Open => self.sources[meta.owner as usize].lost += 1,
             _ => {}
         }
     }
 
     /// A packet that the network itself lost.
-    fn lose(&mut self, pkt: Pkt) {
-        let cargo = self.cargo[pkt.slot()];
-        self.book_loss(cargo);
+    fn drop_packet(&mut self, pkt: Pkt) {
+        let meta = self.transport[pkt.slot()];
+        self.record_loss(meta);
         self.discard(pkt);
     }
 
@@ -452,25 +452,25 @@ impl<M: Machine> Net<M> {
 
     /// A local packet has left the machine's queue: its sender may have waited for that.
     fn release_share(&mut self, pkt: &Pkt) {
-        let cargo = &mut self.cargo[pkt.slot()];
-        if !cargo.local {
+        let meta = &mut self.transport[pkt.slot()];
+        if !meta.local {
             return;
         }
-        cargo.local = false;
-        let owner = cargo.owner as usize;
+        meta.local = false;
+        let owner = meta.owner as usize;
         if self.flows[owner].leave_queue() {
             self.flow_wakes(owner);
         }
     }
 
     fn deliver(&mut self, pkt: Pkt) {
-        let cargo = self.cargo[pkt.slot()];
-        match cargo.role {
-            Role::Bare | Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, cargo),
-            Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, cargo),
-            Role::Open => self.source_deliver(pkt, cargo),
-            Role::Question | Role::Answer => self.transaction_deliver(pkt, cargo),
-            Role::Foreign => self.foreign_deliver(pkt, cargo),
+        let meta = self.transport[pkt.slot()];
+        match meta.role {
+            Role::Bare | Role::Syn | Role::SynAck | Role::Data | Role::Ack => self.flow_deliver(pkt, meta),
+            Role::EchoRequest | Role::EchoReply => self.probe_deliver(pkt, meta),
+            Role::Open => self.source_deliver(pkt, meta),
+            Role::Question | Role::Answer => self.transaction_deliver(pkt, meta),
+            Role::Foreign => self.foreign_deliver(pkt, meta),
             Role::Stray => self.discard(pkt),
         }
     }
@@ -480,7 +480,7 @@ impl<M: Machine> Net<M> {
     pub fn with_machine<R>(&mut self, f: impl FnOnce(&mut M, &mut Pool, Time) -> R) -> R {
         let result = f(&mut self.machine, &mut self.pool, self.now);
         for at in 0..self.links.len() {
-            if matches!(self.links[at].spec.waiting, Waiting::Port { .. }) {
+            if matches!(self.links[at].spec.waiting, LinkQueue::Port { .. }) {
                 self.collect(at);
                 self.serve(at);
             }
@@ -502,7 +502,7 @@ impl<M: Machine> Net<M> {
         self.links[link.0 as usize].backlog(now)
     }
     /// How long a link has been sending so far, what it took in and has yet to send left out.
-    pub fn link_worked(&self, link: LinkId) -> Span {
+    pub fn link_worked(&self, link: LinkId) -> Nanos {
         self.links[link.0 as usize].worked(self.now)
     }
     /// What a link counted since the network was made.

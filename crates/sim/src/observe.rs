@@ -1,15 +1,15 @@
 //! What packets did at links that somebody observes: when each came to wait there, when it left, and how.
 
 use crate::link::LinkId;
-use crate::machine::Loss;
+use crate::machine::DropRecord;
 use crate::machine::Port;
 use alloc::vec::Vec;
-use tidegate_gateway::Why;
-use tidegate_packet::{Handle, Head, Stand, Time};
+use tidegate_gateway::DropReason;
+use tidegate_packet::{Handle, Head, QueueLocation, Time};
 
 /// A packet's stay before a link, from the moment it came until its transmission began or it was lost.
 #[derive(Clone, Debug)]
-pub struct Stay {
+pub struct SojournRecord {
     /// Where it ended. A packet that filters led from one device to another is told of where it left.
     pub link: LinkId,
     /// When it came.
@@ -17,9 +17,9 @@ pub struct Stay {
     /// When its transmission began, or when it was lost.
     pub ended: Time,
     /// How it ended.
-    pub fate: Fate,
+    pub end: SojournEnd,
     /// The qdisc and class it waited in; nothing where no policy governs.
-    pub stand: Stand,
+    pub queue: QueueLocation,
     /// Its header bytes in the end, but for the DS field.
     pub head: Head,
     /// The frame's length in the end, bytes.
@@ -36,11 +36,11 @@ pub struct Stay {
 
 /// How a stay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum SojournEnd {
     /// Its transmission began.
     Sent,
     /// It was lost: in which qdisc and why; `None` where a full buffer refused it.
-    Lost(Option<(Handle, Why)>),
+    Dropped(Option<(Handle, DropReason)>),
 }
 
 /// What is observed.
@@ -51,11 +51,11 @@ pub(crate) struct Observed {
     pub(crate) ports: Vec<Port>,
     /// By slot, those that wait.
     pub(crate) open: Vec<Option<Open>>,
-    pub(crate) done: Vec<Stay>,
-    pub(crate) losses: Vec<Loss>,
+    pub(crate) done: Vec<SojournRecord>,
+    pub(crate) losses: Vec<DropRecord>,
 }
 
-/// A stay that goes on.
+/// A stay that continues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
     pub(crate) came: Time,

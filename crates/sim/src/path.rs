@@ -5,29 +5,29 @@
 //!                                  others' traffic joins ──┘                          └── and leaves
 //! ```
 //! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot tell it from a
-//! real one. The network goes on between two exchanges: buckets fill, others send.
+//! real one. The network continues between two exchanges: buckets fill, others send.
 
-use crate::link::{Impairment, LinkChange};
-use crate::probe::{Arrivals, SourceSpec};
+use crate::link::{Impairment, LinkAdjustment};
+use crate::probe::{ArrivalProcess, SourceSpec};
 use crate::wire::Ends;
-use crate::world::{Cable, Direction, End, Layout, Station, Way, World};
+use crate::world::{Cable, CableDirection, CableEnd, Layout, NodePath, RouterNode, World};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use tidegate_gateway::{DeviceId, Gateway};
-use tidegate_measure::stream::{Course, Due, Exchange, Journey, Outcome, Path, Stream};
+use tidegate_measure::stream::{Due, Exchange, ExchangeResult, PacketRecord, Path, Stream, StreamTrace};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Span, Time};
+use tidegate_packet::{Head, Nanos, Time};
 
 /// When the clock here begins.
 const START: Time = Time(1_000_000_000);
-/// Bits per second inside the house: no bottleneck.
+/// Bits per second inside the workspace: no bottleneck.
 const INSIDE: u64 = 40_000_000_000;
-/// Octets of IPv4 and UDP headers.
+/// Bytes of IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// Whoever waits for what is still on its way gives up after so long a silence,
-const SILENCE: Span = Span(1_000_000_000);
+/// Anyone who waits for what is still on its way gives up after so long a silence,
+const SILENCE: Nanos = Nanos(1_000_000_000);
 /// and after so long in all.
-const PATIENCE: Span = Span(30_000_000_000);
+const PATIENCE: Nanos = Nanos(30_000_000_000);
 /// Set in a packet's owner: it goes downwards.
 const DOWN: u32 = 1 << 31;
 
@@ -55,7 +55,7 @@ pub struct Cross {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWay {
     /// Rate, delay, buffer, framing.
-    pub line: Direction,
+    pub line: CableDirection,
     /// What it loses and scrambles.
     pub impairment: Impairment,
     /// Who else uses it.
@@ -64,46 +64,46 @@ pub struct OneWay {
 
 impl OneWay {
     /// With this line and nothing else.
-    pub fn plain(line: Direction) -> OneWay {
+    pub fn plain(line: CableDirection) -> OneWay {
         OneWay { line, impairment: Impairment::default(), cross: None }
     }
 }
 
 /// A change of the line in the middle of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ScheduledLinkChange {
     /// When, from the beginning of the path's life.
-    pub at: Span,
+    pub at: Nanos,
     /// Upwards, or downwards.
     pub is_up: bool,
     /// What.
-    pub change: LinkChange,
+    pub change: LinkAdjustment,
 }
 
 /// A path between two ends, each with a clock of its own.
 pub struct PathSpec {
-    /// From here to the far end.
+    /// From here to the remote end.
     pub up: OneWay,
-    /// From the far end to here.
+    /// From the remote end to here.
     pub down: OneWay,
     /// A machine between here and the line: configured, its device towards here, and the one towards the
     /// line.
     pub machine: Option<(Gateway, [DeviceId; 2])>,
-    /// What the far clock shows more at the beginning, ns.
+    /// What the remote clock shows more at the beginning, ns.
     pub offset_ns: i64,
     /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
     /// What happens to the line, in order.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<ScheduledLinkChange>,
     /// Each packet is held up by something up to this, in order, before it is stamped.
-    pub jitter: Span,
+    pub jitter: Nanos,
     /// The seed of all random draws: the same gives the same path, to the byte.
     pub seed: u64,
 }
 
 impl PathSpec {
-    /// Two plain lines, the far clock right.
-    pub fn plain(up: Direction, down: Direction) -> PathSpec {
+    /// Two plain lines, the remote clock right.
+    pub fn plain(up: CableDirection, down: CableDirection) -> PathSpec {
         PathSpec {
             up: OneWay::plain(up),
             down: OneWay::plain(down),
@@ -111,7 +111,7 @@ impl PathSpec {
             offset_ns: 0,
             skew_ppm: 0.0,
             turns: Vec::new(),
-            jitter: Span(0),
+            jitter: Nanos(0),
             seed: 1,
         }
     }
@@ -120,8 +120,8 @@ impl PathSpec {
 /// A path in virtual time.
 pub struct VirtualPath {
     world: World,
-    ways: [Way; 2],
-    turns: Vec<Turn>,
+    ways: [NodePath; 2],
+    turns: Vec<ScheduledLinkChange>,
     offset_ns: i64,
     skew_ppm: f64,
 }
@@ -130,31 +130,34 @@ impl VirtualPath {
     /// Lays it out.
     pub fn new(spec: PathSpec) -> VirtualPath {
         let PathSpec { up, down, machine, offset_ns, skew_ppm, turns, jitter, seed } = spec;
-        let inside = |jitter| Direction { jitter, ..Direction::plain(INSIDE, Span(0)) };
+        let inside = |jitter| CableDirection { jitter, ..CableDirection::plain(INSIDE, Nanos(0)) };
         let cable = |ends: [(usize, Option<usize>); 2], there, back| Cable {
-            ends: ends.map(|(node, device)| End { node, device }).to_vec(),
+            ends: ends.map(|(node, device)| CableEnd { node, device }).to_vec(),
             there,
             back,
         };
-        let (near, far) = if machine.is_some() { (Some(0), Some(1)) } else { (None, None) };
+        let (near, session) = if machine.is_some() { (Some(0), Some(1)) } else { (None, None) };
         let cables = Vec::from([
-            cable([(HERE, None), (MACHINE, near)], inside(Span(0)), inside(jitter)),
-            cable([(MACHINE, far), (MODEM, None)], inside(Span(0)), inside(Span(0))),
+            cable([(HERE, None), (MACHINE, near)], inside(Nanos(0)), inside(jitter)),
+            cable([(MACHINE, session), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
             cable([(MODEM, None), (EXCHANGE, None)], up.line, down.line),
-            cable([(EXCHANGE, None), (FAR, None)], inside(jitter), inside(Span(0))),
-            cable([(NEIGHBOUR, None), (MODEM, None)], inside(Span(0)), inside(Span(0))),
-            cable([(EXCHANGE, None), (OTHERS, None)], inside(Span(0)), inside(Span(0))),
+            cable([(EXCHANGE, None), (FAR, None)], inside(jitter), inside(Nanos(0))),
+            cable([(NEIGHBOUR, None), (MODEM, None)], inside(Nanos(0)), inside(Nanos(0))),
+            cable([(EXCHANGE, None), (OTHERS, None)], inside(Nanos(0)), inside(Nanos(0))),
         ]);
-        let machines =
-            machine.map(|(gateway, devices)| Station { node: MACHINE, gateway, devices: devices.to_vec() });
+        let machines = machine.map(|(gateway, devices)| RouterNode {
+            node: MACHINE,
+            gateway,
+            devices: devices.to_vec(),
+        });
         let machines = machines.into_iter().collect();
         let hosts = alloc::vec![false; NODES];
         let mut world =
-            World::new(Layout { nodes: NODES, cables, machines, host_jitter: Span(0), hosts, seed }, START);
+            World::new(Layout { nodes: NODES, cables, machines, host_jitter: Nanos(0), hosts, seed }, START);
         // The layout joins everybody with everybody.
         let nowhere = world.net.path(&[]);
         let mut way =
-            |from, to| world.way(from, to).unwrap_or(Way { path: nowhere, first: None, last: None });
+            |from, to| world.way(from, to).unwrap_or(NodePath { path: nowhere, first: None, last: None });
         let ways = [way(HERE, FAR), way(FAR, HERE)];
         let others = [way(NEIGHBOUR, OTHERS), way(OTHERS, NEIGHBOUR)];
         for ((one, is_up), others) in [(up, true), (down, false)].into_iter().zip(others) {
@@ -171,17 +174,17 @@ impl VirtualPath {
     }
 
     /// How long the path has lived.
-    pub fn age(&self) -> Span {
+    pub fn age(&self) -> Nanos {
         self.world.net.now().since(START)
     }
 
-    /// What the far clock shows.
+    /// What the remote clock shows.
     fn far(&self, here: Time) -> u64 {
         let skewed = (here.0 as f64 * self.skew_ppm / 1e6) as i64;
         here.0.wrapping_add_signed(self.offset_ns + skewed)
     }
 
-    /// Goes on to a time; the line changes meanwhile as it should.
+    /// Continues to a time; the line changes meanwhile as it should.
     fn run(&mut self, until: Time) {
         while let Some(turn) = self.turns.first().copied().filter(|turn| START + turn.at <= until) {
             self.world.net.run(START + turn.at);
@@ -198,7 +201,7 @@ impl VirtualPath {
         let mut some = false;
         loop {
             let mut landed = None;
-            // Copies that a policy made are told apart by nothing: they arrive as what they are.
+            // Copies that a policy made are distinguished by nothing: they arrive as what they are.
             self.world.net.take_copies().for_each(drop);
             if !self.world.net.take_arrived(|one| landed = Some((one.owner, one.at, one.dsfield))) {
                 return some;
@@ -214,16 +217,16 @@ impl VirtualPath {
     /// Sends a packet now.
     fn send(&mut self, due: Due, is_down: bool) {
         let (way, owner) = (self.ways[usize::from(is_down)], due.number | if is_down { DOWN } else { 0 });
-        let octets = HEADERS + usize::from(due.payload);
+        let bytes = HEADERS + usize::from(due.payload);
         // Without room the packet is lost like any other.
-        let _ = self.world.net.inject(head(due.dscp, octets, is_down), octets as u32, way.path, owner);
+        let _ = self.world.net.inject(head(due.dscp, bytes, is_down), bytes as u32, way.path, owner);
     }
 }
 
 impl Path for VirtualPath {
     type Error = Infallible;
 
-    fn carry_out(&mut self, exchange: &Exchange) -> Result<Outcome, Infallible> {
+    fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Infallible> {
         let began = self.world.net.now();
         let mut arrivals = [&exchange.up, &exchange.down].map(Arrived::of);
         let (mut up, mut down) = (exchange.up.dues().peekable(), exchange.down.dues().peekable());
@@ -231,25 +234,26 @@ impl Path for VirtualPath {
             let at = |due: Option<&Due>| due.map_or(u64::MAX, |due| due.at_ns);
             let is_down = at(down.peek()) < at(up.peek());
             let Some(due) = (if is_down { down.next() } else { up.next() }) else { break };
-            self.run(began + Span(due.at_ns));
+            self.run(began + Nanos(due.at_ns));
             self.collect(&mut arrivals);
             let now = self.world.net.now();
             let sent = if is_down { self.far(now) } else { now.0 };
-            arrivals[usize::from(is_down)].journeys[due.number as usize].sent = Some(sent);
+            arrivals[usize::from(is_down)].packets[due.number as usize].sent = Some(sent);
             self.send(due, is_down);
         }
-        self.run(began + Span(exchange.up.length_ns().max(exchange.down.length_ns())));
+        self.run(began + Nanos(exchange.up.length_ns().max(exchange.down.length_ns())));
         self.wait_for_the_rest(&mut arrivals);
         let [up, down] = arrivals;
-        let course = |stream: &Stream, of: Arrived| Course { stream: stream.clone(), journeys: of.journeys };
-        Ok(Outcome { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
+        let course =
+            |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), packets: of.packets };
+        Ok(ExchangeResult { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
     }
 }
 
 impl VirtualPath {
     /// Until nothing has come for some time.
     fn wait_for_the_rest(&mut self, arrivals: &mut [Arrived; 2]) {
-        let (end, step) = (self.world.net.now() + PATIENCE, Span(SILENCE.0 / 8));
+        let (end, step) = (self.world.net.now() + PATIENCE, Nanos(SILENCE.0 / 8));
         let mut heard = self.world.net.now();
         while self.world.net.now() < end && self.world.net.now().since(heard) < SILENCE {
             let next = self.world.net.now() + step;
@@ -263,48 +267,48 @@ impl VirtualPath {
 
 /// What arrived of a stream so far.
 struct Arrived {
-    journeys: Vec<Journey>,
+    packets: Vec<PacketRecord>,
     count: u32,
 }
 
 impl Arrived {
     fn of(stream: &Stream) -> Arrived {
-        Arrived { journeys: alloc::vec![Journey::default(); stream.packets() as usize], count: 0 }
+        Arrived { packets: alloc::vec![PacketRecord::default(); stream.packets() as usize], count: 0 }
     }
 
     fn note(&mut self, number: usize, at: u64, ds: u8) {
-        let Some(journey) = self.journeys.get_mut(number) else { return };
+        let Some(journey) = self.packets.get_mut(number) else { return };
         if journey.arrived.is_some() {
             journey.copies = journey.copies.saturating_add(1);
             return;
         }
-        *journey = Journey { arrived: Some(at), rank: self.count, ds: Some(ds), ..*journey };
+        *journey = PacketRecord { arrived: Some(at), rank: self.count, ds: Some(ds), ..*journey };
         self.count += 1;
     }
 }
 
 /// Packets at random times, for ever.
-fn source(cross: Cross, way: Way) -> SourceSpec {
-    let interval = Span(u64::from(cross.frame) * 8_000_000_000 / cross.bits_per_second.max(1));
+fn source(cross: Cross, way: NodePath) -> SourceSpec {
+    let interval = Nanos(u64::from(cross.frame) * 8_000_000_000 / cross.bits_per_second.max(1));
     let ends = Ends::v4([10, 0, 0, 9], 9, [198, 51, 100, 9], 9);
     let steady = SourceSpec::steady(ends, way.path, cross.frame, interval);
-    SourceSpec { arrivals: Arrivals::Poisson(interval), start: START, ..steady }
+    SourceSpec { arrivals: ArrivalProcess::Poisson(interval), start: START, ..steady }
 }
 
-/// The front of a datagram of so many octets.
-fn head(dscp: u8, octets: usize, is_down: bool) -> Head {
+/// The front of a datagram of this many bytes.
+fn head(dscp: u8, bytes: usize, is_down: bool) -> Head {
     let mut packet = [0; HEADERS];
     packet[0] = 0x45;
     packet[1] = dscp << 2;
-    packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+    packet[2..4].copy_from_slice(&(bytes as u16).to_be_bytes());
     (packet[8], packet[9]) = (64, 17);
-    let (near, far) = ([10, 0, 0, 2], [198, 51, 100, 7]);
-    let (from, to) = if is_down { (far, near) } else { (near, far) };
+    let (near, session) = ([10, 0, 0, 2], [198, 51, 100, 7]);
+    let (from, to) = if is_down { (session, near) } else { (near, session) };
     packet[12..16].copy_from_slice(&from);
     packet[16..20].copy_from_slice(&to);
     packet[20..22].copy_from_slice(&8787u16.to_be_bytes());
     packet[22..24].copy_from_slice(&8787u16.to_be_bytes());
-    packet[24..26].copy_from_slice(&((octets - 20) as u16).to_be_bytes());
+    packet[24..26].copy_from_slice(&((bytes - 20) as u16).to_be_bytes());
     let mut head = Head::from_network(ethertype::IPV4, &packet);
     head.set_summed();
     head

@@ -1,10 +1,10 @@
 //! Pings, and open-loop sources for measuring queues.
 
-use crate::cargo::PathId;
+use crate::transport_meta::PathId;
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
 use tidegate_packet::header::proto;
-use tidegate_packet::{Seeded, Span, Time};
+use tidegate_packet::{Nanos, Seeded, Time};
 
 /// A ping: ICMP echo at an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct ProbeSpec {
     /// No requests from then on.
     pub stop: Time,
     /// Between requests.
-    pub interval: Span,
-    /// Octets of data: 56 as ping does, for frames of 98.
+    pub interval: Nanos,
+    /// Bytes of data: 56 as ping does, for frames of 98.
     pub data: u32,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
@@ -29,13 +29,13 @@ pub struct ProbeSpec {
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Echo {
+pub struct EchoSample {
     /// When it was sent.
     pub sent: Time,
-    /// How long it took to get there; `None`: it was lost on its way there, or is under way.
-    pub there: Option<Span>,
+    /// How long it took to get there; `None`: it was lost on its way there, or is in flight.
+    pub there: Option<Nanos>,
     /// Its round trip; `None`: lost, or still on the way.
-    pub rtt: Option<Span>,
+    pub rtt: Option<Nanos>,
 }
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Probe {
     pub(crate) request: Template,
     /// Made when the first request arrives, for the addresses it bears then.
     pub(crate) reply: Option<Template>,
-    pub(crate) echoes: Vec<Echo>,
+    pub(crate) echoes: Vec<EchoSample>,
 }
 
 impl Probe {
@@ -60,18 +60,18 @@ impl Probe {
 
 /// When an open-loop source emits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
+pub enum ArrivalProcess {
     /// As a Poisson process with this mean interval.
-    Poisson(Span),
+    Poisson(Nanos),
     /// At this interval.
-    Every(Span),
+    Every(Nanos),
     /// At this interval in the long run, each packet late by something between 0 and `late`: a program that
     /// sleeps between packets.
     Around {
         /// The interval.
-        every: Span,
+        every: Nanos,
         /// How late at most.
-        late: Span,
+        late: Nanos,
     },
 }
 
@@ -98,7 +98,7 @@ pub struct SourceSpec {
     /// No packets from then on.
     pub stop: Time,
     /// When.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalProcess,
     /// How long.
     pub sizes: Sizes,
     /// How many.
@@ -115,14 +115,14 @@ pub struct SourceSpec {
 
 impl SourceSpec {
     /// UDP datagrams in frames of one size at one interval, from time zero on, without end.
-    pub fn steady(ends: Ends, path: PathId, frame: u32, interval: Span) -> SourceSpec {
+    pub fn steady(ends: Ends, path: PathId, frame: u32, interval: Nanos) -> SourceSpec {
         SourceSpec {
             ends,
             protocol: proto::UDP,
             path,
             start: Time(0),
             stop: Time::NEVER,
-            arrivals: Arrivals::Every(interval),
+            arrivals: ArrivalProcess::Every(interval),
             sizes: Sizes::Fixed(frame),
             count: u64::MAX,
             warm_up: 0,
@@ -135,14 +135,14 @@ impl SourceSpec {
 
 /// One packet of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Journey {
+pub struct ProbePacket {
     /// When it was sent.
     pub sent: Time,
     /// Its time in the network; `None`: lost, or still on the way.
-    pub took: Option<Span>,
+    pub took: Option<Nanos>,
 }
 
-/// What became of a source's packets.
+/// The outcome of a source's packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceStats {
     /// Packets sent, warm-up included.
@@ -153,15 +153,15 @@ pub struct SourceStats {
     pub lost: u64,
     /// The sum of the times in the network, in ns, of those received after the warm-up.
     pub total_ns: u128,
-    /// Each packet sent after the warm-up, if asked for.
-    pub journeys: Vec<Journey>,
+    /// Each packet sent after the warm-up, if requested.
+    pub packets: Vec<ProbePacket>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) spec: SourceSpec,
     pub(crate) template: Template,
-    pub(crate) draws: Seeded,
+    pub(crate) random: Seeded,
     /// When the next packet would be due if nothing were late.
     pub(crate) due: Time,
     pub(crate) stats: SourceStats,
@@ -169,16 +169,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(spec: SourceSpec, draws: Seeded) -> Source {
+    pub(crate) fn new(spec: SourceSpec, random: Seeded) -> Source {
         let template = match spec.protocol {
             proto::UDP => Template::udp(spec.ends),
             proto::TCP => Template::tcp(spec.ends),
             other => Template::raw(other, spec.ends),
         };
-        Source { spec, template, draws, due: spec.start, stats: SourceStats::default(), lost: 0 }
+        Source { spec, template, random, due: spec.start, stats: SourceStats::default(), lost: 0 }
     }
 
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * libm::log(1.0 - self.draws.unit())
+        -mean * libm::log(1.0 - self.random.unit())
     }
 }

@@ -1,22 +1,22 @@
 //! A TCP connection in the network: its two halves, its packets, its record.
 
-use crate::cargo::PathId;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Config, Sender};
 use crate::tcp::writes::Writes;
+use crate::transport_meta::PathId;
 use crate::wire::{Ends, Template};
 use alloc::vec::Vec;
-use tidegate_packet::{Seeded, Span, Time, truesize};
+use tidegate_packet::{Nanos, Seeded, Time, truesize};
 
 /// The first wait for an answer to a SYN (RFC 6298), doubled each time.
-pub(crate) const SYN_TIMEOUT: Span = Span::secs(1);
+pub(crate) const SYN_TIMEOUT: Nanos = Nanos::secs(1);
 /// SYNs sent before giving up.
 pub(crate) const SYN_TRIES: u32 = 7;
 
 /// Explicit congestion notification: what data packets say in their ECN field (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
+pub enum EcnCodepoint {
     /// They cannot be marked.
     #[default]
     Off = 0,
@@ -41,7 +41,7 @@ pub struct FlowSpec {
     pub start: Time,
     /// When the application stops writing.
     pub stop: Time,
-    /// What it has written by then is still sent, as by a socket that is closed; else only what is under way
+    /// What it has written by then is still sent, as by a socket that is closed; else only what is in flight
     /// is.
     pub drains: bool,
     /// How many bytes are sent; `None`: without end.
@@ -59,7 +59,7 @@ pub struct FlowSpec {
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
     /// Whether packets can carry a mark, and how they say so.
-    pub ecn: Ecn,
+    pub ecn: EcnCodepoint,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
     /// The sender is the machine itself: it notices what its own queue refuses, and holds back while that
@@ -70,7 +70,7 @@ pub struct FlowSpec {
     pub small_queues: bool,
     /// Segments are spread over the round trip, as Linux does below `fq`: BBR always does.
     pub pacing: bool,
-    /// The receiver opens the connection, and the sender answers: a download. What the receiver asks for goes
+    /// The receiver opens the connection, and the sender answers: a download. What the receiver requests goes
     /// with the acknowledgement that ends the handshake. [`FlowSpec::ends`] are the sender's all the same.
     pub called: bool,
 }
@@ -92,7 +92,7 @@ impl FlowSpec {
             receive_window: 4 << 20,
             send_buffer: 4 << 20,
             delayed_ack: true,
-            ecn: Ecn::Off,
+            ecn: EcnCodepoint::Off,
             dsfield: 0,
             local: false,
             small_queues: true,
@@ -106,13 +106,13 @@ impl FlowSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample {
     /// Since the connection stood.
-    pub at: Span,
+    pub at: Nanos,
     /// Payload bytes acknowledged.
     pub acked: u64,
     /// Congestion window in segments.
     pub cwnd: u32,
     /// Smoothed round trip.
-    pub srtt: Span,
+    pub srtt: Nanos,
     /// Segments retransmitted so far.
     pub retransmissions: u64,
 }
@@ -138,7 +138,7 @@ pub struct FlowStats {
 
 /// A connection of a [`crate::Transaction`]: two flows that share a handshake, one for what each side says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Half {
+pub(crate) struct TcpEndpoint {
     /// The flow of the other direction.
     pub(crate) peer: u32,
     /// The transaction, by number.
@@ -155,7 +155,7 @@ pub(crate) struct TcpFlow {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) writes: Writes,
-    pub(crate) half: Option<Half>,
+    pub(crate) half: Option<TcpEndpoint>,
     /// Messages that arrived whole.
     pub(crate) heard: usize,
     /// The receiver has closed too, with its acknowledgement of our FIN.
@@ -188,7 +188,7 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    pub(crate) fn new(spec: FlowSpec, draws: Seeded) -> TcpFlow {
+    pub(crate) fn new(spec: FlowSpec, random: Seeded) -> TcpFlow {
         let mut writes = Writes::new(spec.mss);
         let total = writes.write(spec.bytes);
         let window = (spec.receive_window / u64::from(spec.mss.max(1))).clamp(1, 1 << 24) as u32;
@@ -198,18 +198,21 @@ impl TcpFlow {
             receive_window: window,
             send_memory: spec.send_buffer,
             total,
-            ecn: spec.ecn != Ecn::Off,
+            ecn: spec.ecn != EcnCodepoint::Off,
             mss: spec.mss,
             pacing: spec.pacing,
         };
-        let mut sender = Sender::new(config, draws);
+        let mut sender = Sender::new(config, random);
         if spec.bytes.is_some_and(|bytes| bytes > 0) {
             writes.close(sender.end());
         }
         TcpFlow {
             spec,
             sender,
-            receiver: Receiver::new(spec.delayed_ack, spec.ecn != Ecn::Off && spec.control.is_scalable()),
+            receiver: Receiver::new(
+                spec.delayed_ack,
+                spec.ecn != EcnCodepoint::Off && spec.control.is_scalable(),
+            ),
             writes,
             half: None,
             heard: 0,
@@ -246,8 +249,8 @@ impl TcpFlow {
     }
 
     /// One direction of a connection, with nothing written yet.
-    pub(crate) fn half(spec: FlowSpec, half: Half, draws: Seeded) -> TcpFlow {
-        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, draws);
+    pub(crate) fn endpoint(spec: FlowSpec, half: TcpEndpoint, random: Seeded) -> TcpFlow {
+        let mut flow = TcpFlow::new(FlowSpec { bytes: Some(0), ..spec }, random);
         flow.writes = Writes::new(spec.mss);
         flow.half = Some(half);
         flow
@@ -278,7 +281,7 @@ impl TcpFlow {
         u64::from(self.in_queue) * memory < share.max(2 * memory)
     }
 
-    /// A local packet has left the machine's queue. Tells whether the flow waited for that.
+    /// A local packet has left the machine's queue. Returns whether the flow waited for that.
     pub(crate) fn leave_queue(&mut self) -> bool {
         self.in_queue = self.in_queue.saturating_sub(1);
         core::mem::take(&mut self.starved)

@@ -3,24 +3,24 @@
 //!
 //! A DNS query is a look-up alone; an SSH login a dialogue of a few turns; a page a look-up, the document,
 //! and what the document names, over several connections at once. Each begins at a fixed interval whether or
-//! not the one before has ended, and is given up after a patience.
+//! not the one before has ended, and is abandoned after a patience.
 
-use crate::cargo::PathId;
 use crate::tcp::cc::CongestionControl;
+use crate::transport_meta::PathId;
 use crate::wire::Ends;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// One thing said in a dialogue, after all that was said before has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct DialogueTurn {
     /// The side that opened the connection speaks.
     pub client: bool,
     /// Payload bytes.
     pub bytes: u32,
     /// What the speaker needs before it speaks.
-    pub think: Span,
+    pub think: Nanos,
 }
 
 /// A question over UDP and its answer.
@@ -33,20 +33,20 @@ pub struct Lookup {
     /// Payload bytes of the answer.
     pub reply: u32,
     /// What the server needs.
-    pub think: Span,
+    pub think: Nanos,
     /// Until the question is asked again.
-    pub retry: Span,
+    pub retry: Nanos,
     /// How often it is asked in all.
     pub tries: u32,
 }
 
-/// What is done, again and again.
+/// What is done, repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// Between two beginnings; a millisecond at least.
-    pub every: Span,
-    /// Given up after so long.
-    pub patience: Span,
+    pub every: Nanos,
+    /// Abandoned after so long.
+    pub patience: Nanos,
     /// How its connections react to congestion.
     pub control: CongestionControl,
     /// First, if at all: a name is looked up.
@@ -54,9 +54,9 @@ pub struct Transaction {
     /// The server's TCP port.
     pub port: u16,
     /// Then this is said over one connection; nothing: there is none.
-    pub dialogue: Vec<Turn>,
+    pub dialogue: Vec<DialogueTurn>,
     /// Then these, at once: the first on the same connection, each other on one of its own.
-    pub followers: Vec<Vec<Turn>>,
+    pub followers: Vec<Vec<DialogueTurn>>,
     /// So many of these, the first ones, are needed before something can be shown (a page: its first paint).
     pub paint: usize,
 }
@@ -92,11 +92,11 @@ pub struct Completion {
     /// When it began.
     pub began: Time,
     /// Until the dialogue (or the look-up, if that was all) had ended.
-    pub first: Option<Span>,
+    pub first: Option<Nanos>,
     /// Until what is needed to show something had come: the dialogue and the first of what follows it.
-    pub paint: Option<Span>,
-    /// Until everything had ended; `None`: given up, or still going on.
-    pub all: Option<Span>,
+    pub paint: Option<Nanos>,
+    /// Until everything had ended; `None`: abandoned, or still going on.
+    pub all: Option<Nanos>,
 }
 
 /// A connection of one go.
@@ -111,7 +111,7 @@ pub(crate) struct Connection {
 
 /// One go.
 #[derive(Debug)]
-pub(crate) struct Go {
+pub(crate) struct TransactionRun {
     pub(crate) completion: Completion,
     /// Questions asked.
     pub(crate) asked: u32,
@@ -137,7 +137,7 @@ pub(crate) enum Todo {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) spec: TransactionSpec,
-    pub(crate) goes: Vec<Go>,
+    pub(crate) runs: Vec<TransactionRun>,
     /// Connections of all goes, each with its go.
     pub(crate) connections: Vec<(u32, Connection)>,
     pub(crate) agenda: Vec<(Time, Todo)>,
@@ -147,10 +147,10 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(spec: TransactionSpec) -> Running {
         let agenda = alloc::vec![(spec.start, Todo::Begin)];
-        Running { goes: Vec::new(), connections: Vec::new(), agenda, ports: spec.first_port, spec }
+        Running { runs: Vec::new(), connections: Vec::new(), agenda, ports: spec.first_port, spec }
     }
 
-    pub(crate) fn turns(&self, part: usize) -> &[Turn] {
+    pub(crate) fn turns(&self, part: usize) -> &[DialogueTurn] {
         match part.checked_sub(1) {
             None => &self.spec.what.dialogue,
             Some(at) => self.spec.what.followers.get(at).map_or(&[], Vec::as_slice),
@@ -171,7 +171,7 @@ impl Running {
 
     /// The first part, or everything, has ended.
     pub(crate) fn part_ends(&mut self, go: usize, part: usize, now: Time) {
-        let go = &mut self.goes[go];
+        let go = &mut self.runs[go];
         let took = now.since(go.completion.began);
         if part == 0 {
             go.completion.first = Some(took);

@@ -86,9 +86,9 @@ const OPTIONS: [u8; 4] = [1, 1, 8, 10];
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     bytes: [u8; ROOM],
-    /// Octets of the IP header.
+    /// Bytes of the IP header.
     ip: usize,
-    /// Octets in all, without a SYN's further options.
+    /// Bytes in all, without a SYN's further options.
     len: usize,
     id: u16,
 }

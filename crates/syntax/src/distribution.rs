@@ -9,7 +9,7 @@
 //! - paretonormal: three parts of pareto and one of normal.
 
 use std::sync::OnceLock;
-use tidegate_policy::Table;
+use tidegate_policy::NetemDistribution;
 
 const ENTRIES: usize = 4096;
 /// The grid of the normal distribution is four times as fine.
@@ -17,8 +17,8 @@ const FINE: usize = 4 * ENTRIES;
 const DEVIATION: f64 = 8192.0;
 
 /// The distribution of that name, if it is one of those.
-pub(crate) fn named(name: &str) -> Option<Table> {
-    static TABLES: OnceLock<[Table; 3]> = OnceLock::new();
+pub(crate) fn named(name: &str) -> Option<NetemDistribution> {
+    static TABLES: OnceLock<[NetemDistribution; 3]> = OnceLock::new();
     let place = ["normal", "pareto", "paretonormal"].iter().position(|known| *known == name)?;
     let tables = TABLES.get_or_init(|| {
         let (normal, pareto) = (normal(), pareto());
@@ -28,8 +28,8 @@ pub(crate) fn named(name: &str) -> Option<Table> {
     Some(tables[place].clone())
 }
 
-fn table(values: &[f64]) -> Table {
-    Table(values.iter().map(|value| value.clamp(-32768.0, 32767.0) as i16).collect())
+fn table(values: &[f64]) -> NetemDistribution {
+    NetemDistribution(values.iter().map(|value| value.clamp(-32768.0, 32767.0) as i16).collect())
 }
 
 fn normal() -> Vec<f64> {

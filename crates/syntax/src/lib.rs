@@ -38,7 +38,7 @@ pub struct Env {
     /// never has.
     pub tunnel_keys: bool,
     /// Distributions for netem that the machine has as files, by name.
-    pub tables: std::sync::Arc<std::collections::BTreeMap<String, tidegate_policy::Table>>,
+    pub tables: std::sync::Arc<std::collections::BTreeMap<String, tidegate_policy::NetemDistribution>>,
 }
 
 /// A device, as far as the front ends care.

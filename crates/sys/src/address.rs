@@ -23,7 +23,7 @@ const _: () = assert!(V4_IP == 4 && V6_IP == 8 && V6_SCOPE == 24);
 pub(crate) struct Address([u8; V6]);
 
 impl Address {
-    /// No address: room for one.
+    /// No address: space for one.
     pub(crate) const NONE: Address = Address([0; V6]);
 
     /// The bytes of this address.

@@ -1,7 +1,7 @@
 //! Small BPF programs for tc's hooks: put together as instructions, loaded, and attached such that they go
-//! with whoever attached them.
+//! with anyone who attached them.
 //!
-//! What hangs in a hook jumps through a [`Jump`] table, which the kernel empties at once when its last
+//! What is attached to a hook jumps through a [`Jump`] table, which the kernel empties at once when its last
 //! descriptor is closed: what is left then lets everything pass. A *link* of a program (Linux 6.6) goes with
 //! its descriptor too, but the kernel takes its time for each.
 
@@ -20,9 +20,9 @@ const MAP_TYPE_PROG_ARRAY: u32 = 3;
 const PROG_TYPE_SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
-/// Octets of `bpf_attr` that we ever set, and more: zeroes are the defaults of newer fields.
+/// Bytes of `bpf_attr` that we ever set, and more: zeroes are the defaults of newer fields.
 const ATTRIBUTES: usize = 128;
-/// Room for what the verifier says.
+/// Space for what the verifier says.
 const WORDS: usize = 1 << 16;
 
 /// A register of the machine. R0 holds results, R1 to R5 arguments, R6 to R9 survive calls, R10 is the end of
@@ -30,7 +30,7 @@ const WORDS: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reg(pub u8);
 
-/// One instruction: eight octets, as the kernel takes them.
+/// One instruction: eight bytes, as the kernel takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction([u8; 8]);
 
@@ -84,7 +84,7 @@ impl Instruction {
         Instruction::of(0x62, to, 0, offset, value)
     }
 
-    /// Goes on `over` instructions further if `reg != value`.
+    /// Continues `over` instructions further if `reg != value`.
     #[must_use]
     pub fn skip_unless(reg: Reg, value: i32, over: i16) -> Instruction {
         Instruction::of(0x55, reg, 0, over, value)
@@ -144,8 +144,8 @@ impl<'a> Attributes<'a> {
     /// where it writes.
     unsafe fn call(&self, command: c_int) -> io::Result<c_int> {
         let (attributes, length) = (self.0.as_ptr(), ATTRIBUTES as c_uint);
-        // SAFETY: the attributes are 128 bytes of ours, which the kernel reads; what they point to is the
-        // caller's promise.
+        // SAFETY: the attributes are 128 bytes of tidegate's, which the kernel reads; what they point to is
+        // the caller's promise.
         let result: c_long = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, length) };
         match c_int::try_from(result) {
             Ok(number) if number >= 0 => Ok(number),
@@ -158,28 +158,28 @@ impl<'a> Attributes<'a> {
     unsafe fn open(&self, command: c_int) -> io::Result<OwnedFd> {
         // SAFETY: the caller's promise.
         let fd = unsafe { self.call(command) }?;
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor for us, and no one else knows it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }
 
 /// A program that tc's hooks can run.
 #[derive(Debug)]
-pub struct Program(OwnedFd);
+pub struct BpfProgram(OwnedFd);
 
-impl Program {
+impl BpfProgram {
     /// Loads a program.
     ///
     /// # Errors
     /// The kernel has no BPF, does not let us, or its verifier does not like the program; then with the
     /// verifier's words.
-    pub fn load(instructions: &[Instruction]) -> io::Result<Program> {
+    pub fn load(instructions: &[Instruction]) -> io::Result<BpfProgram> {
         // The verifier writes all it thinks when asked to, which is only worth having once it has refused.
         match load(instructions, &mut []) {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::ACCESS)) => {
                 let mut words = vec![0; WORDS];
                 load(instructions, &mut words).map_err(|error| {
-                    let end = words.iter().position(|octet| *octet == 0).unwrap_or(WORDS);
+                    let end = words.iter().position(|byte| *byte == 0).unwrap_or(WORDS);
                     io::Error::new(
                         error.kind(),
                         format!("{error}: {}", String::from_utf8_lossy(&words[..end]).trim()),
@@ -191,26 +191,26 @@ impl Program {
     }
 
     /// Runs it for every packet that a device sends (`egress`), or receives, until the link is dropped, or
-    /// whoever holds it dies.
+    /// anyone who holds it dies.
     ///
     /// # Errors
-    /// `InvalidInput` before Linux 6.6; what the kernel says.
-    pub fn attach(&self, device: u32, egress: bool) -> io::Result<Link> {
+    /// `InvalidInput` before Linux 6.6; what the kernel reports.
+    pub fn attach(&self, device: u32, egress: bool) -> io::Result<BpfLink> {
         let hook = if egress { TCX_EGRESS } else { TCX_INGRESS };
         let program = raw(&self.0);
         let attributes = Attributes::new().word(0, program).word(4, device).word(8, hook);
         // SAFETY: no addresses among them, and this command answers with a descriptor.
-        unsafe { attributes.open(LINK_CREATE) }.map(|held| Link { _held: held })
+        unsafe { attributes.open(LINK_CREATE) }.map(|held| BpfLink { _held: held })
     }
 }
 
-impl AsFd for Program {
+impl AsFd for BpfProgram {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
+fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<BpfProgram> {
     let license = *b"MIT OR Apache-2.0\0";
     let count = u32::try_from(instructions.len()).map_err(io::Error::other)?;
     let mut attributes = Attributes::new().word(0, PROG_TYPE_SCHED_CLS).word(4, count);
@@ -221,7 +221,7 @@ fn load(instructions: &[Instruction], words: &mut [u8]) -> io::Result<Program> {
     }
     // SAFETY: the instructions are `count` times eight bytes, the license ends with a zero, and `words`,
     // which the verifier writes to, is borrowed mutably with its length given.
-    unsafe { attributes.open(PROG_LOAD) }.map(Program)
+    unsafe { attributes.open(PROG_LOAD) }.map(BpfProgram)
 }
 
 fn raw(fd: &OwnedFd) -> u32 {
@@ -231,19 +231,19 @@ fn raw(fd: &OwnedFd) -> u32 {
 
 /// A program at its hook.
 #[derive(Debug)]
-pub struct Link {
+pub struct BpfLink {
     _held: OwnedFd,
 }
 
-/// A table of programs that others jump to; empty again when this is dropped, or whoever holds it dies.
+/// A table of programs that others jump to; empty again when this is dropped, or anyone who holds it dies.
 #[derive(Debug)]
 pub struct Jump(OwnedFd);
 
 impl Jump {
-    /// An empty table with so many places: whoever jumps goes on behind the jump.
+    /// An empty table with so many places: anyone who jumps continues behind the jump.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn new(places: u32) -> io::Result<Jump> {
         let attributes =
             Attributes::new().word(0, MAP_TYPE_PROG_ARRAY).word(4, 4).word(8, 4).word(12, places);
@@ -268,11 +268,11 @@ impl Jump {
     /// From now on jumps to this place lead to `program`.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn lead(&self, place: u32, program: &Program) -> io::Result<()> {
+    /// What the kernel reports.
+    pub fn set(&self, place: u32, program: &BpfProgram) -> io::Result<()> {
         let (key, value) = ([place], [raw(&program.0)]);
         let attributes = Attributes::new().word(0, raw(&self.0)).reads(8, &key).reads(16, &value);
-        // SAFETY: key and value are of four octets each, as the table was made, and are only read.
+        // SAFETY: key and value are of four bytes each, as the table was made, and are only read.
         unsafe { attributes.call(MAP_UPDATE) }.map(drop)
     }
 }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_program_that_says_nothing_is_refused_in_the_verifiers_words() {
-        match Program::load(&[Instruction::end()]) {
+        match BpfProgram::load(&[Instruction::end()]) {
             Err(error) if error.to_string().contains("R0 !read_ok") => {}
             Err(error) => println!("left out: no BPF programs here ({error})"),
             Ok(_) => panic!("a program without a result was taken"),

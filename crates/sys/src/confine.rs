@@ -1,4 +1,4 @@
-//! What a process gives up before it runs something nobody has read: namespaces, descriptors, keys, writable
+//! What a process gives up before it runs something no one has read: namespaces, descriptors, keys, writable
 //! mounts.
 
 use std::io;
@@ -60,7 +60,7 @@ pub fn close_on_exec_from(first: RawFd) -> io::Result<()> {
 /// # Errors
 /// What `keyctl(2)` reports.
 pub fn new_session_keyring() -> io::Result<()> {
-    // SAFETY: a null name asks for an anonymous keyring; no memory is passed.
+    // SAFETY: a null name requests an anonymous keyring; no memory is passed.
     let ring =
         unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>()) };
     match ring {

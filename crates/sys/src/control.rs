@@ -1,4 +1,4 @@
-//! Control data of messages (cmsg(3)): what stands beside a packet's bytes, in the kernel's own layout.
+//! Control data of messages (cmsg(3)): what is beside a packet's bytes, in the kernel's own layout.
 
 use libc::{c_int, cmsghdr};
 
@@ -39,7 +39,7 @@ impl Number {
     }
 }
 
-/// Room for control data, aligned as its headers are.
+/// Space for control data, aligned as its headers are.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct Buffer<const N: usize>(pub(crate) [u8; N]);

@@ -16,11 +16,11 @@ use crate::sockopt;
 
 /// The most packets of one call.
 pub const BATCH: usize = 32;
-/// Octets of a packet that are kept.
+/// Bytes of a packet that are kept.
 const KEPT: usize = 2048;
-/// Octets of what is told beside a packet.
+/// Bytes of what is reported beside a packet.
 const BESIDE: usize = 128;
-/// Octets of packets that may wait in the kernel, on either side.
+/// Bytes of packets that may wait in the kernel, on either side.
 const ROOM: usize = 4 << 20;
 
 /// A packet that is to go.
@@ -31,7 +31,7 @@ pub struct Outgoing<'a> {
     /// Its DS field, all eight bits.
     pub ds: u8,
     /// Its payload.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
 }
 
 /// A packet that came.
@@ -40,59 +40,59 @@ pub struct Incoming<'a> {
     /// Where from.
     pub from: SocketAddr,
     /// Its payload, as much as is kept.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
     /// When the kernel had it: ns of Unix time.
     pub stamp: Option<u64>,
     /// The DS field it came with.
     pub ds: Option<u8>,
-    /// How many found no room in this socket so far, if any did.
+    /// How many found no space in this socket so far, if any did.
     pub lost_here: Option<u32>,
 }
 
 /// A UDP socket.
 #[derive(Debug)]
-pub struct Datagrams {
+pub struct DatagramSocket {
     socket: UdpSocket,
     v6: bool,
 }
 
 /// Where packets are received into.
-pub struct Room {
-    octets: Vec<[u8; KEPT]>,
+pub struct ReceiveBuffers {
+    bytes: Vec<[u8; KEPT]>,
     beside: Vec<Buffer<BESIDE>>,
     addresses: Vec<Address>,
 }
 
-impl std::fmt::Debug for Room {
+impl std::fmt::Debug for ReceiveBuffers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Room").finish_non_exhaustive()
     }
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room {
-            octets: vec![[0; KEPT]; BATCH],
+impl Default for ReceiveBuffers {
+    fn default() -> ReceiveBuffers {
+        ReceiveBuffers {
+            bytes: vec![[0; KEPT]; BATCH],
             beside: vec![Buffer::new(); BATCH],
             addresses: vec![Address::NONE; BATCH],
         }
     }
 }
 
-impl Datagrams {
-    /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is asked for stamps
+impl DatagramSocket {
+    /// A socket of an address's family only (one of IPv6 takes no packets of IPv4), which is requested stamps
     /// and DS fields.
     ///
     /// # Errors
-    /// What the kernel says: the port is taken, the family is not there.
-    pub fn bind(at: SocketAddr) -> io::Result<Datagrams> {
+    /// What the kernel reports: the port is taken, the family is not there.
+    pub fn bind(at: SocketAddr) -> io::Result<DatagramSocket> {
         let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
         if at.is_ipv6() {
             set_ipv6_v6only(&socket, true)?;
         }
         rustix::net::bind(&socket, &at)?;
-        let datagrams = Datagrams { socket: UdpSocket::from(socket), v6: at.is_ipv6() };
+        let datagrams = DatagramSocket { socket: UdpSocket::from(socket), v6: at.is_ipv6() };
         let socket = &datagrams.socket;
         sockopt::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         sockopt::set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
@@ -108,13 +108,13 @@ impl Datagrams {
     /// Its own address.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
     /// Sends packets, as many as [`BATCH`] of them, without waiting; `went` is told the place of each that
-    /// went. The others found no room, or there is no way to where they go.
+    /// went. The others found no space, or there is no way to where they go.
     pub fn send(&self, packets: &[Outgoing<'_>], mut went: impl FnMut(usize)) {
         let packets = &packets[..packets.len().min(BATCH)];
         let (level, kind) =
@@ -123,7 +123,7 @@ impl Datagrams {
         let mut addresses = [Address::NONE; BATCH];
         let mut marks = [Number::new(level, kind, 0); BATCH];
         for (at, packet) in packets.iter().enumerate() {
-            pieces[at] = [IoSlice::new(packet.octets)];
+            pieces[at] = [IoSlice::new(packet.bytes)];
             addresses[at] = Address::new(packet.to);
             marks[at] = Number::new(level, kind, packet.ds.into());
         }
@@ -150,8 +150,12 @@ impl Datagrams {
     /// Takes what has come, at most [`BATCH`] packets, without waiting; how many there were.
     ///
     /// # Errors
-    /// What the kernel says. That somebody refused an earlier packet is none.
-    pub fn receive(&self, room: &mut Room, mut each: impl FnMut(Incoming<'_>)) -> io::Result<usize> {
+    /// What the kernel reports. That somebody refused an earlier packet is none.
+    pub fn receive(
+        &self,
+        room: &mut ReceiveBuffers,
+        mut each: impl FnMut(Incoming<'_>),
+    ) -> io::Result<usize> {
         let (count, lengths) = match self.take(room) {
             Ok(taken) => taken,
             Err(error) => {
@@ -162,18 +166,18 @@ impl Datagrams {
                 };
             }
         };
-        for (at, (octets, control)) in lengths[..count].iter().enumerate() {
+        for (at, (bytes, control)) in lengths[..count].iter().enumerate() {
             let Some(from) = room.addresses[at].get() else { continue };
-            let octets = &room.octets[at][..(*octets).min(KEPT)];
+            let bytes = &room.bytes[at][..(*bytes).min(KEPT)];
             let beside = Beside::read(&room.beside[at], *control);
-            each(Incoming { from, octets, stamp: beside.stamp, ds: beside.ds, lost_here: beside.lost });
+            each(Incoming { from, bytes, stamp: beside.stamp, ds: beside.ds, lost_here: beside.lost });
         }
         Ok(count)
     }
 
     /// Receives into the room: how many, and the bytes and control bytes of each.
-    fn take(&self, room: &mut Room) -> io::Result<(usize, [(usize, usize); BATCH])> {
-        let mut pieces: Vec<_> = room.octets.iter_mut().map(|octets| [IoSliceMut::new(octets)]).collect();
+    fn take(&self, room: &mut ReceiveBuffers) -> io::Result<(usize, [(usize, usize); BATCH])> {
+        let mut pieces: Vec<_> = room.bytes.iter_mut().map(|bytes| [IoSliceMut::new(bytes)]).collect();
         let beside = room.addresses.iter_mut().zip(&mut room.beside);
         let message = |(pieces, (address, control))| InMessage::new(pieces).from(address).with(control);
         let mut messages: Vec<_> =
@@ -187,13 +191,13 @@ impl Datagrams {
     }
 }
 
-impl AsFd for Datagrams {
+impl AsFd for DatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-/// What is told beside a packet.
+/// What is reported beside a packet.
 #[derive(Default)]
 struct Beside {
     stamp: Option<u64>,
@@ -215,7 +219,7 @@ impl Beside {
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                 self.lost = value.try_into().ok().map(u32::from_ne_bytes)
             }
-            // Of IPv4 it is one octet, of IPv6 a number of which all but the lowest octet is nothing.
+            // Of IPv4 it is one byte, of IPv6 a number of which all but the lowest byte is nothing.
             (libc::SOL_IP, libc::IP_TOS) => self.ds = value.first().copied(),
             (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
                 self.ds =
@@ -237,20 +241,20 @@ mod tests {
         for home in ["127.0.0.1:0", "[::1]:0"] {
             let at: SocketAddr = home.parse().unwrap();
             // A machine may have no IPv6.
-            let (Ok(from), Ok(to)) = (Datagrams::bind(at), Datagrams::bind(at)) else { continue };
+            let (Ok(from), Ok(to)) = (DatagramSocket::bind(at), DatagramSocket::bind(at)) else { continue };
             families += 1;
             let there = to.local().unwrap();
             let packets = [(0xb8, &b"one"[..]), (0x20, &b"two more"[..])];
-            let packets = packets.map(|(ds, octets)| Outgoing { to: there, ds, octets });
+            let packets = packets.map(|(ds, bytes)| Outgoing { to: there, ds, bytes });
             let mut went = Vec::new();
             from.send(&packets, |place| went.push(place));
             assert_eq!(went, [0, 1]);
-            let mut room = Room::default();
+            let mut room = ReceiveBuffers::default();
             let mut came = Vec::new();
             while came.len() < 2 {
                 assert_eq!(crate::poll::readable(&[to.as_fd()], Duration::from_secs(10)).unwrap(), [true]);
                 to.receive(&mut room, |packet| {
-                    came.push((packet.from, packet.octets.to_vec(), packet.ds, packet.stamp.is_some()));
+                    came.push((packet.from, packet.bytes.to_vec(), packet.ds, packet.stamp.is_some()));
                 })
                 .unwrap();
             }
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn nothing_to_take_is_no_error() {
-        let socket = Datagrams::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        assert_eq!(socket.receive(&mut Room::default(), |_| {}).unwrap(), 0);
+        let socket = DatagramSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        assert_eq!(socket.receive(&mut ReceiveBuffers::default(), |_| {}).unwrap(), 0);
     }
 }

@@ -10,7 +10,7 @@ const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 /// The set of strings that names features.
 const FEATURES: u32 = 4;
-/// Octets of a string.
+/// Bytes of a string.
 const NAME: usize = 32;
 /// Features that a kernel may have; today's have about 64.
 const MOST: usize = 256;
@@ -24,8 +24,8 @@ pub fn features(device: &str) -> io::Result<Vec<String>> {
         rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let names = names(&socket, device)?;
     let blocks = names.len().div_ceil(32);
-    // The command, how many blocks there is room for, and of each block four words: which can be had, were
-    // asked for, are on, never change.
+    // The command, how many blocks there is space for, and of each block four words: which can be had, were
+    // requested, are on, never change.
     let mut words = vec![0_u32; 2 + 4 * blocks];
     (words[0], words[1]) = (GET_FEATURES, blocks as u32);
     ask(&socket, device, &mut words)?;
@@ -40,7 +40,7 @@ pub fn features(device: &str) -> io::Result<Vec<String>> {
 
 /// What the kernel calls features, in the order of their numbers.
 fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
-    // The command, nothing, which sets are asked for (64 bits), and how many strings the one has.
+    // The command, nothing, which sets are requested (64 bits), and how many strings the one has.
     let mut info = [GET_SET_INFO, 0, 0, 0, 0];
     let wanted = (1_u64 << FEATURES).to_ne_bytes();
     info[2] = u32::from_ne_bytes([wanted[0], wanted[1], wanted[2], wanted[3]]);
@@ -53,15 +53,15 @@ fn names(socket: &OwnedFd, device: &str) -> io::Result<Vec<String>> {
     let mut words = vec![0_u32; 3 + count * NAME / 4];
     (words[0], words[1], words[2]) = (GET_STRINGS, FEATURES, count as u32);
     ask(socket, device, &mut words)?;
-    let octets: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let name = |octets: &[u8]| {
-        let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
+    let bytes: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let name = |bytes: &[u8]| {
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(name).into_owned()
     };
-    Ok(octets.chunks(NAME).map(name).collect())
+    Ok(bytes.chunks(NAME).map(name).collect())
 }
 
-/// Asks one question; the kernel writes no more than the question says that there is room for.
+/// Asks one question; the kernel writes no more than the question says that there is space for.
 fn ask(socket: &OwnedFd, device: &str, words: &mut [u32]) -> io::Result<()> {
     let mut request = crate::ifreq::request(device)?;
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();

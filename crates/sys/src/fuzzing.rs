@@ -1,4 +1,5 @@
-//! Ways into the readers of what the kernel says, for `crates/fuzz`: any bytes must be read without a panic.
+//! Ways into the readers of what the kernel reports, for `crates/fuzz`: any bytes must be read without a
+//! panic.
 
 use crate::control::Buffer;
 
@@ -7,8 +8,8 @@ const CONTROL: usize = 512;
 
 /// What comes over a netlink socket: acknowledgements, links, packets of a queue.
 pub fn netlink(bytes: &[u8]) {
-    crate::talk::fuzz(bytes);
-    crate::news::fuzz(bytes);
+    crate::netlink_socket::fuzz(bytes);
+    crate::link_monitor::fuzz(bytes);
     crate::nfqueue::fuzz(bytes);
 }
 

@@ -70,7 +70,7 @@ impl Errors {
     /// Begins to listen.
     ///
     /// # Errors
-    /// What the kernel says; it needs CAP_NET_RAW.
+    /// What the kernel reports; it needs CAP_NET_RAW.
     pub fn open(v6: bool) -> io::Result<Errors> {
         let anybody = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         let socket = made(anybody, SocketType::RAW)?;
@@ -88,9 +88,9 @@ impl AsFd for Errors {
 /// Sends a datagram by a connected socket of any kind; it never waits for room.
 ///
 /// # Errors
-/// What the kernel says.
-pub fn send(socket: &impl AsFd, octets: &[u8]) -> io::Result<()> {
-    rustix::net::send(socket, octets, SendFlags::DONTWAIT)?;
+/// What the kernel reports.
+pub fn send(socket: &impl AsFd, bytes: &[u8]) -> io::Result<()> {
+    rustix::net::send(socket, bytes, SendFlags::DONTWAIT)?;
     Ok(())
 }
 

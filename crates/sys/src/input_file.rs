@@ -22,7 +22,7 @@ use crate::poll;
 
 /// How long a pipe may take to hand over all of its content.
 pub const PIPE_LIMIT: Duration = Duration::from_secs(60);
-/// Octets read at once.
+/// Bytes read at once.
 const PIECE: usize = 64 << 10;
 /// The most files that are noted as read: more than any command line, script and folder of recordings names.
 const MAX_NOTED: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! Ctrl-C, noticed instead of obeyed: whoever works long may write down what is done, and who runs in the
+//! Ctrl-C, noticed instead of obeyed: anyone who works long may write down what is done, and who runs in the
 //! background may clear up.
 
 use std::io;
@@ -62,7 +62,7 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
 ///
 /// # Errors
 /// No pipe can be had, or somebody has it already.
-pub fn bell() -> io::Result<OwnedFd> {
+pub fn event_fd() -> io::Result<OwnedFd> {
     let (heard, bell) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;
     BELL.set(bell).map_err(|_| io::Error::other("another thread waits for the end already"))?;
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Ignored {
     }
 }
 
-/// Lets Ctrl-C pass: whoever works for us decides what it means.
+/// Lets Ctrl-C pass: anyone who works for us decides what it means.
 #[must_use]
 pub fn ignore() -> Ignored {
     // (Programs that we start have the usual handling: handlers do not outlive exec, as being ignored would.)
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_handler_rings_once_and_keeps_errno() {
-        let heard = bell().expect("the first to ask");
+        let heard = event_fd().expect("the first to ask");
         // Fill the pipe, so that the handler's write fails and would change `errno`.
         let bell = BELL.get().expect("it was set");
         while rustix::io::write(bell, &[1; 4096]).is_ok() {}

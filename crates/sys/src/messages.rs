@@ -86,7 +86,7 @@ pub(crate) fn send(socket: &impl AsFd, messages: &mut [OutMessage<'_>]) -> io::R
 pub(crate) struct InMessage<'a>(mmsghdr, PhantomData<&'a mut [u8]>);
 
 impl<'a> InMessage<'a> {
-    /// Room for a message, which fills the pieces in order.
+    /// Space for a message, which fills the pieces in order.
     pub(crate) fn new(pieces: &'a mut [IoSliceMut<'a>]) -> InMessage<'a> {
         let mut message = empty();
         message.msg_hdr.msg_iov = pieces.as_mut_ptr().cast();
@@ -94,7 +94,7 @@ impl<'a> InMessage<'a> {
         InMessage(message, PhantomData)
     }
 
-    /// The same, with room for the sender's address.
+    /// The same, with space for the sender's address.
     pub(crate) fn from(mut self, address: &'a mut Address) -> InMessage<'a> {
         let bytes = address.bytes_mut();
         self.0.msg_hdr.msg_name = bytes.as_mut_ptr().cast::<c_void>();
@@ -102,7 +102,7 @@ impl<'a> InMessage<'a> {
         self
     }
 
-    /// The same, with room for control data.
+    /// The same, with space for control data.
     pub(crate) fn with<const N: usize>(mut self, control: &'a mut Buffer<N>) -> InMessage<'a> {
         self.0.msg_hdr.msg_control = control.0.as_mut_ptr().cast::<c_void>();
         self.0.msg_hdr.msg_controllen = N as _;

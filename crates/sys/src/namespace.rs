@@ -69,7 +69,7 @@ fn cookie() -> io::Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Place;
+    use crate::namespace_thread::NamespaceThread;
 
     /// Namespaces that are made in a test until one has a number that another had.
     const MOST: usize = 200;
@@ -84,7 +84,9 @@ mod tests {
 
     #[test]
     fn a_number_may_come_again_and_a_cookie_does_not() {
-        let made = || -> io::Result<NetworkNamespace> { Place::new("made")?.go(NetworkNamespace::current)? };
+        let made = || -> io::Result<NetworkNamespace> {
+            NamespaceThread::new("made")?.go(NetworkNamespace::current)?
+        };
         let mut seen: Vec<NetworkNamespace> = Vec::new();
         for _ in 0..MOST {
             let one = match made() {

@@ -23,11 +23,11 @@ const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_NET_NS_FD: u16 = 28;
 const VETH_INFO_PEER: u16 = 1;
-/// Nobody on it is asked for his address.
+/// No one on it is requested his address.
 const IFF_NOARP: u32 = 0x80;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
-/// An IPv6 address is ready at once: nobody else is asked whether he has it.
+/// An IPv6 address is ready at once: no one else is asked whether he has it.
 const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
@@ -40,14 +40,14 @@ const AF_INET6: u8 = 10;
 
 /// What is changed of a link; `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct LinkUpdate {
     /// Bring it up, or down.
     pub up: Option<bool>,
     /// Bytes of the largest packet.
     pub mtu: Option<u32>,
     /// Packets of the transmit queue.
     pub txqlen: Option<u32>,
-    /// Packets of one size that a sender may hand over as one (GSO); 1: each by itself.
+    /// Packets of one size that a sender may hand over as one (GSO); 1: each on its own.
     pub segments: Option<u32>,
     /// Another name.
     pub name: Option<String>,
@@ -83,7 +83,7 @@ impl Links {
         let mut info = Vec::new();
         put(&mut info, IFLA_INFO_KIND, kind.as_bytes());
         put(&mut attributes, IFLA_LINKINFO, &info);
-        self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
+        self.link_request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
     /// Creates a link of `kind`, or of the first kind that this kernel has, to stand for one.
@@ -110,7 +110,7 @@ impl Links {
         put(&mut info, IFLA_INFO_DATA, &data);
         name_attribute(&mut attributes, name)?;
         put(&mut attributes, IFLA_LINKINFO, &info);
-        self.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
+        self.link_request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0, Some(true), &attributes)
     }
 
     /// Deletes the link.
@@ -119,14 +119,14 @@ impl Links {
     /// As for [`Links::create`].
     pub fn delete(&mut self, name: &str) -> io::Result<()> {
         let index = self.index(name)?;
-        self.ask(RTM_DELLINK, 0, index, None, &[])
+        self.link_request(RTM_DELLINK, 0, index, None, &[])
     }
 
     /// Changes the link.
     ///
     /// # Errors
     /// As for [`Links::create`].
-    pub fn change(&mut self, name: &str, change: &Change) -> io::Result<()> {
+    pub fn change(&mut self, name: &str, change: &LinkUpdate) -> io::Result<()> {
         let index = self.index(name)?;
         let mut attributes = Vec::new();
         if let Some(mtu) = change.mtu {
@@ -141,7 +141,7 @@ impl Links {
         if let Some(name) = &change.name {
             name_attribute(&mut attributes, name)?;
         }
-        self.ask(RTM_NEWLINK, 0, index, change.up, &attributes)
+        self.link_request(RTM_NEWLINK, 0, index, change.up, &attributes)
     }
 
     /// The number of a link.
@@ -165,21 +165,21 @@ impl Links {
     /// # Errors
     /// The kernel's answer.
     pub fn up(&mut self, index: u32) -> io::Result<()> {
-        self.ask(RTM_NEWLINK, 0, index, Some(true), &[])
+        self.link_request(RTM_NEWLINK, 0, index, Some(true), &[])
     }
 
-    /// Gives a link an address with nobody else beside it, whatever its prefix.
+    /// Gives a link an address with no one else beside it, whatever its prefix.
     ///
     /// # Errors
     /// The kernel's answer.
     pub fn address(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let (family, octets) = octets(address);
+        let (family, bytes) = address_bytes(address);
         let flags = if family == AF_INET6 { IFA_F_NODAD } else { 0 };
-        let mut body = vec![family, (octets.len() * 8) as u8, flags, 0];
+        let mut body = vec![family, (bytes.len() * 8) as u8, flags, 0];
         body.extend(index.to_ne_bytes());
-        put(&mut body, IFA_LOCAL, &octets);
-        put(&mut body, IFA_ADDRESS, &octets);
+        put(&mut body, IFA_LOCAL, &bytes);
+        put(&mut body, IFA_ADDRESS, &bytes);
         self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
@@ -188,9 +188,9 @@ impl Links {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn way_to_everybody(&mut self, name: &str, like: IpAddr) -> io::Result<()> {
+    pub fn add_default_route(&mut self, name: &str, like: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let mut body = vec![octets(like).0, 0, 0, 0];
+        let mut body = vec![address_bytes(like).0, 0, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
         put(&mut body, RTA_OIF, &index.to_ne_bytes());
@@ -206,18 +206,18 @@ impl Links {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn way_to(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
+    pub fn add_route(&mut self, name: &str, address: IpAddr) -> io::Result<()> {
         let index = self.index(name)?;
-        let (family, octets) = octets(address);
-        let mut body = vec![family, (octets.len() * 8) as u8, 0, 0];
+        let (family, bytes) = address_bytes(address);
+        let mut body = vec![family, (bytes.len() * 8) as u8, 0, 0];
         body.extend(ROUTE);
         body.extend(0_u32.to_ne_bytes());
-        put(&mut body, RTA_DST, &octets);
+        put(&mut body, RTA_DST, &bytes);
         put(&mut body, RTA_OIF, &index.to_ne_bytes());
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Gives a link an Ethernet address; everybody on its wire is taken to have it, so nobody is asked.
+    /// Gives a link an Ethernet address; everybody on its wire is taken to have it, so no one is asked.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -231,7 +231,7 @@ impl Links {
         self.request(RTM_NEWLINK, 0, &body)
     }
 
-    fn ask(
+    fn link_request(
         &mut self,
         kind: u16,
         flags: u16,
@@ -273,8 +273,8 @@ impl Links {
     }
 }
 
-/// The family of an address, and its octets.
-fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+/// The family of an address, and its bytes.
+fn address_bytes(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),
         IpAddr::V6(address) => (AF_INET6, address.octets().to_vec()),

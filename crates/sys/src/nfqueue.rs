@@ -24,7 +24,7 @@ const CFG_FLAGS: u16 = 5;
 const COMMAND_BIND: u8 = 1;
 /// Copy the front of each packet.
 const COPY_PACKET: u8 = 2;
-/// What finds no room passes.
+/// What finds no space passes.
 const FLAG_FAIL_OPEN: u32 = 1;
 /// Super-packets come whole.
 const FLAG_GSO: u32 = 4;
@@ -39,21 +39,21 @@ const PRIORITY: u16 = 21;
 const INFO_GSO: u32 = 2;
 const DROP: u32 = 0;
 const ACCEPT: u32 = 1;
-/// Octets of what waits for us to read it.
+/// Bytes of what waits for us to read it.
 const ROOM: usize = 32 << 20;
 const BOTH_HEADS: usize = NLMSG_HEAD + 4;
-/// Octets of a packet that are copied: link headers are not among them.
+/// Bytes of a packet that are copied: link headers are not among them.
 pub const COPIED: usize = 128;
-/// Room for one message: the octets copied and what is told beside them.
+/// Space for one message: the bytes copied and what is reported beside them.
 const MESSAGE: usize = 512;
 /// The most messages of one call.
 const BATCH: usize = 32;
-/// Verdicts of this many octets are sent.
+/// Verdicts of this many bytes are sent.
 const FULL: usize = 8192;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting<'a> {
+pub struct QueuedPacket<'a> {
     /// The queue.
     pub queue: u16,
     /// The kernel's number of it in this queue.
@@ -66,7 +66,7 @@ pub struct Waiting<'a> {
     pub priority: u32,
     /// Its front, from IP's header on.
     pub front: &'a [u8],
-    /// Octets of the whole from there on.
+    /// Bytes of the whole from there on.
     pub len: u32,
     /// It is a super-packet.
     pub is_super: bool,
@@ -77,9 +77,9 @@ pub struct Waiting<'a> {
 pub struct Keeping {
     /// The most packets that wait in it, those that were told of included.
     pub longest: u32,
-    /// What finds no room passes; else it is lost.
+    /// What finds no space passes; otherwise it is lost.
     pub fail_open: bool,
-    /// Super-packets come whole; else the kernel cuts them before.
+    /// Super-packets come whole; otherwise the kernel cuts them before.
     pub whole: bool,
 }
 
@@ -102,7 +102,7 @@ impl Queues {
     /// Opens an end in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What the kernel says: it has no netfilter, say.
+    /// What the kernel reports: it has no netfilter, say.
     pub fn open() -> io::Result<Queues> {
         let protocol = Some(netlink::NETFILTER);
         let socket = rustix::net::socket_with(
@@ -111,7 +111,7 @@ impl Queues {
             SocketFlags::CLOEXEC,
             protocol,
         )?;
-        // Packets that found no room are counted; reads shall not fail for them.
+        // Packets that found no space are counted; reads shall not fail for them.
         sockopt::set(&socket, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
         // Without CAP_NET_ADMIN it is as much as anybody may have.
         let _ = sockopt::receive_buffer(&socket, ROOM);
@@ -123,7 +123,7 @@ impl Queues {
         })
     }
 
-    /// Takes a queue: it must be nobody else's.
+    /// Takes a queue: it must be no one else's.
     ///
     /// # Errors
     /// Somebody has it, the kernel has no such queues, or we may not.
@@ -139,10 +139,10 @@ impl Queues {
         self.keep(queue, keeping)
     }
 
-    /// Keeps a queue otherwise: what finds no room, and whether super-packets are cut.
+    /// Keeps a queue otherwise: what finds no space, and whether super-packets are cut.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn keep(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
         let flag = |flag: u32, on: bool| if on { flag } else { 0 };
         let flags = flag(FLAG_FAIL_OPEN, keeping.fail_open) | flag(FLAG_GSO, keeping.whole);
@@ -156,14 +156,14 @@ impl Queues {
     /// refusals of it are told by `receive`, unless it is there at once, as it is unless many packets wait.
     fn ask(&mut self, queue: u16, attributes: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
-        let mut octets = Vec::new();
-        message(&mut octets, CONFIG, NLM_F_REQUEST | NLM_F_ACK, self.sequence, queue, attributes);
-        self.send(&octets)?;
+        let mut bytes = Vec::new();
+        message(&mut bytes, CONFIG, NLM_F_REQUEST | NLM_F_ACK, self.sequence, queue, attributes);
+        self.send(&bytes)?;
         let mut answer = [0_u8; MESSAGE];
         // Nothing is taken that is not the answer: packets stay for `receive`.
         let peeked = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT | RecvFlags::PEEK);
         match peeked {
-            Ok((octets, _)) if octets >= NLMSG_HEAD + 4 && half(&answer, 4) == NLMSG_ERROR => {
+            Ok((bytes, _)) if bytes >= NLMSG_HEAD + 4 && u16_at(&answer, 4) == NLMSG_ERROR => {
                 rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::DONTWAIT)?;
                 refused(&answer)
             }
@@ -172,8 +172,8 @@ impl Queues {
         }
     }
 
-    fn send(&self, octets: &[u8]) -> io::Result<()> {
-        rustix::net::sendto(&self.socket, octets, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        rustix::net::sendto(&self.socket, bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         Ok(())
     }
 
@@ -181,15 +181,19 @@ impl Queues {
     /// messages there were.
     ///
     /// # Errors
-    /// What the kernel says; packets lost before they came here are no error.
-    pub fn receive(&mut self, most: usize, tell: &mut dyn FnMut(Option<Waiting<'_>>)) -> io::Result<usize> {
+    /// What the kernel reports; packets lost before they came here are no error.
+    pub fn receive(
+        &mut self,
+        most: usize,
+        tell: &mut dyn FnMut(Option<QueuedPacket<'_>>),
+    ) -> io::Result<usize> {
         let mut all = 0;
         while all < most {
             let asked = BATCH.min(most - all);
             let lengths = self.read(asked)?;
             let read = lengths.iter().take_while(|length| **length > 0).count();
-            for (octets, length) in self.room.iter().zip(lengths).take(read) {
-                each(&octets[..length.min(MESSAGE)], tell);
+            for (bytes, length) in self.room.iter().zip(lengths).take(read) {
+                each(&bytes[..length.min(MESSAGE)], tell);
             }
             all += read;
             if read < asked {
@@ -199,7 +203,7 @@ impl Queues {
         Ok(all)
     }
 
-    /// Reads messages into the room for them; how long each is.
+    /// Reads messages into the space for them; how long each is.
     fn read(&mut self, most: usize) -> io::Result<[usize; BATCH]> {
         let mut room = self.room.iter_mut();
         let mut pieces: [_; BATCH] =
@@ -224,28 +228,28 @@ impl Queues {
         Ok(lengths)
     }
 
-    /// A packet goes on (with another mark, if there is one), or is lost. Verdicts are sent with
+    /// A packet continues (with another mark, if there is one), or is lost. Verdicts are sent with
     /// [`Queues::flush`], or when there are many.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn decide(&mut self, queue: u16, id: u32, accept: bool, mark: Option<u32>) -> io::Result<()> {
         let mut body = [0_u8; 20];
         let verdict = if accept { ACCEPT } else { DROP };
         put_attribute(&mut body[..12], VERDICT_HEAD, &[verdict.to_be_bytes(), id.to_be_bytes()]);
-        let mut octets = 12;
+        let mut bytes = 12;
         if let Some(mark) = mark {
             put_attribute(&mut body[12..], MARK, &[mark.to_be_bytes()]);
-            octets = 20;
+            bytes = 20;
         }
-        message(&mut self.verdicts, VERDICT, NLM_F_REQUEST, 0, queue, &body[..octets]);
+        message(&mut self.verdicts, VERDICT, NLM_F_REQUEST, 0, queue, &body[..bytes]);
         if self.verdicts.len() >= FULL { self.flush() } else { Ok(()) }
     }
 
     /// Sends the verdicts collected.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.verdicts.is_empty() {
             return Ok(());
@@ -263,14 +267,14 @@ impl AsFd for Queues {
 }
 
 /// Packets lost before they came to a program, in these queues of the calling thread's namespace; 0 where
-/// nobody can say.
+/// no one can say.
 #[must_use]
-pub fn lost_before(queues: &[u16]) -> u64 {
+pub fn dropped_before(queues: &[u16]) -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     let of_line = |line: &str| -> Option<u64> {
         let mut words = line.split_whitespace();
         let queue: u16 = words.next()?.parse().ok()?;
-        // The sixth and seventh: no room in the queue, no room in the socket.
+        // The sixth and seventh: no space in the queue, no space in the socket.
         let lost = words.skip(4).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
         queues.contains(&queue).then_some(lost)
     };
@@ -278,25 +282,25 @@ pub fn lost_before(queues: &[u16]) -> u64 {
 }
 
 /// Tells what a message says.
-fn each(octets: &[u8], tell: &mut dyn FnMut(Option<Waiting<'_>>)) {
-    if octets.len() < BOTH_HEADS {
+fn each(bytes: &[u8], tell: &mut dyn FnMut(Option<QueuedPacket<'_>>)) {
+    if bytes.len() < BOTH_HEADS {
         return;
     }
-    match half(octets, 4) {
+    match u16_at(bytes, 4) {
         PACKET => {
-            if let Some(waiting) = waiting(octets) {
+            if let Some(waiting) = waiting(bytes) {
                 tell(Some(waiting));
             }
         }
-        NLMSG_ERROR if refused(octets).is_err() => tell(None),
+        NLMSG_ERROR if refused(bytes).is_err() => tell(None),
         _ => {}
     }
 }
 
 /// What a message says of a packet.
-fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
-    let mut waiting = Waiting {
-        queue: u16::from_be_bytes([octets[18], octets[19]]),
+fn waiting(bytes: &[u8]) -> Option<QueuedPacket<'_>> {
+    let mut waiting = QueuedPacket {
+        queue: u16::from_be_bytes([bytes[18], bytes[19]]),
         id: 0,
         protocol: 0,
         mark: 0,
@@ -306,7 +310,7 @@ fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
         is_super: false,
     };
     let (mut whole, mut known) = (None, false);
-    for (number, value) in each_attribute(octets.get(BOTH_HEADS..)?) {
+    for (number, value) in each_attribute(bytes.get(BOTH_HEADS..)?) {
         match number {
             PACKET_HEAD if value.len() >= 7 => {
                 waiting.id = word(value)?;
@@ -325,18 +329,18 @@ fn waiting(octets: &[u8]) -> Option<Waiting<'_>> {
     known.then_some(waiting)
 }
 
-fn word(octets: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(octets.get(..4)?.try_into().ok()?))
+fn word(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
 }
 
 /// A number of 16 bits in this machine's order.
-fn half(octets: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([octets[at], octets[at + 1]])
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// What an acknowledgement says.
-fn refused(octets: &[u8]) -> io::Result<()> {
-    let code = i32::from_ne_bytes([octets[16], octets[17], octets[18], octets[19]]);
+fn refused(bytes: &[u8]) -> io::Result<()> {
+    let code = i32::from_ne_bytes([bytes[16], bytes[17], bytes[18], bytes[19]]);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
 }
 
@@ -373,15 +377,15 @@ mod tests {
         put(&mut attributes, INFO, &INFO_GSO.to_be_bytes());
         put(&mut attributes, WHOLE_LENGTH, &64_000_u32.to_be_bytes());
         put(&mut attributes, PAYLOAD, front);
-        let mut octets = Vec::new();
-        message(&mut octets, PACKET, 0, 0, 40, &attributes);
-        octets
+        let mut bytes = Vec::new();
+        message(&mut bytes, PACKET, 0, 0, 40, &attributes);
+        bytes
     }
 
     #[test]
     fn a_packet_is_told_of() {
-        let octets = packet(&[0x45; 128]);
-        let expected = Waiting {
+        let bytes = packet(&[0x45; 128]);
+        let expected = QueuedPacket {
             queue: 40,
             id: 7,
             protocol: 0x0800,
@@ -391,14 +395,14 @@ mod tests {
             len: 64_000,
             is_super: true,
         };
-        assert_eq!(waiting(&octets), Some(expected));
+        assert_eq!(waiting(&bytes), Some(expected));
     }
 
     #[test]
     fn what_is_cut_short_is_no_packet_or_a_shorter_one() {
-        let octets = packet(&[0x45; 20]);
-        for cut in 0..octets.len() {
-            each(&octets[..cut], &mut |waiting| assert!(waiting.is_some_and(|waiting| waiting.id == 7)));
+        let bytes = packet(&[0x45; 20]);
+        for cut in 0..bytes.len() {
+            each(&bytes[..cut], &mut |waiting| assert!(waiting.is_some_and(|waiting| waiting.id == 7)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernel puts before a packet that is not finished: a super-packet not yet cut, a checksum not yet
 //! computed (the head of virtio-net).
 
-/// Octets of it.
+/// Length of the header, bytes.
 pub const OCTETS: usize = 10;
 
 const KIND: usize = 1;
@@ -21,13 +21,13 @@ const TCP_WORDS: usize = 12;
 pub struct Offload(pub [u8; OCTETS]);
 
 impl Offload {
-    /// What stands at the beginning of `octets`; nothing special if they are too few.
+    /// What is at the beginning of `octets`; nothing special if they are too few.
     #[must_use]
-    pub fn read(octets: &[u8]) -> Offload {
-        Offload(octets.get(..OCTETS).and_then(|head| head.try_into().ok()).unwrap_or_default())
+    pub fn read(bytes: &[u8]) -> Offload {
+        Offload(bytes.get(..OCTETS).and_then(|head| head.try_into().ok()).unwrap_or_default())
     }
 
-    /// How many packets a packet of `len` octets stands for; `front` are its first ones, its headers at
+    /// How many packets a packet of `len` bytes stands for; `front` are its first ones, its headers at
     /// least.
     #[must_use]
     pub fn segments(&self, front: &[u8], len: u32) -> u32 {
@@ -38,7 +38,7 @@ impl Offload {
         len.saturating_sub(self.headers(front)).div_ceil(size).max(1)
     }
 
-    /// Octets that every segment has again: up to the transport header's end. What the kernel says of that
+    /// Bytes that every segment has again: up to the transport header's end. What the kernel reports of that
     /// may be more: it is what it has at hand in one piece. The checksum, which a super-packet never has yet,
     /// begins where the transport header does.
     fn headers(&self, front: &[u8]) -> u32 {
@@ -46,15 +46,15 @@ impl Offload {
             return self.number(HEADERS).into();
         }
         let start = self.number(CHECKSUM_START);
-        let words = front.get(usize::from(start) + TCP_WORDS).map_or(0, |octet| u32::from(octet >> 4));
+        let words = front.get(usize::from(start) + TCP_WORDS).map_or(0, |byte| u32::from(byte >> 4));
         u32::from(start) + if self.0[KIND] & !ECN == KIND_UDP { 8 } else { 4 * words }
     }
 
     /// The same for a packet without its first `octets`.
     #[must_use]
-    pub fn without(mut self, octets: u16) -> Offload {
+    pub fn without(mut self, bytes: u16) -> Offload {
         for at in [HEADERS, CHECKSUM_START] {
-            let number = self.number(at).saturating_sub(octets);
+            let number = self.number(at).saturating_sub(bytes);
             self.0[at..at + 2].copy_from_slice(&number.to_ne_bytes());
         }
         self
@@ -62,12 +62,12 @@ impl Offload {
 
     /// The same for a packet with `octets` more before it.
     #[must_use]
-    pub fn with(mut self, octets: u16) -> Offload {
+    pub fn with(mut self, bytes: u16) -> Offload {
         for at in [HEADERS, CHECKSUM_START] {
             let meant =
                 at == HEADERS && self.0[KIND] != 0 || at == CHECKSUM_START && self.0[0] & NEEDS_CHECKSUM != 0;
             if meant {
-                let number = self.number(at).saturating_add(octets);
+                let number = self.number(at).saturating_add(bytes);
                 self.0[at..at + 2].copy_from_slice(&number.to_ne_bytes());
             }
         }
@@ -84,12 +84,12 @@ mod tests {
     use super::*;
 
     fn head(flags: u8, kind: u8, headers: u16, size: u16, start: u16) -> Offload {
-        let mut octets = [0; OCTETS];
-        octets[..2].copy_from_slice(&[flags, kind]);
+        let mut bytes = [0; OCTETS];
+        bytes[..2].copy_from_slice(&[flags, kind]);
         for (at, number) in [(HEADERS, headers), (SEGMENT, size), (CHECKSUM_START, start)] {
-            octets[at..at + 2].copy_from_slice(&number.to_ne_bytes());
+            bytes[at..at + 2].copy_from_slice(&number.to_ne_bytes());
         }
-        Offload(octets)
+        Offload(bytes)
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Files that this program writes for its user: whole or not at all, and never where somebody else pointed.
 //!
-//! A path may lead through directories that others can write (`/tmp`). Whoever may write there can plant a
+//! A path may lead through directories that others can write (`/tmp`). Anyone who may write there can plant a
 //! symbolic link, and the next `-o /tmp/report.html` of root overwrites what the link names. So a path is
 //! walked component by component, as with `fs.protected_symlinks=1`: a link in a directory that others can
-//! write is followed only if it is our own. The file itself is written beside its place, under a name nobody
+//! write is followed only if it is our own. The file itself is written beside its place, under a name no one
 //! could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
 //!
 //! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that somebody reads) is
-//! opened and written to. A directory, a block device, a socket and a named pipe that nobody reads are
+//! opened and written to. A directory, a block device, a socket and a named pipe that no one reads are
 //! refused.
 
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ struct Pending {
 /// Writes a whole file.
 ///
 /// # Errors
-/// It cannot be written, or its path leads over a link that somebody else may have planted. What stood there
+/// It cannot be written, or its path leads over a link that somebody else may have planted. What was there
 /// before stays then.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::create(path)?;
@@ -63,7 +63,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes the temporary files that processes left that died while they wrote this file. Only for a file that
-/// nobody else writes now.
+/// no one else writes now.
 pub fn remove_unfinished(path: &Path) {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     let front = front(name);
@@ -72,7 +72,7 @@ pub fn remove_unfinished(path: &Path) {
         let random =
             found.as_bytes().strip_prefix(front.as_bytes()).and_then(|rest| rest.strip_suffix(TEMPORARY));
         if random.is_some_and(|random| random.len() == RANDOM && random.iter().all(u8::is_ascii_hexdigit)) {
-            // What cannot be removed is in nobody's way.
+            // What cannot be removed is in no one's way.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -124,7 +124,7 @@ impl OutputFile {
         self.file.try_clone()
     }
 
-    /// Lets nobody but its owner read it; to be said before anything is written.
+    /// Lets no one but its owner read it; to be said before anything is written.
     ///
     /// # Errors
     /// The file system does not do that.
@@ -139,7 +139,7 @@ impl OutputFile {
         if path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(is_directory());
         }
-        let place = Place::find(path)?;
+        let place = PathTarget::find(path)?;
         match place.found {
             _ if place.in_proc => {
                 let how = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
@@ -195,19 +195,19 @@ fn refused(why: &str) -> io::Error {
 }
 
 /// Where a path leads: a name in a directory, no link.
-struct Place {
+struct PathTarget {
     dir: OwnedFd,
     name: OsString,
     found: Option<Stat>,
     /// Others can write the directory.
     is_shared: bool,
-    /// An open file of a process: the kernel follows that link, nobody plants it.
+    /// An open file of a process: the kernel follows that link, no one plants it.
     in_proc: bool,
 }
 
-impl Place {
+impl PathTarget {
     /// Walks to it, following links that are safe to follow.
-    fn find(path: &Path) -> io::Result<Place> {
+    fn find(path: &Path) -> io::Result<PathTarget> {
         let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut steps = steps(path);
         let mut dir = openat(CWD, ".", look, Mode::empty())?;
@@ -247,7 +247,7 @@ impl Place {
                     }
                 }
                 found if is_last && step != ".." && step != "/" => {
-                    return Ok(Place { dir, name: step, found, is_shared, in_proc });
+                    return Ok(PathTarget { dir, name: step, found, is_shared, in_proc });
                 }
                 _ => {
                     let follow = if in_proc { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -257,7 +257,7 @@ impl Place {
         }
     }
 
-    /// Opens the file that stands there, or makes it.
+    /// Opens the file that is there, or makes it.
     fn open(&self, how: OFlags) -> io::Result<OwnedFd> {
         let how = how | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         Ok(openat(&self.dir, &self.name, how, Mode::from_raw_mode(0o666))?)
@@ -305,7 +305,7 @@ impl Place {
     }
 }
 
-/// Mode and owner of the file that stood there; the owner only as far as we may.
+/// Mode and owner of the file that was there; the owner only as far as we may.
 fn keep(file: &OwnedFd, before: &Stat) -> io::Result<()> {
     let ours = fstat(file)?;
     if (ours.st_uid, ours.st_gid) != (before.st_uid, before.st_gid) {

@@ -1,4 +1,4 @@
-//! Frames out by a device past its disciplines and filters, many at a time (AF_PACKET).
+//! Frames out by a device past its qdiscs and filters, many at a time (AF_PACKET).
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,7 +14,7 @@ use crate::sockopt;
 
 /// The most frames of one call.
 const BATCH: usize = 32;
-/// Octets of frames that may be on their way to the driver.
+/// Bytes of frames that may be on their way to the driver.
 const ROOM: usize = 16 << 20;
 
 // `sockaddr_ll` is the same on every Linux.
@@ -22,10 +22,10 @@ const _: () = assert!(size_of::<sockaddr_ll>() == 20 && std::mem::offset_of!(soc
 
 /// A frame that is to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub struct OutgoingFrame<'a> {
     /// What is unfinished of it.
     pub offload: Offload,
-    /// Its octets, in up to three pieces.
+    /// Its bytes, in up to three pieces.
     pub pieces: [&'a [u8]; 3],
     /// The mark it goes with.
     pub mark: u32,
@@ -41,11 +41,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Opens the way. With `bypass` past the device's disciplines and filters; without, like anybody's
+    /// Opens the way. With `bypass` past the device's qdiscs and filters; without, like anybody's
     /// frames.
     ///
     /// # Errors
-    /// What the kernel says; it needs CAP_NET_RAW.
+    /// What the kernel reports; it needs CAP_NET_RAW.
     pub fn open(device: u32, bypass: bool) -> io::Result<Sender> {
         let socket =
             rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
@@ -64,16 +64,16 @@ impl Sender {
         if result == 0 { Ok(Sender { socket, device }) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sends frames; `went` is told of each in turn whether it went (true), or the device had no room.
+    /// Sends frames; `went` is told of each in turn whether it went (true), or the device had no space.
     ///
     /// # Errors
     /// The device is gone or down. Frames that `went` was not told of have not gone.
     pub fn send<'a>(
         &self,
-        frames: &mut dyn Iterator<Item = Frame<'a>>,
+        frames: &mut dyn Iterator<Item = OutgoingFrame<'a>>,
         went: &mut dyn FnMut(bool),
     ) -> io::Result<()> {
-        let mut batch: [Option<Frame<'a>>; BATCH] = [None; BATCH];
+        let mut batch: [Option<OutgoingFrame<'a>>; BATCH] = [None; BATCH];
         loop {
             let mut count = 0;
             while count < BATCH {
@@ -88,7 +88,7 @@ impl Sender {
         }
     }
 
-    fn send_batch(&self, frames: &[Option<Frame<'_>>], went: &mut dyn FnMut(bool)) -> io::Result<()> {
+    fn send_batch(&self, frames: &[Option<OutgoingFrame<'_>>], went: &mut dyn FnMut(bool)) -> io::Result<()> {
         let mut pieces = [[IoSlice::new(&[]); 4]; BATCH];
         let mut controls = [Number::new(libc::SOL_SOCKET, libc::SO_MARK, 0); BATCH];
         let mut addresses = [address(self.device, 0); BATCH];
@@ -125,7 +125,7 @@ impl Sender {
     }
 }
 
-/// Whether a frame did not go for want of room, or because the driver does not take such a frame; anything
+/// Whether a frame did not go for lack of space, or because the driver does not take such a frame; anything
 /// else is an error.
 fn no_room(error: io::Error) -> io::Result<()> {
     match Errno::from_io_error(&error) {

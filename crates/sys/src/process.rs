@@ -11,12 +11,12 @@ const MAX_PROCESSES: usize = 65_536;
 
 /// One running process, as `/proc` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Running {
+pub struct ProcessInfo {
     /// Its number in our process namespace.
     pub pid: u32,
     /// Its words, the program first; empty for a zombie.
     pub words: Vec<String>,
-    /// A signal has stopped it (SIGSTOP, SIGTSTP), and none lets it go on.
+    /// A signal has stopped it (SIGSTOP, SIGTSTP), and none lets it continue.
     pub is_stopped: bool,
 }
 
@@ -33,7 +33,7 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
 
 /// All processes below `root` (itself not included), parents before their children.
 #[must_use]
-pub fn descendants(root: u32) -> Vec<Running> {
+pub fn descendants(root: u32) -> Vec<ProcessInfo> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, parent) in parents() {
         children.entry(parent).or_default().push(pid);
@@ -43,7 +43,7 @@ pub fn descendants(root: u32) -> Vec<Running> {
     while let Some(parent) = waiting.pop() {
         // Removing makes the walk end even if numbers are reused while we read.
         for pid in children.remove(&parent).unwrap_or_default() {
-            found.push(Running { pid, words: words_of(pid), is_stopped: state_of(pid) == Some('T') });
+            found.push(ProcessInfo { pid, words: words_of(pid), is_stopped: state_of(pid) == Some('T') });
             waiting.push(pid);
         }
     }
@@ -93,7 +93,7 @@ pub fn kill_tree(root: u32) {
 }
 
 /// Asks the process and all below it to end (SIGTERM).
-pub fn ask_to_end(root: u32) {
+pub fn request_termination(root: u32) {
     signal_tree(root, Signal::TERM);
 }
 
@@ -184,7 +184,7 @@ pub fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// The letter that stands for what a process does (proc_pid_stat(5)): `R` runs, `S` sleeps, `T` is stopped,
-/// `Z` has ended and nobody has asked how; `None`: it is gone.
+/// `Z` has ended and no one has asked how; `None`: it is gone.
 #[must_use]
 pub fn state_of(pid: u32) -> Option<char> {
     stat(pid)?.trim_start().chars().next()
@@ -215,7 +215,7 @@ mod tests {
         assert!(state_of(child.id()).is_some_and(|state| state != 'T'));
         let pid = Pid::from_child(&child);
         rustix::process::kill_process(pid, Signal::STOP).expect("it is ours");
-        // It is stopped once the kernel says so to its parent.
+        // It is stopped once the kernel reports so to its parent.
         rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::UNTRACED).expect("it is ours");
         assert_eq!(state_of(child.id()), Some('T'));
         child.kill().and_then(|()| child.wait()).expect("it is ours");

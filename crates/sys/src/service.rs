@@ -30,7 +30,7 @@ pub struct Peer {
     pub uid: u32,
 }
 
-/// Who is at the other end, as the kernel says.
+/// Who is at the other end, as the kernel reports.
 ///
 /// # Errors
 /// What `getsockopt(2)` reports.
@@ -70,7 +70,7 @@ pub fn detached(command: &mut Command) -> &mut Command {
 /// Tells the service manager something (`READY=1`, `STATUS=…`, `STOPPING=1`), if there is one.
 ///
 /// # Errors
-/// There is one, and it cannot be told.
+/// There is one, and it cannot be determined.
 pub fn notify(state: &str) -> io::Result<()> {
     let Some(place) = env::var_os(NOTIFY) else { return Ok(()) };
     let address = match place.as_bytes().strip_prefix(b"@") {
@@ -80,7 +80,7 @@ pub fn notify(state: &str) -> io::Result<()> {
     UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
 }
 
-/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper goes on to
+/// Gives up every privilege of the calling thread and of those it starts, but for what a shaper continues to
 /// need when its device comes back: to set up networks, to send raw frames and to load the programs that lead
 /// packets to it (and, `realtime`, to go before others). Programs that are run from now on get none back.
 ///

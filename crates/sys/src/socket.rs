@@ -79,27 +79,27 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Lets no more than so many octets of a TCP socket wait to be sent for the first time: what is written is on
-/// its way soon.
+/// Lets no more than this many bytes of a TCP socket wait to be sent for the first time: what is written is
+/// on its way soon.
 ///
 /// # Errors
 /// It is no TCP socket.
-pub fn most_unsent(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets as c_int)
+pub fn most_unsent(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
-/// Lets a TCP socket send no faster than so many octets per second.
+/// Lets a TCP socket send no faster than this many bytes per second.
 ///
 /// # Errors
-/// What the kernel says.
-pub fn most_per_second(socket: &impl AsFd, octets: u32) -> io::Result<()> {
-    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, octets as c_int)
+/// What the kernel reports.
+pub fn most_per_second(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes as c_int)
 }
 
 /// A TCP socket that listens, of an address's family only.
 ///
 /// # Errors
-/// What the kernel says: the port is taken, the family is not there.
+/// What the kernel reports: the port is taken, the family is not there.
 pub fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let family = if at.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -123,7 +123,7 @@ pub fn congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
 /// Sets the DS field of what a socket sends.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn ds_field(socket: &impl AsFd, v6: bool, value: u8) -> io::Result<()> {
     match v6 {
         true => set_ipv6_tclass(socket, value.into())?,
@@ -134,17 +134,17 @@ pub fn ds_field(socket: &impl AsFd, v6: bool, value: u8) -> io::Result<()> {
 
 /// Echo requests (ping) without privileges: the group must be allowed to (`net.ipv4.ping_group_range`).
 #[derive(Debug)]
-pub struct Echo {
+pub struct EchoSocket {
     socket: OwnedFd,
     v6: bool,
 }
 
-impl Echo {
+impl EchoSocket {
     /// A socket for echo requests to somebody.
     ///
     /// # Errors
     /// It is not allowed, or there is no way to him.
-    pub fn open(to: IpAddr) -> io::Result<Echo> {
+    pub fn open(to: IpAddr) -> io::Result<EchoSocket> {
         let (family, protocol): (_, Protocol) = match to {
             IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
             IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
@@ -152,14 +152,14 @@ impl Echo {
         let socket =
             rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(protocol))?;
         rustix::net::connect(&socket, &SocketAddr::new(to, 0))?;
-        Ok(Echo { socket, v6: to.is_ipv6() })
+        Ok(EchoSocket { socket, v6: to.is_ipv6() })
     }
 
-    /// Sends request `number` with so many octets of data.
+    /// Sends request `number` with this many bytes of data.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn ask(&self, number: u16, data: u32) -> io::Result<()> {
+    /// What the kernel reports.
+    pub fn send_request(&self, number: u16, data: u32) -> io::Result<()> {
         let mut message = vec![0_u8; 8 + data as usize];
         message[0] = if self.v6 { 128 } else { 8 };
         message[6..8].copy_from_slice(&number.to_be_bytes());
@@ -170,8 +170,8 @@ impl Echo {
     /// The number of the next answer; `None`: none came within `limit`.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn answer(&self, limit: Duration) -> io::Result<Option<u16>> {
+    /// What the kernel reports.
+    pub fn reply(&self, limit: Duration) -> io::Result<Option<u16>> {
         if crate::poll::readable(&[self.socket.as_fd()], limit)? != [true] {
             return Ok(None);
         }
@@ -182,7 +182,7 @@ impl Echo {
     }
 }
 
-impl AsFd for Echo {
+impl AsFd for EchoSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

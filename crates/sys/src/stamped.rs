@@ -19,7 +19,7 @@ const STAMPS: c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 const RECEIVED_ONLY: c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-/// Bytes of `sock_extended_err`, after which the address of whoever sent it stands.
+/// Bytes of `sock_extended_err`, after which the address of anyone who sent it stands.
 const EXTENDED: usize = size_of::<sock_extended_err>();
 /// Bytes of control data: a time, hop limit and DS field, or an error with its sender.
 const CONTROL: usize = 512;
@@ -33,8 +33,8 @@ const _: () =
 /// A datagram that came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Octets of it in the buffer.
-    pub octets: usize,
+    /// Bytes of it in the buffer.
+    pub bytes: usize,
     /// From whom.
     pub from: Option<SocketAddr>,
     /// When it came, ns since 1970 by the wall clock.
@@ -45,7 +45,7 @@ pub struct Datagram {
     pub ds_field: Option<u8>,
 }
 
-/// What is told about a datagram that was sent.
+/// What is reported about a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// The driver got the so-manyth since stamps were turned on (from 0).
@@ -56,7 +56,7 @@ pub enum About {
         kind: u8,
         /// Its code.
         code: u8,
-        /// Who sent it.
+        /// Sender of the ICMP error, if it is known.
         by: Option<IpAddr>,
     },
     /// Our own kernel could not send it: the error's number.
@@ -65,9 +65,9 @@ pub enum About {
 
 /// Something that is told about a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Octets of that datagram in the buffer, without the heads that the kernel made.
-    pub octets: usize,
+pub struct TransmitReport {
+    /// Bytes of that datagram in the buffer, without the heads that the kernel made.
+    pub bytes: usize,
     /// What.
     pub about: About,
     /// When, ns since 1970 by the wall clock.
@@ -75,7 +75,7 @@ pub struct Notice {
 }
 
 /// Has the kernel note when datagrams come, their hop limit and DS field, and keep the errors that come back.
-/// With `departures` it also tells when each one that is sent reaches the driver, numbered anew from 0;
+/// With `departures` it also tells when each one that is sent reaches the driver, numbered again from 0;
 /// false: it cannot.
 ///
 /// # Errors
@@ -103,7 +103,7 @@ pub fn note(socket: &impl AsFd, v6: bool, departures: bool) -> io::Result<bool> 
 /// Sets after how many hops what a socket sends is thrown away.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel reports.
 pub fn hop_limit(socket: &impl AsFd, v6: bool, hops: u8) -> io::Result<()> {
     let (level, name) =
         if v6 { (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::SOL_IP, libc::IP_TTL) };
@@ -113,10 +113,10 @@ pub fn hop_limit(socket: &impl AsFd, v6: bool, hops: u8) -> io::Result<()> {
 /// The next datagram that came; `None`: there is none now.
 ///
 /// # Errors
-/// What the kernel says; an error that came back for a datagram may be told here as well as by [`notice`].
+/// What the kernel reports; an error that came back for a datagram may be told here as well as by [`notice`].
 pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datagram>> {
     let Some(read) = take(socket, buffer, 0)? else { return Ok(None) };
-    let mut datagram = Datagram { octets: read.octets, from: read.name.get(), ..Datagram::default() };
+    let mut datagram = Datagram { bytes: read.bytes, from: read.name.get(), ..Datagram::default() };
     for (level, kind, value) in read.control.read(read.control_len) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => datagram.stamp_ns = control::time_ns(value, 3),
@@ -135,10 +135,10 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datag
 /// The next thing that is told about what was sent; `None`: there is nothing now.
 ///
 /// # Errors
-/// What the kernel says.
-pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Notice>> {
+/// What the kernel reports.
+pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<TransmitReport>> {
     let Some(read) = take(socket, buffer, libc::MSG_ERRQUEUE)? else { return Ok(None) };
-    let mut told = Notice { octets: read.octets, about: About::Here(0), stamp_ns: None };
+    let mut told = TransmitReport { bytes: read.bytes, about: About::Here(0), stamp_ns: None };
     for (level, kind, value) in read.control.read(read.control_len) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => told.stamp_ns = control::time_ns(value, 3),
@@ -153,7 +153,7 @@ pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Notice
 
 /// What one call gave.
 struct Read {
-    octets: usize,
+    bytes: usize,
     name: Address,
     control: Buffer<CONTROL>,
     control_len: usize,
@@ -175,13 +175,13 @@ fn about(value: &[u8]) -> Option<About> {
 
 /// Takes the next message of a queue; `None`: it is empty.
 fn take(socket: &impl AsFd, buffer: &mut [u8], queue: c_int) -> io::Result<Option<Read>> {
-    let mut read = Read { octets: 0, name: Address::NONE, control: Buffer::new(), control_len: 0 };
+    let mut read = Read { bytes: 0, name: Address::NONE, control: Buffer::new(), control_len: 0 };
     let mut pieces = [IoSliceMut::new(buffer)];
     let mut message = InMessage::new(&mut pieces).from(&mut read.name).with(&mut read.control);
     let received = messages::receive_one(socket, &mut message, queue);
     let control_len = message.control_len();
     match received {
-        Ok(octets) => Ok(Some(Read { octets, control_len, ..read })),
+        Ok(bytes) => Ok(Some(Read { bytes, control_len, ..read })),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
             Ok(None)
         }
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn a_datagram_has_its_time_its_hops_and_its_ds_field() {
         let near = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        let far = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        near.connect(far.local_addr().expect("it has one")).expect("it is there");
-        note(&far, false, false).expect("it is a socket for datagrams");
+        let session = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        near.connect(session.local_addr().expect("it has one")).expect("it is there");
+        note(&session, false, false).expect("it is a socket for datagrams");
         let stamped = note(&near, false, true).expect("it is a socket for datagrams");
         crate::socket::ds_field(&near, false, 0xb9).expect("the field can be set");
         hop_limit(&near, false, 7).expect("the limit can be set");
@@ -217,13 +217,13 @@ mod tests {
         // The kernel begins to stamp what comes a moment after it was asked to.
         let came = (0..100_000).find_map(|_| {
             near.send(b"one").expect("it is sent");
-            wait(&far);
-            receive(&far, &mut buffer).expect("it is open").filter(|came| came.stamp_ns.is_some())
+            wait(&session);
+            receive(&session, &mut buffer).expect("it is open").filter(|came| came.stamp_ns.is_some())
         });
         let came = came.expect("what comes is stamped");
-        assert_eq!((&buffer[..came.octets], came.hops, came.ds_field), (&b"one"[..], Some(7), Some(0xb9)));
+        assert_eq!((&buffer[..came.bytes], came.hops, came.ds_field), (&b"one"[..], Some(7), Some(0xb9)));
         assert_eq!(came.from, near.local_addr().ok());
-        assert_eq!(receive(&far, &mut buffer).expect("it is open"), None);
+        assert_eq!(receive(&session, &mut buffer).expect("it is open"), None);
         if stamped {
             wait(&near);
             let left = notice(&near, &mut buffer).expect("it is open").expect("it left");
@@ -247,7 +247,7 @@ mod tests {
         let told = notice(&near, &mut buffer).expect("it is open").expect("it was refused");
         let by = Some(IpAddr::from([127, 0, 0, 1]));
         assert_eq!(
-            (told.about, &buffer[..told.octets]),
+            (told.about, &buffer[..told.bytes]),
             (About::Icmp { kind: 3, code: 3, by }, &b"whoever"[..])
         );
     }

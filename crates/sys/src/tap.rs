@@ -69,7 +69,7 @@ impl Tap {
     /// The kernel cuts super-packets before they come here (true), or does not.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// What the kernel reports.
     pub fn split(&self, split: bool) -> io::Result<()> {
         if split {
             return self.take_unfinished(CHECKSUM);
@@ -82,20 +82,20 @@ impl Tap {
         Ok(unsafe { ioctl(&self.fd, IntegerSetter::<SET_OFFLOAD>::new_usize(what as usize)) }?)
     }
 
-    /// The next packet that was sent by the device, its offload head first; what no room is left for is cut
+    /// The next packet that was sent by the device, its offload head first; what no space is left for is cut
     /// off. `None`: there is none now.
     ///
     /// # Errors
     /// The device is gone, or down.
     pub fn read(&self, into: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
         match rustix::io::readv(&self.fd, into) {
-            Ok(octets) => Ok(Some(octets)),
+            Ok(bytes) => Ok(Some(bytes)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Lets a packet arrive there, its offload head first; false: no room, or the kernel takes it for no
+    /// Lets a packet arrive there, its offload head first; false: no space, or the kernel takes it for no
     /// packet.
     ///
     /// # Errors

@@ -19,9 +19,9 @@ const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 const PLAIN: c_int = libc::IFF_TUN | libc::IFF_NO_PI;
 /// Frames of Ethernet, likewise.
 const FRAMES: c_int = libc::IFF_TAP | libc::IFF_NO_PI;
-/// Octets of a frame's head.
+/// Bytes of a frame's head.
 const FRAME_HEAD: usize = 14;
-/// The address of every TAP device: nobody else is on its wire.
+/// The address of every TAP device: no one else is on its wire.
 pub const WIRE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Who sends what arrives there.
 const OTHER_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -43,7 +43,7 @@ impl Tun {
         Tun::of_kind(name, false)
     }
 
-    /// Makes a TAP device: disciplines on it count frames. Packets are read and written here all the same.
+    /// Makes a TAP device: qdiscs on it count frames. Packets are read and written here all the same.
     ///
     /// # Errors
     /// As for [`Tun::create`].
@@ -66,12 +66,12 @@ impl Tun {
     /// The device is gone, or down.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.fd, &mut *into) {
-            Ok(octets) if self.frames => {
-                let octets = octets.min(into.len());
-                into.copy_within(FRAME_HEAD.min(octets)..octets, 0);
-                Ok(Some(octets.saturating_sub(FRAME_HEAD)))
+            Ok(bytes) if self.frames => {
+                let bytes = bytes.min(into.len());
+                into.copy_within(FRAME_HEAD.min(bytes)..bytes, 0);
+                Ok(Some(bytes.saturating_sub(FRAME_HEAD)))
             }
-            Ok(octets) => Ok(Some(octets)),
+            Ok(bytes) => Ok(Some(bytes)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -101,7 +101,7 @@ fn frame_head(packet: &[u8]) -> [u8; FRAME_HEAD] {
     let mut head = [0; FRAME_HEAD];
     head[..6].copy_from_slice(&WIRE_ADDRESS);
     head[6..12].copy_from_slice(&OTHER_ADDRESS);
-    let protocol: u16 = if packet.first().is_some_and(|octet| octet >> 4 == 6) { 0x86dd } else { 0x0800 };
+    let protocol: u16 = if packet.first().is_some_and(|byte| byte >> 4 == 6) { 0x86dd } else { 0x0800 };
     head[12..].copy_from_slice(&protocol.to_be_bytes());
     head
 }

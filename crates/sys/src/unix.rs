@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Connects to the socket at a path. `connect(2)` blocks for as long as the owner of the socket accepts
-/// nobody and its queue is full; this gives up after `patience`.
+/// no one and its queue is full; this gives up after `patience`.
 ///
 /// # Errors
 /// What `socket(2)` and `connect(2)` report; [`io::ErrorKind::TimedOut`].

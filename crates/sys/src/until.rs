@@ -1,4 +1,4 @@
-//! Streams with a deadline: a peer that sends or takes a byte now and then holds nobody for ever.
+//! Streams with a deadline: a peer that sends or takes a byte now and then holds no one for ever.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

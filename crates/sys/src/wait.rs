@@ -1,4 +1,4 @@
-//! Waiting for many descriptors, again and again: they are named once, and nothing is allocated per wait.
+//! Waiting for many descriptors, repeatedly: they are named once, and nothing is allocated per wait.
 
 use std::fmt;
 use std::io;

@@ -14,9 +14,11 @@
 
 extern crate alloc;
 
+mod excerpt;
 mod filter;
 mod visible;
 
+pub use excerpt::excerpt;
 pub use filter::Filter;
 pub use visible::{Visible, is_visible, json, line, lines, shell_word};
 

@@ -11,14 +11,14 @@ use tidegate_packet::{Handle, Rate, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
 use tidegate_policy::{ClassParams, QdiscParams, ServiceCurve};
 use tidegate_scenario::series::{ClassReadings, counts, is_leaf};
-use tidegate_sim::Outcome;
+use tidegate_sim::TrafficResult;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
 /// The whole document, but for its verdict.
-pub(crate) fn document(trial: &Trial<'_>) -> doc::Trial {
+pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
     let o = trial.options;
     let tree = tree(trial);
-    doc::Trial {
+    doc::TrialDocument {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: o.again.clone(),
         script: o.script.clone(),
@@ -44,7 +44,7 @@ fn since(at: Time) -> u64 {
     at.since(START).0
 }
 
-fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
+fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::TrialRun {
     let load = &trial.loads[run.load];
     let outcomes = run.items.iter().zip(&run.result.outcomes).zip(&run.progress);
     let mut probes = Vec::new();
@@ -66,7 +66,7 @@ fn one_run(trial: &Trial<'_>, run: &Run, tree: &[doc::TreeNode]) -> doc::Run {
         tree.iter().position(is)
     });
     let buffers = ["modem", "provider"].iter().zip(limits).zip(links).zip(&run.buffers);
-    doc::Run {
+    doc::TrialRun {
         load: load.id.clone(),
         title: load.title.clone(),
         policy: run.with_policy,
@@ -99,18 +99,20 @@ fn direct_packets(trial: &Trial<'_>, run: &Run) -> u64 {
     direct.sum()
 }
 
-fn probe(trial: &Trial<'_>, item: &Item, outcome: &Outcome) -> doc::Probe {
+fn probe(trial: &Trial<'_>, item: &Item, outcome: &TrafficResult) -> doc::TrialProbe {
     let answers = match outcome {
-        Outcome::Ping(echoes) => echoes.iter().map(|e| (since(e.sent), e.rtt.map(|rtt| rtt.0))).collect(),
-        Outcome::Datagrams(journeys) => {
+        TrafficResult::Ping(echoes) => {
+            echoes.iter().map(|e| (since(e.sent), e.rtt.map(|rtt| rtt.0))).collect()
+        }
+        TrafficResult::Datagrams(journeys) => {
             journeys.iter().map(|j| (since(j.sent), j.took.map(|took| took.0))).collect()
         }
-        Outcome::Transaction(goes) => {
+        TrafficResult::Transaction(goes) => {
             goes.iter().map(|go| (since(go.began), go.all.map(|all| all.0))).collect()
         }
-        Outcome::Bulk(_) => Vec::new(),
+        TrafficResult::Bulk(_) => Vec::new(),
     };
-    doc::Probe {
+    doc::TrialProbe {
         id: item.id.clone(),
         title: item.title.clone(),
         unit: item.unit.to_owned(),
@@ -124,21 +126,25 @@ fn flow(
     run: &Run,
     item: &Item,
     up: bool,
-    outcome: &Outcome,
+    outcome: &TrafficResult,
     progress: &[u64],
-) -> doc::Flow {
-    let mut flow =
-        doc::Flow { title: item.title.clone(), up, class: trial.class_of(item), ..doc::Flow::default() };
+) -> doc::TrialFlow {
+    let mut flow = doc::TrialFlow {
+        title: item.title.clone(),
+        up,
+        class: trial.class_of(item),
+        ..doc::TrialFlow::default()
+    };
     match outcome {
-        Outcome::Bulk(result) => {
+        TrafficResult::Bulk(result) => {
             flow.bytes = result.acked;
             flow.retransmissions = result.total.retransmissions;
             flow.lost = result.total.lost;
             flow.series = progress.to_vec();
         }
-        Outcome::Datagrams(journeys) => {
+        TrafficResult::Datagrams(journeys) => {
             let payload = match &item.traffic {
-                tidegate_sim::Traffic::Datagrams(datagrams) => u64::from(datagrams.payload),
+                tidegate_sim::HomeTraffic::Datagrams(datagrams) => u64::from(datagrams.payload),
                 _ => 0,
             };
             flow.series = vec![0; progress.len()];
@@ -156,7 +162,7 @@ fn flow(
                 }
             }
         }
-        Outcome::Ping(_) | Outcome::Transaction(_) => {}
+        TrafficResult::Ping(_) | TrafficResult::Transaction(_) => {}
     }
     flow
 }

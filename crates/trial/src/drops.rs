@@ -3,7 +3,7 @@
 
 use crate::home::Run;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_measure::trial::{FilterDrops, Run as Measured};
+use tidegate_measure::trial::{FilterDrops, TrialRun as Measured};
 use tidegate_packet::Handle;
 use tidegate_policy::Act;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -111,7 +111,7 @@ const MOST_PLACES: usize = 5;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::trial::{BufferSeries, ClassSeries, Probe};
+    use tidegate_measure::trial::{BufferSeries, ClassSeries, TrialProbe};
 
     fn run(lost: usize) -> Measured {
         let answers = (0..100).map(|n| (n, (n as usize >= lost).then_some(1_000_000))).collect();
@@ -121,7 +121,7 @@ mod tests {
             title: "1 upload".into(),
             window: (0, 100),
             step_ns: 1,
-            probes: vec![Probe { answers, ..Probe::default() }],
+            probes: vec![TrialProbe { answers, ..TrialProbe::default() }],
             classes: vec![
                 class("1:1", false, vec![9]),
                 class("1:10", true, vec![3, 4]),

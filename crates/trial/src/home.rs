@@ -5,21 +5,23 @@ use crate::policy::TrialPolicy;
 use crate::settings::TrialSettings;
 use std::path::PathBuf;
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 use tidegate_scenario::series::{ClassReadings, ClassRecorder, Roots, counts};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
-use tidegate_sim::{Bulk, GatewayMachine, Home, HomeResult, HomeSpec, Local, Outcome, Port, Traffic};
+use tidegate_sim::{
+    Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Local, Port, TrafficResult,
+};
 
 /// When packets begin to flow; the policy has stood for a while then.
 pub const START: Time = Time(8_000_000_000);
 /// The load runs for so long before measuring begins: what is measured is the steady state.
-const WARM_UP: Span = Span::secs(5);
+const WARM_UP: Nanos = Nanos::secs(5);
 /// How long the idle link is measured at most.
-const IDLE: Span = Span::secs(20);
+const IDLE: Nanos = Nanos::secs(20);
 /// Between two readings of the queues.
-const STEP: Span = Span::millis(100);
+const STEP: Nanos = Nanos::millis(100);
 /// With more classes than this they are read less often, so that a run stays quick.
 const MANY_CLASSES: usize = 64;
 
@@ -29,12 +31,12 @@ pub(crate) struct Setting {
     up: u64,
     down: u64,
     up_buffer: u64,
-    delay: Span,
+    delay: Nanos,
     cable: u64,
     ring: Option<u32>,
     queue_limit: Option<u32>,
-    warm_up: Span,
-    duration: Span,
+    warm_up: Nanos,
+    duration: Nanos,
     seed: u64,
 }
 
@@ -44,12 +46,12 @@ impl Setting {
             up: options.up.as_bits(),
             down: options.down.as_bits(),
             up_buffer: options.buffer.bytes(options.up),
-            delay: Span(options.rtt.0 / 2),
+            delay: Nanos(options.rtt.0 / 2),
             cable: options.cable.as_bits(),
             ring: options.ring,
             queue_limit: options.bql,
-            warm_up: if idle { Span::secs(1) } else { WARM_UP },
-            duration: if idle { Span(options.duration.0.min(IDLE.0)) } else { options.duration },
+            warm_up: if idle { Nanos::secs(1) } else { WARM_UP },
+            duration: if idle { Nanos(options.duration.0.min(IDLE.0)) } else { options.duration },
             seed: options.seed,
         }
     }
@@ -60,12 +62,12 @@ impl Setting {
             up: 1_000_000_000,
             down: 1_000_000_000,
             up_buffer: 10_000_000,
-            delay: Span::millis(5),
+            delay: Nanos::millis(5),
             cable: 1_000_000_000,
             ring: None,
             queue_limit: None,
-            warm_up: Span(0),
-            duration: Span::millis(1500),
+            warm_up: Nanos(0),
+            duration: Nanos::millis(1500),
             seed,
         }
     }
@@ -79,7 +81,7 @@ pub(crate) struct Run {
     pub(crate) witnesses: bool,
     pub(crate) items: Vec<Item>,
     pub(crate) result: HomeResult,
-    pub(crate) step: Span,
+    pub(crate) step: Nanos,
     /// Payload bytes of each item per step; of those that are no transfers nothing.
     pub(crate) progress: Vec<Vec<u64>>,
     /// Bytes in the modem's and the provider's buffer per step.
@@ -145,7 +147,7 @@ pub(crate) fn build(
     policy: &TrialPolicy,
     setting: &Setting,
     with_policy: bool,
-    traffic: Vec<Traffic>,
+    traffic: Vec<HomeTraffic>,
 ) -> (Home<GatewayMachine>, Vec<DeviceId>) {
     let mut machine = policy.machine(with_policy, setting.seed);
     let mut ids: Vec<DeviceId> = Vec::new();
@@ -185,17 +187,17 @@ pub(crate) fn build(
 }
 
 /// Behind translation nobody outside can open a connection to the LAN: whoever downloads opens it.
-fn fetched(traffic: Traffic) -> Traffic {
+fn fetched(traffic: HomeTraffic) -> HomeTraffic {
     match traffic {
-        Traffic::Bulk(bulk) if !bulk.up && bulk.parties.local != Local::Gateway => {
-            Traffic::Bulk(Bulk { called: true, ..bulk })
+        HomeTraffic::Bulk(bulk) if !bulk.up && bulk.parties.local != Local::Gateway => {
+            HomeTraffic::Bulk(Bulk { called: true, ..bulk })
         }
         other => other,
     }
 }
 
 /// The classes after a conversation on a fast link.
-pub(crate) fn after(policy: &TrialPolicy, traffic: Traffic, seed: u64) -> Vec<ClassDump> {
+pub(crate) fn after(policy: &TrialPolicy, traffic: HomeTraffic, seed: u64) -> Vec<ClassDump> {
     let (mut home, devices) = build(policy, &Setting::fast(seed), true, vec![traffic]);
     let (_, end) = home.window();
     home.run(end);
@@ -204,15 +206,18 @@ pub(crate) fn after(policy: &TrialPolicy, traffic: Traffic, seed: u64) -> Vec<Cl
 }
 
 /// Payload bytes that each of some transfers carries with the policy, while measured for a few seconds.
-pub(crate) fn carried(options: &TrialSettings, policy: &TrialPolicy, traffic: Vec<Traffic>) -> Vec<u64> {
+pub(crate) fn carried(options: &TrialSettings, policy: &TrialPolicy, traffic: Vec<HomeTraffic>) -> Vec<u64> {
     let setting = Setting { warm_up: GLANCE, duration: GLANCE, ..Setting::of(options, false) };
     let (home, _) = build(policy, &setting, true, traffic);
     let outcomes = home.finish().0.outcomes;
-    outcomes.iter().map(|outcome| if let Outcome::Bulk(bulk) = outcome { bulk.acked } else { 0 }).collect()
+    outcomes
+        .iter()
+        .map(|outcome| if let TrafficResult::Bulk(bulk) = outcome { bulk.acked } else { 0 })
+        .collect()
 }
 
 /// How long a glance warms up, and measures.
-pub(crate) const GLANCE: Span = Span::secs(4);
+pub(crate) const GLANCE: Nanos = Nanos::secs(4);
 
 /// Simulates one load, with the policy or without.
 pub(crate) fn run(
@@ -227,7 +232,7 @@ pub(crate) fn run(
     let traffic = items.iter().map(|item| item.traffic.clone()).collect();
     let (mut home, devices) = build(policy, &setting, with_policy, traffic);
     let many = devices.iter().map(|id| home.net.machine.gateway.classes(START, *id).len()).sum::<usize>();
-    let step = if many > MANY_CLASSES { Span(10 * STEP.0) } else { STEP };
+    let step = if many > MANY_CLASSES { Nanos(10 * STEP.0) } else { STEP };
     let steps = (setting.warm_up + setting.duration).0.div_ceil(step.0);
     let mut run = Run {
         load: index,
@@ -245,7 +250,7 @@ pub(crate) fn run(
     let mut before = vec![0; run.items.len()];
     let mut courses = ClassRecorder::default();
     for n in 1..=steps {
-        let at = START + Span(n * step.0);
+        let at = START + Nanos(n * step.0);
         home.run(at);
         for ((series, before), now) in run.progress.iter_mut().zip(&mut before).zip(home.progress()) {
             series.push(now - std::mem::replace(before, now));
@@ -286,7 +291,7 @@ fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
             let mut machine = Machine::new([], DeviceSpec::default());
             machine.now = now;
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
-            let reply = machine.shim(pool, &mut simulated.draws).answer(&call);
+            let reply = machine.shim(pool, &mut simulated.random).answer(&call);
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
             reply
         });

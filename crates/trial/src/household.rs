@@ -11,7 +11,7 @@ use tidegate_inspect::{CLSACT_EGRESS, Reading};
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, Rule};
+use tidegate_policy::netfilter::{Condition, NetfilterRule};
 use tidegate_policy::{FilterParams, FlowerField};
 use tidegate_sim::Local;
 
@@ -158,7 +158,7 @@ fn ends(dump: &FilterDump) -> [Option<Net>; 2] {
 
 /// The network of the local host that a rule asks for: its source, unless packets come from the modem; its
 /// destination, unless they go there.
-fn of_rule(rule: &Rule, wan: &str) -> impl Iterator<Item = Net> {
+fn of_rule(rule: &NetfilterRule, wan: &str) -> impl Iterator<Item = Net> {
     let plain = || rule.matches.iter().filter(|asked| !asked.not).map(|asked| &asked.what);
     let arrives = plain().any(|what| matches!(what, Condition::In(name) if name == wan));
     let leaves = plain().any(|what| matches!(what, Condition::Out(name) if name == wan));

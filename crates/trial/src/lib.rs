@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! TrialPolicy (machine, devices) ─┬─ reach: which class each conversation takes
-//!                                 └─ loads × without/with ──▶ home ──▶ document (measure::trial::Trial) ──▶ verdict
+//!                                 └─ loads × without/with ──▶ home ──▶ document (measure::trial::Trial) ──▶
+//!                                 verdict
 //! Suite (expect) ──▶ figures: each load simulated once; packets: where they end ──▶ verdicts
 //! ```
 //!
@@ -15,7 +16,7 @@
 //! [`Configured`].
 //!
 //! ```
-//! use tidegate_packet::{Pool, Rate, Seeded, Span};
+//! use tidegate_packet::{Pool, Rate, Seeded, Nanos};
 //! use tidegate_shims::Machine;
 //! use tidegate_trial::{Configured, TrialLoad, TrialPolicy, TrialProbe, TrialSettings, Trial};
 //!
@@ -27,13 +28,13 @@
 //!     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
 //!     assert_eq!(machine.shim(&mut pool, &mut draws).tc(&words, None).code, 0);
 //! }
-//! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new(), names: Default::default() };
-//! let policy = TrialPolicy::new(configured, None, None).unwrap();
+//! let configured = Configured { machine, commands: 3, wan: None, lan: None, notes: Vec::new(), names:
+//! Default::default() }; let policy = TrialPolicy::new(configured, None, None).unwrap();
 //! assert_eq!(policy.wan, "eth0");
 //!
 //! let (up, down) = (Rate::bits(1_200_000), Rate::bits(10_000_000));
 //! let settings = TrialSettings {
-//!     duration: Span::secs(5),
+//!     duration: Nanos::secs(5),
 //!     load: vec![TrialLoad::Tcp1up],
 //!     probes: vec![TrialProbe::Ping],
 //!     ..TrialSettings::new("home.sh", up, down)

@@ -2,10 +2,12 @@
 
 use crate::policy::TrialPolicy;
 use crate::settings::{TrialLoad, TrialProbe, TrialSettings};
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use tidegate_packet::header::proto;
 use tidegate_scenario::transactions::{dns, login, page};
-use tidegate_sim::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic, Transaction};
+use tidegate_sim::{
+    Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraffic, Transaction, TransactionTraffic,
+};
 
 /// An item of the traffic with what people call it.
 #[derive(Clone, Debug)]
@@ -16,28 +18,33 @@ pub(crate) struct Item {
     pub(crate) title: String,
     /// What an answer is; empty for a transfer.
     pub(crate) unit: &'static str,
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: HomeTraffic,
 }
 
 impl Item {
-    fn new(id: impl Into<String>, title: impl Into<String>, unit: &'static str, traffic: Traffic) -> Item {
+    fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        unit: &'static str,
+        traffic: HomeTraffic,
+    ) -> Item {
         Item { id: id.into(), title: title.into(), unit, traffic }
     }
 
     pub(crate) fn parties(&mut self) -> &mut Parties {
         match &mut self.traffic {
-            Traffic::Bulk(bulk) => &mut bulk.parties,
-            Traffic::Ping(ping) => &mut ping.parties,
-            Traffic::Datagrams(datagrams) => &mut datagrams.parties,
-            Traffic::Errand(errand) => &mut errand.parties,
+            HomeTraffic::Bulk(bulk) => &mut bulk.parties,
+            HomeTraffic::Ping(ping) => &mut ping.parties,
+            HomeTraffic::Datagrams(datagrams) => &mut datagrams.parties,
+            HomeTraffic::Errand(errand) => &mut errand.parties,
         }
     }
 
     /// A transfer away from here or towards it; `None`: something that is waited for.
     pub(crate) fn transfer(&self) -> Option<bool> {
         match &self.traffic {
-            Traffic::Bulk(bulk) => Some(bulk.up),
-            Traffic::Datagrams(datagrams) if self.unit.is_empty() => Some(datagrams.up),
+            HomeTraffic::Bulk(bulk) => Some(bulk.up),
+            HomeTraffic::Datagrams(datagrams) if self.unit.is_empty() => Some(datagrams.up),
             _ => None,
         }
     }
@@ -194,8 +201,8 @@ fn count(n: u16, what: &str) -> String {
 }
 
 /// Transfers do not all begin in one instant.
-fn begins(i: u16) -> Span {
-    Span::millis(10 * u64::from(i))
+fn begins(i: u16) -> Nanos {
+    Nanos::millis(10 * u64::from(i))
 }
 
 fn uploads(n: u16) -> Vec<Item> {
@@ -203,7 +210,12 @@ fn uploads(n: u16) -> Vec<Item> {
         let port = UPLOAD_PORTS[usize::from(i) % UPLOAD_PORTS.len()];
         let parties = Parties::new(BUSY, 40000 + i, port);
         let bulk = Bulk { parties, start: begins(i), ..Bulk::new(true, 0) };
-        Item::new(format!("up-{}", i + 1), format!("upload {} (tcp {port})", i + 1), "", Traffic::Bulk(bulk))
+        Item::new(
+            format!("up-{}", i + 1),
+            format!("upload {} (tcp {port})", i + 1),
+            "",
+            HomeTraffic::Bulk(bulk),
+        )
     };
     (0..n).map(item).collect()
 }
@@ -217,14 +229,14 @@ fn downloads(n: u16) -> Vec<Item> {
             format!("down-{}", i + 1),
             format!("download {} (tcp {port})", i + 1),
             "",
-            Traffic::Bulk(bulk),
+            HomeTraffic::Bulk(bulk),
         )
     };
     (0..n).map(item).collect()
 }
 
 /// One transfer, over IPv4 or IPv6.
-pub(crate) fn one_transfer(up: bool, v6: bool) -> Traffic {
+pub(crate) fn one_transfer(up: bool, v6: bool) -> HomeTraffic {
     let mut items = if up { uploads(1) } else { downloads(1) };
     items[0].parties().v6 = v6;
     items.swap_remove(0).traffic
@@ -239,7 +251,7 @@ fn served(n: u16, port: u16) -> Vec<Item> {
             format!("up-{}", i + 1),
             format!("visitor {} of port {port}", i + 1),
             "",
-            Traffic::Bulk(bulk),
+            HomeTraffic::Bulk(bulk),
         )
     };
     (0..n).map(item).collect()
@@ -250,7 +262,12 @@ fn rrul(marks: &[(&str, u8)]) -> Vec<Item> {
         let parties = Parties { dsfield, ..Parties::new(BUSY, 40000 + i + 100 * u16::from(!up), 12865) };
         let bulk = Bulk { parties, start: begins(i), ..Bulk::new(up, 0) };
         let (word, short) = if up { ("upload", "up") } else { ("download", "down") };
-        Item::new(format!("{short}-{}", i + 1), format!("{word} {} {name}", i + 1), "", Traffic::Bulk(bulk))
+        Item::new(
+            format!("{short}-{}", i + 1),
+            format!("{word} {} {name}", i + 1),
+            "",
+            HomeTraffic::Bulk(bulk),
+        )
     };
     let way = |up: bool| (0..).zip(marks).map(move |(i, mark)| item(up, i, *mark));
     way(true).chain(way(false)).collect()
@@ -258,15 +275,15 @@ fn rrul(marks: &[(&str, u8)]) -> Vec<Item> {
 
 /// UDP at one and a half times the uplink's rate.
 fn flood(options: &TrialSettings) -> Item {
-    let datagrams = Datagrams {
+    let datagrams = DatagramTraffic {
         parties: Parties::new(BUSY, 40000, 9),
         up: true,
         protocol: proto::UDP,
         payload: 1400,
-        interval: Span(1442 * 8_000_000_000 / (options.up.as_bits() * 3 / 2).max(1)),
-        start: Span(0),
+        interval: Nanos(1442 * 8_000_000_000 / (options.up.as_bits() * 3 / 2).max(1)),
+        start: Nanos(0),
     };
-    Item::new("flood", "UDP flood", "", Traffic::Datagrams(datagrams))
+    Item::new("flood", "UDP flood", "", HomeTraffic::Datagrams(datagrams))
 }
 
 /// The same transfer of another computer.
@@ -288,16 +305,21 @@ pub(crate) fn probes(options: &TrialSettings) -> Vec<Item> {
 }
 
 /// Between two pings.
-const PING_INTERVAL: Span = Span::millis(200);
+const PING_INTERVAL: Nanos = Nanos::millis(200);
 
 fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
     let errand = |port: u16, what: Transaction, second: u64| {
         let parties = Parties::new(PEOPLE, port, 0);
-        Traffic::Errand(Errand { parties, start: Span::millis(second), what })
+        HomeTraffic::Errand(TransactionTraffic { parties, start: Nanos::millis(second), what })
     };
     match name {
         TrialProbe::Ping => {
-            vec![Item::new("ping", "ping", "round trip", Traffic::Ping(Ping::every(PING_INTERVAL)))]
+            vec![Item::new(
+                "ping",
+                "ping",
+                "round trip",
+                HomeTraffic::Ping(PingTraffic::every(PING_INTERVAL)),
+            )]
         }
         TrialProbe::Voip => call(options),
         TrialProbe::Dns => {
@@ -328,13 +350,13 @@ fn call(options: &TrialSettings) -> Vec<Item> {
         return vec![];
     };
     let speech = |up: bool| {
-        Traffic::Datagrams(Datagrams {
+        HomeTraffic::Datagrams(DatagramTraffic {
             parties: Parties { dsfield: VOICE_DSFIELD, ..Parties::new(PEOPLE, 16384, 16384) },
             up,
             protocol: proto::UDP,
             payload: payload + 12,
-            interval: Span::millis(20),
-            start: Span::millis(if up { 700 } else { 707 }),
+            interval: Nanos::millis(20),
+            start: Nanos::millis(if up { 700 } else { 707 }),
         })
     };
     vec![
@@ -390,7 +412,7 @@ mod tests {
         let load: Vec<TrialLoad> = TrialLoad::TABLE.iter().map(|(name, ..)| *name).collect();
         let settings = TrialSettings {
             load: load.clone(),
-            duration: Span::secs(2),
+            duration: Nanos::secs(2),
             probes: Vec::new(),
             ..TrialSettings::new("test", Rate::bits(2_000_000), Rate::bits(10_000_000))
         };

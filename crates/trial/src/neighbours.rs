@@ -4,7 +4,7 @@
 
 use crate::policy::TrialPolicy;
 use std::net::{IpAddr, Ipv6Addr};
-use tidegate_gateway::{Route, Why};
+use tidegate_gateway::{DropReason, EgressPath};
 use tidegate_inspect::{Course, Loss, Packet, Prober, Reading};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::Kind;
@@ -29,8 +29,8 @@ pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
             continue;
         }
         let asks = [
-            ("ARP requests", arp(), Route::Direct),
-            ("IPv6's neighbour solicitations", solicitation(), Route::Local),
+            ("ARP requests", arp(), EgressPath::Direct),
+            ("IPv6's neighbour solicitations", solicitation(), EgressPath::Local),
         ];
         for (what, packet, route) in asks.into_iter().take(if ipv6 { 2 } else { 1 }) {
             let ways = [("leave by", Course::Leaves(id, route)), ("arrive at", Course::Arrives(id))];
@@ -79,16 +79,16 @@ fn by_whom(reading: &Reading, prober: &mut Prober, loss: &Loss) -> String {
     let here = |q: &&tidegate_policy::dump::QdiscDump| q.dev == device && q.handle == loss.at;
     let kind = reading.qdiscs.iter().find(here).map(|q| q.kind);
     match (loss.why, kind) {
-        (Why::Policy, None) => format!("by a filter on {device}"),
-        (Why::Policy, Some(kind)) if kind.is_hook() => {
+        (DropReason::Policy, None) => format!("by a filter on {device}"),
+        (DropReason::Policy, Some(kind)) if kind.is_hook() => {
             format!("by a filter of the {} on {device}", kind.name())
         }
-        (Why::Policy, Some(kind)) => format!("by a filter at {} {} on {device}", kind.name(), loss.at),
-        (Why::Unclassified, Some(kind)) => {
+        (DropReason::Policy, Some(kind)) => format!("by a filter at {} {} on {device}", kind.name(), loss.at),
+        (DropReason::Unclassified, Some(kind)) => {
             let default = if kind == Kind::Hfsc { ", having no default" } else { "" };
             format!("by {} {} on {device}, which has no class for them{default}", kind.name(), loss.at)
         }
-        (Why::Netfilter | Why::NetfilterLeaving, _) => "by netfilter's rules".to_owned(),
+        (DropReason::Netfilter | DropReason::NetfilterLeaving, _) => "by netfilter's rules".to_owned(),
         (_, Some(kind)) => format!("by {} {} on {device}", kind.name(), loss.at),
         (_, None) => format!("on {device}"),
     }

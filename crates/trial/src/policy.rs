@@ -6,9 +6,10 @@ use std::sync::OnceLock;
 use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway};
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Uses};
 use tidegate_packet::{Dissector, Handle, Pool, Seeded};
-use tidegate_policy::netfilter::{Condition, NfCommand, Target};
-use tidegate_policy::{LinkKind, LinkOp, Op, Verb};
+use tidegate_policy::netfilter::{Condition, NetfilterTarget, NfCommand};
+use tidegate_policy::{LinkDriver, LinkOp, Op, Verb};
 use tidegate_shims::Machine;
+use tidegate_syntax::short::{Rules, leads_to_lan};
 
 /// What a script configured.
 #[derive(Default)]
@@ -117,10 +118,9 @@ impl TrialPolicy {
     /// Has it rules that translate addresses?
     pub(crate) fn translates(&self) -> bool {
         let translates = |op: &Op| match op {
-            Op::Netfilter(nf) => nf
-                .command
-                .rule()
-                .is_some_and(|rule| rule.targets().any(|target| matches!(target, Target::Translate(_)))),
+            Op::Netfilter(nf) => nf.command.rule().is_some_and(|rule| {
+                rule.targets().any(|target| matches!(target, NetfilterTarget::Translate(_)))
+            }),
             _ => false,
         };
         self.ops.iter().any(translates)
@@ -153,11 +153,29 @@ impl TrialPolicy {
     }
 }
 
+/// Do a device's classes show that it leads to the LAN?
+fn asks_for_lan(machine: &Machine, dev: &str) -> bool {
+    let devices = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
+    let policy = TrialPolicy { ops: machine.log.clone(), devices, ..TrialPolicy::default() };
+    let reading = policy.reading();
+    let mut rules = Vec::new();
+    for table in reading.gateway.all_tables() {
+        rules.extend(table.chains().iter().map(|chain| Rules {
+            family: table.family(),
+            table: table.name().to_owned(),
+            is_nft: table.is_free(),
+            chain: chain.name.clone(),
+            rules: chain.rules.iter().map(|counted| counted.rule.clone()).collect(),
+        }));
+    }
+    leads_to_lan(dev, (&reading.qdiscs, &reading.classes), &reading.filters, &rules)
+}
+
 impl TrialPolicy {
     /// The ends of veths that the policy makes: were one of them there, the other could not be made.
     fn pairs(&self) -> BTreeSet<&str> {
         let ends = self.ops.iter().filter_map(|op| match op {
-            Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => {
+            Op::Link(LinkOp::Add { name, kind: LinkDriver::Veth { peer } }) => {
                 Some([name.as_str(), peer.as_str()])
             }
             _ => None,
@@ -194,7 +212,7 @@ impl TrialPolicy {
 impl TrialPolicy {
     /// What a device of this name is taken for.
     pub fn device_spec(name: &str) -> DeviceSpec {
-        DeviceSpec::of(&LinkKind::of_name(name))
+        DeviceSpec::of(&LinkDriver::of_name(name))
     }
 
     /// The transmit ring of the device before the modem, if the script changed it.
@@ -236,11 +254,16 @@ impl TrialPolicy {
                 None => {
                     match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?
                     {
-                        name if is_lan(&name) => {
+                        name if is_lan(&name) || asks_for_lan(&machine, &name) => {
+                            let why = match is_lan(&name) {
+                                true => "by its name",
+                                false => "because its classes ask for private networks as destinations",
+                            };
                             notes.push(format!(
-                        "{name} is taken for the device towards the LAN, by its name, so that downloads \
-                        leave by it; --dev {name} takes it for the one that leads to the modem"
-                    ));
+                                "{name} is taken for the device towards the LAN, {why}, so that downloads \
+                                leave by it; \
+                                --dev {name} takes it for the one that leads to the modem"
+                            ));
                             towards = Some(name);
                             UNNAMED_WAN.to_owned()
                         }
@@ -308,7 +331,7 @@ fn has_root_qdisc(ops: &[Op], name: &str) -> bool {
 
 /// Does a device's name say that it leads to the LAN: a bridge, or OpenWrt's `lan1`?
 fn is_lan(name: &str) -> bool {
-    LinkKind::of_name(name) == LinkKind::Bridge
+    LinkDriver::of_name(name) == LinkDriver::Bridge
         || ["lan", "br-"].iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -378,6 +401,10 @@ mod tests {
 
     /// The device towards the LAN of a policy for `eth0`.
     fn lan_of(devices: &[&str], script: &str) -> String {
+        policy(devices, script, Some("eth0")).lan
+    }
+
+    fn policy(devices: &[&str], script: &str, dev: Option<&str>) -> TrialPolicy {
         let mut machine = Machine::for_script(devices.iter().copied());
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         for line in script.lines() {
@@ -388,7 +415,7 @@ mod tests {
         }
         let names = ClassNames::new();
         let configured = Configured { machine, commands: 1, wan: None, lan: None, notes: Vec::new(), names };
-        TrialPolicy::new(configured, Some("eth0"), None).expect("a policy").lan
+        TrialPolicy::new(configured, dev, None).expect("a policy")
     }
 
     #[test]
@@ -399,5 +426,26 @@ mod tests {
         assert_eq!(lan_of(&["eth0", "eth1"], wan), "eth1");
         let both = format!("{wan}tc qdisc add dev eth1 root fq_codel\n");
         assert_eq!(lan_of(&["eth0", "eth1", "br0"], &both), "eth1");
+    }
+
+    /// Classes for hosts of private networks as destinations shape downloads.
+    #[test]
+    fn a_device_whose_classes_ask_for_the_lan_leads_there() {
+        let tree = |asks: &str| {
+            format!(
+                "tc qdisc add dev eth1 root handle 1: htb default 2\n\
+                 tc class add dev eth1 parent 1: classid 1:1 htb rate 5mbit\n\
+                 tc class add dev eth1 parent 1: classid 1:2 htb rate 5mbit\n\
+                 tc filter add dev eth1 parent 1: protocol ip u32 match ip {asks} flowid 1:1"
+            )
+        };
+        let down = policy(&["eth1"], &tree("dst 192.168.1.10"), None);
+        assert_eq!((down.lan.as_str(), down.wan.as_str()), ("eth1", UNNAMED_WAN));
+        assert!(down.notes[0].contains("because its classes ask for private networks as destinations"));
+        for asks in ["src 192.168.1.10", "dst 198.51.100.7", "dport 22 0xffff"] {
+            let up = policy(&["eth1"], &tree(asks), None);
+            assert_eq!((up.wan.as_str(), up.notes.len()), ("eth1", 0), "{asks}");
+        }
+        assert_eq!(policy(&["eth1"], &tree("dst 192.168.1.10"), Some("eth1")).wan, "eth1");
     }
 }

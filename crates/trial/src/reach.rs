@@ -11,15 +11,15 @@ use crate::policy::TrialPolicy;
 use crate::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_inspect::{Arrival, Course, Packet, Reached};
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Handle, Span};
+use tidegate_packet::{Handle, Nanos};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, NfCommand, Rule, Target};
+use tidegate_policy::netfilter::{Condition, NetfilterRule, NetfilterTarget, NfCommand};
 use tidegate_policy::{FilterParams, FlowerField, FlowerKey, Op, QdiscParams};
 use tidegate_scenario::series::{counts, is_leaf};
-use tidegate_sim::{Bulk, Datagrams, Local, Parties, Ping, Traffic};
+use tidegate_sim::{Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraffic};
 
 /// A class on a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ impl DeviceClass {
 }
 
 /// The leaf classes that a conversation's packets take, those with the most bytes first.
-pub(crate) fn ask(policy: &TrialPolicy, traffic: &Traffic, seed: u64) -> Vec<DeviceClass> {
+pub(crate) fn ask(policy: &TrialPolicy, traffic: &HomeTraffic, seed: u64) -> Vec<DeviceClass> {
     let classes = home::after(policy, brief(traffic), seed);
     let mut taken: Vec<(u64, DeviceClass)> = classes
         .iter()
@@ -58,15 +58,17 @@ pub(crate) fn ask(policy: &TrialPolicy, traffic: &Traffic, seed: u64) -> Vec<Dev
 }
 
 /// The same conversation, over soon.
-fn brief(traffic: &Traffic) -> Traffic {
+fn brief(traffic: &HomeTraffic) -> HomeTraffic {
     match traffic {
-        Traffic::Bulk(bulk) => Traffic::Bulk(Bulk { bytes: Some(40_000), start: Span(0), ..*bulk }),
-        Traffic::Ping(ping) => Traffic::Ping(Ping { start: Span(0), ..*ping }),
-        Traffic::Datagrams(datagrams) => Traffic::Datagrams(Datagrams { start: Span(0), ..*datagrams }),
-        Traffic::Errand(errand) => {
+        HomeTraffic::Bulk(bulk) => HomeTraffic::Bulk(Bulk { bytes: Some(40_000), start: Nanos(0), ..*bulk }),
+        HomeTraffic::Ping(ping) => HomeTraffic::Ping(PingTraffic { start: Nanos(0), ..*ping }),
+        HomeTraffic::Datagrams(datagrams) => {
+            HomeTraffic::Datagrams(DatagramTraffic { start: Nanos(0), ..*datagrams })
+        }
+        HomeTraffic::Errand(errand) => {
             let mut errand = errand.clone();
-            errand.start = Span(0);
-            Traffic::Errand(errand)
+            errand.start = Nanos(0);
+            HomeTraffic::Errand(errand)
         }
     }
 }
@@ -75,7 +77,7 @@ fn brief(traffic: &Traffic) -> Traffic {
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) title: String,
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: HomeTraffic,
 }
 
 /// What is known of the leaf classes that the trial's own traffic leaves out.
@@ -148,7 +150,7 @@ fn arrivals(policy: &TrialPolicy, places: &[DeviceClass]) -> BTreeMap<DeviceClas
 fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
     let Arrival::Packet(witness) = arrival else { return Vec::new() };
     let sketch = Sketch::of_packet(&witness.packet);
-    let sketch = Sketch { gateway: matches!(witness.course, Course::Leaves(_, Route::Local)), ..sketch };
+    let sketch = Sketch { gateway: matches!(witness.course, Course::Leaves(_, EgressPath::Local)), ..sketch };
     if let Course::Arrives(_) = witness.course { sketch.swapped().candidates() } else { sketch.candidates() }
 }
 
@@ -161,7 +163,8 @@ fn reason(
     let here = filters.iter().filter(|dump| dump.dev == place.device);
     let leading: Vec<&FilterDump> = here.filter(|dump| classid(dump) == Some(place.class)).collect();
     let named = policy.rules().any(|(_, rule)| {
-        rule.targets().any(|target| matches!(target, Target::Classify(class) if *class == place.class))
+        rule.targets()
+            .any(|target| matches!(target, NetfilterTarget::Classify(class) if *class == place.class))
     });
     if policy.default_class(&place.device) == Some(place.class) {
         return "a filter before takes all that could come to this default class".to_owned();
@@ -262,7 +265,7 @@ fn candidates(policy: &TrialPolicy, filters: &[FilterDump]) -> Vec<Candidate> {
         }
     }
     for (chain, rule) in policy.rules() {
-        if rule.targets().any(|target| !matches!(target, Target::Accept | Target::Return)) {
+        if rule.targets().any(|target| !matches!(target, NetfilterTarget::Accept | NetfilterTarget::Return)) {
             let sketch = Sketch::of_rule(chain, rule);
             sketches.push(sketch.swapped());
             sketches.push(sketch);
@@ -318,8 +321,8 @@ struct Sketch {
 }
 
 impl Sketch {
-    fn of_rule(chain: &str, rule: &Rule) -> Sketch {
-        let connection = rule.targets().any(|target| matches!(target, Target::Connmark(_)));
+    fn of_rule(chain: &str, rule: &NetfilterRule) -> Sketch {
+        let connection = rule.targets().any(|target| matches!(target, NetfilterTarget::Connmark(_)));
         let gateway = chain.eq_ignore_ascii_case("output");
         let mut sketch = Sketch { gateway, title: words::rule(rule, connection), ..Sketch::default() };
         for m in rule.matches.iter().filter(|m| !m.not) {
@@ -437,19 +440,19 @@ impl Sketch {
             dsfield: self.dsfield,
             ..Parties::new(local, self.sport.unwrap_or(41000), self.dport.unwrap_or(40999))
         };
-        let bulk = |up: bool| Traffic::Bulk(Bulk { parties, ..Bulk::new(up, 0) });
+        let bulk = |up: bool| HomeTraffic::Bulk(Bulk { parties, ..Bulk::new(up, 0) });
         let datagrams = |protocol: u8| {
             let headers = if self.v6 { 48 } else { 28 };
-            Traffic::Datagrams(Datagrams {
+            HomeTraffic::Datagrams(DatagramTraffic {
                 parties,
                 up: true,
                 protocol,
                 payload: self.length.map_or(200, |length| u32::from(length).saturating_sub(headers)),
-                interval: Span::millis(40),
-                start: Span(0),
+                interval: Nanos::millis(40),
+                start: Nanos(0),
             })
         };
-        let ping = || Traffic::Ping(Ping { parties, ..Ping::every(Span::millis(200)) });
+        let ping = || HomeTraffic::Ping(PingTraffic { parties, ..PingTraffic::every(Nanos::millis(200)) });
         let kinds = match self.protocol {
             Some(proto::TCP) => vec![bulk(true), bulk(false)],
             Some(proto::ICMP | proto::ICMPV6) => vec![ping()],
@@ -479,7 +482,7 @@ fn host_in(net: &[u8; 16], bits: u8) -> IpAddr {
 
 impl TrialPolicy {
     /// The rules of the mangle tables, each with its chain.
-    pub(crate) fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = (&str, &NetfilterRule)> {
         self.ops.iter().filter_map(|op| {
             let Op::Netfilter(nf) = op else { return None };
             match &nf.command {
@@ -495,7 +498,8 @@ impl TrialPolicy {
     pub(crate) fn what_brings(&self, dump: &FilterDump) -> Option<String> {
         let mut what: Vec<String> = Vec::new();
         for marker in self.uses().markers(dump) {
-            let connection = marker.rule.targets().any(|target| matches!(target, Target::Connmark(_)));
+            let connection =
+                marker.rule.targets().any(|target| matches!(target, NetfilterTarget::Connmark(_)));
             let words = words::rule(&marker.rule, connection);
             let words = if marker.by_connection { format!("connections of {words}") } else { words };
             if !what.contains(&words) {

@@ -1,6 +1,6 @@
 //! What a trial is told.
 
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 
 /// What a trial is told: the link, what goes on there, what is kept.
 #[derive(Clone, Debug)]
@@ -16,11 +16,11 @@ pub struct TrialSettings {
     /// The downlink's rate.
     pub down: Rate,
     /// Round-trip time of the idle path, transmission times not counted.
-    pub rtt: Span,
+    pub rtt: Nanos,
     /// The modem's buffer for the uplink.
     pub buffer: ModemBuffer,
     /// How long each load is measured, after its warm-up.
-    pub duration: Span,
+    pub duration: Nanos,
     /// The cable from the gateway to the modem.
     pub cable: Rate,
     /// Frames that the device before the modem takes ahead of what it sends; `None`: what the policy says,
@@ -52,9 +52,9 @@ impl TrialSettings {
             again: String::new(),
             up,
             down,
-            rtt: Span::millis(30),
-            buffer: ModemBuffer::Time(Span::millis(1500)),
-            duration: Span::secs(60),
+            rtt: Nanos::millis(30),
+            buffer: ModemBuffer::Time(Nanos::millis(1500)),
+            duration: Nanos::secs(60),
             cable: Rate(12_500_000),
             ring: None,
             bql: None,
@@ -142,7 +142,7 @@ pub enum ModemBuffer {
     /// So many bytes.
     Bytes(u64),
     /// What the uplink sends in this time.
-    Time(Span),
+    Time(Nanos),
 }
 
 impl ModemBuffer {

@@ -13,7 +13,7 @@ use crate::versions;
 use tidegate_measure::trial as doc;
 
 /// Simulates a policy under workloads of one's own, with it only; what is found is not yet judged.
-pub fn measure(settings: &TrialSettings, policy: &TrialPolicy, workloads: &[Workload]) -> doc::Trial {
+pub fn measure(settings: &TrialSettings, policy: &TrialPolicy, workloads: &[Workload]) -> doc::TrialDocument {
     let mut trial = Trial::new(settings, policy);
     trial.loads = workloads.iter().map(|workload| loads::workload(workload, settings, policy)).collect();
     trial.household.move_into(&mut trial.loads);
@@ -91,7 +91,7 @@ impl Trial<'_> {
     }
 
     /// What was found, with what follows from it in sentences.
-    pub fn document(&self) -> doc::Trial {
+    pub fn document(&self) -> doc::TrialDocument {
         let mut document = document::document(self);
         // What kills a link goes before what is said of it.
         document.verdict = neighbours::sentences(self.policy, self.options.ipv6);

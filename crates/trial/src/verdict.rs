@@ -1,13 +1,13 @@
 //! What a trial comes to, in sentences.
 
 use crate::drops;
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::numbers::{milliseconds, percent, rate};
-use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
+use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialProbe, TrialRun};
 use tidegate_policy::Kind;
 
 /// The sentences, the most important first.
-pub(super) fn sentences(trial: &Trial) -> Vec<String> {
+pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
     let worst = loads(trial).max_by_key(|(without, _)| figure(without));
     let mut sentences = held(trial);
     sentences.extend(stopped(trial));
@@ -24,7 +24,7 @@ pub(super) fn sentences(trial: &Trial) -> Vec<String> {
 }
 
 /// Loads that fill the link, each without and with the policy.
-fn loads(trial: &Trial) -> impl Iterator<Item = (&Run, &Run)> {
+fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> {
     let without = trial.runs.iter().filter(|run| !run.policy && !run.flows.is_empty());
     without.filter_map(|run| {
         let with =
@@ -34,7 +34,7 @@ fn loads(trial: &Trial) -> impl Iterator<Item = (&Run, &Run)> {
 }
 
 /// The plugs that hold what comes to them: packets wait there, and none was sent in any run with the policy.
-fn held(trial: &Trial) -> Vec<String> {
+fn held(trial: &TrialDocument) -> Vec<String> {
     let mut told = Vec::new();
     for plug in trial.tree.iter().filter(|node| node.kind == "plug" && !node.is_class) {
         // What hangs on a class is measured as that class.
@@ -65,18 +65,18 @@ fn held(trial: &Trial) -> Vec<String> {
 }
 
 /// The probe that stands for a run: the ping, else the first there is.
-fn speaker(run: &Run) -> Option<&Probe> {
+fn speaker(run: &TrialRun) -> Option<&TrialProbe> {
     run.probes.iter().find(|probe| probe.id == "ping").or(run.probes.first())
 }
 
 /// Its 95th percentile in ns.
-fn figure(run: &Run) -> Option<u64> {
+fn figure(run: &TrialRun) -> Option<u64> {
     speaker(run)?.figures(run.window).rtt.percentile(95.0)
 }
 
 /// What the probe takes where nothing waits, in ns: measured on the idle link, else the path's round trip and
 /// a full frame each way.
-fn idle(trial: &Trial) -> u64 {
+fn idle(trial: &TrialDocument) -> u64 {
     let measured = trial.runs.iter().find(|run| !run.policy && run.flows.is_empty()).and_then(figure);
     let frame = |bits: u64| FULL_FRAME * 8_000_000_000 / bits.max(1);
     measured.unwrap_or_else(|| trial.link.rtt_ns + frame(trial.link.up_bits) + frame(trial.link.down_bits))
@@ -86,7 +86,7 @@ fn idle(trial: &Trial) -> u64 {
 const FULL_FRAME: u64 = 1514;
 
 /// How the ping fares under the load that hurts most.
-fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
+fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String {
     let load = &without.title;
     let Some(probe) = speaker(with) else { return format!("Nothing was asked under {load}.") };
     let name = &probe.title;
@@ -141,10 +141,10 @@ fn latency(trial: &Trial, without: &Run, with: &Run) -> String {
 }
 
 /// What people wait for, under the same load.
-fn people(without: &Run, with: &Run) -> Option<String> {
+fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
     let told = without.probes.iter().filter(|probe| probe.id != "ping").filter_map(|before| {
         let after = with.probes.iter().find(|probe| probe.id == before.id)?;
-        let said = |probe: &Probe, run: &Run| {
+        let said = |probe: &TrialProbe, run: &TrialRun| {
             let figures = probe.figures(run.window);
             match figures.rtt.percentile(50.0) {
                 Some(median) if figures.loss() > 0.05 => {
@@ -163,7 +163,7 @@ fn people(without: &Run, with: &Run) -> Option<String> {
 
 /// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at
 /// the provider.
-fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
+fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(own_queues(trial, with));
     if let Some(ns) = waits(with, "modem", trial.link.up_bits) {
@@ -190,7 +190,7 @@ fn remainder(trial: &Trial, with: &Run) -> Vec<String> {
 }
 
 /// The standing queue of a buffer that nobody governs, in ns of its link, if it is worth a word.
-fn waits(run: &Run, title: &str, bits: u64) -> Option<u64> {
+fn waits(run: &TrialRun, title: &str, bits: u64) -> Option<u64> {
     let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
     let bytes = standing(run, &buffer.backlog)?;
     let at_rate = |bytes: u64| bytes * 8_000_000_000 / bits.max(1);
@@ -198,18 +198,18 @@ fn waits(run: &Run, title: &str, bits: u64) -> Option<u64> {
 }
 
 /// What waits half of the time while it is measured.
-fn standing(run: &Run, series: &[u64]) -> Option<u64> {
-    Spans::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
+fn standing(run: &TrialRun, series: &[u64]) -> Option<u64> {
+    Durations::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
 }
 
 /// The first step of the window.
-fn window_start(run: &Run) -> usize {
+fn window_start(run: &TrialRun) -> usize {
     (run.window.0 / run.step_ns.max(1)) as usize
 }
 
 /// The policy's own queues that probes and transfers stand in, where they are FIFOs: there a packet waits for
 /// all that is before it. The first probe's comes first.
-fn own_queues(trial: &Trial, with: &Run) -> Vec<String> {
+fn own_queues(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     // A root without classes is the only queue there is.
     let root =
         with.classes.first().filter(|class| class.leaf && with.classes.len() == 1).map(|class| &class.id);
@@ -232,7 +232,13 @@ fn own_queues(trial: &Trial, with: &Run) -> Vec<String> {
 }
 
 /// The sentence about one of them; `least`: how long it must be, in ns.
-fn own_queue(trial: &Trial, with: &Run, id: &str, titles: &[&str], least: u64) -> Option<String> {
+fn own_queue(
+    trial: &TrialDocument,
+    with: &TrialRun,
+    id: &str,
+    titles: &[&str],
+    least: u64,
+) -> Option<String> {
     let class = with.classes.iter().find(|class| class.id == *id)?;
     let fifo = fifo_of(trial, &class.id)?;
     let sent: u64 = class.sent.get(window_start(with)..)?.iter().sum();
@@ -261,7 +267,7 @@ fn own_queue(trial: &Trial, with: &Run, id: &str, titles: &[&str], least: u64) -
 }
 
 /// The FIFO that a class's packets wait in, by its kind; `None`: it is no FIFO.
-fn fifo_of(trial: &Trial, id: &str) -> Option<String> {
+fn fifo_of(trial: &TrialDocument, id: &str) -> Option<String> {
     // Those of other devices are called with their device.
     let (device, id) = id.rsplit_once(' ').unwrap_or((&trial.device, id));
     let here = |node: &&TreeNode| node.device == device;
@@ -282,7 +288,7 @@ fn fifo_of(trial: &Trial, id: &str) -> Option<String> {
 const FIFOS: [&str; 2] = ["pfifo", "bfifo"];
 
 /// Why packets wait in the modem although there is a policy, as far as it can be told, and what to do.
-fn why_modem(trial: &Trial, with: &Run) -> String {
+fn why_modem(trial: &TrialDocument, with: &TrialRun) -> String {
     let own: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == trial.device).collect();
     let through: u64 =
         own_leaves(with).flat_map(|class| &class.packets).map(|&packets| u64::from(packets)).sum();
@@ -369,12 +375,12 @@ fn has_default(own: &[&TreeNode]) -> bool {
 }
 
 /// What the classes without classes below them sent; those of other devices are called with their device.
-fn own_leaves(run: &Run) -> impl Iterator<Item = &ClassSeries> {
+fn own_leaves(run: &TrialRun) -> impl Iterator<Item = &ClassSeries> {
     run.classes.iter().filter(|class| class.leaf && !class.id.contains(' '))
 }
 
 /// The leaves that sent something, and that nothing from themselves up to the root holds to a rate.
-fn unheld(own: &[&TreeNode], with: &Run) -> Vec<String> {
+fn unheld(own: &[&TreeNode], with: &TrialRun) -> Vec<String> {
     let node = |id: &str| own.iter().find(|node| node.id == id);
     let holds = |node: &TreeNode| keeps_rate(node) || node.rate_bits.is_some();
     let is_held = |id: &str| {
@@ -448,7 +454,7 @@ fn seconds(ns: u64) -> String {
 const NOTHING: f64 = 100.0;
 
 /// Transfers that the policy stops, each way: what it does for the ping it does by that.
-fn stopped(trial: &Trial) -> Vec<String> {
+fn stopped(trial: &TrialDocument) -> Vec<String> {
     let told = carried(trial).into_iter().filter(|one| one.with < one.without / NOTHING);
     let say = |one: Carried<'_>| {
         let carry = if one.run.flows.len() == 1 { "carries" } else { "carry" };
@@ -460,17 +466,17 @@ fn stopped(trial: &Trial) -> Vec<String> {
 
 /// What transfers in one direction alone carry, bit/s.
 struct Carried<'t> {
-    run: &'t Run,
+    run: &'t TrialRun,
     word: &'static str,
     without: f64,
     with: f64,
 }
 
 /// What transfers carry, each way, under the first load that transfers in that direction only.
-fn carried(trial: &Trial) -> Vec<Carried<'_>> {
+fn carried(trial: &TrialDocument) -> Vec<Carried<'_>> {
     let each = [(true, "up"), (false, "down")].into_iter().filter_map(|(up, word)| {
         let rates =
-            |run: &Run| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
+            |run: &TrialRun| run.flows.iter().filter(|f| f.up == up).map(|f| f.rate(run.window)).sum::<f64>();
         let (run, with) = loads(trial).find(|(without, _)| without.flows.iter().all(|flow| flow.up == up))?;
         Some(Carried { run, word, without: rates(run), with: rates(with) })
     });
@@ -479,7 +485,7 @@ fn carried(trial: &Trial) -> Vec<Carried<'_>> {
 
 /// What the transfers pay, each way, under the first load that transfers in that direction only; "alone"
 /// where the sentences before are about another load.
-fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
+fn cost(trial: &TrialDocument, hardest: Option<&str>) -> Vec<String> {
     let mut sentences = Vec::new();
     for Carried { run: without, word, without: a, with: b } in carried(trial) {
         // That they are stopped is said before all else.
@@ -505,7 +511,7 @@ fn cost(trial: &Trial, hardest: Option<&str>) -> Vec<String> {
 }
 
 /// The classes nothing was found for: each with its reason, or, of many, their names.
-fn unreached(trial: &Trial) -> Vec<String> {
+fn unreached(trial: &TrialDocument) -> Vec<String> {
     let unreached: Vec<_> =
         trial.tree.iter().filter_map(|node| Some((node, node.unreachable.as_ref()?))).collect();
     if unreached.len() > MOST_NAMED {
@@ -529,41 +535,42 @@ const MOST_NAMED: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::trial::{BufferSeries, Flow, LinkFacts};
+    use tidegate_measure::trial::{BufferSeries, LinkFacts, TrialFlow};
 
     const STEP: u64 = 100_000_000;
     const MS: u64 = 1_000_000;
 
     /// A run of ten seconds with a ping each 100 ms, all of which take as long, and one flow with a rate.
-    fn run(load: &str, policy: bool, rtt_ms: Option<u64>, mbit: u64) -> Run {
+    fn run(load: &str, policy: bool, rtt_ms: Option<u64>, mbit: u64) -> TrialRun {
         let answers = (0..100).map(|n| (n * STEP, rtt_ms.map(|ms| ms * MS))).collect();
-        let flow = Flow { title: "upload 1".into(), up: true, bytes: mbit * 1_250_000, ..Flow::default() };
+        let flow =
+            TrialFlow { title: "upload 1".into(), up: true, bytes: mbit * 1_250_000, ..TrialFlow::default() };
         let buffer = |title: &str| BufferSeries {
             title: title.into(),
             backlog: vec![0; 100],
             ..BufferSeries::default()
         };
-        Run {
+        TrialRun {
             load: load.into(),
             title: if load == "empty" { "nothing".into() } else { "1 upload".into() },
             policy,
             window: (0, 100 * STEP),
             step_ns: STEP,
-            probes: vec![Probe {
+            probes: vec![TrialProbe {
                 id: "ping".into(),
                 title: "ping".into(),
                 class: Some("1:10".into()),
                 answers,
-                ..Probe::default()
+                ..TrialProbe::default()
             }],
             flows: if load == "empty" { Vec::new() } else { vec![flow] },
             buffers: vec![buffer("modem"), buffer("provider")],
-            ..Run::default()
+            ..TrialRun::default()
         }
     }
 
     /// 10 Mbit/s up and 50 down behind HTB with one top class and a leaf.
-    fn trial(runs: Vec<Run>, top: u64, leaf_queue: &str) -> Trial {
+    fn trial(runs: Vec<TrialRun>, top: u64, leaf_queue: &str) -> TrialDocument {
         let node = |id: &str, parent: &str, kind: &str, bits: Option<u64>| TreeNode {
             device: "eth0".into(),
             id: id.into(),
@@ -574,7 +581,7 @@ mod tests {
             ceil_bits: bits,
             ..TreeNode::default()
         };
-        Trial {
+        TrialDocument {
             device: "eth0".into(),
             link: LinkFacts {
                 up_bits: 10_000_000,
@@ -589,7 +596,7 @@ mod tests {
                 node("10:", "1:10", leaf_queue, None),
             ],
             runs,
-            ..Trial::default()
+            ..TrialDocument::default()
         }
     }
 
@@ -606,7 +613,7 @@ mod tests {
         }
     }
 
-    fn with(mut run: Run, change: impl FnOnce(&mut Run)) -> Run {
+    fn with(mut run: TrialRun, change: impl FnOnce(&mut TrialRun)) -> TrialRun {
         change(&mut run);
         run
     }
@@ -657,7 +664,11 @@ mod tests {
             let mut runs = vec![run("up", false, Some(100), 9), run("up", true, Some(40), 8)];
             for policy in [false, true] {
                 let mut both = run("both", policy, Some(hardest), 9);
-                both.flows.push(Flow { title: "download 1".into(), bytes: 1_000_000, ..Flow::default() });
+                both.flows.push(TrialFlow {
+                    title: "download 1".into(),
+                    bytes: 1_000_000,
+                    ..TrialFlow::default()
+                });
                 runs.push(both);
             }
             sentences(&trial(runs, 9_000_000, "fq_codel")).join("\n")
@@ -753,7 +764,11 @@ mod tests {
     }
 
     /// The sentence about the modem, of a run in which a second of packets waits there.
-    fn at_the_modem(top: u64, change: impl FnOnce(&mut Run), rewrite: impl FnOnce(&mut Trial)) -> String {
+    fn at_the_modem(
+        top: u64,
+        change: impl FnOnce(&mut TrialRun),
+        rewrite: impl FnOnce(&mut TrialDocument),
+    ) -> String {
         let shaped = with(run("up", true, Some(900), 9), |run| {
             run.classes.push(class(0));
             run.buffers[0].backlog = vec![1_250_000; 100];
@@ -771,11 +786,11 @@ mod tests {
             "The modem still holds 1000 ms of packets, though the policy sends 9.00 Mbit/s and the link \
             carries 10.0 Mbit/s: why is not known."
         );
-        let full = |run: &mut Run| run.classes[0].sent = vec![125_000; 100];
+        let full = |run: &mut TrialRun| run.classes[0].sent = vec![125_000; 100];
         assert!(at_the_modem(9_000_000, full, |_| ()).ends_with(
             ": the policy sends 10.0 Mbit/s, the link carries 10.0 Mbit/s. Give it a lower rate."
         ),);
-        let another = |trial: &mut Trial| {
+        let another = |trial: &mut TrialDocument| {
             let mut other = trial.tree[2].clone();
             (other.id, other.rate_bits) = ("1:20".into(), Some(5_000_000));
             trial.tree.push(other);
@@ -793,7 +808,7 @@ mod tests {
             Mbit/s)."
         ));
         // A band of prio beside one with a shaper.
-        let bands = |trial: &mut Trial| {
+        let bands = |trial: &mut TrialDocument| {
             for node in &mut trial.tree {
                 (node.kind, node.rate_bits, node.ceil_bits) = ("prio".into(), None, None);
             }
@@ -816,7 +831,7 @@ mod tests {
             direct(7000).contains("7000 packets were sent past all classes of eth0")
                 && !direct(70).contains("past all")
         );
-        let to_itself = |trial: &mut Trial| trial.tree[0].options = "r2q 10 default 0x10".into();
+        let to_itself = |trial: &mut TrialDocument| trial.tree[0].options = "r2q 10 default 0x10".into();
         let led = at_the_modem(9_000_000, |run| run.direct_packets = 7000, to_itself);
         assert!(
             led.ends_with("because a filter or rule leads them to htb itself, and to none of its classes."),
@@ -826,7 +841,7 @@ mod tests {
         let high = at_the_modem(9_000_000, |_| (), |trial| trial.tree[1].ceil_bits = Some(12_000_000));
         assert!(high.ends_with("why is not known."), "{high}");
         // What the classes are promised is no reason where no more leaves than the class above them may send.
-        let near = |run: &mut Run| run.classes[0].sent = vec![123_000; 100];
+        let near = |run: &mut TrialRun| run.classes[0].sent = vec![123_000; 100];
         let said = at_the_modem(9_800_000, near, another);
         assert!(said.ends_with("Give it a lower rate."), "{said}");
         let shaperless = at_the_modem(

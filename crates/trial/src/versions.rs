@@ -10,7 +10,7 @@ use tidegate_measure::numbers::rate;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::FilterEntry;
-use tidegate_sim::Traffic;
+use tidegate_sim::HomeTraffic;
 
 /// One version carries so many times what the other does, before it is worth a word.
 const NOTICED: u64 = 2;
@@ -53,7 +53,7 @@ fn treated_apart(trial: &Trial<'_>) -> bool {
         let entry = matches!(filter.entry, FilterEntry::Filter { .. });
         here && entry && [ethertype::IPV4, ethertype::IPV6].contains(&filter.protocol)
     });
-    let takes = |traffic: Traffic| reach::ask(trial.policy, &traffic, trial.options.seed);
+    let takes = |traffic: HomeTraffic| reach::ask(trial.policy, &traffic, trial.options.seed);
     let classes = trial.trees.classes.iter().any(tidegate_scenario::series::counts);
     on_arrival
         || classes

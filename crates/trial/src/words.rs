@@ -2,13 +2,15 @@
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, Connbytes, Connstate, Connstates, CountMode, Match, Rule};
+use tidegate_policy::netfilter::{
+    Condition, Connbytes, Connstate, Connstates, CountMode, Match, NetfilterRule,
+};
 use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, U32Key, U32Params};
 use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 
 /// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only
 /// the first packet need fit.
-pub(super) fn rule(rule: &Rule, connection: bool) -> String {
+pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
     let asked = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
     let words: Vec<String> = asked.filter_map(condition).collect();
     if !words.is_empty() {
@@ -19,7 +21,7 @@ pub(super) fn rule(rule: &Rule, connection: bool) -> String {
 }
 
 /// The devices that a rule asks for, in words.
-fn asked_devices(rule: &Rule) -> Vec<String> {
+fn asked_devices(rule: &NetfilterRule) -> Vec<String> {
     let word = |m: &Match| match &m.what {
         Condition::In(name) if m.not => Some(format!("what does not come in by {name}")),
         Condition::In(name) => Some(format!("what comes in by {name}")),
@@ -291,7 +293,9 @@ mod tests {
 
     #[test]
     fn rules_in_words() {
-        let all = |matches: Vec<Match>, connection| rule(&Rule { matches, ..Rule::default() }, connection);
+        let all = |matches: Vec<Match>, connection| {
+            rule(&NetfilterRule { matches, ..NetfilterRule::default() }, connection)
+        };
         let tcp = || asks(Condition::Protocol(6));
         let rows = [
             all(vec![], false),

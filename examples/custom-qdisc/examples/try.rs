@@ -7,10 +7,10 @@ mod common;
 
 use common::{Leaf, tried};
 use tidegate_custom_qdisc::Deadline;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 fn main() {
-    let kind = Deadline { limit: 1000, deadline: Span::millis(20) };
+    let kind = Deadline { limit: 1000, deadline: Nanos::millis(20) };
     for line in &tried(Leaf::Deadline(kind)).verdict {
         println!("{line:?}");
     }

@@ -1,11 +1,12 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! deadline: two strict bands in which no packet waits longer than a deadline. A qdisc that is not part of tidegate.
+//! deadline: two strict bands in which no packet waits longer than a deadline. A qdisc that is not part of
+//! tidegate.
 //!
-//! Packets of priority 6 and 7 (interactive traffic, `TC_PRIO_INTERACTIVE` and above) go first, all others after them.
-//! A packet that has waited longer than the deadline when its turn comes is dropped, and the next one is tried: it
-//! would arrive too late to be of use, and its sender learns of the congestion from the loss. The last packet of a band
-//! is sent however long it waited, so that a slow link does not starve.
+//! Packets of priority 6 and 7 (interactive traffic, `TC_PRIO_INTERACTIVE` and above) go first, all others
+//! after them. A packet that has waited longer than the deadline when its turn comes is dropped, and the next
+//! one is tried: it would arrive too late to be of use, and its sender learns of the congestion from the
+//! loss. The last packet of a band is sent however long it waited, so that a slow link does not starve.
 //!
 //! ```
 //! use tidegate_custom_qdisc::Deadline;
@@ -24,11 +25,11 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, Pkt, Pool, Span, Time};
+use tidegate_packet::{Fifo, Handle, Nanos, Pkt, Pool, Time};
 use tidegate_policy::dump::QueueStats;
 use tidegate_policy::{Errno, QdiscParams, TcError};
 use tidegate_qdisc::{
-    Context, CustomKind, Dequeue, Discipline, Enqueue, QdiscState, Trimmed, Why, custom, custom_params,
+    Context, CustomKind, Dequeue, Discipline, DropReason, Enqueue, QdiscState, Trimmed, custom, custom_params,
 };
 
 /// Packets of this priority and above go into the first band.
@@ -40,7 +41,7 @@ pub struct Deadline {
     /// Packets that may wait, in both bands together; at least 1.
     pub limit: u32,
     /// How long a packet may wait. Counted in microseconds, up to 35 minutes.
-    pub deadline: Span,
+    pub deadline: Nanos,
 }
 
 impl CustomKind for Deadline {
@@ -60,7 +61,7 @@ impl CustomKind for Deadline {
 
 impl Deadline {
     /// The longest deadline: the clock of [`micros`] must not come round before.
-    const MAX_DEADLINE: Span = Span::secs(35 * 60);
+    const MAX_DEADLINE: Nanos = Nanos::secs(35 * 60);
 
     fn check(&self) -> Result<(), TcError> {
         if self.limit == 0 {
@@ -103,7 +104,7 @@ impl Discipline for Bands {
         pkt: Pkt,
     ) -> Enqueue {
         if own.qlen >= self.params.limit {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         let now = micros(cx.now);
@@ -119,7 +120,7 @@ impl Discipline for Bands {
             while self.is_expired(&self.bands[band], cx.pool, cx.now) {
                 let Some(late) = self.bands[band].pop_front(cx.pool) else { break };
                 self.expired += 1;
-                cx.drop(own.handle, late, Why::Early);
+                cx.drop(own.handle, late, DropReason::Early);
             }
             if let Some(pkt) = self.bands[band].pop_front(cx.pool) {
                 return Dequeue::Packet(pkt);
@@ -161,7 +162,8 @@ impl Discipline for Bands {
         custom(self.params)
     }
 
-    /// Those that waited too long also count as `overlimits`, to tell them from those that found the queue full.
+    /// Those that waited too long also count as `overlimits`, to tell them from those that found the queue
+    /// full.
     fn amend_stats(&self, stats: &mut QueueStats) {
         stats.overlimits = self.expired;
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// A place in a file: line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SourcePosition {
     pub(super) line: usize,
     pub(super) column: usize,
 }
@@ -15,8 +15,8 @@ pub(super) struct Place {
 /// A part of a file, its end left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
-    pub(super) from: Place,
-    pub(super) to: Place,
+    pub(super) from: SourcePosition,
+    pub(super) to: SourcePosition,
 }
 
 /// A change.
@@ -82,7 +82,7 @@ fn read(listed: &[Value]) -> Option<Vec<Mutant>> {
 fn span(value: &Value) -> Option<Span> {
     let place = |value: &Value| {
         let number = |key: &str| usize::try_from(value[key].as_u64()?).ok();
-        Some(Place { line: number("line")?, column: number("column")? })
+        Some(SourcePosition { line: number("line")?, column: number("column")? })
     };
     Some(Span { from: place(&value["start"])?, to: place(&value["end"])? })
 }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_drawn_by_its_seed() {
-        let place = Place { line: 1, column: 1 };
+        let place = SourcePosition { line: 1, column: 1 };
         let span = Span { from: place, to: place };
         let mutant = |number| Mutant {
             number,

@@ -3,7 +3,7 @@
 //! `fn f() -> u8 { 1 + 2 }` with one change becomes `fn f() -> u8 { match ::tidegate_mutant_switch::on(0) { 7
 //! => { 1 - 2 } _ => { 1 + 2 } } }`, with line breaks between.
 
-use super::list::{Mutant, Place, Span};
+use super::list::{Mutant, SourcePosition, Span};
 use crate::walls::code_only;
 
 /// A function's number: by it a test's reach is recorded.
@@ -14,7 +14,7 @@ pub(super) type FunctionNumber = u32;
 pub(super) struct Arm {
     /// The first line and the last, from 1.
     pub(super) lines: (usize, usize),
-    /// The change that stands there; where the original stands, all changes of the function.
+    /// The change that is there; where the original stands, all changes of the function.
     pub(super) mutants: Vec<u32>,
     /// Whether it is the original.
     pub(super) is_original: bool,
@@ -27,7 +27,7 @@ pub(super) struct Rewritten {
     pub(super) arms: Vec<Arm>,
     /// The function of each change.
     pub(super) functions: Vec<(u32, FunctionNumber)>,
-    /// Changes that stand in no function's body.
+    /// Changes that are in no function's body.
     pub(super) outside: Vec<u32>,
 }
 
@@ -78,11 +78,11 @@ impl Source {
         Source { code: code_only(text).chars().collect(), lines, letters }
     }
 
-    fn at(&self, place: Place) -> Option<usize> {
+    fn at(&self, place: SourcePosition) -> Option<usize> {
         Some(self.lines.get(place.line.checked_sub(1)?)? + place.column.checked_sub(1)?)
     }
 
-    /// What stands between a function's braces.
+    /// What is between a function's braces.
     fn body(&self, function: Span) -> Option<(usize, usize)> {
         let (from, to) = (self.at(function.from)?, self.at(function.to)?);
         let mut depth = 0;
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn each_change_stands_in_a_copy_of_its_function() {
         let text = "/// { \"\nfn f(a: [u8; { 2 }]) -> u8 {\n    fn g() -> u8 { 3 }\n    1 + g()\n}\n";
-        let place = |line, column| Place { line, column };
+        let place = |line, column| SourcePosition { line, column };
         let mutant = |number, function, from, to, replacement: &str| Mutant {
             number,
             file: String::new(),

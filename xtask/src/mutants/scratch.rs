@@ -168,7 +168,7 @@ impl Scratch {
     }
 }
 
-/// Drops the changes where the compiler sees errors; returns the errors that stand at none.
+/// Drops the changes where the compiler sees errors; returns the errors that are at none.
 fn drop_by_errors(
     messages: &str,
     arms: &BTreeMap<String, Vec<Arm>>,

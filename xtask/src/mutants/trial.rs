@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_millis(2);
 /// No change has this number.
 const NO_CHANGE: u32 = u32::MAX - 10;
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A test failed.

@@ -14,7 +14,7 @@ pub(crate) const COLUMNS: &str =
 pub(crate) struct Row {
     /// Nanoseconds since the start.
     pub(crate) time: u64,
-    /// What stands after the time.
+    /// What is after the time.
     pub(crate) rest: String,
 }
 

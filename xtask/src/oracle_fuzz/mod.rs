@@ -42,7 +42,7 @@ const USAGE: &str = "usage: ORACLE=…/ask cargo xtask oracle-fuzz [options]
   --check DIR…     ask and compare these folders again and stop (the last option)
 exit: 0 no difference, 1 differences, 2 cannot run";
 
-/// What the command line asks for.
+/// What the command line requests.
 #[derive(Debug)]
 struct Options {
     hours: Option<f64>,
@@ -200,7 +200,7 @@ fn search(
             ask_ahead(options, oracle, work.to_owned(), first)
         })
         .collect();
-    let shrinker = Bench {
+    let shrinker = Harness {
         oracle: oracle.on_core(cores - 1),
         engine,
         dir: work.join("shrink"),
@@ -242,7 +242,7 @@ fn search(
     Ok(())
 }
 
-/// A thread that makes batches and asks about them, one ahead of the comparison. It ends when nobody listens.
+/// A thread that makes batches and asks about them, one ahead of the comparison. It ends when no one listens.
 fn ask_ahead(
     options: &Options,
     oracle: Oracle,
@@ -279,14 +279,14 @@ fn ask_ahead(
 }
 
 /// Where one case at a time is asked and replayed.
-struct Bench<'a> {
+struct Harness<'a> {
     oracle: Oracle,
     engine: &'a Engine,
     dir: PathBuf,
     questions: u32,
 }
 
-impl Bench<'_> {
+impl Harness<'_> {
     /// The difference in a folder that the kernel has answered.
     fn compare(&self, dir: &Path) -> io::Result<Option<Difference>> {
         let out = dir.join("ours");
@@ -311,7 +311,11 @@ impl Bench<'_> {
 }
 
 /// Counts and compares one answered case.
-fn one(bench: &Bench<'_>, tally: &mut Tally, (case, dir): (&Case, &Path)) -> io::Result<Option<Difference>> {
+fn one(
+    bench: &Harness<'_>,
+    tally: &mut Tally,
+    (case, dir): (&Case, &Path),
+) -> io::Result<Option<Difference>> {
     if !ask::answered(dir) {
         tally.unanswered += 1;
         return Ok(None);
@@ -331,7 +335,7 @@ fn one(bench: &Bench<'_>, tally: &mut Tally, (case, dir): (&Case, &Path)) -> io:
 
 /// Makes a differing case small and keeps it, with both answers and a `difference.txt`.
 fn shrink_and_keep(
-    bench: &Bench<'_>,
+    bench: &Harness<'_>,
     tally: &mut Tally,
     keep: &Path,
     (number, case, found): (u64, &Case, &Difference),
@@ -392,7 +396,7 @@ fn check(oracle: &Oracle, engine: &Engine, dirs: &[PathBuf]) -> Result<ExitCode,
                 .map_err(|e| format!("{}: {e}", dir.join(name).display()))?;
         }
         oracle.ask(std::slice::from_ref(&copy)).map_err(at_fault)?;
-        let bench = Bench { oracle: oracle.clone(), engine, dir: copy.clone(), questions: 0 };
+        let bench = Harness { oracle: oracle.clone(), engine, dir: copy.clone(), questions: 0 };
         let verdict = if ask::answered(&copy) {
             bench.compare(&copy).map_err(at_fault)?.map_or("same".to_owned(), |difference| {
                 differing += 1;
@@ -431,7 +435,7 @@ mod tests {
         };
         let dir = std::env::temp_dir().join(format!("oracle-fuzz-test-{}", std::process::id()));
         let engine = Engine::Itself(oracle.clone());
-        let bench = Bench { oracle, engine: &engine, dir: dir.clone(), questions: 0 };
+        let bench = Harness { oracle, engine: &engine, dir: dir.clone(), questions: 0 };
         for number in 0..3 {
             assert_eq!(
                 bench.question(&generate::case(1, number, None), true).unwrap(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::ask::Oracle;
 
-/// A replay that takes longer is an endless loop of ours.
+/// A replay that takes longer is an endless loop of tidegate's.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Who answers beside the kernel.

@@ -48,7 +48,7 @@ fn quiet(best: &mut Case, judge: &mut Judge<'_>) {
     }
 }
 
-/// Removes whole branches of the tree, the largest first: what stands below a qdisc or class goes with it.
+/// Removes whole branches of the tree, the largest first: what is below a qdisc or class goes with it.
 fn branches(best: &mut Case, judge: &mut Judge<'_>) {
     let mut names: Vec<String> = best.script.iter().filter_map(|line| name(line)).collect();
     // Every filter list is a branch too.
@@ -94,7 +94,7 @@ fn after(line: &str, word: &str) -> Option<String> {
     line.split(' ').skip_while(|other| *other != word).nth(1).map(str::to_owned)
 }
 
-/// The lines that make `top` and all that hangs on it; or only the filters that ask at it.
+/// The lines that make `top` and all that is attached to it; or only the filters that ask at it.
 fn below(script: &[String], top: &str, filters: bool) -> Vec<String> {
     if filters {
         let at_top =

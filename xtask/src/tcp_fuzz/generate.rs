@@ -34,7 +34,7 @@ const NUDGE_US: u64 = 100;
 /// How many different starts there are.
 const STARTS: u64 = 3;
 
-/// A discipline: its name, whether the hosts use ECN, and its words for a rate in kbit/s.
+/// A qdisc: its name, whether the hosts use ECN, and its words for a rate in kbit/s.
 struct Kind {
     name: &'static str,
     ecn: bool,
@@ -87,7 +87,7 @@ fn cake(rng: &mut Rng, kbit: u64) -> String {
 }
 
 /// The question of this number, shifted: each flow but the first starts up to two seconds later. From the
-/// third shift on these starts come again, and only the delay goes on growing.
+/// third shift on these starts come again, and only the delay continues growing.
 pub(crate) fn question(seed: u64, number: u64, shift: u64) -> Question {
     let mut rng = Rng::of_case(seed, number);
     let kind = &KINDS[(number % KINDS.len() as u64) as usize];
@@ -146,7 +146,7 @@ impl Question {
         [("setup", &self.setup), ("script.tc", &self.script), ("flows", &self.flows)]
     }
 
-    /// Whether this question already stands in a folder.
+    /// Whether this question already is in a folder.
     pub(crate) fn stands_in(&self, dir: &Path) -> bool {
         self.files()
             .iter()

@@ -11,7 +11,7 @@ mod figures;
 mod generate;
 
 use crate::oracle_fuzz::ask::Oracle;
-use crate::told;
+use crate::test_results;
 use figures::{Figures, Flow, both, quantile, theirs};
 use generate::{Question, question};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         let table = table(&options, &flows);
         print!("{table}{}", worst(&flows, options.worst));
         Ok(if options.page {
-            told::settle(
+            test_results::settle(
                 &root.join("docs/tcp-fuzz.md"),
                 &page(&table),
                 "tcp-fuzz",
@@ -318,23 +318,18 @@ fn worst(flows: &[Flow], count: usize) -> String {
 }
 
 /// What the page says before the table.
-const INTRODUCTION: &str = "# Random TCP beside real Linux\n\n\
-Each question is a random rate (1 to 50 Mbit/s), two random delays, a queueing discipline and one to six \
-flows of CUBIC, Reno and BBR \
-with staggered\nstarts, for 20 s. A real Linux 6.1 in virtual time answers it, and the simulator; of each \
-flow the rate that was \
-acknowledged and the median of the\nsmoothed round trip are compared. Every question is asked three times, \
-the later flows shifted by a \
-second or two: a run is calm where Linux's own\nthree answers lie within 10 % of one another for each flow. \
-In the others flows share a \
-queue by chance, so their single answers say little; the\nmeans of three are compared. How much of their \
-difference is chance \
-shows beside it: Linux was asked all of it again, with the delay 0.3 ms longer,\nand one mean of three is \
-compared with the other. \
-A simulator that were Linux would differ by that. \"Late flows, signed\" is the median of\nthe error of all \
-flows but each run's \
-first, with its sign. How to run it: ORACLE names the program that asks \
-Linux, `cargo xtask tcp-fuzz --help` says the rest.\n\n";
+const INTRODUCTION: &str = "# Random TCP runs, compared with real Linux\n\n\
+Each question is a random rate (1 to 50 Mbit/s), two random delays, a qdisc and one to six flows\n\
+of CUBIC, Reno and BBR with staggered starts, for 20 s. A real Linux 6.1 in virtual time answers\n\
+it, and the simulator; of each flow the acknowledged rate and the median of the smoothed round\n\
+trip are compared. Every question is asked three times, the later flows shifted by a second or\n\
+two: a run is calm where Linux's own three answers are within 10 % of one another for each flow.\n\
+In the others flows share a queue by chance, so single answers say little; the means of three\n\
+are compared. How much of their difference is chance is shown beside it: Linux was asked all of\n\
+it again, with the delay 0.3 ms longer, and one mean of three is compared with the other. A\n\
+simulator that were Linux would differ by that. \"Late flows, signed\" is the median of the error\n\
+of all flows but each run's first, with its sign. How to run it: ORACLE names the program that\n\
+asks Linux, `cargo xtask tcp-fuzz --help` says the rest.\n\n";
 
 fn page(table: &str) -> String {
     format!("{INTRODUCTION}{table}")

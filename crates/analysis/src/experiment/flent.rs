@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use tidegate_measure::experiment::{Experiment, Load, Probe, Run, Transfer};
+use tidegate_measure::experiment::{Experiment, LoadRecord, ProbeRecord, RunRecord, TransferRecord};
 use tidegate_measure::{Jitter, jain};
 
 /// The form of the files.
@@ -45,7 +45,7 @@ struct Series {
     facts: Map<String, Value>,
 }
 
-fn document(experiment: &Experiment, run: &Run) -> Value {
+fn document(experiment: &Experiment, run: &RunRecord) -> Value {
     let load = experiment.loads.iter().find(|load| load.name == run.load);
     let sides = Sides::new(experiment, run);
     let test = test(load, run, &sides);
@@ -78,7 +78,7 @@ fn document(experiment: &Experiment, run: &Run) -> Value {
 
 fn metadata(
     experiment: &Experiment,
-    run: &Run,
+    run: &RunRecord,
     sides: &Sides<'_>,
     test: &str,
     facts: Map<String, Value>,
@@ -120,11 +120,11 @@ struct Sides<'e> {
 }
 
 impl<'e> Sides<'e> {
-    fn new(experiment: &'e Experiment, run: &'e Run) -> Sides<'e> {
+    fn new(experiment: &'e Experiment, run: &'e RunRecord) -> Sides<'e> {
         let asked = run.probes.first().map(|probe| (probe.from.as_str(), probe.to.as_str()));
         let sent = run.transfers.first().map(|transfer| (transfer.from.as_str(), transfer.to.as_str()));
         let (near, far) = asked.or(sent).unwrap_or(("localhost", "localhost"));
-        let slowest = |link: &&tidegate_measure::experiment::Cable| {
+        let slowest = |link: &&tidegate_measure::experiment::LinkRecord| {
             link.there_bits.into_iter().chain(link.back_bits).min()
         };
         let narrow = experiment.links.iter().filter(|link| slowest(link).is_some()).min_by_key(slowest);
@@ -149,7 +149,7 @@ impl<'e> Sides<'e> {
         Sides { near, far, users }
     }
 
-    fn is_up(&self, transfer: &Transfer) -> bool {
+    fn is_up(&self, transfer: &TransferRecord) -> bool {
         // Where the slowest link does not part them, what goes away from who asks is up.
         match (self.users.contains(transfer.from.as_str()), self.users.contains(transfer.to.as_str())) {
             (true, false) => true,
@@ -160,7 +160,7 @@ impl<'e> Sides<'e> {
 }
 
 /// The test of flent's that a run is, or is most like.
-fn test(load: Option<&Load>, run: &Run, sides: &Sides<'_>) -> String {
+fn test(load: Option<&LoadRecord>, run: &RunRecord, sides: &Sides<'_>) -> String {
     if let Some(test) = load.and_then(|load| load.test.as_deref()) {
         return if test == "web" { "http" } else { test }.to_owned();
     }
@@ -177,12 +177,12 @@ fn test(load: Option<&Load>, run: &Run, sides: &Sides<'_>) -> String {
     like.to_owned()
 }
 
-fn steps(run: &Run) -> u64 {
+fn steps(run: &RunRecord) -> u64 {
     run.window.1.saturating_sub(run.window.0) / STEP + 1
 }
 
 /// Unix time of a moment of a run; measuring begins at [`BEGAN`].
-fn unix(run: &Run, at: u64) -> f64 {
+fn unix(run: &RunRecord, at: u64) -> f64 {
     BEGAN as f64 + at.saturating_sub(run.window.0) as f64 / 1e9
 }
 
@@ -212,17 +212,17 @@ fn mark(dscp: u8, place: usize) -> &'static str {
     }
 }
 
-fn transfers(run: &Run, sides: &Sides<'_>, test: &str) -> Vec<Series> {
+fn transfers(run: &RunRecord, sides: &Sides<'_>, test: &str) -> Vec<Series> {
     let mut all = Vec::new();
     let mut totals: Vec<Vec<Option<f64>>> = Vec::new();
     // What floods is no TCP, whatever else it is.
-    let (floods, flows): (Vec<&Transfer>, Vec<&Transfer>) =
+    let (floods, flows): (Vec<&TransferRecord>, Vec<&TransferRecord>) =
         run.transfers.iter().partition(|transfer| transfer.id.starts_with("flood"));
     all.extend(floods.into_iter().map(|flood| transfer(run, flood, "UDP upload".to_owned())));
     for (up, stem) in [(true, "TCP upload"), (false, "TCP download")] {
-        let own: Vec<&Transfer> =
+        let own: Vec<&TransferRecord> =
             flows.iter().copied().filter(|transfer| sides.is_up(transfer) == up).collect();
-        let named = |n: usize, transfer: &Transfer| match test {
+        let named = |n: usize, transfer: &TransferRecord| match test {
             "rrul" => format!("{stem} {}", mark(transfer.dscp, n)),
             "rrul_be" if n == 0 => format!("{stem} BE"),
             "rrul_be" => format!("{stem} BE{}", n + 1),
@@ -268,7 +268,7 @@ fn together(series: &[&Vec<Option<f64>>], of: impl Fn(&[f64]) -> f64) -> Vec<Opt
     (0..longest).map(at).collect()
 }
 
-fn transfer(run: &Run, transfer: &Transfer, name: String) -> Series {
+fn transfer(run: &RunRecord, transfer: &TransferRecord, name: String) -> Series {
     let step = run.step_ns.max(1);
     // Payload between two moments; a step that is only partly between them counts in part.
     let carried = |from: u64, to: u64| {
@@ -316,7 +316,7 @@ fn transfer(run: &Run, transfer: &Transfer, name: String) -> Series {
     }
 }
 
-fn probes(run: &Run, test: &str) -> Vec<Series> {
+fn probes(run: &RunRecord, test: &str) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut pings: Vec<Vec<Option<f64>>> = Vec::new();
     for probe in &run.probes {
@@ -344,7 +344,7 @@ fn probes(run: &Run, test: &str) -> Vec<Series> {
 }
 
 /// What flent calls a probe: the first ping is the one its plots show.
-fn probe_name(probe: &Probe, test: &str, all: &[Series]) -> String {
+fn probe_name(probe: &ProbeRecord, test: &str, all: &[Series]) -> String {
     let taken = |name: &str| all.iter().any(|series| series.name == name);
     if probe.unit == "one way" {
         return format!("{} OWD", title(&probe.title, &probe.id));
@@ -365,7 +365,7 @@ fn probe_name(probe: &Probe, test: &str, all: &[Series]) -> String {
 }
 
 /// The mean of what was asked in each step.
-fn averaged(run: &Run, probe: &Probe) -> Vec<Option<f64>> {
+fn averaged(run: &RunRecord, probe: &ProbeRecord) -> Vec<Option<f64>> {
     let mean = |n: u64| {
         let from = run.window.0 + n * STEP;
         probe.figures((from, from + STEP)).rtt.mean().map(|ns| ns as f64 / 1e6)
@@ -373,7 +373,7 @@ fn averaged(run: &Run, probe: &Probe) -> Vec<Option<f64>> {
     (0..steps(run)).map(mean).collect()
 }
 
-fn answers(run: &Run, probe: &Probe, name: String) -> Series {
+fn answers(run: &RunRecord, probe: &ProbeRecord, name: String) -> Series {
     let figures = probe.figures(run.window);
     let raw = probe.within(run.window).enumerate().filter_map(|(n, (sent, took))| {
         let took = took?;
@@ -396,7 +396,7 @@ fn answers(run: &Run, probe: &Probe, name: String) -> Series {
 }
 
 /// A call: its delay, jitter and losses.
-fn voip(run: &Run, probe: &Probe, stem: String) -> Vec<Series> {
+fn voip(run: &RunRecord, probe: &ProbeRecord, stem: String) -> Vec<Series> {
     let delay = answers(run, probe, format!("{stem}::delay"));
     let at = |n: u64| (run.window.0 + n * STEP, run.window.0 + (n + 1) * STEP);
     let jitter = |n: u64| {

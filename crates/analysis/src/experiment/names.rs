@@ -1,6 +1,6 @@
 //! What files are called, and whom links join.
 
-use tidegate_measure::experiment::Cable;
+use tidegate_measure::experiment::LinkRecord;
 
 /// A name for a file: letters, digits, points, hyphens and underscores; anything else is a hyphen.
 pub fn file_name(name: &str) -> String {
@@ -16,7 +16,7 @@ fn node_of(end: &str) -> &str {
 }
 
 /// The pairs of nodes that a link joins: several hosts may share one (`a, b`).
-pub fn joined(cable: &Cable) -> impl Iterator<Item = (&str, &str)> {
+pub fn joined(cable: &LinkRecord) -> impl Iterator<Item = (&str, &str)> {
     let from: Vec<&str> = cable.from.split(", ").map(node_of).collect();
     let to: Vec<&str> = cable.to.split(", ").map(node_of).collect();
     from.into_iter().flat_map(move |from| to.clone().into_iter().map(move |to| (from, to)))

@@ -2,7 +2,7 @@
 
 use super::show::{Shown, end_of, probe};
 use crate::data::{Data, span_title, spans};
-use tidegate_measure::experiment::{Run, group_of};
+use tidegate_measure::experiment::{RunRecord, group_of};
 use tidegate_measure::numbers::{milliseconds, rate, size};
 use tidegate_measure::{Pings, bits_per_second};
 
@@ -26,7 +26,7 @@ fn titles(shown: &[&Shown<'_>]) -> Vec<String> {
 }
 
 /// The steps of a span of time.
-fn steps<'s, T>(run: &Run, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
+fn steps<'s, T>(run: &RunRecord, series: &'s [T], (from, to): (u64, u64)) -> &'s [T] {
     let step = run.step_ns.max(1);
     crate::trial::part(series, (from / step) as usize..to.div_ceil(step) as usize)
 }
@@ -91,12 +91,12 @@ pub fn carried(shown: &[Shown<'_>], group: &str) -> Data {
     })
 }
 
-fn per_second(run: &Run, series: &[u64], of: (u64, u64)) -> String {
+fn per_second(run: &RunRecord, series: &[u64], of: (u64, u64)) -> String {
     let steps = steps(run, series, of);
     rate(bits_per_second(steps.iter().sum(), steps.len() as u64 * run.step_ns))
 }
 
-fn most(run: &Run, series: &[u64], of: (u64, u64)) -> String {
+fn most(run: &RunRecord, series: &[u64], of: (u64, u64)) -> String {
     size(steps(run, series, of).iter().copied().max().unwrap_or(0))
 }
 
@@ -107,7 +107,8 @@ pub fn waiting(shown: &[Shown<'_>], link: &str, up: bool) -> Data {
         queues.clone().find(|queue| queue.link == link && queue.up == up).map(|queue| queue.backlog.clone())
     };
     let known: Vec<&Shown<'_>> = shown.iter().filter(|one| queue(one).is_some()).collect();
-    let series: Vec<(&Run, Vec<u64>)> = known.iter().filter_map(|one| Some((one.run, queue(one)?))).collect();
+    let series: Vec<(&RunRecord, Vec<u64>)> =
+        known.iter().filter_map(|one| Some((one.run, queue(one)?))).collect();
     table("Most bytes waiting", titles(&known), last_end(shown), |of| {
         series.iter().map(|(run, backlog)| most(run, backlog, of)).collect()
     })

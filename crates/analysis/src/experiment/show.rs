@@ -1,22 +1,24 @@
 //! What all views of an experiment share: which run stands for a case, how figures are written, who looks
 //! how, what happened when.
 
-use tidegate_measure::experiment::{Case, Event, Experiment, Load, Probe, Run, Spread, figure, group_of};
-use tidegate_measure::numbers::{USUAL, percent_in, plain_in, rate_in, size_in, span_in};
+use tidegate_measure::experiment::{
+    EventRecord, Experiment, ExperimentCase, LoadRecord, ProbeRecord, RunRecord, Spread, figure, group_of,
+};
+use tidegate_measure::numbers::{USUAL, format_duration_in, percent_in, plain_in, rate_in, size_in};
 
 /// A load with its cases.
 pub struct Under<'e> {
     /// The load.
-    pub load: &'e Load,
+    pub load: &'e LoadRecord,
     /// Each policy's place in the experiment, and its case.
-    pub cases: Vec<(usize, Case<'e>)>,
+    pub cases: Vec<(usize, ExperimentCase<'e>)>,
 }
 
 impl<'e> Under<'e> {
     /// The loads that were run, in order.
     pub fn all(experiment: &'e Experiment) -> Vec<Under<'e>> {
-        let under = |load: &'e Load| {
-            let case = |(n, policy): (usize, &'e tidegate_measure::experiment::Policy)| {
+        let under = |load: &'e LoadRecord| {
+            let case = |(n, policy): (usize, &'e tidegate_measure::experiment::PolicyRecord)| {
                 Some((n, experiment.case(&policy.name, &load.name)?))
             };
             Under { load, cases: experiment.policies.iter().enumerate().filter_map(case).collect() }
@@ -26,7 +28,7 @@ impl<'e> Under<'e> {
 
     /// The run that stands for each case, with its policy's place and title.
     pub fn typical(&self) -> Vec<Shown<'e>> {
-        let shown = |(n, case): &(usize, Case<'e>)| Shown {
+        let shown = |(n, case): &(usize, ExperimentCase<'e>)| Shown {
             policy: *n,
             title: title(&case.policy.title, &case.policy.name),
             label: label(&case.policy.title, &case.policy.name),
@@ -68,7 +70,7 @@ pub struct Shown<'e> {
     /// What it is called where there is little room.
     pub label: &'e str,
     /// The run.
-    pub run: &'e Run,
+    pub run: &'e RunRecord,
 }
 
 /// What something is called, for people.
@@ -98,14 +100,14 @@ pub fn distinct<'t>(names: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 
 /// The repeat in the middle, by the mean answer of the first probe (or, without probes, what the first
 /// transfer carried).
-pub fn typical<'e>(case: &Case<'e>) -> &'e Run {
-    let by = |run: &Run| {
+pub fn typical<'e>(case: &ExperimentCase<'e>) -> &'e RunRecord {
+    let by = |run: &RunRecord| {
         let probe = run.probes.first().map(|probe| format!("{}.mean", probe.id));
         let transfer = run.transfers.first().map(|transfer| format!("{}.bytes", transfer.id));
         let name = probe.or(transfer)?;
         figure(run, &name, run.window).ok().map(|value| value.number)
     };
-    let mut runs: Vec<(Option<f64>, &'e Run)> = case.runs.iter().map(|run| (by(run), *run)).collect();
+    let mut runs: Vec<(Option<f64>, &'e RunRecord)> = case.runs.iter().map(|run| (by(run), *run)).collect();
     // Nothing was answered: that is the longest wait.
     runs.sort_by(|a, b| a.0.unwrap_or(f64::INFINITY).total_cmp(&b.0.unwrap_or(f64::INFINITY)));
     runs[(runs.len() - 1) / 2].1
@@ -115,8 +117,8 @@ pub fn typical<'e>(case: &Case<'e>) -> &'e Run {
 pub fn written(name: &str, number: f64, unit: &str, digits: usize) -> String {
     let statistic = name.rsplit('.').next().unwrap_or_default();
     match unit {
-        "s" if number < 0.0 => format!("−{}", span_in(-number * 1e9, digits)),
-        "s" => span_in(number * 1e9, digits),
+        "s" if number < 0.0 => format!("−{}", format_duration_in(-number * 1e9, digits)),
+        "s" => format_duration_in(number * 1e9, digits),
         "bit/s" => rate_in(number, digits),
         "bytes" => size_in(number.max(0.0), digits),
         _ if ["loss", "loss-low", "loss-high", "share", "utilisation", "there-loss", "back-loss"]
@@ -136,7 +138,7 @@ pub fn spread(name: &str, spread: &Spread) -> String {
 }
 
 /// When a run ends, its series and answers considered.
-pub fn end_of(run: &Run) -> u64 {
+pub fn end_of(run: &RunRecord) -> u64 {
     let series = run.transfers.iter().map(|transfer| transfer.series.len());
     let series = series.chain(run.queues.iter().map(|queue| queue.backlog.len()));
     let series = series.chain(run.classes.iter().map(|class| class.sent.len()));
@@ -156,18 +158,18 @@ pub struct Moment {
 }
 
 /// A probe of a run by its id.
-pub fn probe<'e>(shown: &Shown<'e>, id: &str) -> Option<&'e Probe> {
+pub fn probe<'e>(shown: &Shown<'e>, id: &str) -> Option<&'e ProbeRecord> {
     shown.run.probes.iter().find(|probe| probe.id == id)
 }
 
 /// A probe's name and what its answers are: `ping to b, round trip`.
-pub fn called(probe: &Probe) -> String {
+pub fn called(probe: &ProbeRecord) -> String {
     let name = title(&probe.title, &probe.id);
     if probe.unit.is_empty() { name.to_owned() } else { format!("{name}, {}", probe.unit) }
 }
 
 /// A probe's answers in all repeats of a case.
-pub fn answers(case: &Case<'_>, id: &str) -> Vec<u64> {
+pub fn answers(case: &ExperimentCase<'_>, id: &str) -> Vec<u64> {
     let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run, probe)));
     probes
         .filter(|(_, p)| p.id == id)
@@ -182,7 +184,7 @@ pub struct Happened<'e> {
     /// Its number; events that happened almost at once share a mark: `2–7`.
     pub moments: Vec<Moment>,
     /// Event and the policies it concerns; none: all.
-    pub events: Vec<(&'e Event, Vec<&'e str>)>,
+    pub events: Vec<(&'e EventRecord, Vec<&'e str>)>,
 }
 
 /// Marks nearer than this share of a run's length are one.
@@ -190,10 +192,10 @@ const NEAR: f64 = 0.03;
 
 /// The events of runs; what was only asked (and answered) counts, too.
 pub fn happened<'e>(shown: &[Shown<'e>]) -> Happened<'e> {
-    let mut events: Vec<(&'e Event, Vec<&'e str>)> = Vec::new();
+    let mut events: Vec<(&'e EventRecord, Vec<&'e str>)> = Vec::new();
     for one in shown {
         for event in &one.run.events {
-            let same = |(known, _): &&mut (&Event, Vec<&str>)| {
+            let same = |(known, _): &&mut (&EventRecord, Vec<&str>)| {
                 (known.at, &known.on, &known.what) == (event.at, &event.on, &event.what)
             };
             match events.iter_mut().find(same) {

@@ -5,7 +5,7 @@ use super::held::{Told, told};
 use super::show::{Under, called, distinct, spread, title};
 use crate::data::{Data, capital};
 use tidegate_measure::Pings;
-use tidegate_measure::experiment::{Case, Comparison, Experiment, NoSuchFigure};
+use tidegate_measure::experiment::{Comparison, Experiment, ExperimentCase, NoSuchFigure};
 use tidegate_measure::numbers::percent;
 
 /// A column: its head, and the statistic that stands in it.
@@ -21,7 +21,7 @@ const ANSWERS: [Column; 10] = [
     ("jitter", "jitter"),
     ("lost", "loss"),
     ("95 % interval", SURE),
-    ("asked", "sent"),
+    ("sent", "sent"),
 ];
 /// Between what shares the losses of all repeats together lie with 95 % confidence.
 const SURE: &str = "loss-interval";
@@ -34,34 +34,40 @@ const DIRECTIONS: [Column; 4] = [
 const TRANSFERS: [Column; 6] = [
     ("payload per second", "rate"),
     ("share of all", "share"),
-    ("until its end", "time"),
-    ("sent again", "retransmissions"),
+    ("duration", "time"),
+    ("retransmitted", "retransmissions"),
     ("lost", "lost"),
     ("fairness", "fairness"),
 ];
 const LINKS: [Column; 5] = [
     ("carried", "rate"),
-    ("used", "utilisation"),
-    ("fullest", "peak"),
-    ("mean wait", "delay"),
+    ("utilisation", "utilisation"),
+    ("peak backlog", "peak"),
+    ("mean delay", "delay"),
     ("dropped", "drops"),
 ];
 const CLASSES: [Column; 4] =
-    [("sent", "rate"), ("fullest", "peak"), ("most packets", "queue"), ("dropped", "drops")];
+    [("sent", "rate"), ("peak backlog", "peak"), ("peak packets", "queue"), ("dropped", "drops")];
+
+/// The caption of the table of probes.
+pub const REPLIES: &str = "Replies during the measurement";
+/// The caption of the table of transfers.
+pub const THROUGHPUT: &str = "Transfers during the measurement";
 
 /// A table for each kind of thing.
 pub fn tables(experiment: &Experiment) -> Vec<Data> {
     let loads = Under::all(experiment);
-    let probes =
-        |case: &Case<'_>| things(case, |run| run.probes.iter().map(|p| (p.id.clone(), called(p))).collect());
-    let groups = |case: &Case<'_>| {
-        let all = |run: &tidegate_measure::experiment::Run| {
+    let probes = |case: &ExperimentCase<'_>| {
+        things(case, |run| run.probes.iter().map(|p| (p.id.clone(), called(p))).collect())
+    };
+    let groups = |case: &ExperimentCase<'_>| {
+        let all = |run: &tidegate_measure::experiment::RunRecord| {
             let groups = run.transfers.iter().map(|t| tidegate_measure::experiment::group_of(&t.id));
             distinct(groups).into_iter().map(|group| (group.to_owned(), capital(group))).collect()
         };
         things(case, all)
     };
-    let links = |case: &Case<'_>| {
+    let links = |case: &ExperimentCase<'_>| {
         let way = |up: bool| if up { "up" } else { "down" };
         things(case, |run| {
             let link = |q: &tidegate_measure::experiment::LinkSeries| {
@@ -74,7 +80,7 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
             run.queues.iter().filter(|q| q.sent.iter().any(|&bytes| bytes > 0)).map(link).collect()
         })
     };
-    let classes = |case: &Case<'_>| {
+    let classes = |case: &ExperimentCase<'_>| {
         things(case, |run| {
             let name = |c: &tidegate_measure::trial::ClassSeries| {
                 let title = if c.title.is_empty() { c.id.clone() } else { format!("{} ({})", c.id, c.title) };
@@ -84,10 +90,10 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
         })
     };
     let all = [
-        table(&loads, "Replies during the measurement", "asked", &ANSWERS, &probes),
-        table(&loads, "Answers by direction, while measured", "asked", &DIRECTIONS, &probes),
-        table(&loads, "Transfers", "transfers", &TRANSFERS, &groups),
-        table(&loads, "Links, while measured", "link", &LINKS, &links),
+        table(&loads, REPLIES, "probe", &ANSWERS, &probes),
+        table(&loads, "One-way delay and loss during the measurement", "probe", &DIRECTIONS, &probes),
+        table(&loads, THROUGHPUT, "transfers", &TRANSFERS, &groups),
+        table(&loads, "Links during the measurement", "link", &LINKS, &links),
         table(&loads, "Classes during the measurement", "class", &CLASSES, &classes),
     ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
@@ -95,8 +101,8 @@ pub fn tables(experiment: &Experiment) -> Vec<Data> {
 
 /// What the runs of a case have of a kind: how figures call it, and its title.
 fn things(
-    case: &Case<'_>,
-    of: impl Fn(&tidegate_measure::experiment::Run) -> Vec<(String, String)>,
+    case: &ExperimentCase<'_>,
+    of: impl Fn(&tidegate_measure::experiment::RunRecord) -> Vec<(String, String)>,
 ) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for thing in case.runs.iter().flat_map(|run| of(run)) {
@@ -112,7 +118,7 @@ fn table(
     caption: &str,
     what: &str,
     columns: &[Column],
-    things: &dyn Fn(&Case<'_>) -> Vec<(String, String)>,
+    things: &dyn Fn(&ExperimentCase<'_>) -> Vec<(String, String)>,
 ) -> Data {
     let mut head: Vec<String> = ["load", "policy", what].map(str::to_owned).to_vec();
     head.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
@@ -134,7 +140,7 @@ fn table(
 }
 
 /// The answers of all repeats.
-fn all_answers(case: &Case<'_>, id: &str) -> Vec<Option<u64>> {
+fn all_answers(case: &ExperimentCase<'_>, id: &str) -> Vec<Option<u64>> {
     let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run.window, probe)));
     let asked = probes.filter(|(_, probe)| probe.id == id).flat_map(|(window, probe)| probe.within(window));
     asked.map(|(_, took)| took).collect()
@@ -143,7 +149,7 @@ fn all_answers(case: &Case<'_>, id: &str) -> Vec<Option<u64>> {
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
 
-fn cell(case: &Case<'_>, id: &str, statistic: &str) -> String {
+fn cell(case: &ExperimentCase<'_>, id: &str, statistic: &str) -> String {
     if statistic == SURE {
         let (low, high) = Pings::new(all_answers(case, id)).loss_interval();
         return format!("{} – {}", percent(low), percent(high));

@@ -10,7 +10,9 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy, Probe, Run, Transfer};
+use tidegate_measure::experiment::{
+    Experiment, LinkRecord, LoadRecord, NodeRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord,
+};
 
 const ORIGIN: &str = "files of flent's (.flent.gz) are read in version 4";
 /// What a run of flent's is called among policies: it does not say.
@@ -57,31 +59,32 @@ fn experiment(at: &At<'_>) -> Read<Experiment> {
     let (test, title) = (about.member("NAME", At::string)?, word("TITLE")?);
     let (here, there) = (word("LOCAL_HOST")?, word("HOST")?);
     let run = run(at, &test, (&here, &there))?;
-    let node = |name: &String| Node { name: name.clone(), kind: "host".to_owned(), devices: Vec::new() };
+    let node =
+        |name: &String| NodeRecord { name: name.clone(), kind: "host".to_owned(), devices: Vec::new() };
     Ok(Experiment {
         version: word("FLENT_VERSION")?,
         execution: "flent".to_owned(),
         scenario: test.clone(),
         title: if title.is_empty() { test.clone() } else { format!("{test}: {title}") },
         nodes: [&here, &there].map(node).into(),
-        links: vec![Cable { name: "path".to_owned(), from: here, to: there, ..Cable::default() }],
-        policies: vec![Policy { name: POLICY.to_owned(), title: title.clone(), commands: Vec::new() }],
-        loads: vec![Load { name: test.clone(), title: test.clone(), test: Some(test) }],
+        links: vec![LinkRecord { name: "path".to_owned(), from: here, to: there, ..LinkRecord::default() }],
+        policies: vec![PolicyRecord { name: POLICY.to_owned(), title: title.clone(), commands: Vec::new() }],
+        loads: vec![LoadRecord { name: test.clone(), title: test.clone(), test: Some(test) }],
         runs: vec![run],
         ..Experiment::default()
     })
 }
 
-fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<Run> {
+fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<RunRecord> {
     let seconds = at.member("x_values", |list| list.list(At::f64))?;
     let step_ns = at.at("metadata").since("STEP_SIZE", |at| at.maybe(At::f64))?.map_or(0, ns);
     let step_ns = if step_ns == 0 { 200_000_000 } else { step_ns };
-    let mut run = Run {
+    let mut run = RunRecord {
         policy: POLICY.to_owned(),
         load: test.to_owned(),
         window: (0, seconds.last().map_or(0, |last| ns(*last) + step_ns)),
         step_ns,
-        ..Run::default()
+        ..RunRecord::default()
     };
     let results = at.at("results");
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
@@ -96,14 +99,14 @@ fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<Run> {
             let answers = answers(&at.at("raw_values"), name)?.unwrap_or(each);
             let ends = [here.to_owned(), there.to_owned()];
             let [from, to] = ends;
-            run.probes.push(Probe {
+            run.probes.push(ProbeRecord {
                 id,
                 title,
                 unit: unit.to_owned(),
                 from,
                 to,
                 answers,
-                ..Probe::default()
+                ..ProbeRecord::default()
             });
         } else if let Some(group) = group_of(name) {
             let number = counts.entry(group).or_default();
@@ -112,14 +115,14 @@ fn run(at: &At<'_>, test: &str, (here, there): (&str, &str)) -> Read<Run> {
             let bytes = |value: &Option<f64>| (value.unwrap_or(0.0).max(0.0) * step_ns as f64 / 8e3) as u64;
             let series: Vec<u64> = values()?.iter().map(bytes).collect();
             let (from, to) = if group == "upload" { (here, there) } else { (there, here) };
-            run.transfers.push(Transfer {
+            run.transfers.push(TransferRecord {
                 id: format!("{group}-{number}"),
                 title: name.clone(),
                 from: from.to_owned(),
                 to: to.to_owned(),
                 bytes: series.iter().sum(),
                 series,
-                ..Transfer::default()
+                ..TransferRecord::default()
             });
         }
     }

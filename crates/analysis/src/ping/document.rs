@@ -4,7 +4,7 @@
 use crate::json::{ReadError, document, required, text};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
-use tidegate_measure::pinged::{Asked, Fault, Pinged, Target, Way};
+use tidegate_measure::pinged::{Fault, PingMethod, PingRequest, PingTarget, Pinged};
 
 /// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
 const FORM: (&str, u64) = ("tidegate_ping", 1);
@@ -100,7 +100,7 @@ pub fn from_json(text: &str) -> Result<Pinged, ReadError> {
     })
 }
 
-fn written(target: &Target) -> OneTarget {
+fn written(target: &PingTarget) -> OneTarget {
     let is_here = target.asked.iter().any(|asked| asked.here_ns.is_some());
     let fault =
         |fault: &Fault| OneFault { by: fault.by.clone(), what: fault.what.clone(), count: fault.count };
@@ -109,8 +109,8 @@ fn written(target: &Target) -> OneTarget {
         host: target.host.clone(),
         address: target.address.clone(),
         udp_port: match target.way {
-            Way::Icmp => None,
-            Way::Udp(port) => Some(port),
+            PingMethod::Icmp => None,
+            PingMethod::Udp(port) => Some(port),
         },
         ds_field: target.ds_field,
         size: target.size,
@@ -127,23 +127,23 @@ fn written(target: &Target) -> OneTarget {
     }
 }
 
-fn target(number: usize, read: OneTarget) -> Result<Target, ReadError> {
+fn target(number: usize, read: OneTarget) -> Result<PingTarget, ReadError> {
     let here = read.here_ns.unwrap_or_else(|| vec![None; read.answers.len()]);
     if here.len() != read.answers.len() {
         let what = format!("{} values expected, as many as answers", read.answers.len());
         return Err(ReadError { place: format!("targets[{number}].here_ns"), what, origin: ORIGIN });
     }
-    let asked = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| Asked {
+    let asked = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| PingRequest {
         sent_ns,
         took_ns,
         here_ns,
     };
     let fault = |fault: OneFault| Fault { by: fault.by, what: fault.what, count: fault.count };
-    Ok(Target {
+    Ok(PingTarget {
         id: read.id,
         host: read.host,
         address: read.address,
-        way: read.udp_port.map_or(Way::Icmp, Way::Udp),
+        way: read.udp_port.map_or(PingMethod::Icmp, PingMethod::Udp),
         ds_field: read.ds_field,
         size: read.size,
         hop_limit: read.hop_limit,
@@ -157,7 +157,7 @@ fn target(number: usize, read: OneTarget) -> Result<Target, ReadError> {
 }
 
 /// For people; it is not read back.
-fn summary(target: &Target) -> Value {
+fn summary(target: &PingTarget) -> Value {
     let figures = target.figures();
     let rtt = figures.rtt;
     json!({

@@ -195,7 +195,7 @@ impl Machine<'_> {
             b'l' | b't' => Value::List(self.since_mark()?),
             few => {
                 let from =
-                    self.stack.len().checked_sub(usize::from(few - 0x84)).ok_or("nothing there to take")?;
+                    self.stack.len().checked_sub(usize::from(few - 0x84)).ok_or("the stack is empty")?;
                 Value::List(self.stack.split_off(from))
             }
         };
@@ -218,7 +218,7 @@ impl Machine<'_> {
             Some(Value::Map(map)) if matches!(command, b's' | b'u') => map.extend(pairs(&items)),
             // An object of somebody's class may be filled, too.
             Some(Value::Other) => {}
-            _ => return Err("what is filled can hold nothing".to_owned()),
+            _ => return Err("this container can hold nothing".to_owned()),
         }
         Ok(())
     }
@@ -232,7 +232,7 @@ impl Machine<'_> {
             _ => self.little(4)?,
         };
         if matches!(command, b'g' | b'h' | b'j') {
-            let place = *self.memo.get(&number).ok_or("something that was never remembered")?;
+            let place = *self.memo.get(&number).ok_or("an item that was never memoized")?;
             self.stack.push(place);
         } else {
             let place = self.top()?;
@@ -276,7 +276,7 @@ impl Machine<'_> {
             .get(lowest..)
             .and_then(<[usize]>::last)
             .copied()
-            .ok_or_else(|| "nothing there to take".to_owned())
+            .ok_or_else(|| "the stack is empty".to_owned())
     }
 
     fn since_mark(&mut self) -> Result<Vec<usize>, String> {
@@ -359,7 +359,7 @@ mod tests {
             (
                 "LONG1 of 17",
                 b"\x8a\x11\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00.",
-                "octet 19: a number of more than 128 bits",
+                "byte 19: a number of more than 128 bits",
             ),
             ("BINFLOAT", b"G\x40\x04\x00\x00\x00\x00\x00\x00.", "2.5"),
             ("STRING", b"S'ab'\n.", "'ab'"),
@@ -398,14 +398,14 @@ mod tests {
             assert_eq!(read, expected, "{name}");
         }
         let refused: [(&[u8], &str); 8] = [
-            (b"]K\x01K\x02s.", "octet 6: what is filled can hold nothing"),
-            (b"}K\x01a.", "octet 4: what is filled can hold nothing"),
-            (b"K\x01K\x02a.", "octet 5: what is filled can hold nothing"),
-            (b"h\x01.", "octet 2: something that was never remembered"),
-            (b"K\x01\x86.", "octet 3: nothing there to take"),
-            (b"K\x01(0.", "octet 4: nothing there to take"),
-            (b"e.", "octet 1: a mark is missing"),
-            (b"\xff.", "octet 1: the command 0xff is not read"),
+            (b"]K\x01K\x02s.", "byte 6: this container can hold nothing"),
+            (b"}K\x01a.", "byte 4: this container can hold nothing"),
+            (b"K\x01K\x02a.", "byte 5: this container can hold nothing"),
+            (b"h\x01.", "byte 2: an item that was never memoized"),
+            (b"K\x01\x86.", "byte 3: the stack is empty"),
+            (b"K\x01(0.", "byte 4: the stack is empty"),
+            (b"e.", "byte 1: a mark is missing"),
+            (b"\xff.", "byte 1: the command 0xff is not read"),
         ];
         for (octets, expected) in refused {
             assert_eq!(Pickle::read(octets).expect_err(expected), expected);

@@ -2,7 +2,7 @@
 
 use super::pickle::{Pickle, Value};
 use crate::json::ReadError;
-use tidegate_measure::pinged::{Asked, Pinged, Target};
+use tidegate_measure::pinged::{PingRequest, PingTarget, Pinged};
 
 const ORIGIN: &str = "such a file is written by `pingexp.py -w FILE`";
 /// What ping-exp does where nothing is said.
@@ -31,7 +31,7 @@ pub fn from_pingexp(octets: &[u8]) -> Result<Pinged, ReadError> {
     let interval = number("ping_interval").filter(|seconds| *seconds > 0.0).unwrap_or(USUAL_INTERVAL);
     let targets =
         pickle.members(experiments).into_iter().map(|(id, one)| target(&pickle, id, one, interval * SECOND));
-    let targets: Vec<Target> = targets.collect();
+    let targets: Vec<PingTarget> = targets.collect();
     if targets.is_empty() {
         return Err(wrong("experiments", "there are none".to_owned()));
     }
@@ -54,7 +54,7 @@ fn nanoseconds(seconds: f64) -> u64 {
     seconds.trunc() as u64 * 1_000_000_000 + (seconds.fract() * SECOND) as u64
 }
 
-fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> Target {
+fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> PingTarget {
     let text = |name: &str| match pickle.member(one, name) {
         Some(Value::Text(text)) => text.clone(),
         _ => String::new(),
@@ -63,21 +63,21 @@ fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> Target {
     let believed = |number: f64| (0.0..MOST).contains(&number);
     let sent =
         |sequence: f64| Some((sequence * interval_ns) as u64).filter(|_| believed(sequence * interval_ns));
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut asked: Vec<PingRequest> = Vec::new();
     for response in listed("responses") {
         let figures: Vec<Option<f64>> = pickle.list(response).into_iter().map(Pickle::number).collect();
         if let [Some(sequence), _, Some(ms)] = figures[..]
             && let Some(sent_ns) = sent(sequence).filter(|_| believed(ms * MS))
         {
-            asked.push(Asked { sent_ns, took_ns: Some((ms * MS).round() as u64), here_ns: None });
+            asked.push(PingRequest { sent_ns, took_ns: Some((ms * MS).round() as u64), here_ns: None });
         }
     }
     let losses = listed("losses").into_iter().filter_map(Pickle::number).filter_map(sent);
-    asked.extend(losses.map(|sent_ns| Asked { sent_ns, ..Asked::default() }));
+    asked.extend(losses.map(|sent_ns| PingRequest { sent_ns, ..PingRequest::default() }));
     asked.sort_by_key(|asked| asked.sent_ns);
     let ds_field =
         pickle.member(one, "qos").and_then(Pickle::number).filter(|field| (0.0..256.0).contains(field));
-    Target {
+    PingTarget {
         id: id.to_owned(),
         host: text("host"),
         address: text("host"),
@@ -85,6 +85,6 @@ fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> Target {
         size: USUAL_SIZE,
         interval_ns: interval_ns as u64,
         asked,
-        ..Target::default()
+        ..PingTarget::default()
     }
 }

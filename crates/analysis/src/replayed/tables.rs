@@ -1,8 +1,8 @@
 //! The tables of a capture held against policies: the same for a terminal and for the page.
 
 use crate::data::{Data, capital};
-use tidegate_measure::numbers::{percent, rate, significant, size, span};
-use tidegate_measure::replayed::{Class, Fates, Outcome, Replayed};
+use tidegate_measure::numbers::{format_duration, percent, rate, significant, size};
+use tidegate_measure::replayed::{ClassOutcome, OutcomeCounts, ReplayOutcome, Replayed};
 
 /// Characters of what a class is for.
 const TITLE: usize = 44;
@@ -14,7 +14,7 @@ pub fn comes_in(replayed: &Replayed) -> bool {
 
 /// Does anything on its way in wait, or get lost or marked?
 pub fn inward_matters(replayed: &Replayed) -> bool {
-    let matters = |fates: &Fates| {
+    let matters = |fates: &OutcomeCounts| {
         fates.sent < fates.packets || fates.marked > 0 || fates.waited.is_some_and(|summary| summary.max > 0)
     };
     replayed.policies.iter().any(|one| matters(&one.inward))
@@ -26,7 +26,7 @@ pub fn overview(replayed: &Replayed, inward: bool) -> Data {
         ["policy", "sent", "lost", "marked", "median", "p95", "p99", "longest"].map(str::to_owned).to_vec();
     let first = replayed.policies.first().filter(|_| replayed.policies.len() > 1);
     head.extend(first.map(|first| format!("p95 to {}", first.name)));
-    let row = |one: &Outcome| {
+    let row = |one: &ReplayOutcome| {
         let fates = of_way(one, inward);
         let mut row = vec![one.name.clone(), fates.sent.to_string(), lost(fates), count(fates.marked)];
         row.extend(waits(fates));
@@ -38,12 +38,12 @@ pub fn overview(replayed: &Replayed, inward: bool) -> Data {
 }
 
 /// What became of what goes out, or of what comes in.
-pub fn of_way(outcome: &Outcome, inward: bool) -> &Fates {
+pub fn of_way(outcome: &ReplayOutcome, inward: bool) -> &OutcomeCounts {
     if inward { &outcome.inward } else { &outcome.out }
 }
 
 /// How many times as long the 95th percentile is: `× 0.12`.
-fn times(first: &Fates, other: &Fates) -> String {
+fn times(first: &OutcomeCounts, other: &OutcomeCounts) -> String {
     match (first.waited, other.waited) {
         (Some(a), Some(b)) if a.p95 > 0 && a != b => {
             format!("× {}", significant(b.p95 as f64 / a.p95 as f64, 3))
@@ -53,7 +53,7 @@ fn times(first: &Fates, other: &Fates) -> String {
 }
 
 /// Those lost, and their share.
-fn lost(fates: &Fates) -> String {
+fn lost(fates: &OutcomeCounts) -> String {
     match fates.lost() {
         0 => "–".to_owned(),
         lost => format!("{lost} ({})", percent(lost as f64 / fates.packets.max(1) as f64)),
@@ -64,7 +64,7 @@ fn count(count: u64) -> String {
     if count == 0 { "–".to_owned() } else { count.to_string() }
 }
 
-fn waits(fates: &Fates) -> [String; 4] {
+fn waits(fates: &OutcomeCounts) -> [String; 4] {
     match fates.waited {
         None => std::array::from_fn(|_| "–".to_owned()),
         Some(summary) => [summary.p50, summary.p95, summary.p99, summary.max].map(wait),
@@ -73,18 +73,18 @@ fn waits(fates: &Fates) -> [String; 4] {
 
 /// A wait: what is no time at all is told as none.
 pub fn wait(ns: u64) -> String {
-    if ns == 0 { "0".to_owned() } else { span(ns) }
+    if ns == 0 { "0".to_owned() } else { format_duration(ns) }
 }
 
 /// A policy's classes.
-pub fn classes(replayed: &Replayed, outcome: &Outcome) -> Data {
+pub fn classes(replayed: &Replayed, outcome: &ReplayOutcome) -> Data {
     let head = [
         "class", "queue", "packets", "share", "rate", "lost", "marked", "median", "p95", "p99", "longest",
         "for",
     ];
     let all: u64 = outcome.out.bytes + outcome.inward.bytes;
-    let row = |class: &Class| {
-        let fates = &class.fates;
+    let row = |class: &ClassOutcome| {
+        let fates = &class.outcomes;
         let mut row = vec![
             name(class),
             class.queue.clone(),
@@ -116,7 +116,7 @@ fn without_empty(data: Data) -> Data {
 }
 
 /// `eth0 1:20`.
-pub fn name(class: &Class) -> String {
+pub fn name(class: &ClassOutcome) -> String {
     format!("{} {}{}", class.device, class.id, if class.inward { " (in)" } else { "" })
 }
 
@@ -132,7 +132,7 @@ pub fn losses(replayed: &Replayed) -> Data {
     let mut rows = Vec::new();
     for one in &replayed.policies {
         for class in &one.classes {
-            for (why, count) in &class.fates.dropped {
+            for (why, count) in &class.outcomes.dropped {
                 rows.push(vec![one.name.clone(), name(class), why.clone(), count.to_string()]);
             }
         }
@@ -161,11 +161,11 @@ pub fn flows(replayed: &Replayed) -> Data {
     let first = replayed.policies.first().map(|one| one.flows.as_slice()).unwrap_or_default();
     let rows = first.iter().enumerate().map(|(at, flow)| {
         let of = || replayed.policies.iter().filter_map(|one| one.flows.get(at));
-        let mut row = vec![flow.name.clone(), flow.fates.packets.to_string(), size(flow.fates.bytes)];
+        let mut row = vec![flow.name.clone(), flow.outcomes.packets.to_string(), size(flow.outcomes.bytes)];
         row.extend(
-            of().map(|flow| flow.fates.waited.map_or_else(|| "–".to_owned(), |summary| wait(summary.p95))),
+            of().map(|flow| flow.outcomes.waited.map_or_else(|| "–".to_owned(), |summary| wait(summary.p95))),
         );
-        row.extend(of().map(|flow| lost(&flow.fates)));
+        row.extend(of().map(|flow| lost(&flow.outcomes)));
         row
     });
     Data { caption: "The largest flows".to_owned(), head, rows: rows.collect() }

@@ -2,7 +2,9 @@
 
 use crate::json::laid_out;
 use serde_json::{Map, Value, json};
-use tidegate_measure::replayed::{Capture, Class, Fates, Flow, LADDER, Outcome, Replayed};
+use tidegate_measure::replayed::{
+    CaptureSummary, ClassOutcome, FlowOutcome, LADDER, OutcomeCounts, ReplayOutcome, Replayed,
+};
 
 /// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
 const FORM: (&str, u64) = ("tidegate_replayed", 1);
@@ -26,7 +28,7 @@ fn counts(counts: &[(String, u64)]) -> Value {
     Value::Object(counts.iter().map(|(why, count)| (why.clone(), Value::from(*count))).collect::<Map<_, _>>())
 }
 
-fn capture(capture: &Capture) -> Value {
+fn capture(capture: &CaptureSummary) -> Value {
     json!({
         "file": capture.file,
         "format": capture.format,
@@ -42,7 +44,7 @@ fn capture(capture: &Capture) -> Value {
     })
 }
 
-fn outcome(outcome: &Outcome) -> Value {
+fn outcome(outcome: &ReplayOutcome) -> Value {
     json!({
         "name": outcome.name,
         "file": outcome.file,
@@ -54,7 +56,7 @@ fn outcome(outcome: &Outcome) -> Value {
     })
 }
 
-fn fates(fates: &Fates) -> Value {
+fn fates(fates: &OutcomeCounts) -> Value {
     let waited = fates.waited.map(|summary| {
         json!({
             "mean_ns": summary.mean,
@@ -78,14 +80,14 @@ fn fates(fates: &Fates) -> Value {
     })
 }
 
-fn class(class: &Class) -> Value {
+fn class(class: &ClassOutcome) -> Value {
     json!({
         "device": class.device,
         "id": class.id,
         "title": class.title,
         "queue": class.queue,
         "way": if class.inward { "in" } else { "out" },
-        "fates": fates(&class.fates),
+        "fates": fates(&class.outcomes),
         "packets": class.packets,
         "dropped": class.dropped,
         "median_ns": class.median,
@@ -93,6 +95,6 @@ fn class(class: &Class) -> Value {
     })
 }
 
-fn flow(flow: &Flow) -> Value {
-    json!({ "name": flow.name, "class": flow.class, "fates": fates(&flow.fates) })
+fn flow(flow: &FlowOutcome) -> Value {
+    json!({ "name": flow.name, "class": flow.class, "fates": fates(&flow.outcomes) })
 }

@@ -1,14 +1,14 @@
 //! A trial as JSON, and back.
 
 use crate::json::{ReadError, document, text};
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 
 /// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
 const FORM: (&str, u64) = ("tidegate_trial", 1);
 const ORIGIN: &str = "a trial is written by `tidegate try SCRIPT --json`";
 
 /// A trial as JSON, ended by a newline.
-pub fn to_json(trial: &Trial) -> String {
+pub fn to_json(trial: &TrialDocument) -> String {
     text(FORM, trial, |_| ())
 }
 
@@ -18,6 +18,6 @@ pub fn to_json(trial: &Trial) -> String {
 ///
 /// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
 /// error names the place.
-pub fn from_json(text: &str) -> Result<Trial, ReadError> {
+pub fn from_json(text: &str) -> Result<TrialDocument, ReadError> {
     document(text, FORM, ORIGIN)
 }

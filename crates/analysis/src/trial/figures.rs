@@ -1,20 +1,20 @@
 //! What tables and pages derive from a trial: pairs of runs, goodputs, what a class did while measured.
 
 use tidegate_measure::bits_per_second;
-use tidegate_measure::trial::{ClassSeries, Probe, Run, TreeNode, Trial};
+use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialProbe, TrialRun};
 
 /// The two runs of a load; a document from elsewhere may lack one.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'t> {
     /// The one without the policy.
-    pub without: Option<&'t Run>,
+    pub without: Option<&'t TrialRun>,
     /// The one with it.
-    pub with: Option<&'t Run>,
+    pub with: Option<&'t TrialRun>,
 }
 
 impl<'t> Pair<'t> {
     /// One that is there.
-    pub fn any(&self) -> Option<&'t Run> {
+    pub fn any(&self) -> Option<&'t TrialRun> {
         self.with.or(self.without)
     }
 
@@ -29,7 +29,7 @@ impl<'t> Pair<'t> {
     }
 
     /// Those there are, each with the word for it.
-    pub fn each(&self) -> impl Iterator<Item = (&'static str, &'t Run)> {
+    pub fn each(&self) -> impl Iterator<Item = (&'static str, &'t TrialRun)> {
         [("without", self.without), ("with", self.with)]
             .into_iter()
             .filter_map(|(word, run)| Some((word, run?)))
@@ -37,7 +37,7 @@ impl<'t> Pair<'t> {
 
     /// A probe in both runs, by its id.
     pub fn probe(&self, id: &str) -> Asked<'t> {
-        let of = |run: Option<&'t Run>| {
+        let of = |run: Option<&'t TrialRun>| {
             run.and_then(|run| run.probes.iter().find(|p| p.id == id).map(|p| (run, p)))
         };
         Asked { without: of(self.without), with: of(self.with) }
@@ -59,14 +59,14 @@ impl<'t> Pair<'t> {
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'t> {
     /// Without the policy.
-    pub without: Option<(&'t Run, &'t Probe)>,
+    pub without: Option<(&'t TrialRun, &'t TrialProbe)>,
     /// With it.
-    pub with: Option<(&'t Run, &'t Probe)>,
+    pub with: Option<(&'t TrialRun, &'t TrialProbe)>,
 }
 
 impl<'t> Asked<'t> {
     /// One that is there.
-    pub fn any(&self) -> Option<&'t Probe> {
+    pub fn any(&self) -> Option<&'t TrialProbe> {
         self.with.or(self.without).map(|(_, probe)| probe)
     }
 
@@ -77,7 +77,7 @@ impl<'t> Asked<'t> {
 }
 
 /// The loads of a trial, in order, each with its runs.
-pub fn pairs(trial: &Trial) -> Vec<Pair<'_>> {
+pub fn pairs(trial: &TrialDocument) -> Vec<Pair<'_>> {
     let mut pairs: Vec<Pair<'_>> = Vec::new();
     for run in trial.runs.iter().filter(|run| !run.witnesses) {
         let at = pairs.iter().position(|pair| pair.load() == run.load).unwrap_or_else(|| {
@@ -110,24 +110,24 @@ pub fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
 
 /// The run in which the classes are seen at work: the one in which something was sent for each of them, else
 /// that of the load that hurts most.
-pub fn classes_at_work<'t>(trial: &'t Trial, pairs: &[Pair<'t>]) -> Option<&'t Run> {
+pub fn classes_at_work<'t>(trial: &'t TrialDocument, pairs: &[Pair<'t>]) -> Option<&'t TrialRun> {
     every_class(trial).or_else(|| hardest(pairs)?.with)
 }
 
 /// The run in which something was sent for each class, if one was needed.
-pub fn every_class(trial: &Trial) -> Option<&Run> {
+pub fn every_class(trial: &TrialDocument) -> Option<&TrialRun> {
     trial.runs.iter().find(|run| run.witnesses && run.policy)
 }
 
 /// Payload bits per second of all transfers one way; `None` where there are none.
-pub fn goodput(run: &Run, up: bool) -> Option<f64> {
+pub fn goodput(run: &TrialRun, up: bool) -> Option<f64> {
     let rates: Vec<f64> =
         run.flows.iter().filter(|flow| flow.up == up).map(|flow| flow.rate(run.window)).collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 
 /// Which steps of a series lie in a run's window.
-pub fn window_steps(run: &Run) -> std::ops::Range<usize> {
+pub fn window_steps(run: &TrialRun) -> std::ops::Range<usize> {
     let step = run.step_ns.max(1);
     (run.window.0 / step) as usize..(run.window.1.div_ceil(step)) as usize
 }
@@ -155,7 +155,7 @@ pub struct ClassFigures {
 
 impl ClassFigures {
     /// Of a class while its run was measured.
-    pub fn new(run: &Run, class: &ClassSeries) -> ClassFigures {
+    pub fn new(run: &TrialRun, class: &ClassSeries) -> ClassFigures {
         let steps = window_steps(run);
         let sent = part(&class.sent, steps.clone()).iter().sum();
         ClassFigures {
@@ -169,12 +169,12 @@ impl ClassFigures {
 }
 
 /// How a class or qdisc of the tree is called in series: with its device unless that leads to the modem.
-pub fn label(trial: &Trial, node: &TreeNode) -> String {
+pub fn label(trial: &TrialDocument, node: &TreeNode) -> String {
     if node.device == trial.device { node.id.clone() } else { format!("{} {}", node.device, node.id) }
 }
 
 /// The tree's entry for a series' class.
-pub fn node<'t>(trial: &'t Trial, id: &str) -> Option<&'t TreeNode> {
+pub fn node<'t>(trial: &'t TrialDocument, id: &str) -> Option<&'t TreeNode> {
     let called = |node: &&TreeNode| {
         let there = if node.device == trial.device {
             Some(id)

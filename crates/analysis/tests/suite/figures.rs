@@ -5,19 +5,21 @@ use tidegate_analysis::trial::{
     ClassFigures, classes_at_work, every_class, goodput, hardest, label, main_probe, node, pairs, part,
     window_steps,
 };
-use tidegate_measure::trial::{BufferSeries, ClassSeries, Flow, Probe, Run, TreeNode, Trial};
+use tidegate_measure::trial::{
+    BufferSeries, ClassSeries, TreeNode, TrialDocument, TrialFlow, TrialProbe, TrialRun,
+};
 
 const MS: u64 = 1_000_000;
 const STEP: u64 = 100 * MS;
 
-fn run(load: &str, policy: bool, probes: &[(&str, Option<u64>)], flows: usize) -> Run {
-    let probe = |(id, ms): &(&str, Option<u64>)| Probe {
+fn run(load: &str, policy: bool, probes: &[(&str, Option<u64>)], flows: usize) -> TrialRun {
+    let probe = |(id, ms): &(&str, Option<u64>)| TrialProbe {
         id: (*id).into(),
         answers: vec![(500 * MS, ms.map(|ms| ms * MS))],
-        ..Probe::default()
+        ..TrialProbe::default()
     };
-    let flow = |n: usize| Flow { up: n.is_multiple_of(2), bytes: 125_000, ..Flow::default() };
-    Run {
+    let flow = |n: usize| TrialFlow { up: n.is_multiple_of(2), bytes: 125_000, ..TrialFlow::default() };
+    TrialRun {
         load: load.into(),
         title: format!("{load}!"),
         policy,
@@ -25,20 +27,20 @@ fn run(load: &str, policy: bool, probes: &[(&str, Option<u64>)], flows: usize) -
         step_ns: STEP,
         probes: probes.iter().map(probe).collect(),
         flows: (0..flows).map(flow).collect(),
-        ..Run::default()
+        ..TrialRun::default()
     }
 }
 
 #[test]
 fn pairs_of_runs() {
-    let trial = Trial {
+    let trial = TrialDocument {
         runs: vec![
             run("up", false, &[("dns", Some(1)), ("ping", Some(200))], 3),
             run("up", true, &[("ping", Some(20)), ("call", None)], 3),
             run("down", true, &[("dns", Some(5))], 2),
-            Run { witnesses: true, ..run("all", true, &[], 1) },
+            TrialRun { witnesses: true, ..run("all", true, &[], 1) },
         ],
-        ..Trial::default()
+        ..TrialDocument::default()
     };
     let pairs = pairs(&trial);
     let loads: Vec<(&str, &str, usize)> =
@@ -74,7 +76,7 @@ fn the_load_that_hurts_most() {
         let both = |(load, ms, flows): &(&str, Option<u64>, usize)| {
             [false, true].map(|policy| run(load, policy, &[("ping", ms.filter(|_| !policy))], *flows))
         };
-        let trial = Trial { runs: loads.iter().flat_map(both).collect(), ..Trial::default() };
+        let trial = TrialDocument { runs: loads.iter().flat_map(both).collect(), ..TrialDocument::default() };
         let at_work = classes_at_work(&trial, &pairs(&trial)).map(|run| (run.load.clone(), run.policy));
         let hardest = hardest(&pairs(&trial)).map(|pair| pair.load().to_owned());
         assert_eq!(
@@ -103,7 +105,7 @@ fn a_class_while_measured() {
     let run = run("up", true, &[], 0);
     assert_eq!(window_steps(&run), 2..12);
     assert_eq!(
-        window_steps(&Run { window: (250 * MS, 1_150 * MS), ..run.clone() }),
+        window_steps(&TrialRun { window: (250 * MS, 1_150 * MS), ..run.clone() }),
         2..12,
         "steps begun count"
     );
@@ -127,10 +129,10 @@ fn a_class_while_measured() {
 fn names_of_classes() {
     let tree =
         |device: &str, id: &str| TreeNode { device: device.into(), id: id.into(), ..TreeNode::default() };
-    let trial = Trial {
+    let trial = TrialDocument {
         device: "eth0".into(),
         tree: vec![tree("eth0", "1:10"), tree("ifb0", "1:10"), tree("ifb0", "2:1")],
-        ..Trial::default()
+        ..TrialDocument::default()
     };
     let labels: Vec<String> = trial.tree.iter().map(|node| label(&trial, node)).collect();
     assert_eq!(labels, ["1:10", "ifb0 1:10", "ifb0 2:1"]);
@@ -172,7 +174,7 @@ fn spans_of_time() {
 #[test]
 fn ends_of_runs() {
     let run = run("up", true, &[("ping", Some(1))], 0);
-    let with = |change: &dyn Fn(&mut Run)| {
+    let with = |change: &dyn Fn(&mut TrialRun)| {
         let mut run = run.clone();
         change(&mut run);
         end_of(&run) / MS
@@ -188,7 +190,7 @@ fn ends_of_runs() {
     for (n, (end, expected)) in cases.into_iter().enumerate() {
         assert_eq!(end, expected, "case {n}");
     }
-    assert_eq!(end_of(&Run::default()), 1);
+    assert_eq!(end_of(&TrialRun::default()), 1);
     let series: Vec<u64> = (0..20).collect();
     assert_eq!(steps_of(&run, &series, (250 * MS, 510 * MS)), [2, 3, 4, 5], "every step that is touched");
 }

@@ -55,7 +55,7 @@ fn files_of_ping_exp_are_read_by_any_protocol() {
         assert_eq!((one.figures().loss, other.figures().loss), (0.25, 1.0));
     }
     let error = from_pingexp(b"no pickle at all").expect_err("it is none").to_string();
-    assert!(error.contains("the pickle: octet") && error.contains("pingexp.py -w FILE"), "{error}");
+    assert!(error.contains("the pickle: byte") && error.contains("pingexp.py -w FILE"), "{error}");
     let other = from_pingexp(b"}.").expect_err("it holds nothing").to_string();
     assert!(other.starts_with("experiments: missing"), "{other}");
 }

@@ -4,33 +4,42 @@ use serde_json::{Value, json};
 use tidegate_analysis::data::Data;
 use tidegate_analysis::replayed::tables::{classes, comes_in, flows, inward_matters, losses, overview, wait};
 use tidegate_analysis::replayed::to_json;
-use tidegate_measure::replayed::{Capture, Class, Fates, Flow, Line, Outcome, Replayed};
+use tidegate_measure::replayed::{
+    CaptureSummary, ClassOutcome, FlowOutcome, OutcomeCounts, ReplayLine, ReplayOutcome, Replayed,
+};
 
 const MS: u64 = 1_000_000;
 
-fn fates(packets: u64, drops: &[(&str, u64)], waits: &[u64]) -> Fates {
+fn fates(packets: u64, drops: &[(&str, u64)], waits: &[u64]) -> OutcomeCounts {
     let dropped: Vec<(String, u64)> = drops.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect();
     let sent = packets - dropped.iter().map(|(_, count)| count).sum::<u64>();
-    Fates { packets, bytes: packets * 1000, sent, sent_bytes: sent * 1000, dropped, ..Fates::default() }
-        .with_waits(waits.iter().map(|ms| ms * MS).collect())
+    OutcomeCounts {
+        packets,
+        bytes: packets * 1000,
+        sent,
+        sent_bytes: sent * 1000,
+        dropped,
+        ..OutcomeCounts::default()
+    }
+    .with_waits(waits.iter().map(|ms| ms * MS).collect())
 }
 
-fn outcome(name: &str, p95: u64) -> Outcome {
-    let class = |id: &str, title: &str, fates: Fates| Class {
+fn outcome(name: &str, p95: u64) -> ReplayOutcome {
+    let class = |id: &str, title: &str, fates: OutcomeCounts| ClassOutcome {
         device: "eth0".into(),
         id: id.into(),
         title: title.into(),
         queue: "pfifo".into(),
-        fates,
+        outcomes: fates,
         packets: vec![1, 2],
-        ..Class::default()
+        ..ClassOutcome::default()
     };
     let dropped = [("tail", 10)];
-    Outcome {
+    ReplayOutcome {
         name: name.into(),
         file: format!("{name}.tc"),
         device: "eth0".into(),
-        out: Fates { marked: 3, waiting: 2, ..fates(100, &dropped, &[p95; 10]) },
+        out: OutcomeCounts { marked: 3, waiting: 2, ..fates(100, &dropped, &[p95; 10]) },
         inward: fates(10, &[], &[0; 10]),
         classes: vec![
             class("1:10", "calls", fates(20, &[], &[0])),
@@ -40,10 +49,10 @@ fn outcome(name: &str, p95: u64) -> Outcome {
                 fates(80, &dropped, &[p95]),
             ),
         ],
-        flows: vec![Flow {
+        flows: vec![FlowOutcome {
             name: "a > b".into(),
             class: "1:20".into(),
-            fates: fates(50, &[("tail", 5)], &[p95]),
+            outcomes: fates(50, &[("tail", 5)], &[p95]),
         }],
     }
 }
@@ -52,8 +61,13 @@ fn replayed() -> Replayed {
     Replayed {
         version: "0.1.0".into(),
         again: "tidegate replay".into(),
-        capture: Capture { file: "a.pcap".into(), duration: 1_000 * MS, packets: 110, ..Capture::default() },
-        line: Line { rate: Some(1_000_000), buffer: None },
+        capture: CaptureSummary {
+            file: "a.pcap".into(),
+            duration: 1_000 * MS,
+            packets: 110,
+            ..CaptureSummary::default()
+        },
+        line: ReplayLine { rate: Some(1_000_000), buffer: None },
         step_ns: 100 * MS,
         policies: vec![outcome("none", 200), outcome("fair", 50)],
         notes: Vec::new(),
@@ -125,19 +139,19 @@ fn tables() {
 /// What comes in is shown where it is more than passed through.
 #[test]
 fn what_comes_in() {
-    let with = |inward: Fates| {
+    let with = |inward: OutcomeCounts| {
         let mut of = replayed();
         of.policies.truncate(1);
         of.policies[0].inward = inward;
         (comes_in(&of), inward_matters(&of))
     };
     let cases = [
-        (Fates::default(), (false, false)),
+        (OutcomeCounts::default(), (false, false)),
         (fates(10, &[], &[]), (true, false)),
         (fates(10, &[], &[0]), (true, false)),
         (fates(10, &[], &[0, 1]), (true, true)),
         (fates(10, &[("police", 1)], &[0]), (true, true)),
-        (Fates { marked: 1, ..fates(10, &[], &[0]) }, (true, true)),
+        (OutcomeCounts { marked: 1, ..fates(10, &[], &[0]) }, (true, true)),
     ];
     for (inward, expected) in cases {
         assert_eq!(with(inward.clone()), expected, "{inward:?}");

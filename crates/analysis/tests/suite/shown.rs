@@ -4,26 +4,33 @@
 use tidegate_analysis::experiment::{
     Change, Comparing, Shown, Side, Under, answers, called, label, spread, written,
 };
-use tidegate_measure::experiment::{Experiment, Load, Policy, Probe, Run, Spread, Transfer};
+use tidegate_measure::experiment::{
+    Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord, Spread, TransferRecord,
+};
 
 const MS: u64 = 1_000_000;
 
-fn run(policy: &str, load: &str, repeat: u32, ms: Option<u64>) -> Run {
-    let probe = Probe { id: "ping".into(), answers: vec![(0, ms.map(|ms| ms * MS))], ..Probe::default() };
-    Run {
+fn run(policy: &str, load: &str, repeat: u32, ms: Option<u64>) -> RunRecord {
+    let probe =
+        ProbeRecord { id: "ping".into(), answers: vec![(0, ms.map(|ms| ms * MS))], ..ProbeRecord::default() };
+    RunRecord {
         policy: policy.into(),
         load: load.into(),
         repeat,
         window: (0, 1_000 * MS),
         step_ns: 100 * MS,
         probes: vec![probe],
-        transfers: vec![Transfer { id: "upload-1".into(), bytes: 125_000, ..Transfer::default() }],
-        ..Run::default()
+        transfers: vec![TransferRecord {
+            id: "upload-1".into(),
+            bytes: 125_000,
+            ..TransferRecord::default()
+        }],
+        ..RunRecord::default()
     }
 }
 
-fn experiment(runs: Vec<Run>) -> Experiment {
-    let names = |of: &dyn Fn(&Run) -> String| {
+fn experiment(runs: Vec<RunRecord>) -> Experiment {
+    let names = |of: &dyn Fn(&RunRecord) -> String| {
         let mut names: Vec<String> = runs.iter().map(of).collect();
         names.dedup();
         names
@@ -33,8 +40,8 @@ fn experiment(runs: Vec<Run>) -> Experiment {
     loads.sort();
     loads.dedup();
     Experiment {
-        policies: policies.into_iter().map(|name| Policy { name, ..Policy::default() }).collect(),
-        loads: loads.into_iter().map(|name| Load { name, ..Load::default() }).collect(),
+        policies: policies.into_iter().map(|name| PolicyRecord { name, ..PolicyRecord::default() }).collect(),
+        loads: loads.into_iter().map(|name| LoadRecord { name, ..LoadRecord::default() }).collect(),
         runs,
         ..Experiment::default()
     }
@@ -118,7 +125,7 @@ fn cases_and_names_that_only_some_results_have() {
         let mut experiment = all(&[("x", "a")]);
         for name in &names {
             let runs = (0..2).map(|n| run(name, "a", n, Some(5)));
-            experiment.policies.push(Policy { name: name.clone(), ..Policy::default() });
+            experiment.policies.push(PolicyRecord { name: name.clone(), ..PolicyRecord::default() });
             experiment.runs.extend(runs);
         }
         apart(experiment, all(&[("x", "a")]))
@@ -174,7 +181,12 @@ fn figures_in_words() {
     assert_eq!(label("fifteen letters", "fifteen_letters"), "fifteen letters", "the name is no shorter");
     assert_eq!([label("", "name"), label("", "a name of many letters")], ["name", "a name of many letters"]);
     let probe = |title: &str, unit: &str| {
-        called(&Probe { id: "p".into(), title: title.into(), unit: unit.into(), ..Probe::default() })
+        called(&ProbeRecord {
+            id: "p".into(),
+            title: title.into(),
+            unit: unit.into(),
+            ..ProbeRecord::default()
+        })
     };
     assert_eq!([probe("ping to b", "round trip"), probe("", "")], ["ping to b, round trip", "p"]);
 }
@@ -182,20 +194,27 @@ fn figures_in_words() {
 /// What was found of a computer: every member of its document, as docs/doctor.md names them.
 #[test]
 fn what_doctor_found() {
-    use tidegate_measure::doctor::{Class, Device, Diagnosis, Ecn, Facts, FlowTable, Inwards, Shaper};
-    let class = Class { id: "1:10".into(), is_leaf: true, packets_ever: Some(9) };
-    let shaper = Shaper { kind: "htb".into(), rate_bps: Some(5), classes: vec![class], ..Shaper::default() };
-    let device = Device {
+    use tidegate_measure::doctor::{
+        DeviceFacts, Diagnosis, EcnResult, Facts, FlowTableFacts, Inwards, ShaperClass, ShaperFacts,
+    };
+    let class = ShaperClass { id: "1:10".into(), is_leaf: true, packets_ever: Some(9) };
+    let shaper =
+        ShaperFacts { kind: "htb".into(), rate_bps: Some(5), classes: vec![class], ..ShaperFacts::default() };
+    let device = DeviceFacts {
         name: "eth0".into(),
         mtu: 1500,
         shaper: Some(shaper),
         inwards: Inwards::Led("ifb0".into()),
-        ..Device::default()
+        ..DeviceFacts::default()
     };
     let facts = Facts {
         devices: vec![device],
-        flow_tables: vec![FlowTable { name: "ft".into(), devices: vec!["eth0".into()], is_hardware: true }],
-        ecn: Some(Ecn { host: "b".into(), sent: 1, answered: Some(2), quoted: vec![("c".into(), 3)] }),
+        flow_tables: vec![FlowTableFacts {
+            name: "ft".into(),
+            devices: vec!["eth0".into()],
+            is_hardware: true,
+        }],
+        ecn: Some(EcnResult { host: "b".into(), sent: 1, answered: Some(2), quoted: vec![("c".into(), 3)] }),
         ..Facts::default()
     };
     let diagnosis = Diagnosis { version: "0.1.0".into(), facts, ..Diagnosis::default() };

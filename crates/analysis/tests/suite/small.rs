@@ -7,7 +7,8 @@ use std::io::Read as _;
 use tidegate_analysis::data::Data;
 use tidegate_analysis::experiment::{Shown, Under, flent_files, happened, series, tables};
 use tidegate_measure::experiment::{
-    Cable, Comparison, Event, Experiment, LinkSeries, Load, Policy, Probe, Run, Transfer,
+    Comparison, EventRecord, Experiment, LinkRecord, LinkSeries, LoadRecord, PolicyRecord, ProbeRecord,
+    RunRecord, TransferRecord,
 };
 use tidegate_measure::trial::ClassSeries;
 
@@ -15,23 +16,23 @@ const MS: u64 = 1_000_000;
 const STEP: u64 = 100 * MS;
 
 /// Every 200 ms a ping of 10, 20, … ms; the fourth is lost.
-fn ping() -> Probe {
+fn ping() -> ProbeRecord {
     let took = |n: u64| (n != 3).then_some((n + 1) * 10 * MS);
-    Probe {
+    ProbeRecord {
         id: "ping".into(),
         title: "ping to b".into(),
         unit: "round trip".into(),
         from: "a".into(),
         to: "b".into(),
         answers: (0..10).map(|n| (n * 200 * MS, took(n))).collect(),
-        ..Probe::default()
+        ..ProbeRecord::default()
     }
 }
 
 /// A flow of 25,000 bytes a step, 2 Mbit/s, for the first second, and half of it for the second one.
-fn upload() -> Transfer {
+fn upload() -> TransferRecord {
     let series: Vec<u64> = (0..20).map(|n| if n < 10 { 25_000 } else { 12_500 }).collect();
-    Transfer {
+    TransferRecord {
         id: "upload-1".into(),
         from: "a".into(),
         to: "b".into(),
@@ -43,13 +44,13 @@ fn upload() -> Transfer {
         retransmissions: 3,
         lost: 2,
         series,
-        ..Transfer::default()
+        ..TransferRecord::default()
     }
 }
 
 /// 5,000 bytes a step, 0.4 Mbit/s, from 500 ms to 1,500 ms.
-fn download() -> Transfer {
-    Transfer {
+fn download() -> TransferRecord {
+    TransferRecord {
         id: "download-1".into(),
         from: "b".into(),
         to: "a".into(),
@@ -58,11 +59,11 @@ fn download() -> Transfer {
         finished: Some(1_500 * MS),
         bytes: 50_000,
         series: (0..15).map(|n| if n < 5 { 0 } else { 5_000 }).collect(),
-        ..Transfer::default()
+        ..TransferRecord::default()
     }
 }
 
-fn run() -> Run {
+fn run() -> RunRecord {
     let class = |id: &str, leaf, sent: u64, waits: u64| ClassSeries {
         id: format!("gw:eth0 {id}"),
         leaf,
@@ -72,9 +73,13 @@ fn run() -> Run {
         dropped: vec![1; 20],
         ..ClassSeries::default()
     };
-    let event =
-        |at: u64, what: &str| Event { at: at * MS, on: "gw".into(), what: what.into(), ..Event::default() };
-    Run {
+    let event = |at: u64, what: &str| EventRecord {
+        at: at * MS,
+        on: "gw".into(),
+        what: what.into(),
+        ..EventRecord::default()
+    };
+    RunRecord {
         policy: "fair".into(),
         load: "up".into(),
         seed: 7,
@@ -98,26 +103,26 @@ fn run() -> Run {
             ..LinkSeries::default()
         }],
         events: vec![event(1_000, "second"), event(500, "first"), event(1_050, "third")],
-        ..Run::default()
+        ..RunRecord::default()
     }
 }
 
 fn experiment() -> Experiment {
-    let cable = |name: &str, from: &str, to: &str, bits: Option<u64>| Cable {
+    let cable = |name: &str, from: &str, to: &str, bits: Option<u64>| LinkRecord {
         name: name.into(),
         from: from.into(),
         to: to.into(),
         there_bits: bits,
         back_bits: bits.map(|bits| 5 * bits),
-        ..Cable::default()
+        ..LinkRecord::default()
     };
     Experiment {
         version: "0.1.0".into(),
         again: "tidegate sim x.toml".into(),
         execution: "sim".into(),
         title: "A line".into(),
-        policies: vec![Policy { name: "fair".into(), title: "HTB".into(), ..Policy::default() }],
-        loads: vec![Load { name: "up".into(), title: "1 upload".into(), test: None }],
+        policies: vec![PolicyRecord { name: "fair".into(), title: "HTB".into(), ..PolicyRecord::default() }],
+        loads: vec![LoadRecord { name: "up".into(), title: "1 upload".into(), test: None }],
         links: vec![
             cable("lan", "a", "gw:eth1", Some(100_000_000)),
             cable("dsl", "gw:eth0", "isp", Some(4_000_000)),
@@ -197,7 +202,7 @@ fn names_of_series_in_flents_files() {
         experiment.runs[0].probes.clear();
         experiment.runs[0].transfers = flows
             .iter()
-            .map(|(id, dscp)| Transfer {
+            .map(|(id, dscp)| TransferRecord {
                 id: (*id).into(),
                 dscp: *dscp,
                 ..if id.starts_with("down") { download() } else { upload() }
@@ -242,7 +247,7 @@ fn names_of_series_in_flents_files() {
     let asked = |ids: &'static [(&'static str, &'static str)]| {
         names(&move |experiment: &mut Experiment| {
             experiment.runs[0].transfers.clear();
-            let probe = |(id, unit): &(&str, &str)| Probe {
+            let probe = |(id, unit): &(&str, &str)| ProbeRecord {
                 id: (*id).into(),
                 title: String::new(),
                 unit: (*unit).into(),
@@ -274,7 +279,7 @@ fn names_of_series_in_flents_files() {
 fn a_call_in_flents_file() {
     let mut experiment = experiment();
     experiment.runs[0].transfers.clear();
-    experiment.runs[0].probes = vec![Probe { id: "voip".into(), ..ping() }];
+    experiment.runs[0].probes = vec![ProbeRecord { id: "voip".into(), ..ping() }];
     let of = flent(&experiment);
     assert_eq!(of["results"]["VoIP::loss"], json!([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, null]));
     // Differences of 10 ms: 10/16, and then what is left of it and 10/16 more.
@@ -390,17 +395,20 @@ fn every_figure_as_a_table() {
     // 2 Mbit/s for a second and then one; a mean of 9,500 bytes waits where 500,000 go in a second; 1 of 10
     // is lost, between which shares that lies: Wilson's interval.
     let expected = [
-        "Answers, while measured: load | policy | asked | mean | median | 95 % | 99 % | longest | mdev | \
-        jitter | lost | 95 % sure | asked",
+        "Replies during the measurement: load | policy | probe | mean | median | 95 % | 99 % | longest | \
+        mdev | \
+        jitter | lost | 95 % interval | sent",
         "1 upload | HTB | ping to b, round trip | 56.7 ms | 60.0 ms | 100 ms | 100 ms | 100 ms | 29.8 ms | \
         4.49 ms | 10.0 % | 1.8 % – 40.4 % | 10",
-        "Transfers: load | policy | transfers | payload per second | share of all | until its end | sent \
-        again | lost | fairness",
+        "Transfers during the measurement: load | policy | transfers | payload per second | share of all | \
+        duration | retransmitted | lost | fairness",
         "1 upload | HTB | Upload | 1.50 Mbit/s | 88.2 % | – | 3 | 2 | 1",
         "1 upload | HTB | Download | 200 kbit/s | 11.8 % | 1.00 s | 0 | 0 | 1",
-        "Links, while measured: load | policy | link | carried | used | fullest | mean wait | dropped",
+        "Links during the measurement: load | policy | link | carried | utilisation | peak backlog | mean \
+        delay | dropped",
         "1 upload | HTB | dsl up, gw to isp | 2.00 Mbit/s | 50.0 % | 19.0 kB | 19.0 ms | 0",
-        "Classes, while measured: load | policy | class | sent | fullest | most packets | dropped",
+        "Classes during the measurement: load | policy | class | sent | peak backlog | peak packets | \
+        dropped",
         "1 upload | HTB | gw:eth0 1:1 | 2.40 Mbit/s | 0 B | 3 | 20",
         "1 upload | HTB | gw:eth0 1:10 | 2.00 Mbit/s | 1.90 kB | 3 | 20",
         "1 upload | HTB | gw:eth0 1:20 | 0 bit/s | 0 B | 3 | 20",

@@ -2,14 +2,14 @@
 
 use crate::fixture::trial::trial;
 use tidegate_analysis::trial::{from_json, to_json as json};
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 
 #[test]
 fn json_round_trip() {
     let trial = trial();
     let written = json(&trial);
     assert_eq!(from_json(&written).expect("what was written is read"), trial);
-    assert_eq!(from_json(&json(&Trial::default())), Ok(Trial::default()), "an empty one too");
+    assert_eq!(from_json(&json(&TrialDocument::default())), Ok(TrialDocument::default()), "an empty one too");
     let flat = written.lines().find(|line| line.contains("\"tokens_us\": [")).expect("series");
     assert!(flat.trim_end().ends_with("],"), "series stand on one line");
 }

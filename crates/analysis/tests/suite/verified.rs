@@ -1,30 +1,36 @@
 //! A load with and without a policy, in turns: each row's figures and verdict.
 
 use tidegate_analysis::verify::{Said, json, rows};
-use tidegate_measure::experiment::{Experiment, Load, Policy, Probe, Run, Transfer};
+use tidegate_measure::experiment::{
+    Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord,
+};
 
 const MS: u64 = 1_000_000;
 
 /// Rounds of a ping and an upload: milliseconds and bytes of each, before and after.
 fn experiment(rounds: &[[(u64, u64); 2]]) -> Experiment {
-    let run = |policy: &str, repeat: usize, (ms, bytes): (u64, u64)| Run {
+    let run = |policy: &str, repeat: usize, (ms, bytes): (u64, u64)| RunRecord {
         policy: policy.into(),
         load: "up".into(),
         repeat: u32::try_from(repeat).expect("small"),
         window: (0, 1_000 * MS),
         step_ns: 100 * MS,
-        probes: vec![Probe { id: "ping".into(), answers: vec![(0, Some(ms * MS))], ..Probe::default() }],
-        transfers: vec![Transfer { id: "upload-1".into(), bytes, ..Transfer::default() }],
-        ..Run::default()
+        probes: vec![ProbeRecord {
+            id: "ping".into(),
+            answers: vec![(0, Some(ms * MS))],
+            ..ProbeRecord::default()
+        }],
+        transfers: vec![TransferRecord { id: "upload-1".into(), bytes, ..TransferRecord::default() }],
+        ..RunRecord::default()
     };
     let runs = rounds
         .iter()
         .enumerate()
         .flat_map(|(n, [before, after])| [run("before", n, *before), run("after", n, *after)]);
-    let policy = |name: &str| Policy { name: name.into(), ..Policy::default() };
+    let policy = |name: &str| PolicyRecord { name: name.into(), ..PolicyRecord::default() };
     Experiment {
         policies: vec![policy("before"), policy("after")],
-        loads: vec![Load { name: "up".into(), ..Load::default() }],
+        loads: vec![LoadRecord { name: "up".into(), ..LoadRecord::default() }],
         runs: runs.collect(),
         ..Experiment::default()
     }
@@ -118,8 +124,8 @@ fn ways_stand_with_what_is_asked() {
         let took = run.probes[0].answers[0].1.map(|took| took / 4);
         run.probes[0].there = vec![took];
         for way in ["up", "down", "other"] {
-            let probe = Probe { id: format!("ping-{way}"), ..run.probes[0].clone() };
-            run.probes.push(Probe { there: Vec::new(), ..probe });
+            let probe = ProbeRecord { id: format!("ping-{way}"), ..run.probes[0].clone() };
+            run.probes.push(ProbeRecord { there: Vec::new(), ..probe });
         }
     }
     let names: Vec<String> =

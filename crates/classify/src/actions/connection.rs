@@ -4,7 +4,7 @@
 //! addresses; nothing is begun for it.
 
 use crate::conntrack::Conntrack;
-use tidegate_packet::{Mark, Pkt, Pool, Time};
+use tidegate_packet::{FwMark, Pkt, Pool, Time};
 use tidegate_policy::{Connmark, Control, Ctinfo, CtinfoCounts};
 
 /// Bits of the DS field that are not the DSCP.
@@ -20,7 +20,7 @@ pub(super) fn connmark(
 ) -> (Control, bool) {
     let found = connections.known_mark(now, pool, pkt, connmark.zone);
     if let Some(mark) = found {
-        pool.meta_mut(pkt).mark = Mark(mark);
+        pool.meta_mut(pkt).mark = FwMark(mark);
     }
     (connmark.control, found.is_some())
 }
@@ -45,7 +45,7 @@ pub(super) fn ctinfo(
         meta.dsfield = wanted;
     }
     if let Some(mask) = ctinfo.mark {
-        meta.mark = Mark(mark & mask);
+        meta.mark = FwMark(mark & mask);
         counts.mark_set += 1;
     }
     ctinfo.control

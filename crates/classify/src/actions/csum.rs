@@ -1,4 +1,4 @@
-//! `csum`: checksums are computed anew, where what follows the network header is one of those asked for.
+//! `csum`: checksums are computed again, where what follows the network header is one of those requested.
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Pkt, Pool, Transport};

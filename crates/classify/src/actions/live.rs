@@ -3,26 +3,26 @@
 use super::police::Policers;
 use super::{connection, csum, nat, pedit, skbmod, vlan};
 use crate::conntrack::Conntrack;
-use crate::query::{Done, Meter, Mirrored, RandomSource, Verdict, Way};
+use crate::query::{ActionInput, Done, FilterRandom, FilterVerdict, Mirrored, Redirect};
 use alloc::vec::Vec;
-use tidegate_packet::{Mark, Pkt, Pool, Time};
+use tidegate_packet::{FwMark, Pkt, Pool, Time};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{
-    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, Sample, Skbedit, Skbmod,
-    TcError, Vlan, VlanHow,
+    Act, Action, Control, CtinfoCounts, Errno, Gact, Mirred, Police, RandomGact, SampleAction, Skbedit,
+    Skbmod, TcError, Vlan, VlanHow,
 };
 
-/// How often one packet may be led to another device in one go.
-pub(super) const MOST_LEADS: u32 = 4;
+/// How often one packet may be redirected to another device in one go.
+pub(super) const MAX_REDIRECTS: u32 = 4;
 
 /// What actions reach beside the packet.
-pub(super) struct Doors<'a> {
+pub(super) struct ActionContext<'a> {
     /// Copies on their way to other devices.
     pub(super) mirrored: &'a mut Vec<Mirrored>,
     /// The place of the action itself.
     pub(super) place: u32,
     /// At so many devices filters had the packet arrive before.
-    pub(super) led_before: u32,
+    pub(super) redirects_before: u32,
     /// The machine's connections.
     pub(super) connections: &'a mut Conntrack,
     /// The machine's policers.
@@ -35,7 +35,7 @@ pub(super) struct Live {
     pub(super) action: Action,
     /// The number of its policer.
     pub(super) policer: Option<u32>,
-    /// It was made by itself and stays without filters.
+    /// It was made on its own and stays without filters.
     pub(super) kept: bool,
     /// Filters that have it.
     pub(super) binds: u32,
@@ -90,7 +90,8 @@ impl Live {
         Ok(())
     }
 
-    /// Whoever names an action that is there says anew how its owner knows it, and how cards count for it.
+    /// Anyone who names an action that is there says again how its owner knows it, and how cards count for
+    /// it.
     pub(super) fn take_labels(&mut self, action: &Action) {
         if !action.cookie.is_empty() {
             self.action.cookie.clone_from(&action.cookie);
@@ -103,11 +104,11 @@ impl Live {
         &mut self,
         pool: &mut Pool,
         pkt: &Pkt,
-        meter: Meter,
-        random: &mut RandomSource<'_>,
-        doors: &mut Doors<'_>,
+        meter: ActionInput,
+        random: &mut FilterRandom<'_>,
+        doors: &mut ActionContext<'_>,
     ) -> Done {
-        if doors.led_before >= MOST_LEADS && matches!(self.action.act, Act::Mirred(_)) {
+        if doors.redirects_before >= MAX_REDIRECTS && matches!(self.action.act, Act::Mirred(_)) {
             // It goes round: nothing is counted but that.
             self.overlimits += 1;
             return Done::Control(Control::Drop);
@@ -143,7 +144,7 @@ impl Live {
             }
             Act::Simple(simple) => simple.control,
             Act::Sample(sample) => {
-                // Drawn for each packet, though nobody listens.
+                // Drawn for each packet, though no one listens.
                 random.below(sample.rate.unwrap_or(1));
                 sample.control
             }
@@ -204,7 +205,7 @@ impl Live {
 }
 
 /// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with
-/// 1000 of them a second; slower ones differ in hundredths of a second that nobody is told.)
+/// 1000 of them a second; slower ones differ in hundredths of a second that no one is told.)
 fn age(since: Time, now: Time) -> u64 {
     const TICK: u64 = 1_000_000;
     (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
@@ -219,18 +220,20 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     match &action.act {
-        // Only a number was said, and nobody has it.
+        // Only a number was said, and no one has it.
         Act::Mirred(mirred) if mirred.to.is_empty() => {
             Err(TcError::new(Errno::Inval, "act_mirred: Unknown mirred option"))
         }
         Act::Police(police) => check_police(police),
-        // Only a number was said, and nobody has it.
+        // Only a number was said, and no one has it.
         Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
         Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {
             Err(TcError::bare(Errno::Inval))
         }
-        Act::Sample(Sample { rate: Some(0), .. }) => Err(TcError::new(Errno::Inval, "invalid sample rate")),
-        Act::Sample(Sample { rate, group, .. }) if rate.is_none() || group.is_none() => {
+        Act::Sample(SampleAction { rate: Some(0), .. }) => {
+            Err(TcError::new(Errno::Inval, "invalid sample rate"))
+        }
+        Act::Sample(SampleAction { rate, group, .. }) if rate.is_none() || group.is_none() => {
             Err(TcError::new(Errno::Inval, "sample rate and group are required"))
         }
         Act::Pedit(pedit) if pedit.keys.is_empty() => {
@@ -259,7 +262,7 @@ fn check_police(police: &Police) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     if police.average.is_some() {
-        // Nobody measures: a filter's rate estimator is not modelled.
+        // No one measures: a filter's rate estimator is not modelled.
         return Err(TcError::bare(Errno::Inval));
     }
     match (police.rate.is_some(), police.packets > 0, police.packets_burst > 0) {
@@ -275,7 +278,7 @@ fn check_police(police: &Police) -> Result<(), TcError> {
     }
 }
 
-fn decide(gact: &Gact, turns: &mut u32, random: &mut RandomSource<'_>) -> Control {
+fn decide(gact: &Gact, turns: &mut u32, random: &mut FilterRandom<'_>) -> Control {
     let Some(other) = gact.random else { return gact.control };
     let hit = if other.drawn {
         random.below(u32::from(other.one_in)) == 0
@@ -296,7 +299,7 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     }
     if let Some((mark, mask)) = edit.mark {
         let mask = mask.unwrap_or(u32::MAX);
-        meta.mark = Mark(meta.mark.0 & !mask | mark & mask);
+        meta.mark = FwMark(meta.mark.0 & !mask | mark & mask);
     }
     if let Some(queue) = edit.queue {
         meta.set_tx_queue(Some(queue.into()));
@@ -304,10 +307,10 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     edit.control
 }
 
-fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, doors: &mut Doors<'_>) -> Done {
-    let way = Way { to: mirred.device, arrives: mirred.arrives, by: doors.place };
+fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, doors: &mut ActionContext<'_>) -> Done {
+    let way = Redirect { to: mirred.device, arrives: mirred.arrives, by: doors.place };
     if !mirred.copy {
-        return Done::Away(Verdict::Redirect(way));
+        return Done::Away(FilterVerdict::Redirect(way));
     }
     if mirred.device != Act::NOWHERE
         && let Some(copy) = pool.copy(pkt)

@@ -1,9 +1,9 @@
 //! Actions: the machine's table of them, and the lists that filters have.
 //!
-//! An action stands in one table of the machine, because several filters may have the same one (a policer at
+//! An action is in one table of the machine, because several filters may have the same one (a policer at
 //! clsact and in a filter meters both with one bucket). Filters hold places in it. References are released
 //! late: as in the kernel, what a deleted filter had stays until the next operation, or where releases are
-//! deferred until time goes on.
+//! deferred until time continues.
 
 mod connection;
 mod csum;

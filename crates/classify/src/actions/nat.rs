@@ -9,10 +9,10 @@ const SOURCE: usize = 12;
 /// ICMP messages that hold the packet they are about: unreachable, source quench, redirect, time exceeded,
 /// parameter problem.
 const ABOUT_ANOTHER: [u8; 5] = [3, 4, 5, 11, 12];
-/// Octets of ICMP's header before that packet.
+/// Bytes of ICMP's header before that packet.
 const ICMP_HEADER: usize = 8;
 
-/// Translates a packet, whatever network header it has: nobody looks.
+/// Translates a packet, whatever network header it has: no one looks.
 pub(super) fn carry_out(nat: &Nat, pool: &mut Pool, pkt: &Pkt) -> Control {
     // What is dropped is not touched before.
     if nat.control == Control::Drop {
@@ -42,8 +42,8 @@ const fn place(source: bool) -> usize {
 }
 
 fn address(head: &Head, at: usize) -> u32 {
-    let octets = head.network().get(at..at + 4).and_then(|octets| octets.try_into().ok());
-    u32::from_be_bytes(octets.unwrap_or_default())
+    let bytes = head.network().get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    u32::from_be_bytes(bytes.unwrap_or_default())
 }
 
 /// What an address becomes, if it is one of those looked for.

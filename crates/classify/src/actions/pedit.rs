@@ -4,8 +4,8 @@ use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Pkt, Pool, transport};
 use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 
-/// Octets before a frame that may be written, and are not sent.
-const ROOM_BEFORE: i64 = 2;
+/// Bytes before a frame that may be written, and are not sent.
+const HEADROOM: i64 = 2;
 
 /// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no
 /// listing tells.
@@ -17,22 +17,22 @@ pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     pedit.control
 }
 
-/// One word of a packet with so many octets from the network header on.
+/// One word of a packet with this many bytes from the network header on.
 fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
     let begin = begin(key.header, head)?;
     let mut at = begin + i64::from(key.offset);
     if let Some(step) = key.at {
-        let octet = octet(head, begin + i64::from(step.offset), len)?;
-        let step = i64::from((u32::from(octet) & step.mask).checked_shr(step.shift).unwrap_or(0));
+        let byte = byte_at(head, begin + i64::from(step.offset), len)?;
+        let step = i64::from((u32::from(byte) & step.mask).checked_shr(step.shift).unwrap_or(0));
         if (i64::from(key.offset) + step) % 4 != 0 {
             return None;
         }
         at += step;
     }
-    if at < -(Head::ETHERNET as i64) - ROOM_BEFORE || at + 4 > len {
+    if at < -(Head::ETHERNET as i64) - HEADROOM || at + 4 > len {
         return None;
     }
-    let place = usize::try_from(at + Head::ETHERNET as i64 + ROOM_BEFORE).ok()?;
+    let place = usize::try_from(at + Head::ETHERNET as i64 + HEADROOM).ok()?;
     write(key, head, place);
     Some(())
 }
@@ -50,8 +50,8 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     match head.ethertype() {
         _ if head.tags().len() > 1 => None,
         ethertype::IPV4 => {
-            let octets = i64::from(network.first()? & 15) * 4;
-            (network.len() >= 20 && octets >= 20).then_some(octets)
+            let bytes = i64::from(network.first()? & 15) * 4;
+            (network.len() >= 20 && bytes >= 20).then_some(bytes)
         }
         ethertype::IPV6 => {
             let (protocol, rest) = transport(ethertype::IPV6, network)?;
@@ -61,24 +61,24 @@ fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     }
 }
 
-/// An octet of the packet; one that is not kept counts as zero.
-fn octet(head: &Head, at: i64, len: i64) -> Option<u8> {
+/// A byte of the packet; one that is not kept counts as zero.
+fn byte_at(head: &Head, at: i64, len: i64) -> Option<u8> {
     let place = usize::try_from(at + Head::ETHERNET as i64).ok()?;
     (at < len).then(|| head.frame().get(place).copied().unwrap_or(0))
 }
 
-/// Writes a word at `place`, counted from the room before the frame. Octets that are not kept are left out.
+/// Writes a word at `place`, counted from the room before the frame. Bytes that are not kept are left out.
 ///
-/// Sums are made as the kernel of a little-endian machine makes them: what a field's first octet carries goes
+/// Sums are made as the kernel of a little-endian machine makes them: what a field's first byte carries goes
 /// into its second.
 fn write(key: &PeditKey, head: &mut Head, place: usize) {
     let frame = head.frame_mut();
-    let index = |octet: usize| (place + octet).checked_sub(ROOM_BEFORE as usize);
+    let index = |byte: usize| (place + byte).checked_sub(HEADROOM as usize);
     let old: [u8; 4] =
-        core::array::from_fn(|octet| index(octet).and_then(|at| frame.get(at)).copied().unwrap_or(0));
+        core::array::from_fn(|byte| index(byte).and_then(|at| frame.get(at)).copied().unwrap_or(0));
     let new = changed(key, old);
-    for (octet, new) in new.into_iter().enumerate() {
-        if let Some(place) = index(octet).and_then(|at| frame.get_mut(at)) {
+    for (byte, new) in new.into_iter().enumerate() {
+        if let Some(place) = index(byte).and_then(|at| frame.get_mut(at)) {
             *place = new;
         }
     }

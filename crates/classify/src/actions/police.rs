@@ -13,7 +13,7 @@
 //! cost.
 
 use crate::cost::{Cost, Price};
-use crate::query::Meter;
+use crate::query::ActionInput;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use tidegate_packet::{Rate, Time};
@@ -75,7 +75,7 @@ impl Profile {
     fn new(params: &Police) -> Profile {
         let price = |spec: RateSpec| Cost::new(spec).price();
         let (rate, mtu) = (params.rate.map(price).unwrap_or_default(), params.mtu);
-        let burst = i64::try_from(params.burst.span().0).unwrap_or(i64::MAX);
+        let burst = i64::try_from(params.burst.duration().0).unwrap_or(i64::MAX);
         if params.packets > 0 {
             let by_packets = RateSpec { rate: Rate(params.packets), ..RateSpec::default() };
             let each = Cost::new(by_packets).ns(1) as i64;
@@ -153,7 +153,7 @@ impl Policers {
 
     /// May a packet pass now? If so, it is paid for.
     #[inline]
-    pub fn conforms(&mut self, policer: u32, Meter { len, whole, now, .. }: Meter) -> bool {
+    pub fn conforms(&mut self, policer: u32, ActionInput { len, whole, now, .. }: ActionInput) -> bool {
         let empty = &mut self.empty[policer as usize];
         let profile = &self.profiles[self.told[policer as usize] as usize];
         if whole > profile.plain_up_to {
@@ -210,8 +210,8 @@ mod tests {
         }
     }
 
-    fn packet(len: u32, now: u64) -> Meter {
-        Meter { len, whole: len, now: Time(now), passed_over: false }
+    fn packet(len: u32, now: u64) -> ActionInput {
+        ActionInput { len, whole: len, now: Time(now), passed_over: false }
     }
 
     #[test]

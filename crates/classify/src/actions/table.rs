@@ -1,9 +1,9 @@
 //! The machine's actions.
 
-use super::live::{self, Doors, Live};
+use super::live::{self, ActionContext, Live};
 use super::police::Policers;
 use crate::conntrack::Conntrack;
-use crate::query::{Done, Meter, Mirrored, RandomSource};
+use crate::query::{ActionInput, Done, FilterRandom, Mirrored};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -29,15 +29,15 @@ pub struct Actions {
     pub led_before: u32,
     /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
     pub(crate) connections: Conntrack,
-    /// Some action asks for connections, or did.
+    /// Some action requests connections, or did.
     asks_connections: bool,
     /// The kernel was built without zones and labels of connections.
     no_zones: bool,
 }
 
 impl Actions {
-    /// How often one packet may be led to another device in one go.
-    pub const MOST_LEADS: u32 = live::MOST_LEADS;
+    /// How often one packet may be redirected to another device in one go.
+    pub const MAX_REDIRECTS: u32 = live::MAX_REDIRECTS;
 
     /// Has a packet go through the action in a place.
     #[inline]
@@ -46,13 +46,19 @@ impl Actions {
         place: u32,
         pool: &mut Pool,
         pkt: &Pkt,
-        meter: Meter,
-        random: &mut RandomSource<'_>,
+        meter: ActionInput,
+        random: &mut FilterRandom<'_>,
     ) -> Done {
         let Actions { slots, mirrored, led_before, connections, policers, .. } = self;
         match slots.get_mut(place as usize) {
             Some(Some(live)) => {
-                let doors = &mut Doors { place, mirrored, led_before: *led_before, connections, policers };
+                let doors = &mut ActionContext {
+                    place,
+                    mirrored,
+                    redirects_before: *led_before,
+                    connections,
+                    policers,
+                };
                 live.run(pool, pkt, meter, random, doors)
             }
             _ => unreachable!("a filter holds an action that is gone"),
@@ -71,14 +77,14 @@ impl Actions {
         }
     }
 
-    /// Somebody asks for connections.
+    /// Somebody requests connections.
     pub(crate) fn need_connections(&mut self) {
         self.asks_connections = true;
     }
 
     /// Does any action ask for connections, so that they must be lent?
     #[inline]
-    pub fn ask_connections(&self) -> bool {
+    pub fn needs_connections(&self) -> bool {
         self.asks_connections
     }
 
@@ -253,7 +259,7 @@ impl Actions {
         self.stale = None;
     }
 
-    /// Makes actions by themselves, changes or deletes them (`tc actions`). What comes back is a warning.
+    /// Makes actions on their own, changes or deletes them (`tc actions`). What comes back is a warning.
     ///
     /// # Errors
     /// As the kernel refuses; then none is made. Those that were changed or deleted before stay so.
@@ -298,9 +304,7 @@ impl Actions {
             Some(place) if made.contains(&place) => Err(TcError::bare(Errno::Again)),
             Some(_) if verb == Verb::Add => Err(TcError::bare(Errno::Exist)),
             // Chains belong to the qdisc of a filter.
-            _ if leads_to_a_chain(&action.act) => {
-                Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain"))
-            }
+            _ if goes_to_chain(&action.act) => Err(TcError::new(Errno::Inval, "can't goto NULL proto/chain")),
             Some(place) => {
                 let action = self.completed(action)?;
                 self.at_mut(place).map_or(Ok(()), |live| live.change(&action))?;
@@ -351,7 +355,7 @@ impl Actions {
         Ok(None)
     }
 
-    /// Those that are asked for, by number.
+    /// Those that are requested, by number.
     ///
     /// # Errors
     /// When one is not there.
@@ -393,7 +397,7 @@ impl Actions {
     }
 }
 
-fn leads_to_a_chain(act: &Act) -> bool {
+fn goes_to_chain(act: &Act) -> bool {
     let leads = |control: Control| matches!(control, Control::Goto(_));
     match act {
         // What is done now and then cannot lead there at all, see the check of an action.

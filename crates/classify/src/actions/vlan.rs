@@ -8,8 +8,8 @@ use tidegate_policy::{Control, Vlan, VlanHow, VlanTag};
 const ID: u16 = 0x0fff;
 /// Those above are: one that says that it may be dropped, three of priority.
 const PRIORITY_SHIFT: u32 = 13;
-/// Octets of a tag in the frame.
-const OCTETS: u32 = 4;
+/// Bytes of a tag in the frame.
+const TAG_LEN: u32 = 4;
 
 pub(super) fn carry_out(vlan: &Vlan, pool: &mut Pool, pkt: &Pkt) -> Control {
     let before = pool.head(pkt).tags().len();
@@ -48,9 +48,9 @@ fn modify(tag: VlanTag, head: &mut Head) {
     }
 }
 
-/// What filters take the packet for, and its length: a tag behind the outermost stands in the frame.
+/// What filters take the packet for, and its length: a tag behind the outermost is in the frame.
 fn settle(pool: &mut Pool, pkt: &Pkt, before: usize) {
-    let inside = |tags: usize| OCTETS * tags.saturating_sub(1) as u32;
+    let inside = |tags: usize| TAG_LEN * tags.saturating_sub(1) as u32;
     let head = pool.head(pkt);
     let (tags, outermost) =
         (head.tags().len(), head.tags().first().map_or(head.ethertype(), |(protocol, _)| *protocol));

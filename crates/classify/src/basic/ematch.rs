@@ -1,12 +1,12 @@
 //! Conditions on a packet, and expressions of them.
 
-use crate::asked::Asked;
+use crate::context::ClassifyContext;
 use crate::u32::with_dsfield;
 use tidegate_packet::transport;
 use tidegate_policy::{Ematch, Layer, MetaId, MetaValue, Term, U32Key};
 
 /// Does an expression hold? An empty one does.
-pub(crate) fn holds(terms: &[Term], asked: &mut Asked<'_>) -> bool {
+pub(crate) fn holds(terms: &[Term], asked: &mut ClassifyContext<'_>) -> bool {
     let mut held = true;
     for term in terms {
         held = one(&term.what, asked) != term.not;
@@ -18,7 +18,7 @@ pub(crate) fn holds(terms: &[Term], asked: &mut Asked<'_>) -> bool {
 }
 
 /// The same, noting of each condition that is asked whether it held.
-pub(super) fn holds_counted(terms: &[Term], asked: &mut Asked<'_>, counts: &mut [u64]) -> bool {
+pub(super) fn holds_counted(terms: &[Term], asked: &mut ClassifyContext<'_>, counts: &mut [u64]) -> bool {
     let mut held = true;
     for (term, count) in terms.iter().zip(counts) {
         held = one(&term.what, asked) != term.not;
@@ -30,21 +30,21 @@ pub(super) fn holds_counted(terms: &[Term], asked: &mut Asked<'_>, counts: &mut 
     held
 }
 
-fn one(what: &Ematch, asked: &mut Asked<'_>) -> bool {
+fn one(what: &Ematch, asked: &mut ClassifyContext<'_>) -> bool {
     match what {
         Ematch::Cmp { width, offset, layer, mask, trans, how, value } => {
-            let mut octets = [0; 4];
-            let octets = &mut octets[..width.octets()];
-            if !read(asked, *layer, *offset, octets) {
+            let mut bytes = [0; 4];
+            let bytes = &mut bytes[..width.octets()];
+            if !read(asked, *layer, *offset, bytes) {
                 return false;
             }
             if *trans {
-                octets.reverse();
+                bytes.reverse();
             }
-            let found = octets.iter().fold(0, |number: u32, octet| number << 8 | u32::from(*octet));
+            let found = bytes.iter().fold(0, |number: u32, octet| number << 8 | u32::from(*octet));
             how.holds(u64::from(if *mask == 0 { found } else { found & mask }), u64::from(*value))
         }
-        Ematch::Nbyte { offset, layer, octets } => {
+        Ematch::Nbyte { offset, layer, data: octets } => {
             let mut at = *offset;
             octets.iter().all(|wanted| {
                 let mut found = [0];
@@ -64,21 +64,21 @@ fn one(what: &Ematch, asked: &mut Asked<'_>) -> bool {
     }
 }
 
-/// Reads octets of a layer; false: the packet ends before them.
-fn read(asked: &Asked<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
+/// Reads bytes of a layer; false: the packet ends before them.
+fn read(asked: &ClassifyContext<'_>, layer: Layer, offset: u16, into: &mut [u8]) -> bool {
     let Some(from) = begin(asked, layer) else { return false };
-    let octets = into.len() as i32;
-    for (at, octet) in (from + i32::from(offset)..).zip(into) {
-        match octet_at(asked, at) {
-            Some(found) => *octet = found,
+    let bytes = into.len() as i32;
+    for (at, byte) in (from + i32::from(offset)..).zip(into) {
+        match byte_at(asked, at) {
+            Some(found) => *byte = found,
             None => return false,
         }
     }
-    octets > 0
+    bytes > 0
 }
 
 /// Where a layer begins, counted from the network header.
-fn begin(asked: &Asked<'_>, layer: Layer) -> Option<i32> {
+fn begin(asked: &ClassifyContext<'_>, layer: Layer) -> Option<i32> {
     match layer {
         Layer::Link => Some(-(asked.link_header as i32)),
         Layer::Network => Some(0),
@@ -90,33 +90,33 @@ fn begin(asked: &Asked<'_>, layer: Layer) -> Option<i32> {
     }
 }
 
-/// An octet with the DS field as it is now. What lies behind the octets that are kept counts as zero, as far
+/// A byte with the DS field as it is now. What lies behind the bytes that are kept counts as zero, as far
 /// as the packet goes.
-fn octet_at(asked: &Asked<'_>, at: i32) -> Option<u8> {
+fn byte_at(asked: &ClassifyContext<'_>, at: i32) -> Option<u8> {
     let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
     if matches!(at, 0 | 1) {
         let word = with_dsfield(head.word(0)?, meta.dsfield);
         return Some(word.to_be_bytes()[at as usize]);
     }
     let within = || i64::from(at) + i64::from(asked.link_header) < i64::from(meta.frame_len);
-    head.octet(at).or_else(|| within().then_some(0))
+    head.byte_at(at).or_else(|| within().then_some(0))
 }
 
 /// As u32 compares, except that the header behind the network header is not known: `nexthdr+` counts for
 /// nothing.
-fn word(key: &U32Key, asked: &Asked<'_>) -> bool {
-    let mut octets = [0; 4];
-    for (at, octet) in (key.offset..).zip(&mut octets) {
-        match octet_at(asked, at) {
-            Some(found) => *octet = found,
+fn word(key: &U32Key, asked: &ClassifyContext<'_>) -> bool {
+    let mut bytes = [0; 4];
+    for (at, byte) in (key.offset..).zip(&mut bytes) {
+        match byte_at(asked, at) {
+            Some(found) => *byte = found,
             None => return false,
         }
     }
-    (u32::from_be_bytes(octets) ^ key.value) & key.mask == 0
+    (u32::from_be_bytes(bytes) ^ key.value) & key.mask == 0
 }
 
 /// What the kernel knows; `None` where it knows nothing of the sort about this packet.
-fn known(value: &MetaValue, asked: &mut Asked<'_>) -> Option<u64> {
+fn known(value: &MetaValue, asked: &mut ClassifyContext<'_>) -> Option<u64> {
     let meta = asked.pool.meta(asked.pkt);
     let found = match value.what {
         MetaId::Number(number) => return Some(u64::from(number)),

@@ -5,9 +5,9 @@ mod ematch;
 pub(crate) use ematch::holds;
 use ematch::holds_counted;
 
-use crate::asked::{Asked, Bound, Told};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
-use crate::query::Said;
+use crate::query::FilterResult;
 use alloc::vec::Vec;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
@@ -30,19 +30,19 @@ struct Entry {
 }
 
 impl Basic {
-    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         for entry in &mut self.entries {
-            entry.hits.asked += 1;
+            entry.hits.lookups += 1;
             if !holds_counted(&entry.params.terms, asked, &mut entry.hits.keys) {
                 continue;
             }
             entry.hits.matched += 1;
             match entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked) {
-                Said::No => {}
+                FilterResult::No => {}
                 said => return said,
             }
         }
-        Said::No
+        FilterResult::No
     }
 
     pub(crate) fn add(
@@ -58,7 +58,7 @@ impl Basic {
         Ok(())
     }
 
-    /// What is not said anew is gone, actions too.
+    /// What is not said again is gone, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,
@@ -105,7 +105,7 @@ impl Filters for Basic {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Basic(entry.params.clone());
             let hits = Some(entry.hits.clone());

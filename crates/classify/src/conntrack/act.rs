@@ -1,11 +1,11 @@
-//! The action ct: connection tracking where a filter asks for it, before the hooks or after them.
+//! The action ct: connection tracking where a filter requests it, before the hooks or after them.
 
 use super::membership::{BY_ACTION, membership, pack, state};
-use super::nat::End;
+use super::nat::NatSide;
 use super::table::Conntrack;
 use super::tuple::Tuple;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Meta, Pkt, Pool, Span, Time};
+use tidegate_packet::{Meta, Nanos, Pkt, Pool, Time};
 use tidegate_policy::netfilter::{Connstate as State, Translation};
 use tidegate_policy::{Ct, CtNat};
 
@@ -19,7 +19,7 @@ mod bits {
     pub(super) const REPLY: u8 = 32;
 }
 
-/// What a packet is to its connection, as flower asks; 0: nobody looked it up.
+/// What a packet is to its connection, as flower asks; 0: no one looked it up.
 pub(crate) fn flower_state(meta: &Meta) -> u8 {
     let Some(member) = membership(meta) else {
         let looked_up = meta.connection & BY_ACTION != 0 && state(meta) == State::Invalid;
@@ -108,23 +108,23 @@ impl Conntrack {
     fn translate_by(&mut self, ct: &Ct, pool: &mut Pool, pkt: &Pkt) -> bool {
         let Some(nat) = ct.nat else { return true };
         if let (true, CtNat::New { source, addresses: (low, high), ports }) = (ct.commit, nat) {
-            let end = if source { End::Source } else { End::Destination };
-            let addresses = (octets(low), octets(high));
+            let end = if source { NatSide::Source } else { NatSide::Destination };
+            let addresses = (address_bytes(low), address_bytes(high));
             let wanted = Translation { addresses: Some(addresses), ports, ..Translation::default() };
             if self.is_unsettled(pool.meta(pkt), end) && !self.settle(pool.meta(pkt), end, Some(&wanted)) {
                 return false;
             }
         }
-        self.translate(pool, pkt, End::Destination);
-        self.translate(pool, pkt, End::Source);
+        self.translate(pool, pkt, NatSide::Destination);
+        self.translate(pool, pkt, NatSide::Source);
         true
     }
 
     /// Remembers a connection that has only begun: it is forgotten after its time if no packet of it is kept
     /// by then.
     fn note_begun(&mut self, now: Time, begun: Option<u32>) {
-        /// Whoever carries it is through by then.
-        const LONGEST: Span = Span::secs(600);
+        /// Anyone who carries it is through by then.
+        const LONGEST: Nanos = Nanos::secs(600);
         while let Some((at, since)) = self.begun.front().copied().filter(|(_, since)| *since + LONGEST <= now)
         {
             self.begun.pop_front();
@@ -139,14 +139,14 @@ impl Conntrack {
     }
 }
 
-/// IPv4 in the last four octets.
-fn octets(address: core::net::IpAddr) -> [u8; 16] {
+/// IPv4 in the last four bytes.
+fn address_bytes(address: core::net::IpAddr) -> [u8; 16] {
     match address {
         core::net::IpAddr::V6(address) => address.octets(),
         core::net::IpAddr::V4(address) => {
-            let mut octets = [0; 16];
-            octets[12..].copy_from_slice(&address.octets());
-            octets
+            let mut bytes = [0; 16];
+            bytes[12..].copy_from_slice(&address.octets());
+            bytes
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::tuple::Tuple;
 use tidegate_packet::header::proto;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -53,18 +53,18 @@ pub(super) enum Tcp {
     CloseWait,
     /// Both sides have closed,
     LastAck,
-    /// which was acknowledged: either side may begin anew.
+    /// which was acknowledged: either side may begin again.
     TimeWait,
     /// Reset after one side had closed: a new SYN reopens it.
     Ended,
     /// Reset; was its last packet a reset by its opener, so that a new SYN reopens it?
     Closed(bool),
-    /// Reset before the handshake was answered: whoever opened it has nothing more to say.
+    /// Reset before the handshake was answered: anyone who opened it has nothing more to say.
     Refused(bool),
 }
 
 /// How long a connection is remembered without a packet: Linux's defaults.
-pub(super) fn timeout(entry: &Entry, now: Time) -> Span {
+pub(super) fn timeout(entry: &Entry, now: Time) -> Nanos {
     let seconds = match (entry.tuples[0].protocol, entry.tcp) {
         (proto::TCP, Tcp::SynSent | Tcp::SynBoth) => 120,
         (proto::TCP, Tcp::SynReceived) => 60,
@@ -74,9 +74,9 @@ pub(super) fn timeout(entry: &Entry, now: Time) -> Span {
         (proto::TCP, Tcp::CloseWait) => 60,
         (proto::TCP, Tcp::LastAck) => 30,
         (proto::TCP, _) => 10,
-        (proto::UDP, _) if entry.answered && now.since(entry.began) > Span::secs(2) => 120,
+        (proto::UDP, _) if entry.answered && now.since(entry.began) > Nanos::secs(2) => 120,
         (proto::UDP, _) | (proto::ICMP | proto::ICMPV6, _) => 30,
         _ => 600,
     };
-    Span::secs(seconds)
+    Nanos::secs(seconds)
 }

@@ -6,7 +6,7 @@ use crate::headers::Outer;
 use tidegate_packet::{Addrs, Pkt, Pool, Time};
 
 impl Conntrack {
-    /// Notes in a packet that is led away before the hooks the ends that its connection has in its other
+    /// Notes in a packet that is redirected before the hooks the ends that its connection has in its other
     /// direction: a queue there may tell hosts apart that are one outside. (Linux's CAKE looks for IPv4
     /// only.)
     pub fn see_inside(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) {

@@ -1,4 +1,4 @@
-//! What stands in a packet of its connection ([`Meta::connection`]): which one, its direction, its state.
+//! What is in a packet of its connection ([`Meta::connection`]): which one, its direction, its state.
 
 use tidegate_packet::Meta;
 use tidegate_policy::netfilter::Connstate as State;
@@ -34,14 +34,15 @@ pub(super) fn membership(meta: &Meta) -> Option<Membership> {
     Some(Membership { at, reply: meta.connection & 8 != 0 })
 }
 
-/// A packet comes to the hooks: what is known of it from before is forgotten, unless an action looked it up.
+/// A packet comes to the hooks: what is known about it from before is forgotten, unless an action looked it
+/// up.
 pub fn begin_hooks(meta: &mut Meta) {
     if meta.connection & BY_ACTION == 0 {
         meta.connection = 0;
     }
 }
 
-/// A packet that nobody shall look up: it has no connection, and is untracked to those who ask.
+/// A packet that no one shall look up: it has no connection, and is untracked to those who ask.
 pub fn untrack(meta: &mut Meta) {
     meta.connection = pack(State::Untracked, None);
 }

@@ -10,33 +10,33 @@ use tidegate_policy::netfilter::Translation;
 
 /// Which end of a packet is translated: destinations as it comes in, sources as it goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum NatSide {
     /// Before routing.
     Destination = 0,
-    /// After it.
+    /// Source translation (SNAT), in POSTROUTING, after routing.
     Source = 1,
 }
 
 impl Conntrack {
     /// Is it still to be settled what the world sees at this end of the packet's connection?
-    pub fn is_unsettled(&self, meta: &Meta, end: End) -> bool {
+    pub fn is_unsettled(&self, meta: &Meta, end: NatSide) -> bool {
         membership(meta).is_some_and(|member| {
             let entry = &self.entries[member.at as usize];
             !entry.confirmed && !entry.settled[end as usize]
         })
     }
 
-    /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is lost.
+    /// Settles it: as `wanted`, or left as it is. False: no port is free, the packet is dropped.
     ///
-    /// A source that nobody wanted translated gets another port all the same if another connection looks just
+    /// A source that no one wanted translated gets another port all the same if another connection looks just
     /// so already. A port within what is wanted stays if it is free; otherwise the search for a free one
     /// begins at a place that depends on the connection, and goes round. (Linux begins anywhere.) Sources
     /// keep to their kind: below 512, below 1024, above.
-    pub fn settle(&mut self, meta: &Meta, end: End, wanted: Option<&Translation>) -> bool {
+    pub fn settle(&mut self, meta: &Meta, end: NatSide, wanted: Option<&Translation>) -> bool {
         let Some(member) = membership(meta) else { return true };
         let entry = &mut self.entries[member.at as usize];
         entry.settled[end as usize] = true;
-        if wanted.is_none() && end == End::Destination {
+        if wanted.is_none() && end == NatSide::Destination {
             return true;
         }
         let mut seen = entry.tuples[1].back();
@@ -52,14 +52,14 @@ impl Conntrack {
     }
 
     /// Writes into a packet what its connection says of this end, if that is translated. (An error message
-    /// comes from whoever noticed the error: that end of it is its own.)
-    pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: End) {
+    /// comes from anyone who noticed the error: that end of it is its own.)
+    pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: NatSide) {
         let Some(member) = membership(pool.meta(pkt)) else { return };
         let [began, answer] = self.entries[member.at as usize].tuples;
         let (arrived, seen) = if member.reply { (answer, began.back()) } else { (began, answer.back()) };
         let (before, after) = match end {
-            End::Source => ((arrived.source, arrived.sport), (seen.source, seen.sport)),
-            End::Destination => ((arrived.destination, arrived.dport), (seen.destination, seen.dport)),
+            NatSide::Source => ((arrived.source, arrived.sport), (seen.source, seen.sport)),
+            NatSide::Destination => ((arrived.destination, arrived.dport), (seen.destination, seen.dport)),
         };
         if before != after {
             let has_ports = Outer::of(pool, pkt).ports.is_some();
@@ -69,29 +69,29 @@ impl Conntrack {
 }
 
 /// Changes one end of `seen` to what is wanted, if something of that is free.
-fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tuple) -> bool) -> bool {
+fn choose(seen: &mut Tuple, end: NatSide, wanted: &Translation, is_free: impl Fn(&Tuple) -> bool) -> bool {
     if let Some(range) = wanted.addresses {
         let address = pick(range, seen, end);
         match end {
-            End::Source => seen.source = address,
-            End::Destination => seen.destination = address,
+            NatSide::Source => seen.source = address,
+            NatSide::Destination => seen.destination = address,
         }
     }
     if !matches!(seen.protocol, proto::TCP | proto::UDP | 33 | 132 | 136) {
         return is_free(seen);
     }
-    let had = if end == End::Source { seen.sport } else { seen.dport };
+    let had = if end == NatSide::Source { seen.sport } else { seen.dport };
     let (low, high) = match (wanted.ports, end) {
         (Some(range), _) => range,
         // The source's turn comes later.
-        (None, End::Destination) => return true,
-        (None, End::Source) => match had {
+        (None, NatSide::Destination) => return true,
+        (None, NatSide::Source) => match had {
             0..512 => (1, 511),
             512..1024 => (600, 1023),
             _ => (1024, u16::MAX),
         },
     };
-    // A port of its own that fits no range of ours (550, say) is kept too.
+    // A port of its own that fits no range of tidegate's (550, say) is kept too.
     let own = wanted.ports.is_none() || (low..=high).contains(&had);
     let count = u32::from(high - low) + 1;
     let start = jenkins(
@@ -101,8 +101,8 @@ fn choose(seen: &mut Tuple, end: End, wanted: &Translation, is_free: impl Fn(&Tu
     let others = (0..count).map(|n| low + (start.wrapping_add(n) % count) as u16);
     for port in own.then_some(had).into_iter().chain(others) {
         match end {
-            End::Source => seen.sport = port,
-            End::Destination => seen.dport = port,
+            NatSide::Source => seen.sport = port,
+            NatSide::Destination => seen.dport = port,
         }
         if is_free(seen) {
             return true;
@@ -117,9 +117,9 @@ fn hash_of(address: [u8; 16]) -> u32 {
 }
 
 /// One of several addresses, the same for all connections of a host. (Linux's choice is another hash.)
-fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
+fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: NatSide) -> [u8; 16] {
     let (low, high) = (u128::from_be_bytes(low), u128::from_be_bytes(high));
-    let choice = u128::from(hash_of(if end == End::Source { seen.source } else { seen.destination }));
+    let choice = u128::from(hash_of(if end == NatSide::Source { seen.source } else { seen.destination }));
     match (high - low).checked_add(1) {
         Some(count) => low + choice % count,
         None => choice,
@@ -127,17 +127,17 @@ fn pick((low, high): ([u8; 16], [u8; 16]), seen: &Tuple, end: End) -> [u8; 16] {
     .to_be_bytes()
 }
 
-fn write(head: &mut Head, end: End, address: &[u8; 16], port: Option<u16>) {
-    let octets = head.network_mut();
-    let v6 = octets.first().is_some_and(|octet| octet >> 4 == 6);
+fn write(head: &mut Head, end: NatSide, address: &[u8; 16], port: Option<u16>) {
+    let bytes = head.network_mut();
+    let v6 = bytes.first().is_some_and(|byte| byte >> 4 == 6);
     let (at, own, ports) = match v6 {
         true => (8, &address[..], 40),
-        false => (12, &address[12..], octets.first().map_or(0, |octet| usize::from(octet & 15) * 4)),
+        false => (12, &address[12..], bytes.first().map_or(0, |byte| usize::from(byte & 15) * 4)),
     };
-    let shift = |len: usize| if end == End::Destination { len } else { 0 };
-    checksum::rewrite(octets, at + shift(own.len()), own);
+    let shift = |len: usize| if end == NatSide::Destination { len } else { 0 };
+    checksum::rewrite(bytes, at + shift(own.len()), own);
     if let Some(port) = port {
-        checksum::rewrite(octets, ports + shift(2), &port.to_be_bytes());
+        checksum::rewrite(bytes, ports + shift(2), &port.to_be_bytes());
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
     fn taken(sport: u16, ports: Option<(u16, u16)>, free: impl Fn(u16) -> bool) -> Option<u16> {
         let mut seen = seen(proto::TCP, sport);
         let wanted = Translation { ports, ..Translation::default() };
-        choose(&mut seen, End::Source, &wanted, |seen| free(seen.sport)).then_some(seen.sport)
+        choose(&mut seen, NatSide::Source, &wanted, |seen| free(seen.sport)).then_some(seen.sport)
     }
 
     /// A source keeps to its kind (below 512, below 1024 but not below 600, above), whole to both ends; its
@@ -192,15 +192,15 @@ mod tests {
     #[test]
     fn destinations_and_protocols_without_ports_keep_theirs() {
         let wanted = Translation::default();
-        for (protocol, end) in [(proto::TCP, End::Destination), (proto::ICMP, End::Source)] {
+        for (protocol, end) in [(proto::TCP, NatSide::Destination), (proto::ICMP, NatSide::Source)] {
             let mut tuple = seen(protocol, 9);
             assert!(choose(&mut tuple, end, &wanted, |_| true));
             assert_eq!((tuple.sport, tuple.dport), (9, 80));
         }
-        assert!(!choose(&mut seen(proto::ICMP, 9), End::Source, &wanted, |_| false));
+        assert!(!choose(&mut seen(proto::ICMP, 9), NatSide::Source, &wanted, |_| false));
         let ports = Translation { ports: Some((8080, 8080)), ..wanted };
         let mut tuple = seen(proto::UDP, 9);
-        assert!(choose(&mut tuple, End::Destination, &ports, |_| true));
+        assert!(choose(&mut tuple, NatSide::Destination, &ports, |_| true));
         assert_eq!((tuple.sport, tuple.dport), (9, 8080));
     }
 
@@ -213,11 +213,11 @@ mod tests {
         for host in 0..200 {
             let mut tuple = seen(proto::TCP, 2000);
             tuple.source[15] = host;
-            let before = pick((address(0), address(3)), &tuple, End::Source);
+            let before = pick((address(0), address(3)), &tuple, NatSide::Source);
             tuple.sport = 3000;
-            assert_eq!(pick((address(0), address(3)), &tuple, End::Source), before);
+            assert_eq!(pick((address(0), address(3)), &tuple, NatSide::Source), before);
             found[usize::from(before[15])] = true;
-            assert_eq!(pick((address(7), address(7)), &tuple, End::Source), address(7));
+            assert_eq!(pick((address(7), address(7)), &tuple, NatSide::Source), address(7));
         }
         assert_eq!(found, [true; 4]);
     }

@@ -8,7 +8,7 @@ use tidegate_packet::header::proto;
 use tidegate_packet::{Pkt, Pool, Time};
 use tidegate_policy::netfilter::Connstate as State;
 
-/// Octets of ICMP's own header before what is quoted.
+/// Bytes of ICMP's own header before what is quoted.
 const HEADER: usize = 8;
 
 impl Conntrack {

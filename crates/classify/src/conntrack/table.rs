@@ -16,10 +16,10 @@ pub const MAX_CONNECTIONS: usize = 262_144;
 
 /// What rules ask of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// New connections are counted: some rule asks for bytes or packets.
+pub struct ConntrackUse {
+    /// New connections are counted: some rule requests bytes or packets.
     accounting: bool,
-    /// Some rule asks for connections at all.
+    /// Some rule requests connections at all.
     active: bool,
 }
 
@@ -29,12 +29,12 @@ pub struct Conntrack {
     pub(super) entries: Vec<Entry>,
     pub(super) free: Vec<u32>,
     pub(super) index: BTreeMap<Tuple, u32>,
-    pub(super) asked: Asked,
-    /// Connections that an action began, with that time: whoever carries such a packet may lose it unseen.
+    pub(super) asked: ConntrackUse,
+    /// Connections that an action began, with that time: anyone who carries such a packet may drop it unseen.
     pub(super) begun: VecDeque<(u32, Time)>,
     /// When the packet came in that is on its way through the hooks.
     pub(super) now: Time,
-    /// All connections are in one zone, whatever zone is asked for.
+    /// All connections are in one zone, whatever zone is requested.
     pub(super) no_zones: bool,
 }
 
@@ -51,13 +51,13 @@ impl Conntrack {
         self.asked.accounting |= accounting;
     }
 
-    /// What rules asked for so far.
-    pub fn asked(&self) -> Asked {
+    /// What rules requested so far.
+    pub fn asked(&self) -> ConntrackUse {
         self.asked
     }
 
     /// Looks at packets as far as this asks.
-    pub fn set_asked(&mut self, asked: Asked) {
+    pub fn set_use(&mut self, asked: ConntrackUse) {
         self.asked = asked;
     }
 
@@ -80,7 +80,7 @@ impl Conntrack {
     }
 
     /// Finds or begins the connection of a packet that enters the machine. False: the table is full, the
-    /// packet is lost.
+    /// packet is dropped.
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         // Untracked by a rule of the raw table.
         let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
@@ -90,7 +90,7 @@ impl Conntrack {
         self.look_up(now, pool, pkt)
     }
 
-    /// Finds or begins the connection of a packet. False: the table is full, the packet is lost.
+    /// Finds or begins the connection of a packet. False: the table is full, the packet is dropped.
     fn look_up(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.look_up_in(0, now, pool, pkt)
     }
@@ -127,7 +127,7 @@ impl Conntrack {
             return;
         }
         for tuple in tuples {
-            // Whoever had this place has been given up: its time was over.
+            // Anyone who had this place has been abandoned: its time was over.
             if let Some(before) = self.index.get(&tuple).copied().filter(|before| *before != at) {
                 self.forget(before);
             }
@@ -135,7 +135,7 @@ impl Conntrack {
         }
     }
 
-    /// A packet was lost on its way through the hooks: a connection that was only about to begin is
+    /// A packet was dropped on its way through the hooks: a connection that was only about to begin is
     /// forgotten.
     pub fn abandon(&mut self, pool: &Pool, pkt: &Pkt) {
         if let Some(membership) = membership(pool.meta(pkt))

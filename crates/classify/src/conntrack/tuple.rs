@@ -6,11 +6,11 @@ use tidegate_packet::header::proto;
 /// One direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tuple {
-    /// Sender; IPv4 in the last four octets.
+    /// Sender; IPv4 in the last four bytes.
     pub source: [u8; 16],
     /// Receiver.
     pub destination: [u8; 16],
-    /// Are the addresses IPv6? Those of IPv4 stand in the last four bytes.
+    /// Are the addresses IPv6? Those of IPv4 are in the last four bytes.
     pub v6: bool,
     /// IP protocol number (IANA): 6 is TCP.
     pub protocol: u8,

@@ -1,8 +1,8 @@
 //! The fields of a packet that flower compares: those of the innermost headers, as the dissector comes to
 //! them.
 
-use crate::asked::Asked;
 use crate::conntrack::flower_state;
+use crate::context::ClassifyContext;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Addrs, innermost, transport};
 use tidegate_policy::{FlowerField, FlowerKey};
@@ -25,13 +25,13 @@ struct Inner {
 
 impl Fields {
     /// Does a field hold what it must?
-    pub(super) fn compare(&mut self, key: &FlowerKey, asked: &mut Asked<'_>) -> bool {
+    pub(super) fn compare(&mut self, key: &FlowerKey, asked: &mut ClassifyContext<'_>) -> bool {
         let found = self.read(key.field, asked);
         if key.range { (key.value..=key.mask).contains(&found) } else { (found ^ key.value) & key.mask == 0 }
     }
 
     /// A field's value; 0 where the packet has none.
-    fn read(&mut self, field: FlowerField, asked: &mut Asked<'_>) -> u128 {
+    fn read(&mut self, field: FlowerField, asked: &mut ClassifyContext<'_>) -> u128 {
         use FlowerField as F;
         match field {
             F::IpTos | F::IpTtl | F::IpFlags | F::TcpFlags | F::IcmpType | F::IcmpCode => {
@@ -56,7 +56,7 @@ impl Fields {
 }
 
 /// Fields among the keys of the flow.
-fn keyed(field: FlowerField, asked: &mut Asked<'_>) -> u128 {
+fn keyed(field: FlowerField, asked: &mut ClassifyContext<'_>) -> u128 {
     use FlowerField as F;
     let outer = asked.pool.meta(asked.pkt).ethertype;
     let keys = asked.pool.keys(asked.pkt);
@@ -92,42 +92,42 @@ fn address(addrs: Addrs, destination: bool) -> u128 {
     }
 }
 
-fn mac(asked: &Asked<'_>, from: i32) -> u128 {
+fn mac(asked: &ClassifyContext<'_>, from: i32) -> u128 {
     let head = asked.pool.head(asked.pkt);
-    (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.octet(at).unwrap_or(0)))
+    (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
 }
 
 /// ARP of IPv4 over Ethernet (RFC 826); what else there is has no fields.
-fn arp(field: FlowerField, asked: &Asked<'_>) -> u128 {
+fn arp(field: FlowerField, asked: &ClassifyContext<'_>) -> u128 {
     let head = asked.pool.head(asked.pkt);
     if head.ethertype() != ethertype::ARP || head.word(0) != Some(0x0001_0800) {
         return 0;
     }
-    let (at, octets) = match field {
+    let (at, bytes) = match field {
         FlowerField::ArpOp => (6, 2),
         FlowerField::ArpSha => (8, 6),
         FlowerField::ArpSip => (14, 4),
         FlowerField::ArpTha => (18, 6),
         _ => (24, 4),
     };
-    (at..at + octets).fold(0, |value, at| value << 8 | u128::from(head.octet(at).unwrap_or(0)))
+    (at..at + bytes).fold(0, |value, at| value << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
 }
 
 impl Inner {
-    fn of(asked: &Asked<'_>) -> Inner {
+    fn of(asked: &ClassifyContext<'_>) -> Inner {
         let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
         let Some((family, network)) = innermost(head, asked.pool.dissector()) else {
             return Inner::default();
         };
         let outermost = network.len() == head.network().len();
-        let octet = |at: usize| network.get(at).copied().unwrap_or(0);
+        let byte = |at: usize| network.get(at).copied().unwrap_or(0);
         let mut inner = Inner::default();
         if family == ethertype::IPV4 {
-            (inner.dsfield, inner.ttl) = (octet(1), octet(8));
-            let place = u16::from_be_bytes([octet(6), octet(7)]);
+            (inner.dsfield, inner.ttl) = (byte(1), byte(8));
+            let place = u16::from_be_bytes([byte(6), byte(7)]);
             inner.fragment = u8::from(place & 0x3fff != 0) | u8::from(place & 0x3fff == 0x2000) << 1;
         } else {
-            (inner.dsfield, inner.ttl) = (octet(0) << 4 | octet(1) >> 4, octet(7));
+            (inner.dsfield, inner.ttl) = (byte(0) << 4 | byte(1) >> 4, byte(7));
         }
         if outermost {
             // It may have been rewritten since the packet came.

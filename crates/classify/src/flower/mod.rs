@@ -5,9 +5,9 @@
 
 mod fields;
 
-use crate::asked::{Asked, Bound, Told};
+use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
-use crate::query::Said;
+use crate::query::FilterResult;
 use alloc::vec::Vec;
 use fields::Fields;
 use tidegate_packet::Handle;
@@ -51,7 +51,7 @@ impl Group {
 }
 
 impl Flower {
-    pub(crate) fn classify(&mut self, asked: &mut Asked<'_>) -> Said {
+    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
         let mut fields = Fields::default();
         let Flower { entries, groups } = self;
         for group in groups {
@@ -61,7 +61,7 @@ impl Flower {
                 let came_in = asked.pool.meta(asked.pkt).came_in;
                 let elsewhere = entry.params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
                 let hits = &mut entry.hits;
-                hits.asked += 1;
+                hits.lookups += 1;
                 hits.mark += u64::from(!elsewhere);
                 let holds = |(key, held): (&FlowerKey, &mut u64)| {
                     let holds = fields.compare(key, asked);
@@ -74,7 +74,7 @@ impl Flower {
                 }
             }
         }
-        Said::No
+        FilterResult::No
     }
 
     fn find(&self, handle: u32) -> Option<&Entry> {
@@ -98,7 +98,7 @@ impl Flower {
         Ok(())
     }
 
-    /// What is not said anew is gone, actions too.
+    /// What is not said again is gone, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,
@@ -107,7 +107,7 @@ impl Flower {
         actions: Bound,
     ) -> Result<(), TcError> {
         let old = self.entries.iter().find(|e| e.handle == handle).ok_or(TcError::bare(Errno::NoEnt))?;
-        // It must go on comparing the same bits.
+        // It must continue comparing the same bits.
         let bits = |params: &FlowerParams| params.keys.iter().map(compared).collect::<Vec<_>>();
         if bits(&old.params) != bits(params) || old.params.indev.is_some() != params.indev.is_some() {
             return Err(TcError::bare(Errno::Inval));
@@ -124,7 +124,7 @@ impl Flower {
         Ok(())
     }
 
-    /// Two filters that compare the same with the same cannot be told apart.
+    /// Two filters that compare the same with the same cannot be distinguished.
     fn must_be_new(&self, params: &FlowerParams, but: Option<u32>) -> Result<(), TcError> {
         let same = |entry: &Entry| {
             entry.params.keys == params.keys
@@ -191,7 +191,7 @@ impl Filters for Flower {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: Told<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flower(entry.params.clone());
             let hits = Some(entry.hits.clone());

@@ -2,7 +2,9 @@
 
 use alloc::format;
 use tidegate_packet::header::tcp_flags::SYN;
-use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Rule, Target, Translate, Translator};
+use tidegate_policy::netfilter::{
+    Condition, NetfilterRule, NetfilterTarget, NfCommand, NfOp, Translate, Translator,
+};
 use tidegate_policy::{Errno, TcError};
 
 /// The chains that a table has from the start.
@@ -16,7 +18,7 @@ pub(super) fn built_in(table: &str) -> &'static [&'static str] {
 }
 
 /// Only SYNs have a segment size to change.
-fn asks_for_syn(rule: &Rule) -> bool {
+fn asks_for_syn(rule: &NetfilterRule) -> bool {
     rule.matches
         .iter()
         .any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
@@ -37,7 +39,7 @@ pub(super) fn named(op: &NfOp, error: TcError) -> TcError {
     TcError { message: Some(message.into()), ..error }
 }
 
-/// Some targets stand in certain tables only, and in the chains where what they change is still open.
+/// Some targets are in certain tables only, and in the chains where what they change is still open.
 pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
     let (verb, chain, rule) = match &op.command {
         NfCommand::Append(chain, rule) => ("APPEND", chain, rule),
@@ -48,7 +50,7 @@ pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
     let chain = chain.as_str();
     let is_built_in = built_in("mangle").contains(&chain);
     let fits = match &rule.target {
-        Some(Target::Translate(Translate { how, .. })) => {
+        Some(NetfilterTarget::Translate(Translate { how, .. })) => {
             let open: &[&str] = match how {
                 Translator::Destination | Translator::Redirect => &["PREROUTING", "OUTPUT"],
                 Translator::Source => &["INPUT", "POSTROUTING"],
@@ -57,11 +59,13 @@ pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
             op.table == "nat" && (!is_built_in || open.contains(&chain))
         }
         // Before routing the priority would be lost.
-        Some(Target::Classify(_)) => !is_built_in || ["FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain),
-        Some(Target::Notrack(_)) => op.table == "raw",
-        Some(Target::Dscp(_) | Target::Tos(..)) => op.table == "mangle",
-        Some(Target::Reject(_)) => op.table == "filter",
-        Some(Target::Tcpmss(_)) => asks_for_syn(rule),
+        Some(NetfilterTarget::Classify(_)) => {
+            !is_built_in || ["FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain)
+        }
+        Some(NetfilterTarget::Notrack(_)) => op.table == "raw",
+        Some(NetfilterTarget::Dscp(_) | NetfilterTarget::Tos(..)) => op.table == "mangle",
+        Some(NetfilterTarget::Reject(_)) => op.table == "filter",
+        Some(NetfilterTarget::Tcpmss(_)) => asks_for_syn(rule),
         _ => true,
     };
     if fits {

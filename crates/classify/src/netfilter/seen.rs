@@ -1,14 +1,14 @@
-//! What a packet met in the tables, and what was known of it then.
+//! What a packet met in the tables, and what was known about it then.
 
 use alloc::string::String;
-use tidegate_packet::{Head, Mark};
+use tidegate_packet::{FwMark, Head};
 use tidegate_policy::netfilter::{Connstate, Family, Hook};
 
 /// What the machine knows of a packet at some moment, beside its length.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// Its firewall mark.
-    pub mark: Mark,
+    pub mark: FwMark,
     /// Its priority (`skb->priority`).
     pub priority: u32,
     /// Its DS field, all eight bits.
@@ -25,7 +25,7 @@ pub struct Known {
 
 /// A rule that a packet met, or a base chain's policy.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct RuleTrace {
     /// The hook.
     pub hook: Option<Hook>,
     /// The table's family.

@@ -1,16 +1,16 @@
 //! A packet in a chain: what it is asked, and what is done to it.
 
-use super::seen::Seen;
+use super::seen::RuleTrace;
 use crate::conntrack::{self, Conntrack, network_len};
 use crate::headers::Outer;
 use alloc::vec::Vec;
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Meta, Pkt, Pool};
-use tidegate_policy::netfilter::{Condition, Connmark, Hook, Match, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Hook, Match, NetfilterTarget};
 
 /// Where a packet is on its way: which devices `-i` and `-o` may ask for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
+pub struct HookDevices<'a> {
     /// The device it came in by; empty for packets of the machine's own.
     pub input: &'a str,
     /// The device it will leave by; empty before routing.
@@ -19,26 +19,26 @@ pub struct Place<'a> {
 
 /// A packet in a chain.
 pub(super) struct Visit<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: HookDevices<'a>,
     pub(super) connections: &'a mut Conntrack,
     pub(super) pool: &'a mut Pool,
     pub(super) pkt: &'a Pkt,
     pub(super) steps: u32,
     pub(super) hook: Option<Hook>,
-    pub(super) watch: Option<&'a mut Vec<Seen>>,
+    pub(super) watch: Option<&'a mut Vec<RuleTrace>>,
 }
 
 impl Visit<'_> {
     /// Does what does not decide.
-    pub(super) fn alter(&mut self, target: &Target) {
+    pub(super) fn alter(&mut self, target: &NetfilterTarget) {
         let meta = self.pool.meta_mut(self.pkt);
         match target {
-            Target::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
-            Target::Connmark(action) => remark(action, self.connections, meta),
-            Target::Notrack(_) => conntrack::untrack(meta),
-            Target::Classify(class) => meta.priority = class.0,
-            Target::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
-            Target::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
+            NetfilterTarget::Mark { value, mask } => meta.mark.0 = (meta.mark.0 & !mask) ^ value,
+            NetfilterTarget::Connmark(action) => remark(action, self.connections, meta),
+            NetfilterTarget::Notrack(_) => conntrack::untrack(meta),
+            NetfilterTarget::Classify(class) => meta.priority = class.0,
+            NetfilterTarget::Dscp(dscp) => meta.dsfield = meta.dsfield & 3 | dscp << 2,
+            NetfilterTarget::Tos(value, mask) => meta.dsfield = (meta.dsfield & !mask) ^ value,
             _ => {}
         }
         self.changed();
@@ -86,14 +86,14 @@ impl Visit<'_> {
 }
 
 /// `-j CONNMARK`.
-fn remark(action: &Connmark, connections: &mut Conntrack, meta: &mut Meta) {
+fn remark(action: &ConnmarkTarget, connections: &mut Conntrack, meta: &mut Meta) {
     let Some(mark) = connections.mark(meta) else { return };
     match action {
-        Connmark::Set { value, mask } => connections.set_mark(meta, (mark & !mask) ^ value),
-        Connmark::Save { nfmask, ctmask } => {
+        ConnmarkTarget::Set { value, mask } => connections.set_mark(meta, (mark & !mask) ^ value),
+        ConnmarkTarget::Save { nfmask, ctmask } => {
             connections.set_mark(meta, (mark & !ctmask) ^ (meta.mark.0 & nfmask))
         }
-        Connmark::Restore { nfmask, ctmask } => meta.mark.0 = (meta.mark.0 & !nfmask) ^ (mark & ctmask),
+        ConnmarkTarget::Restore { nfmask, ctmask } => meta.mark.0 = (meta.mark.0 & !nfmask) ^ (mark & ctmask),
     }
 }
 

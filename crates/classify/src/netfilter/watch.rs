@@ -1,7 +1,7 @@
 //! What a packet meets in the tables, for those who explain: the engine itself tells.
 
-use super::Table;
-use super::seen::{Known, Seen};
+use super::NetfilterTable;
+use super::seen::{Known, RuleTrace};
 use super::visit::Visit;
 use crate::conntrack;
 use alloc::string::ToString;
@@ -22,16 +22,22 @@ impl Visit<'_> {
 
     /// It meets a rule, or a policy.
     #[inline]
-    pub(super) fn meets(&mut self, table: &Table, chain: usize, rule: Option<usize>, failed: Option<usize>) {
+    pub(super) fn meets(
+        &mut self,
+        table: &NetfilterTable,
+        chain: usize,
+        rule: Option<usize>,
+        failed: Option<usize>,
+    ) {
         if self.watch.is_some() {
             self.note(table, chain, rule, failed);
         }
     }
 
     #[cold]
-    fn note(&mut self, table: &Table, chain: usize, rule: Option<usize>, failed: Option<usize>) {
+    fn note(&mut self, table: &NetfilterTable, chain: usize, rule: Option<usize>, failed: Option<usize>) {
         let known = self.known();
-        let seen = Seen {
+        let seen = RuleTrace {
             hook: self.hook,
             family: table.family,
             table: table.name.clone(),

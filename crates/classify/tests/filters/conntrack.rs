@@ -2,7 +2,7 @@
 
 use tidegate_classify::conntrack::{Conntrack, state};
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Head, Meta, Pool, Span, Time};
+use tidegate_packet::{Head, Meta, Nanos, Pool, Time};
 use tidegate_policy::netfilter::Connstate;
 
 const SEQUENCES: &str = include_str!("../data/tcp-sequences.txt");
@@ -104,7 +104,7 @@ fn states_counters_and_timeouts() {
         let mut now = Time(1_000_000);
         for word in words {
             if let Some(gap) = word.strip_prefix('+') {
-                now += Span(gap.parse().expect("a number of nanoseconds"));
+                now += Nanos(gap.parse().expect("a number of nanoseconds"));
                 continue;
             }
             let (who, wanted) = word.split_once('=').expect("a packet and its state");

@@ -2,7 +2,9 @@
 //! it.
 
 use std::collections::BTreeSet;
-use tidegate_classify::{Actions, Asked, FilterList, Meter, Owner, RandomSource, Told, Verdict};
+use tidegate_classify::{
+    ActionInput, Actions, ClassifyContext, DumpContext, FilterList, FilterRandom, FilterVerdict, Owner,
+};
 use tidegate_packet::{Handle, Head, Jiffies, Meta, Pkt, Pool, Seeded, Time, Wheel};
 use tidegate_policy::{Act, ActionsOp, FilterOp, Op, QdiscOp, TcError, Verb};
 use tidegate_syntax::tc::{self, Object, ShowActions, ShowFlags, ShowWhat, TcCommand};
@@ -26,7 +28,7 @@ pub(crate) struct Lists {
     leaving: FilterList,
     actions: Actions,
     pool: Pool,
-    draws: Seeded,
+    random: Seeded,
     flow_key_drawn: bool,
     wheel: Wheel,
 }
@@ -41,7 +43,7 @@ impl Lists {
             leaving: FilterList::new(),
             actions: Actions::default(),
             pool: Pool::new(64),
-            draws: Seeded::new(1),
+            random: Seeded::new(1),
             flow_key_drawn: false,
             wheel: Wheel::new(Jiffies { hz: 1000 }),
         }
@@ -88,7 +90,7 @@ impl Lists {
             }
             TcCommand::Show(what) => {
                 let mut dumps = Vec::new();
-                let told = Told { now, actions: &self.actions };
+                let told = DumpContext { now, actions: &self.actions };
                 self.filters.dump(told, LINK, self.root, None, &mut dumps);
                 tc::show_filters(&dumps, &what, &parsed.flags)
             }
@@ -122,7 +124,7 @@ impl Lists {
                     wheel: &self.wheel,
                 };
                 let mut random =
-                    RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+                    FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn };
                 self.filters.apply(op, owner, &mut self.actions, &mut random).map(|()| None)
             }
             Op::Chain(op) => self.filters.apply_chain(op).map(|()| None),
@@ -176,7 +178,7 @@ impl Lists {
         };
         let qdisc = if holder == LEAVING { CLSACT } else { root };
         let owner = Owner { qdisc, holder, has_class: &has_class, now, wheel: &self.wheel };
-        let mut random = RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn };
+        let mut random = FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn };
         let _ = list.apply(op, owner, &mut self.actions, &mut random);
         if op.verb != Verb::Add {
             self.actions.filters_may_be_gone(now);
@@ -184,17 +186,22 @@ impl Lists {
         Ok(())
     }
 
-    /// What becomes of a packet: what the root's filters say of it (`None`: nothing), and the frame as it
-    /// goes on. What clsact's filters do not let pass does not come to the root.
-    pub(crate) fn offer(&mut self, now: Time, meta: Meta, head: Head) -> (Option<Verdict>, Option<Vec<u8>>) {
+    /// What happens to a packet: what the root's filters say of it (`None`: nothing), and the frame as it
+    /// continues. What clsact's filters do not let pass does not come to the root.
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        meta: Meta,
+        head: Head,
+    ) -> (Option<FilterVerdict>, Option<Vec<u8>>) {
         let pkt = self.pool.insert(meta, head).expect("the pool has room");
         let at_hook = if self.clsact { self.ask(now, &pkt, true) } else { None };
-        let mut verdict = at_hook.filter(|verdict| !matches!(verdict, Verdict::Class(_)));
+        let mut verdict = at_hook.filter(|verdict| !matches!(verdict, FilterVerdict::Class(_)));
         let mut frame = None;
         if verdict.is_none() {
             let named = self.pool.meta(&pkt).priority_class().qdisc() == self.root && !self.root.is_none();
             verdict = if named { None } else { self.ask(now, &pkt, false) };
-            if !matches!(verdict, Some(Verdict::Drop | Verdict::Stolen)) {
+            if !matches!(verdict, Some(FilterVerdict::Drop | FilterVerdict::Stolen)) {
                 frame = Some(self.pool.settle(&pkt).on_wire().frame().to_vec());
             }
         }
@@ -202,14 +209,14 @@ impl Lists {
         (verdict, frame)
     }
 
-    fn ask(&mut self, now: Time, pkt: &Pkt, leaving: bool) -> Option<Verdict> {
+    fn ask(&mut self, now: Time, pkt: &Pkt, leaving: bool) -> Option<FilterVerdict> {
         let len = self.pool.meta(pkt).len;
-        let mut asked = Asked {
+        let mut asked = ClassifyContext {
             pkt,
-            meter: Meter { len, whole: len, now, passed_over: false },
+            meter: ActionInput { len, whole: len, now, passed_over: false },
             pool: &mut self.pool,
             actions: &mut self.actions,
-            random: RandomSource { draws: &mut self.draws, flow_key_drawn: &mut self.flow_key_drawn },
+            random: FilterRandom { source: &mut self.random, flow_key_drawn: &mut self.flow_key_drawn },
             link_header: Head::ETHERNET as u32,
         };
         match leaving {
@@ -232,7 +239,7 @@ impl Lists {
     /// `tc -s -d filter show dev link0 parent ROOT`.
     pub(crate) fn listing(&self, now: Time) -> String {
         let mut dumps = Vec::new();
-        let told = Told { now, actions: &self.actions };
+        let told = DumpContext { now, actions: &self.actions };
         self.filters.dump(told, LINK, self.root, None, &mut dumps);
         let what = ShowWhat { parent: Some(self.root), ..ShowWhat::on(Object::Filter, LINK) };
         tc::show_filters(&dumps, &what, &ShowFlags::FULL)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use tidegate_classify::conntrack::{Conntrack, begin_hooks};
-use tidegate_classify::netfilter::{Place, Table, Verdict};
+use tidegate_classify::netfilter::{HookDevices, NetfilterTable, NetfilterVerdict};
 use tidegate_packet::Pool;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::netfilter::Hook;
@@ -15,7 +15,7 @@ const PACKETS: &str = include_str!("../data/packets.csv");
 #[test]
 fn rules_count_as_linux_did() {
     let (mut mangle, mut connections, mut pool) =
-        (Table::new(false, "mangle"), Conntrack::default(), Pool::new(1));
+        (NetfilterTable::new(false, "mangle"), Conntrack::default(), Pool::new(1));
     connections.activate(false);
     for line in RULES.lines().filter(|line| line.starts_with("iptables ")) {
         let words: Vec<String> = line.split(' ').skip(1).map(str::to_owned).collect();
@@ -26,9 +26,9 @@ fn rules_count_as_linux_did() {
     }
     // The broadcast went to a neighbour's address, which routers pass on.
     let schedule = PACKETS.replace("255.255.255.255,udp", "10.9.0.255,udp");
-    let texts = Texts { link: "0 0 1500 1000", schedule: &schedule, draws: None, has_frames: false };
+    let texts = Texts { link: "0 0 1500 1000", schedule: &schedule, random: None, has_frames: false };
     let forward = mangle.at_hook(Hook::Forward).next().expect("mangle has it").1;
-    let place = Place { input: "in1", output: "link0" };
+    let place = HookDevices { input: "in1", output: "link0" };
     for row in Recording::parse(&texts, 1).expect("packets").rows {
         let RowKind::Packet(arrival) = row.what else { continue };
         if arrival.meta.ethertype != ethertype::IPV4 {
@@ -38,7 +38,7 @@ fn rules_count_as_linux_did() {
         begin_hooks(pool.meta_mut(&pkt));
         assert!(connections.enter(at(row.time), &mut pool, &pkt));
         match mangle.run(forward, place, &mut connections, &mut pool, &pkt, None) {
-            Verdict::Accept => connections.confirm(&pool, &pkt),
+            NetfilterVerdict::Accept => connections.confirm(&pool, &pkt),
             _ => connections.abandon(&pool, &pkt),
         }
         pool.release(pkt);

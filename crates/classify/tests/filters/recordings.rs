@@ -1,9 +1,9 @@
 //! Recorded runs of a real kernel, as far as filters go: every filter's and action's counters at the end, and
-//! the octets of the frames that left, which are to be among those that filters let pass.
+//! the bytes of the frames that left, which are to be among those that filters let pass.
 
 use super::lists::{Elsewhere, Lists};
 use std::collections::BTreeSet;
-use tidegate_archives::{Files, identical};
+use tidegate_archives::{RecordingFiles, identical};
 use tidegate_packet::Head;
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, Recording, RowKind, SCRIPT_AT, Texts, at};
@@ -30,7 +30,7 @@ fn carry_out(lists: &mut Lists, now: tidegate_packet::Time, line: &str) -> Resul
 }
 
 /// The first difference between what the kernel's filters did and what these do.
-fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
+fn difference(files: &RecordingFiles) -> Result<Option<String>, Elsewhere> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
     let script = text("script.tc");
     let commands = format!("{script}{}", text("schedule.csv"));
@@ -38,7 +38,7 @@ fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
     if !script.contains("filter") || drawn || TOUCHING.iter().any(|word| commands.contains(word)) {
         return Err(Elsewhere);
     }
-    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), draws: None, has_frames: false };
+    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), random: None, has_frames: false };
     let recording = Recording::parse(&texts, 1).expect("a recording");
     if recording.link.forward {
         return Err(Elsewhere);
@@ -67,11 +67,11 @@ fn difference(files: &Files) -> Result<Option<String>, Elsewhere> {
         let found = kernel.lines().zip(ours.lines()).find(|(kernel, ours)| kernel != ours);
         return Ok(Some(format!("filters.txt: {found:?}")));
     }
-    let octets = |line: &str| -> Vec<u8> {
+    let bytes = |line: &str| -> Vec<u8> {
         let hex = line.rsplit(',').next().unwrap_or_default();
         (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex")).collect()
     };
-    let missing = text("frames.csv").lines().skip(1).find(|line| !frames.contains(&octets(line)));
+    let missing = text("frames.csv").lines().skip(1).find(|line| !frames.contains(&bytes(line)));
     Ok(missing.map(|line| format!("frames.csv: not among ours: {line}")))
 }
 

@@ -2,7 +2,7 @@
 //! was asked).
 
 use super::lists::Lists;
-use tidegate_classify::Verdict;
+use tidegate_classify::FilterVerdict;
 use tidegate_packet::Time;
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{Recording, RowKind, SCRIPT_AT, Texts, at};
@@ -18,12 +18,12 @@ pub(crate) fn words(command: &str) -> Vec<String> {
 }
 
 /// A class's minor number as prio takes it, whatever its major; `-`: there is no such band.
-fn letter(verdict: Option<Verdict>) -> char {
+fn letter(verdict: Option<FilterVerdict>) -> char {
     match verdict {
-        Some(Verdict::Class(class)) if (1..BANDS).contains(&class.minor()) => {
+        Some(FilterVerdict::Class(class)) if (1..BANDS).contains(&class.minor()) => {
             char::from_digit(class.minor().into(), 16).expect("a digit")
         }
-        Some(Verdict::Drop | Verdict::Stolen) => 'x',
+        Some(FilterVerdict::Drop | FilterVerdict::Stolen) => 'x',
         _ => '-',
     }
 }
@@ -39,12 +39,12 @@ fn decided(packets: &Recording, filters: &str) -> String {
     for filter in filters.split(" ; ") {
         tc(before, &format!("filter add dev link0 parent 1: {filter}"));
     }
-    let packet = |row: &tidegate_recording::Row| match &row.what {
+    let packet = |row: &tidegate_recording::ScheduleRow| match &row.what {
         RowKind::Packet(arrival) => {
             let (meta, head) = (arrival.meta.clone(), arrival.head.clone());
             // The root takes a packet that names one of its classes without asking.
             match meta.priority_class() {
-                class if class.major() == 1 => letter(Some(Verdict::Class(class))),
+                class if class.major() == 1 => letter(Some(FilterVerdict::Class(class))),
                 _ => letter(lists.offer(at(row.time), meta, head).0),
             }
         }
@@ -55,7 +55,7 @@ fn decided(packets: &Recording, filters: &str) -> String {
 
 #[test]
 fn filters_decide_as_linux_did() {
-    let texts = Texts { link: "0 0 1500 1000", schedule: PACKETS, draws: None, has_frames: false };
+    let texts = Texts { link: "0 0 1500 1000", schedule: PACKETS, random: None, has_frames: false };
     let packets = Recording::parse(&texts, 1).expect("packets");
     let rows =
         VECTORS.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').expect("two"));

@@ -5,9 +5,6 @@ use std::fmt::Write as _;
 use tidegate_inspect::checked::{Checked, CommandPath};
 use tidegate_inspect::{Finding, Frame, Level, Place, Reading, Rule, Witness};
 
-/// The longest line shown whole, in characters; of longer ones the part around the place is shown.
-const WIDE: usize = 160;
-
 /// All findings, and a summary.
 pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
     let mut out = String::new();
@@ -38,7 +35,7 @@ fn one(checked: &Checked, finding: &Finding) -> String {
     let number = place.line.to_string();
     let blank = " ".repeat(number.len());
     let text = source.lines.get(place.line - 1).map_or("", String::as_str);
-    let (shown, from, to) = around(text, from, to);
+    let (shown, from, to) = tidegate_text::excerpt(text, from, to);
     let _ = writeln!(out, "  {number} | {shown}");
     if to > from {
         let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));
@@ -98,26 +95,6 @@ fn reasons(finding: &Finding, indent: &str) -> String {
     out
 }
 
-/// The part of a line around a place, tabs as blanks and control characters as escapes, with the place's
-/// columns in it.
-fn around(text: &str, from: usize, to: usize) -> (String, usize, usize) {
-    let letters: Vec<char> =
-        text.trim_end().chars().map(|letter| if letter == '\t' { ' ' } else { letter }).collect();
-    let begin =
-        if letters.len() <= WIDE { 0 } else { from.saturating_sub(WIDE / 2).min(letters.len() - WIDE) };
-    let end = letters.len().min(begin + WIDE);
-    let visible = |part: &[char]| String::from(tidegate_text::line(&part.iter().collect::<String>()));
-    // Escapes are longer than what they stand for, so columns are counted in what is shown.
-    let column = |at: usize| visible(&letters[begin..at.clamp(begin, end)]).chars().count();
-    let shown = visible(&letters[begin..end]);
-    if letters.len() <= WIDE {
-        // Words at the end of a line that has none there are underlined beyond it.
-        let beyond = |at: usize| column(at) + at.saturating_sub(end);
-        return (shown, beyond(from), beyond(to));
-    }
-    (format!("…{shown}…"), column(from) + 1, (column(to) + 1).min(shown.chars().count() + 1))
-}
-
 fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
     let count = |level: Level, one: &str, many: &str| {
         let number = checked.findings.iter().filter(|finding| finding.level == level).count();
@@ -162,19 +139,4 @@ fn summary(checked: &Checked, fixed: Option<&Fixed>) -> String {
 /// The rules, one a line.
 pub(super) fn rules() -> String {
     Rule::ALL.iter().map(|rule| format!("{:<4} {:<20} {}\n", rule.id(), rule.name(), rule.about())).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_underlined_stands_under_its_escapes() {
-        assert_eq!(around("tc a\x1bb word", 5, 9), ("tc a\\x1bb word".to_owned(), 8, 12));
-        assert_eq!(around("a\tword", 2, 6), ("a word".to_owned(), 2, 6));
-        assert_eq!(around("ab", 2, 3), ("ab".to_owned(), 2, 3));
-        let long = format!("{}\u{202e}word{}", "x".repeat(200), "y".repeat(200));
-        let (shown, from, to) = around(&long, 201, 205);
-        assert_eq!(shown.chars().skip(from).take(to - from).collect::<String>(), "word");
-    }
 }

@@ -3,7 +3,7 @@
 use crate::script_options::ScriptOptions;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use tidegate_daemon::{DaemonOptions, PacketIo};
+use tidegate_daemon::{DaemonOptions, PacketIoBackend};
 
 /// Run a policy in user space on real devices, in the foreground
 ///
@@ -103,13 +103,13 @@ pub enum DoorKind {
     Tun,
 }
 
-impl From<DoorKind> for PacketIo {
-    fn from(door: DoorKind) -> PacketIo {
+impl From<DoorKind> for PacketIoBackend {
+    fn from(door: DoorKind) -> PacketIoBackend {
         match door {
-            DoorKind::Auto => PacketIo::Auto,
-            DoorKind::Capture => PacketIo::Capture,
-            DoorKind::Nfqueue => PacketIo::Nfqueue,
-            DoorKind::Tun => PacketIo::Tun,
+            DoorKind::Auto => PacketIoBackend::Auto,
+            DoorKind::Capture => PacketIoBackend::Capture,
+            DoorKind::Nfqueue => PacketIoBackend::Nfqueue,
+            DoorKind::Tun => PacketIoBackend::Tun,
         }
     }
 }

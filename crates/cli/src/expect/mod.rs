@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! FILE (TOML) ─▶ Suite ─┬─ figures: each load simulated once, as `try` does ─▶ measure::Trial ─┐
-//!                       └─ packets: Explainer ─▶ Story ────────────────────────────────────────┴─▶ verdicts ─▶ text, TAP, JUnit, JSON
+//!                       └─ packets: Explainer ─▶ Story ────────────────────────────────────────┴─▶ verdicts
+//!                       ─▶ text, TAP, JUnit, JSON
 //! ```
 
 pub(crate) mod file;

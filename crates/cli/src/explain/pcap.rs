@@ -19,13 +19,13 @@ pub(super) struct Recorded {
 /// The first packet of every flow, or the one asked for.
 pub(super) fn packets(path: &Path, number: Option<u64>) -> anyhow::Result<Vec<Recorded>> {
     let (mut found, mut flows, mut count) = (Vec::new(), BTreeSet::new(), 0);
-    let mut read = |captured: tidegate_pcap::Packet<'_>, _: u64| {
+    let mut read = |captured: tidegate_pcap::CapturedPacket<'_>, _: u64| {
         count = captured.number;
         if number.is_some_and(|number| number != captured.number) {
             return anyhow::Ok(());
         }
         let framing = framing(captured.link)?;
-        let Some(packet) = of_frame(captured.octets, captured.length as usize, framing) else {
+        let Some(packet) = of_frame(captured.bytes, captured.length as usize, framing) else {
             return Ok(());
         };
         let flow = (
@@ -87,7 +87,7 @@ mod tests {
         writer.interface(Interface { name: "eth0", description: "", link: link::ETHERNET });
         for words in [words[0], words[0], words[1]] {
             let octets = frame(words);
-            writer.packet(&Record { octets: &octets, length: octets.len() as u32, ..Record::default() });
+            writer.packet(&Record { bytes: &octets, length: octets.len() as u32, ..Record::default() });
         }
         let path = std::env::temp_dir().join(format!("tidegate-explain-{}.pcapng", std::process::id()));
         std::fs::write(&path, writer.take()).expect("a file");

@@ -1,8 +1,8 @@
 //! `tidegate graph POLICY`: the trees a policy builds, as text, a picture, or for Graphviz and Mermaid.
 //!
 //! ```text
-//! files ─▶ loader ─▶ machine ─▶ Tree (what stands on a device) ─▶ Model (boxes) ─▶ text | svg | dot | mermaid
-//! try --json ─▶ Used (what each class sent and lost) ──────────────┘
+//! files ─▶ loader ─▶ machine ─▶ Tree (what stands on a device) ─▶ Model (boxes) ─▶ text | svg | dot |
+//! mermaid try --json ─▶ Used (what each class sent and lost) ──────────────┘
 //! ```
 
 mod document;
@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use tidegate_inspect::{ClassNames, Given, Reading, Uses};
 use tidegate_loader::ReadOptions;
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 
 /// Plays `tidegate graph`.
@@ -44,7 +44,7 @@ pub fn command(options: &Options) -> ExitCode {
 pub(crate) fn tree(machine: &mut Machine) -> String {
     // The ends of a veth are made together, where neither is there.
     let made = machine.log.iter().filter_map(|op| match op {
-        Op::Link(LinkOp::Add { name, kind: LinkKind::Veth { peer } }) => Some([name.clone(), peer.clone()]),
+        Op::Link(LinkOp::Add { name, kind: LinkDriver::Veth { peer } }) => Some([name.clone(), peer.clone()]),
         _ => None,
     });
     let made: BTreeSet<String> = made.flatten().collect();

@@ -7,7 +7,7 @@ use tidegate_inspect::octets::{condition_words, key_words};
 use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, ClassParams, FilterParams, Kind, Police, QdiscParams, ServiceCurve, Skbedit};
 use tidegate_shims::Machine;
 use tidegate_syntax::iptables::print_rule;
@@ -38,13 +38,13 @@ fn is_top(qdisc: &QdiscDump) -> bool {
 /// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by
 /// its mark, to this filter.
 fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
-    let asks = Rule { matches: marker.rule.matches.clone(), ..Rule::default() };
+    let asks = NetfilterRule { matches: marker.rule.matches.clone(), ..NetfilterRule::default() };
     let written = marker.rule.targets().filter_map(|target| match target {
-        Target::Mark { value, .. } if dump.is_some() => Some((format!("mark {value}"), "")),
-        Target::Connmark(Connmark::Set { value, .. }) if dump.is_some() => {
+        NetfilterTarget::Mark { value, .. } if dump.is_some() => Some((format!("mark {value}"), "")),
+        NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. }) if dump.is_some() => {
             Some((format!("mark {value}"), ", whole connections"))
         }
-        Target::Classify(_) if dump.is_none() => Some(("classified by a rule".to_owned(), "")),
+        NetfilterTarget::Classify(_) if dump.is_none() => Some(("classified by a rule".to_owned(), "")),
         _ => None,
     });
     let (head, whose) = written.last().unwrap_or_default();

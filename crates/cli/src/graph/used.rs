@@ -4,12 +4,12 @@ use super::model::{Box, Device};
 use super::options::Options;
 use anyhow::{Context, bail};
 use std::path::Path;
-use tidegate_measure::trial::{ClassSeries, Run, Trial};
+use tidegate_measure::trial::{ClassSeries, TrialDocument, TrialRun};
 use tidegate_report::{percent, rate};
 
 /// A trial's run, for those who ask of a class.
 pub(super) struct Used {
-    trial: Trial,
+    trial: TrialDocument,
     run: usize,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, options: &Options) -> anyhow::Result<Used> {
 
 impl Used {
     /// The run.
-    pub(super) fn run(&self) -> &Run {
+    pub(super) fn run(&self) -> &TrialRun {
         &self.trial.runs[self.run]
     }
 
@@ -79,7 +79,7 @@ impl Used {
 }
 
 /// Bits per second sent and packets dropped within the measured time.
-fn within(run: &Run, series: &ClassSeries) -> (f64, u64) {
+fn within(run: &TrialRun, series: &ClassSeries) -> (f64, u64) {
     let step = run.step_ns.max(1);
     let steps = |at: u64| (at / step) as usize;
     let (from, to) = (steps(run.window.0), steps(run.window.1).min(series.sent.len()));

@@ -92,12 +92,12 @@ pub enum Backend {
     User,
 }
 
-impl From<Backend> for tidegate_apply::Backend {
-    fn from(backend: Backend) -> tidegate_apply::Backend {
+impl From<Backend> for tidegate_apply::BackendChoice {
+    fn from(backend: Backend) -> tidegate_apply::BackendChoice {
         match backend {
-            Backend::Auto => tidegate_apply::Backend::Auto,
-            Backend::Kernel => tidegate_apply::Backend::Kernel,
-            Backend::User => tidegate_apply::Backend::User,
+            Backend::Auto => tidegate_apply::BackendChoice::Auto,
+            Backend::Kernel => tidegate_apply::BackendChoice::Kernel,
+            Backend::User => tidegate_apply::BackendChoice::User,
         }
     }
 }

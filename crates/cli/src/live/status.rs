@@ -4,7 +4,7 @@ use super::options::Which;
 use crate::exit::Exit;
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use tidegate_apply::status::{Condition, Health, LATE_NS, NOTHING, healths, where_to};
+use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, where_to};
 use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
 
@@ -34,10 +34,10 @@ pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
 }
 
 /// Nothing applied is a no, as for `systemctl is-active`: a script can write `tidegate status && …`.
-fn exit(worst: Condition) -> Exit {
+fn exit(worst: PolicyHealth) -> Exit {
     match worst {
-        Condition::Installed => Exit::Yes,
-        Condition::Waiting | Condition::InProgress => Exit::Partial,
+        PolicyHealth::Installed => Exit::Yes,
+        PolicyHealth::Waiting | PolicyHealth::InProgress => Exit::Partial,
         // Drifted, its device or daemon gone or not answering, in trouble.
         _ => Exit::No,
     }

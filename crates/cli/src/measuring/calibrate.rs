@@ -8,8 +8,8 @@ use crate::outputs::{Form, OutputFile, output_file};
 use anyhow::bail;
 use std::process::ExitCode;
 use tidegate_analysis::calibrate::to_json;
-use tidegate_measure::calibrate::{Document, calibrate};
-use tidegate_measure::capacity::Way;
+use tidegate_measure::calibrate::{CalibrationDocument, calibrate};
+use tidegate_measure::capacity::PathDirection;
 use tidegate_report::measuring::calibrate::text;
 use tidegate_sessions::KeptPath;
 use tidegate_sys::interrupt;
@@ -79,7 +79,8 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
         crate::output::file(&file.path, to_json(&document))?;
     }
     let found = &document.found;
-    let has_rate = Way::BOTH.iter().any(|way| found.of(*way).is_some_and(|one| one.bits_per_second > 0.0));
+    let has_rate =
+        PathDirection::BOTH.iter().any(|way| found.of(*way).is_some_and(|one| one.bits_per_second > 0.0));
     Ok(match (&found.cut, has_rate) {
         (Some(_), _) => Exit::Partial,
         (None, true) => Exit::Yes,
@@ -87,7 +88,7 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
     })
 }
 
-fn measure(options: &Options) -> anyhow::Result<Document> {
+fn measure(options: &Options) -> anyhow::Result<CalibrationDocument> {
     let (began_ns, is_quiet) = (now_ns(), options.json);
     let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
     tell(is_quiet, "flooding");
@@ -99,7 +100,7 @@ fn measure(options: &Options) -> anyhow::Result<Document> {
     let mut found = if far.is_ipv6() { found.over_ipv6() } else { found };
     // It may have broken off before the search began.
     found.cut = found.cut.or_else(|| far.cut());
-    Ok(Document {
+    Ok(CalibrationDocument {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: super::again(),
         began_ns,

@@ -1,6 +1,6 @@
 //! Which of a host's addresses are taken.
 
-use tidegate_prober::Family;
+use tidegate_prober::AddressFamily;
 
 /// `-4`, `-6`.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -15,11 +15,11 @@ pub struct FamilyOptions {
 
 impl FamilyOptions {
     /// What was said.
-    pub fn family(self) -> Family {
+    pub fn family(self) -> AddressFamily {
         match (self.ipv4, self.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
+            (true, _) => AddressFamily::V4,
+            (_, true) => AddressFamily::V6,
+            _ => AddressFamily::Any,
         }
     }
 }

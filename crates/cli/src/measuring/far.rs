@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tidegate_probe_wire::{PORT, Token};
-use tidegate_prober::{Error, Target};
+use tidegate_prober::{Error, ServerTarget};
 
 /// Where a token may stand, if not in a file.
 const VARIABLE: &str = "TIDEGATE_TOKEN";
@@ -29,9 +29,9 @@ impl FarOptions {
     ///
     /// # Errors
     /// There is no token where one was said to be.
-    pub fn target(&self, host: &str) -> anyhow::Result<Target> {
+    pub fn target(&self, host: &str) -> anyhow::Result<ServerTarget> {
         let token = token(self.token.as_deref())?;
-        Ok(Target { host: host.to_owned(), port: self.port, token, family: self.family.family() })
+        Ok(ServerTarget { host: host.to_owned(), port: self.port, token, family: self.family.family() })
     }
 }
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tidegate_analysis::loss::to_json;
-use tidegate_measure::lost::Lost;
-use tidegate_measure::stream::{Phase, Stream};
+use tidegate_measure::loss::LossDocument;
+use tidegate_measure::stream::{PacketTrain, Stream};
 use tidegate_report::measuring::loss::text;
 use tidegate_sessions::loss::{self, Captures};
 
@@ -101,7 +101,7 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
 
 /// The same packets both ways.
 fn stream(options: &Options) -> anyhow::Result<Stream> {
-    Ok(Stream::steady(Phase {
+    Ok(Stream::steady(PacketTrain {
         payload: options.size,
         gap_ns: options.interval.as_nanos() as u64,
         packets: options.count.unwrap_or(loss::USUAL_COUNT),
@@ -111,7 +111,7 @@ fn stream(options: &Options) -> anyhow::Result<Stream> {
 }
 
 /// Looks for what was sent in what was received.
-fn captured(options: &Options, received: &std::path::Path) -> anyhow::Result<Lost> {
+fn captured(options: &Options, received: &std::path::Path) -> anyhow::Result<LossDocument> {
     let captures = Captures {
         received,
         sent: options.sent.as_deref(),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_analysis::overhead::to_json;
-use tidegate_measure::capacity::{HEADERS, Way};
-use tidegate_measure::overhead::{Document, Size, Sweep, Swept, sweep};
+use tidegate_measure::capacity::{HEADERS, PathDirection};
+use tidegate_measure::overhead::{OverheadDocument, Size, Sweep, Swept, sweep};
 use tidegate_report::measuring::overhead::{page, text};
 use tidegate_sessions::KeptPath;
 use tidegate_sys::interrupt;
@@ -78,8 +78,9 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
         let written = if *form == Form::Html { page(&document) } else { to_json(&document) };
         crate::output::file(path, written)?;
     }
-    let is_known =
-        Way::BOTH.iter().any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
+    let is_known = PathDirection::BOTH
+        .iter()
+        .any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
     Ok(match (&document.swept.cut, is_known) {
         (Some(_), _) => Exit::Partial,
         (None, true) => Exit::Yes,
@@ -88,15 +89,15 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
 }
 
 /// The directions that are asked for.
-pub(super) fn ways(up: bool, down: bool) -> &'static [Way] {
+pub(super) fn ways(up: bool, down: bool) -> &'static [PathDirection] {
     match (up, down) {
-        (true, false) => &[Way::Up],
-        (false, true) => &[Way::Down],
-        _ => &Way::BOTH,
+        (true, false) => &[PathDirection::Up],
+        (false, true) => &[PathDirection::Down],
+        _ => &PathDirection::BOTH,
     }
 }
 
-fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
+fn measure(options: &Options, host: &str) -> anyhow::Result<OverheadDocument> {
     let began_ns = now_ns();
     let mut far = KeptPath::connect(&options.far.target(host)?, interrupt::notice)?;
     let swept = sweep(&mut far, ways(options.up, options.down), &mut |share| {
@@ -108,15 +109,15 @@ fn measure(options: &Options, host: &str) -> anyhow::Result<Document> {
     let mut swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
     // It may have broken off before the sweep began.
     swept.cut = swept.cut.or_else(|| far.cut());
-    Ok(Document { began_ns, swept, doubts: far.doubts(), ..document(host) })
+    Ok(OverheadDocument { began_ns, swept, doubts: far.doubts(), ..document(host) })
 }
 
-fn document(host: &str) -> Document {
-    Document {
+fn document(host: &str) -> OverheadDocument {
+    OverheadDocument {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: super::again(),
         host: host.to_owned(),
-        ..Document::default()
+        ..OverheadDocument::default()
     }
 }
 
@@ -127,7 +128,7 @@ pub(super) fn now_ns() -> u64 {
 }
 
 /// A sweep that somebody else measured: of one direction, called up.
-fn read(file: &Path, is_payload: bool) -> anyhow::Result<Document> {
+fn read(file: &Path, is_payload: bool) -> anyhow::Result<OverheadDocument> {
     let text = crate::input::result_text(file)?;
     let more = if is_payload { HEADERS } else { 0 };
     let mut sizes = Vec::new();
@@ -156,5 +157,5 @@ fn read(file: &Path, is_payload: bool) -> anyhow::Result<Document> {
         }
     }
     let swept = Swept { up: Some(Sweep::of_sizes(sizes)), ..Swept::default() };
-    Ok(Document { began_ns: now_ns(), swept, ..document(&file.display().to_string()) })
+    Ok(OverheadDocument { began_ns: now_ns(), swept, ..document(&file.display().to_string()) })
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tidegate_packet::Rate;
-use tidegate_probe_wire::{Counts, PORT, Quotas};
+use tidegate_probe_wire::{PORT, Quotas, ServerStats};
 use tidegate_prober::serve::{Server, Serving};
 use tidegate_sys::{interrupt, poll, service};
 
@@ -83,7 +83,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     {
         eprintln!("tidegate serve: others on this machine can read {}: `chmod 600` it", file.display());
     }
-    let bell = interrupt::bell().context("cannot wait for the end")?;
+    let bell = interrupt::event_fd().context("cannot wait for the end")?;
     let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options) };
     let server =
         Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;
@@ -95,7 +95,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
         at.join(", "),
         if options.open { ", for everybody" } else { "" }
     ));
-    let mut told = Counts::default();
+    let mut told = ServerStats::default();
     while poll::readable(&[bell.as_fd()], TELL)? != [true] {
         let counts = server.counts();
         if counts != told {
@@ -134,7 +134,7 @@ fn say(what: &str) {
     }
 }
 
-fn in_words(counts: &Counts) -> String {
+fn in_words(counts: &ServerStats) -> String {
     let mut words = format!(
         "{} sessions, {} exchanges, {} flows, {} packets taken, {} of nobody",
         counts.sessions, counts.exchanges, counts.flows, counts.packets, counts.strays

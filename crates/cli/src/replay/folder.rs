@@ -39,7 +39,7 @@ impl Folder {
         }
         let (link, schedule) = (text("link")?, text("schedule.csv")?);
         let has_frames = dir.join("frames.csv").exists();
-        let texts = Texts { link: &link, schedule: &schedule, draws: draws.as_deref(), has_frames };
+        let texts = Texts { link: &link, schedule: &schedule, random: draws.as_deref(), has_frames };
         Ok(Folder { recording: Recording::parse(&texts, seed)?, script: script.canonicalize()? })
     }
 

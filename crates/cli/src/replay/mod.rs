@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_replay::recorded::{self, DrawsError};
+use tidegate_replay::recorded::{self, RandomError};
 use tidegate_shims::Machine;
 
 /// Replay recorded packets through a policy, without new traffic
@@ -82,7 +82,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// The code of an error: that recorded draws are left over is an answer.
 fn failure(error: &anyhow::Error) -> Exit {
-    if error.is::<DrawsError>() { Exit::No } else { Exit::of(error) }
+    if error.is::<RandomError>() { Exit::No } else { Exit::of(error) }
 }
 
 /// Replays a capture through policies.

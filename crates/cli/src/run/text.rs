@@ -59,9 +59,8 @@ pub(super) fn devices_first(devices: &[String], commands: &[Carried]) -> String 
             named.push(word);
         }
     }
-    let same = devices.first() == named.first().copied()
-        && named.iter().copied().eq(devices.iter().filter(|dev| named.contains(dev)));
-    if same || named.is_empty() {
+    // A device whose commands were all refused is named by none.
+    if commands.is_empty() || named.into_iter().eq(devices) {
         return String::new();
     }
     devices.iter().map(|dev| format!("ip link show dev {} > /dev/null\n", quoted(dev))).collect()
@@ -185,10 +184,13 @@ mod tests {
             |text: &str| Carried { words: text.split(' ').map(str::to_owned).collect(), ops: 0, line: None };
         let devices = ["eth0", "ifb0", "eth1"].map(str::to_owned);
         let (eth0, ifb0) = (carried("tc qdisc add dev eth0 root sfq"), carried("ip link set dev ifb0 up"));
-        assert_eq!(devices_first(&devices, &[eth0.clone(), ifb0.clone()]), "");
+        let eth1 = carried("tc qdisc add dev eth1 root sfq");
+        assert_eq!(devices_first(&devices, &[eth0.clone(), ifb0.clone(), eth1]), "");
         assert_eq!(devices_first(&devices, &[]), "");
         let all = "ip link show dev eth0 > /dev/null\nip link show dev ifb0 > /dev/null\nip link show dev \
         eth1 > /dev/null\n";
+        // What should have been done to eth1 was refused.
+        assert_eq!(devices_first(&devices, &[eth0.clone(), ifb0.clone()]), all);
         assert_eq!(devices_first(&devices, &[ifb0.clone(), eth0]), all);
         assert_eq!(devices_first(&devices, &[ifb0]), all);
     }

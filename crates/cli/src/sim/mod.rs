@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! file/ ──▶ Scenario ──▶ prepare (policies taken in, tried once)
-//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge ──▶ text, JSON, page
+//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶
+//!                          judge ──▶ text, JSON, page
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 
@@ -20,8 +21,8 @@ use crate::exit::Exit;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use tidegate_measure::experiment::{Experiment, Run};
-use tidegate_packet::Span;
+use tidegate_measure::experiment::{Experiment, RunRecord};
+use tidegate_packet::Nanos;
 use tidegate_scenario::document;
 use tidegate_scenario::model::{MachineCommand, Scenario, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
@@ -43,7 +44,7 @@ pub fn command(options: &Options) -> ExitCode {
 
 /// Carries out all runs of a scenario.
 type CarryOut<'c> =
-    &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<Run>>;
+    &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<RunRecord>>;
 
 fn attempt(options: &Options) -> anyhow::Result<Exit> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
@@ -187,7 +188,7 @@ fn again(options: &Options, (execution, own): (&str, &str), scenario: &Scenario)
 }
 
 /// A time as it is written: `10s`, `1500us`.
-fn time(span: Span) -> String {
+fn time(span: Nanos) -> String {
     let scales = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let fits = scales.iter().find(|(scale, _)| span.0.is_multiple_of(*scale));
     fits.map_or_else(String::new, |(scale, unit)| format!("{}{unit}", span.0 / scale))
@@ -219,7 +220,7 @@ fn simulate(
     asked: &[TimelineEntry],
     packets: Option<&packets::Wanted>,
     stop: &AtomicBool,
-) -> anyhow::Result<Vec<Run>> {
+) -> anyhow::Result<Vec<RunRecord>> {
     let pace = Pace::default();
     let watch = ExperimentWatch {
         stop,

@@ -5,7 +5,7 @@ use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use clap::Parser;
 use std::path::PathBuf;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// Run a scenario file in simulation, in virtual time
 ///
@@ -36,7 +36,7 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// How long is measured
     #[arg(short, long, value_name = "TIME", value_parser = span)]
-    pub duration: Option<Span>,
+    pub duration: Option<Nanos>,
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
@@ -68,7 +68,7 @@ pub struct Options {
     /// Run the command behind `--` on every router at this time of each run: `--at 60s -- tc -s class show dev
     /// eth0`; may be repeated
     #[arg(long, value_name = "TIME", value_parser = span)]
-    pub at: Vec<Span>,
+    pub at: Vec<Nanos>,
     /// Only read the file, and try the policies
     #[arg(long)]
     pub check: bool,
@@ -80,6 +80,6 @@ pub struct Options {
     pub command: Vec<String>,
 }
 
-fn span(text: &str) -> Result<Span, String> {
-    duration(text).map(|time| Span(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+fn span(text: &str) -> Result<Nanos, String> {
+    duration(text).map(|time| Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use tidegate_analysis::experiment::{Told, in_words, told};
-use tidegate_measure::experiment::{Case, Comparison, Experiment, Run};
+use tidegate_measure::experiment::{Comparison, Experiment, ExperimentCase, RunRecord};
 use tidegate_report::{Align, Table};
 use tidegate_scenario::model::Scenario;
 
@@ -13,7 +13,7 @@ pub(super) fn experiment(of: &Experiment) -> String {
         let _ = writeln!(text, "{}\n", of.title);
     }
     for load in &of.loads {
-        let cases: Vec<Case<'_>> =
+        let cases: Vec<ExperimentCase<'_>> =
             of.cases().into_iter().filter(|case| case.load.name == load.name).collect();
         if cases.is_empty() {
             continue;
@@ -34,7 +34,7 @@ pub(super) fn experiment(of: &Experiment) -> String {
 }
 
 /// Policies down, the main figures across.
-fn table(cases: &[Case<'_>]) -> Table {
+fn table(cases: &[ExperimentCase<'_>]) -> Table {
     let figures = main_figures(cases);
     let mut columns = vec![("policy".to_owned(), Align::Left)];
     columns.extend(figures.iter().map(|figure| (head(figure), Align::Right)));
@@ -60,7 +60,7 @@ const FEW_PROBES: usize = 3;
 
 /// Of each probe the median, the 95th percentile and the loss; of each group of transfers the rate. Of many
 /// probes the median, and the loss of those that lost anything.
-fn main_figures(cases: &[Case<'_>]) -> Vec<String> {
+fn main_figures(cases: &[ExperimentCase<'_>]) -> Vec<String> {
     let Some(run) = cases.first().and_then(|case| case.runs.first()) else { return Vec::new() };
     let mut figures = Vec::new();
     let few = run.probes.len() <= FEW_PROBES;
@@ -108,7 +108,7 @@ fn expectations(all: &[Comparison]) -> String {
 }
 
 /// What machines answered to what they were told or asked, run by run; the first repeat's only.
-fn events(runs: &[Run]) -> String {
+fn events(runs: &[RunRecord]) -> String {
     let mut text = String::new();
     for run in runs.iter().filter(|run| run.repeat == 0) {
         for event in run.events.iter().filter(|event| !event.output.is_empty()) {

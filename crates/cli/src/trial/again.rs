@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::dissect::Dissect;
 use std::fmt::Write as _;
 use tidegate_capture::DEFAULT_TIMEOUT;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 use tidegate_trial::{ModemBuffer, TrialProbe, TrialSettings};
 
@@ -42,13 +42,13 @@ fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
             let _ = write!(line, " --{flag} {value}");
         }
     };
-    add("rtt", tc_time(o.rtt), o.rtt == Span::millis(30));
+    add("rtt", tc_time(o.rtt), o.rtt == Nanos::millis(30));
     let buffer = match o.buffer {
         ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
         ModemBuffer::Time(span) => tc_time(span),
     };
-    add("buffer", buffer, o.buffer == ModemBuffer::Time(Span::millis(1500)));
-    add("duration", tc_time(o.duration), o.duration == Span::secs(60));
+    add("buffer", buffer, o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
+    add("duration", tc_time(o.duration), o.duration == Nanos::secs(60));
     add("dev", quoted(o.dev.as_deref().unwrap_or_default()), o.dev.is_none());
     add(
         "over",

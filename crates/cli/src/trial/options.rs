@@ -7,7 +7,7 @@ use crate::values::{device, rate, size, span};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use tidegate_loader::ReadOptions;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_syntax::quantity::{self, SizeOrTime};
 use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
@@ -42,13 +42,13 @@ pub struct Options {
     pub down: Option<Rate>,
     /// Round-trip time of the idle path, transmission times not included
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30ms")]
-    pub rtt: Span,
+    pub rtt: Nanos,
     /// The modem's upload buffer: bytes (24kB), or time at the upload rate (1500ms)
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
     pub buffer: ModemBuffer,
     /// How long each load is measured
     #[arg(short, long, value_name = "TIME", value_parser = measured, default_value = "60s")]
-    pub duration: Span,
+    pub duration: Nanos,
     /// The device that leads to the modem; default: the one that the script shapes
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
@@ -171,9 +171,9 @@ pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
 }
 
 /// How long is measured: in less than a second there are hardly any replies.
-fn measured(text: &str) -> Result<Span, String> {
+fn measured(text: &str) -> Result<Nanos, String> {
     let short = "shorter than a second, in which nothing can be measured";
-    span(text).and_then(|span| if span < Span::secs(1) { Err(short.into()) } else { Ok(span) })
+    span(text).and_then(|span| if span < Nanos::secs(1) { Err(short.into()) } else { Ok(span) })
 }
 
 /// A buffer: bytes, or a time at the uplink's rate.

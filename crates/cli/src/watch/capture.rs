@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tidegate_daemon::Client;
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
-use tidegate_pcap::{Direction, Interface, Record, Verdict, Writer, link};
+use tidegate_pcap::{CaptureDirection, Interface, Record, TcVerdict, Writer, link};
 use tidegate_replay::annotated::wait;
 use tidegate_syntax::units::parse_classid;
 use tidegate_sys::interrupt;
@@ -71,9 +71,9 @@ fn follow(options: &Options) -> anyhow::Result<()> {
         bail!("{}: {silence}", options.device);
     }
     let mut client = Client::open(&options.device)?;
-    let status = client.ask(&json!({"ask": "status"}))?;
+    let status = client.request(&json!({"ask": "status"}))?;
     let epoch = status["epoch_ns"].as_u64().unwrap_or(0);
-    client.say(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
+    client.send(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
     let mut sink = Sink::open(options)?;
     let stop = interrupt::notice();
     let end = options.duration;
@@ -210,13 +210,13 @@ impl Packet {
         writer.packet(&Record {
             interface: 0,
             time: self.left,
-            octets: kept,
+            bytes: kept,
             length: self.length.max(kept.len() as u32),
-            direction: Some(Direction::Out),
-            lost_before: None,
+            direction: Some(CaptureDirection::Out),
+            dropped_before: None,
             id: None,
             queue: parse_classid(&self.class).map(|class| class.0),
-            verdict: Some(if self.fate == "lost" { Verdict::Dropped } else { Verdict::Passed }),
+            verdict: Some(if self.fate == "lost" { TcVerdict::Dropped } else { TcVerdict::Passed }),
             comment: &self.comment(),
         });
     }

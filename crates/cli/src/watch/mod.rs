@@ -9,7 +9,7 @@ pub mod top;
 use crate::exit::Exit;
 use std::process::ExitCode;
 use tidegate_analysis::watch::Snapshot;
-use tidegate_apply::Source;
+use tidegate_apply::SnapshotSource;
 
 /// Says what went wrong, as `tidegate NAME`.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
@@ -28,6 +28,6 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 ///
 /// # Errors
 /// Whoever is asked is gone, or says what is no snapshot.
-pub(crate) fn snapshot(source: &mut Source) -> anyhow::Result<Snapshot> {
+pub(crate) fn snapshot(source: &mut SnapshotSource) -> anyhow::Result<Snapshot> {
     Ok(Snapshot::read(&source.snapshot()?.to_string())?)
 }

@@ -60,7 +60,7 @@ fn ask(words: &[String]) -> anyhow::Result<u8> {
             silent.push(format!("{dev}: {silence}"));
             continue;
         }
-        let answer = Client::open(dev)?.ask(&json!({"ask": "tc", "words": words, "input": input}))?;
+        let answer = Client::open(dev)?.request(&json!({"ask": "tc", "words": words, "input": input}))?;
         code = code.max(said(&answer)?);
     }
     ensure!(silent.is_empty(), "{}", silent.join("\n"));

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_analysis::watch::{Course, Snapshot, courses, line};
 use tidegate_apply::status::{self, Health};
-use tidegate_apply::{Source, sources};
+use tidegate_apply::{SnapshotSource, sources};
 use tidegate_report::watch::screen;
-use tidegate_sys::terminal::{self, Keys};
+use tidegate_sys::terminal::{self, RawTerminal};
 use tidegate_sys::{interrupt, poll};
 
 /// Show classes live: throughput, queueing delay, drops, marks
@@ -100,7 +100,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-fn all(told: &mut [Source]) -> anyhow::Result<Vec<Snapshot>> {
+fn all(told: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {
     told.iter_mut().map(snapshot).collect()
 }
 
@@ -163,13 +163,13 @@ fn drawn(text: &str, rows: usize) -> String {
 
 /// The terminal's other screen, without a cursor, until this goes.
 struct Terminal {
-    _keys: Option<Keys<io::Stdin>>,
+    _keys: Option<RawTerminal<io::Stdin>>,
 }
 
 impl Terminal {
     fn begin() -> anyhow::Result<Terminal> {
         // Whoever pipes something in has no keys.
-        let keys = Keys::begin(io::stdin()).ok();
+        let keys = RawTerminal::begin(io::stdin()).ok();
         crate::output::drawn(b"\x1b[?1049h\x1b[?25l\x1b[2J")?;
         Ok(Terminal { _keys: keys })
     }

@@ -210,15 +210,13 @@ fn outcome(name: &str, place: &Path) -> Outcome {
     Outcome { left, came, shown: ours("snap.txt"), stats: ours("stats.txt") }
 }
 
-const HEAD: &str = "# The article says, the kernel does
+const HEAD: &str = "# An article of 2011, and what the kernel does
 
-*Journey to the Center of the Linux Kernel* (J. Vehent, 2011) is the text from which many learned traffic \
-control. Much of it holds; some has changed since,
-and some was never so. Every line here stands on an experiment in \
-[disciplines/experiments](disciplines/experiments) that a real Linux 6.1 was asked; tidegate does it again \
-when
-its tests run, must agree to the nanosecond, and writes the figures. Any of them can be looked at with \
-`tidegate replay docs/disciplines/experiments/NAME --flows`.
+*Journey to the Center of the Linux Kernel* (J. Vehent, 2011) is the text from which many learned traffic
+control. Much of it holds; some has changed since, and some was never so. Every row rests on an experiment in
+[disciplines/experiments](disciplines/experiments) that a real Linux 6.1 answered; the tests repeat it here,
+require agreement to the nanosecond, and write the figures. To look at one: `tidegate replay
+docs/disciplines/experiments/NAME --flows`.
 
 | the article says | the kernel does | experiment |
 |---|---|---|

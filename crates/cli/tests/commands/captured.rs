@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tidegate_pcap::{Direction, Interface, Next, Packet, Parser, Record, Writer, link};
+use tidegate_pcap::{CaptureDirection, CapturedPacket, Interface, Next, Parser, Record, Writer, link};
 
 /// Where captures of these tests begin, ns since 1970.
 const BEGAN: u64 = 1_795_000_000_000_000_000;
@@ -27,7 +27,7 @@ fn json(words: &[&str], place: &Path) -> Value {
 }
 
 /// Shows each packet of a file.
-fn each(file: &[u8], mut show: impl FnMut(Packet<'_>)) {
+fn each(file: &[u8], mut show: impl FnMut(CapturedPacket<'_>)) {
     let (mut parser, mut rest) = (Parser::new(), file);
     loop {
         match parser.next(rest).expect("a capture") {
@@ -63,7 +63,7 @@ fn capture(packets: &[(u64, Vec<u8>, u32)]) -> Vec<u8> {
     let mut writer = Writer::new("a test");
     writer.interface(Interface { name: "wan", description: "", link: link::RAW });
     for (at, octets, length) in packets {
-        writer.packet(&Record { time: BEGAN + at, octets, length: *length, ..Record::default() });
+        writer.packet(&Record { time: BEGAN + at, bytes: octets, length: *length, ..Record::default() });
     }
     writer.take()
 }
@@ -130,7 +130,7 @@ fn classes_are_told_apart_by_where_the_engine_put_packets() {
     assert_eq!(noted.len(), 11);
     assert!(noted.is_sorted_by_key(|(time, ..)| *time), "{noted:?}");
     assert_eq!(
-        noted.iter().filter(|(_, way, length)| *way == Some(Direction::In) && *length == 514).count(),
+        noted.iter().filter(|(_, way, length)| *way == Some(CaptureDirection::In) && *length == 514).count(),
         1
     );
     let said = String::from_utf8_lossy(&file);
@@ -213,7 +213,7 @@ fn left(place: &Place) -> Vec<(u64, u32)> {
     let file = fs::read(place.0.join("left.pcapng")).expect("written");
     let mut all = Vec::new();
     each(&file, |packet| {
-        if packet.direction == Some(Direction::Out) {
+        if packet.direction == Some(CaptureDirection::Out) {
             all.push((packet.time.expect("a time") - BEGAN, packet.length));
         }
     });

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_policy::Kind;
-use tidegate_policy::spec::{KindSpec, OptionSpec, REFUSED, Refused};
+use tidegate_policy::spec::{KindSpec, OptionSpec, REFUSED, UnsupportedKind};
 
 /// The standard load: a wire of 10 Mbit/s that is the bottleneck itself, two uploads or a flood of UDP, a
 /// call and pings beside them.
@@ -93,14 +93,14 @@ fn parameters(kind: Kind) -> String {
 fn parameter(option: &OptionSpec) -> String {
     let names: Vec<String> =
         [option.key].iter().chain(option.aliases).map(|name| format!("`{name}`")).collect();
-    let takes = option.takes.words().replace('|', "\\|");
+    let takes = option.value.words().replace('|', "\\|");
     let takes = if takes.is_empty() { takes } else { format!(" {takes}") };
     format!("| {}{takes} | {} | {} |\n", names.join(" or "), option.default, option.doc)
 }
 
 /// The kinds that are not built.
 fn refused_kinds() -> String {
-    let row = |kind: &Refused| format!("| `{}` | {} | {} |\n", kind.name, kind.why, kind.instead);
+    let row = |kind: &UnsupportedKind| format!("| `{}` | {} | {} |\n", kind.name, kind.why, kind.instead);
     let rows: String = REFUSED.iter().map(row).collect();
     format!("| kind | why | instead |\n|---|---|---|\n{rows}")
 }

@@ -1,8 +1,8 @@
 //! nft's face: what the kernel refuses, what is listed, and what rules do to packets.
 
-use tidegate_gateway::{Route, World};
+use tidegate_gateway::{EgressPath, GatewayContext};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Draws, Head, Meta, Pool, Seeded, Time};
+use tidegate_packet::{Head, Meta, Pool, RandomSource, Seeded, Time};
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call, Reply};
 
@@ -38,7 +38,7 @@ impl Rig {
     }
 
     fn call(&mut self, args: &[&str], stdin: Option<&str>) -> Reply {
-        let draws: &mut dyn Draws = &mut self.draws;
+        let draws: &mut dyn RandomSource = &mut self.draws;
         let mut face = self.machine.shim(&mut self.pool, draws);
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         face.answer(&Call {
@@ -64,11 +64,14 @@ impl Rig {
     fn sends(&mut self, head: Head, now: u64) -> Option<(u32, u32, u8)> {
         let pkt = self.pool.insert(Meta::of(&head, 200), head).expect("room");
         let eth0 = self.machine.gateway.device("eth0").expect("there from the start");
-        let draws: &mut dyn Draws = &mut self.draws;
-        let world = World { now: Time(now), pool: &mut self.pool, draws };
-        let _ = self.machine.gateway.offer(world, eth0, Route::Local, pkt);
-        let draws: &mut dyn Draws = &mut self.draws;
-        let out = self.machine.gateway.poll(World { now: Time(now), pool: &mut self.pool, draws }, eth0)?;
+        let draws: &mut dyn RandomSource = &mut self.draws;
+        let world = GatewayContext { now: Time(now), pool: &mut self.pool, random: draws };
+        let _ = self.machine.gateway.offer(world, eth0, EgressPath::Local, pkt);
+        let draws: &mut dyn RandomSource = &mut self.draws;
+        let out = self
+            .machine
+            .gateway
+            .poll(GatewayContext { now: Time(now), pool: &mut self.pool, random: draws }, eth0)?;
         let meta = self.pool.meta(&out);
         let found = (meta.mark.0, meta.priority, meta.dsfield);
         self.pool.release(out);
@@ -260,7 +263,7 @@ fn a_text_is_carried_out_whole_or_not_at_all() {
 #[test]
 fn tables_of_iptables_are_shown() {
     let mut rig = Rig::new("");
-    let draws: &mut dyn Draws = &mut rig.draws;
+    let draws: &mut dyn RandomSource = &mut rig.draws;
     let mut face = rig.machine.shim(&mut rig.pool, draws);
     let words = "-t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 3";
     let args = words.split(' ').map(String::from).collect();

@@ -102,13 +102,13 @@ fn mistakes_are_named_where_they_stand() {
         ("[classes.a]\nfirst = 1\nports = [\"22\"]\n", "f:2:9: first takes true or false", "first = true"),
         (
             "[classes.a]\nup = \"1mbit\"\nports = [\"22\"]\n",
-            "f:2:1: \"up\" does not stand here",
+            "f:2:1: \"up\" is not allowed here",
             "top of the file",
         ),
         ("[classes.a]\nshare = \"20%\"\n", "f:1:10: nothing belongs to the class \"a\"", "apps, ports, dscp"),
         (
             "[classes.a]\nports = [\"1\"]\nshare = \"60%\"\n[classes.b]\nports = [\"2\"]\nshare = \"60%\"\n",
-            "f:6:9: with this the classes are sure of 11.4 Mbit/s of 9.5 Mbit/s up, more than 95 %",
+            "f:6:9: with this the classes have 11.4 Mbit/s of 9.5 Mbit/s up guaranteed, more than 95 %",
             "Give some of them less",
         ),
         (
@@ -508,7 +508,7 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
     };
     let (code, text, told) = from("shares.sh", script("900kbit", ""));
     assert!(text.contains("share = \"38%\"") && text.contains("share = \"57%\""), "{code:?} {text}");
-    assert!(told.contains("promised 167 % of the link together"), "{told}");
+    assert!(told.contains("of eth0 are 167 % of the link together"), "{told}");
     place.file("again.toml", text);
     let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
     assert_eq!(code, Some(0), "{errors}");
@@ -533,8 +533,8 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     let told = from("odd.sh", script("900kbit", mail)).2;
     for odd in [
         "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
-        "the filter to 1:30 for mark 0x9, which no rule here sets, or later rules overwrite: it is left out",
-        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) replaces it",
+        "the filter to 1:30 for mark 0x9, which no rule that is taken up sets: it is left out",
+        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
     ] {
         assert!(told.contains(odd), "{odd}: {told}");
     }
@@ -554,7 +554,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     let told = from("action.sh", script("900kbit", action)).2;
     let writes = "the filter to 1:30 for mark 0x9, which an action of the u32 filter of preference 3 at \
     ffff:fff3 of eth0 writes";
-    assert!(told.contains(writes) && !told.contains("which no rule here sets"), "{told}");
+    assert!(told.contains(writes) && !told.contains("which no rule that is taken up sets"), "{told}");
 
     let (_, text, told) = from("slow.sh", script("100bit", ""));
     assert_eq!(text, "");

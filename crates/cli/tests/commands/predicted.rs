@@ -271,16 +271,13 @@ fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([Stri
     let [virtually, really] = ["virtual", "real"].map(|arm| counts[arm]);
     let mut page = format!(
         "# Predicted against measured\n\n\
-         `tidegate sim` predicts, `tidegate lab` measures: the same scenario, the same links and \
-         disciplines, but hosts with the TCP of a real\n\
-         Linux, real sockets and real pings. Twice: with the clock of a virtual machine that stands still \
-         while anything runs (Linux 6.1, no noise,\n\
-         the same bytes each time), and with the clock of a shared virtual machine of two processors (Linux \
-         6.18, 2026-11-22, `--realtime`, other work\n\
-         going on beside it; runs that call themselves unreliable are left out; of several the middle, and \
-         the range of them). A figure is within the\n\
-         target if it is off by 10 % or 1 ms at most, a share or loss by 3 points; what is not stands in \
-         **bold**, with its reason.\n\n\
+         `tidegate sim` predicts, `tidegate lab` measures: the same scenario, links and qdiscs, but hosts\n\
+         with real Linux TCP, sockets and pings. Twice: with the clock of a virtual machine that stops\n\
+         while anything runs (Linux 6.1, no noise, the same bytes each time), and with the clock of a\n\
+         shared virtual machine of two processors (Linux 6.18, 2026-11-22, `--realtime`, other work\n\
+         beside it; runs that call themselves unreliable are left out; of several the median, and their\n\
+         range). A figure is within the target if it is off by at most 10 % or 1 ms, a share or loss by 3\n\
+         points; what is not is in **bold**, with its reason.\n\n\
          | | within | of |\n|---|---:|---:|\n\
          | measured, virtual clock | {} | {} |\n| measured, this clock | {} | {} |\n",
         virtually.0, virtually.1, really.0, really.1

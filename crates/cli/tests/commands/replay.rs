@@ -48,7 +48,7 @@ const ARCHIVES: &[(&str, &str)] = &[
     (
         "answers-rewrite.tar.gz",
         "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that \
-        leave, octet by octet",
+        leave, byte by byte",
     ),
     (
         "answers-blocks.tar.gz",

@@ -5,7 +5,7 @@ use crate::common;
 use common::{Place, TIDEGATE, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tidegate_measure::trial::{Run, Trial};
+use tidegate_measure::trial::{TrialDocument, TrialRun};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
@@ -16,7 +16,7 @@ fn run(script: &Path, options: &[&str]) -> Output {
 }
 
 /// The document of a run with these options.
-fn document(script: &Path, options: &[&str]) -> Trial {
+fn document(script: &Path, options: &[&str]) -> TrialDocument {
     let output = run(script, &[options, &["--json"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     tidegate_analysis::trial::from_json(&String::from_utf8_lossy(&output.stdout))
@@ -24,7 +24,7 @@ fn document(script: &Path, options: &[&str]) -> Trial {
 }
 
 /// `[without, with]` the policy, under a load.
-fn pair<'t>(trial: &'t Trial, load: &str) -> [&'t Run; 2] {
+fn pair<'t>(trial: &'t TrialDocument, load: &str) -> [&'t TrialRun; 2] {
     [false, true].map(|policy| {
         let found = trial.runs.iter().find(|run| run.load == load && run.policy == policy);
         found.unwrap_or_else(|| panic!("no run under {load}"))
@@ -32,19 +32,19 @@ fn pair<'t>(trial: &'t Trial, load: &str) -> [&'t Run; 2] {
 }
 
 /// The 95th percentile of a probe in ms.
-fn p95(run: &Run, probe: &str) -> f64 {
+fn p95(run: &TrialRun, probe: &str) -> f64 {
     let probe = run.probes.iter().find(|p| p.id == probe).unwrap_or_else(|| panic!("no probe {probe}"));
     probe.figures(run.window).rtt.percentile(95.0).unwrap_or(u64::MAX) as f64 / 1e6
 }
 
 /// kbit/s of payload of all transfers that go up.
-fn sent_up(run: &Run) -> f64 {
+fn sent_up(run: &TrialRun) -> f64 {
     run.flows.iter().filter(|flow| flow.up).map(|flow| flow.rate(run.window)).sum::<f64>() / 1000.0
 }
 
 /// The classes that only conversations take which were made for them, each at work in the run that is there
 /// for that.
-fn made_for_classes(trial: &Trial) -> Vec<&str> {
+fn made_for_classes(trial: &TrialDocument) -> Vec<&str> {
     let run = trial.runs.iter().find(|run| run.witnesses).expect("a run for the classes");
     let made = run.flows.iter().filter(|flow| flow.title.contains("(for class "));
     let made: Vec<&str> = made.filter_map(|flow| flow.class.as_deref()).collect();
@@ -139,7 +139,7 @@ fn the_per_host_example_shares_between_hosts() {
     }
     let options = ["--up", "6mbit", "--down", "50mbit", "--load", "hosts", "--probes", "ping"];
     let trial = document(&example("per-host.sh"), &options);
-    let share = |run: &Run| {
+    let share = |run: &TrialRun| {
         let other: f64 =
             run.flows.iter().filter(|f| f.title.contains("other")).map(|f| f.rate(run.window)).sum();
         other / 1000.0 / sent_up(run)

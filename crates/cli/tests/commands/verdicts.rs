@@ -7,7 +7,7 @@ use common::policies::{PLAIN, Policy, Wording};
 use common::{Place, TIDEGATE, skip};
 use std::path::Path;
 use std::process::Command;
-use tidegate_measure::trial::{Run, Trial};
+use tidegate_measure::trial::{TrialDocument, TrialRun};
 
 /// So many random policies.
 const POLICIES: u64 = 12;
@@ -21,7 +21,7 @@ fn percentile(mut values: Vec<u64>, p: f64) -> Option<u64> {
 }
 
 /// The ping's 95th percentile, and the share of its losses.
-fn ping(run: &Run) -> (Option<u64>, f64) {
+fn ping(run: &TrialRun) -> (Option<u64>, f64) {
     let probe = run.probes.iter().find(|probe| probe.id == "ping").expect("a ping");
     let asked: Vec<Option<u64>> = probe
         .answers
@@ -34,14 +34,14 @@ fn ping(run: &Run) -> (Option<u64>, f64) {
 }
 
 /// What waits half of the time in one of the link's buffers, in ms of the link.
-fn waits(run: &Run, title: &str, bits: u64) -> f64 {
+fn waits(run: &TrialRun, title: &str, bits: u64) -> f64 {
     let buffer = run.buffers.iter().find(|buffer| buffer.title == title).expect("a buffer");
     let measured = buffer.backlog[(run.window.0 / run.step_ns) as usize..].to_vec();
     percentile(measured, 50.0).unwrap_or(0) as f64 * 8e3 / bits as f64
 }
 
 /// Are the sentences those that follow from the document?
-fn follows(trial: &Trial, what: &str) {
+fn follows(trial: &TrialDocument, what: &str) {
     let said = trial.verdict.join("\n");
     let has = |words: &str| said.contains(words);
     let [without, with] = [false, true].map(|policy| {

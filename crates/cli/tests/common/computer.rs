@@ -5,12 +5,12 @@ use std::process::{Command, Output};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_policy::Op;
 use tidegate_policy::dump::Installed;
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::Place;
 
 /// A computer of its own: a namespace with a device, files, and a place for what runs.
 pub(crate) struct Computer {
-    pub(crate) place: Place,
+    pub(crate) place: NamespaceThread,
     pub(crate) files: super::Place,
 }
 
@@ -20,7 +20,7 @@ impl Computer {
         if super::skip() {
             return None;
         }
-        let place = match Place::new(name) {
+        let place = match NamespaceThread::new(name) {
             Ok(place) => place,
             Err(error) => {
                 println!("left out: no network namespace can be made here ({error})");

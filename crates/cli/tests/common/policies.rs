@@ -1,6 +1,6 @@
 //! Policies made up at random, as commands in several wordings.
 
-use tidegate_packet::{Draws as _, Seeded};
+use tidegate_packet::{RandomSource as _, Seeded};
 
 /// A class of a made-up policy.
 pub(crate) struct Class {

@@ -9,8 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tidegate_sys::netlink::{Change, Links};
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
+use tidegate_sys::netlink::{LinkUpdate, Links};
 
 /// Nothing that is waited for here takes longer on any machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -21,8 +21,8 @@ pub(crate) const ADDRESSES: [&str; 2] = ["10.8.0.1", "10.8.0.2"];
 
 /// Both machines.
 pub(crate) struct Wire {
-    pub(crate) far: Place,
-    pub(crate) near: Place,
+    pub(crate) far: NamespaceThread,
+    pub(crate) near: NamespaceThread,
     /// Where what runs on the near one keeps its files; gone with this.
     pub(crate) room: PathBuf,
 }
@@ -31,7 +31,7 @@ impl Wire {
     /// Lays the wire; `None`, with the reason printed, where no namespaces may be made.
     pub(crate) fn lay(test: &str) -> Option<Wire> {
         let room = std::env::temp_dir().join(format!("tidegate-{test}-{}", std::process::id()));
-        let made = Place::new("far").and_then(|far| Ok((far, Place::new("near")?)));
+        let made = NamespaceThread::new("far").and_then(|far| Ok((far, NamespaceThread::new("near")?)));
         let (far, near) = match made {
             Ok(made) => made,
             Err(error) => {
@@ -119,7 +119,7 @@ impl Wire {
 
     /// The links of the near machine.
     pub(crate) fn links(&self) -> Vec<String> {
-        let links = self.near.go(tidegate_sys::news::links).expect("place").expect("links");
+        let links = self.near.go(tidegate_sys::link_monitor::links).expect("place").expect("links");
         links.into_iter().map(|link| link.name).collect()
     }
 
@@ -192,10 +192,10 @@ impl Drop for Wire {
 fn set_up(name: &str, me: usize) {
     let mut links = Links::open().expect("netlink");
     // Otherwise the kernel sends packets of its own.
-    let _ = place::set("net/ipv6/conf/all/disable_ipv6", "1");
-    links.change(name, &Change { up: Some(true), ..Change::default() }).expect("up");
+    let _ = namespace_thread::set("net/ipv6/conf/all/disable_ipv6", "1");
+    links.change(name, &LinkUpdate { up: Some(true), ..LinkUpdate::default() }).expect("up");
     links.address(name, ADDRESSES[me].parse().expect("an address")).expect("an address");
-    links.way_to(name, ADDRESSES[1 - me].parse().expect("an address")).expect("a way");
+    links.add_route(name, ADDRESSES[1 - me].parse().expect("an address")).expect("a way");
 }
 
 /// Waits until something holds, and says what if it never does.

@@ -1,18 +1,19 @@
-//! What is measured: small packets as many as pass, one TCP connection, and pings while nothing else goes on.
+//! What is measured: small packets as many as pass, one TCP connection, and pings while nothing else
+//! continues.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_sys::place::Place;
-use tidegate_sys::socket::{Echo, congestion_control};
+use tidegate_sys::namespace_thread::NamespaceThread;
+use tidegate_sys::socket::{EchoSocket, congestion_control};
 
 use crate::line::{Line, Through};
 
-/// How long each load goes on.
+/// How long each load continues.
 const LOAD: Duration = Duration::from_millis(800);
-/// Octets of data in a frame of 64.
+/// Bytes of data in a frame of 64.
 const SMALL: usize = 22;
 const PINGS: u16 = 200;
 const BETWEEN_PINGS: Duration = Duration::from_millis(1);
@@ -26,7 +27,7 @@ pub(crate) struct Measured {
     packets: f64,
     /// Bits a second of one TCP connection.
     stream: f64,
-    /// Nanoseconds of processor per small packet in whoever stands at the door.
+    /// Nanoseconds of processor per small packet in anyone who is at the backend.
     cpu: f64,
     /// Microseconds from ping to answer.
     pings: [f64; 2],
@@ -63,24 +64,24 @@ pub(crate) fn medians(of_way: &[Measured]) -> [f64; 5] {
 }
 
 /// Packets that came to B.
-fn received(b: &Place, through: Through) -> io::Result<f64> {
+fn received(b: &NamespaceThread, through: Through) -> io::Result<f64> {
     let file = format!("/sys/class/net/{}/statistics/rx_packets", through.last());
     let text = b.go(move || std::fs::read_to_string(file))??;
     text.trim().parse().map_err(io::Error::other)
 }
 
 fn flood(line: &Line, through: Through) -> io::Result<()> {
-    // Nobody reads it: what finds no room there has come all the same.
+    // No one reads it: what finds no space there has come all the same.
     let receiver = line.b.go(move || UdpSocket::bind(SocketAddr::new(through.to(), 0)))??;
     let to = receiver.local_addr()?;
     line.a.go(move || -> io::Result<()> {
         let socket = UdpSocket::bind(SocketAddr::from(([0; 4], 0)))?;
         socket.connect(to)?;
-        let (began, octets) = (Instant::now(), [0; SMALL]);
+        let (began, bytes) = (Instant::now(), [0; SMALL]);
         while began.elapsed() < LOAD {
             for _ in 0..64 {
                 // The sender's own device may be full.
-                let _ = socket.send(&octets);
+                let _ = socket.send(&bytes);
             }
         }
         Ok(())
@@ -93,11 +94,11 @@ fn stream(line: &Line, through: Through) -> io::Result<f64> {
     let receiving = thread::spawn(move || -> io::Result<f64> {
         let (mut stream, _) = listener.accept()?;
         stream.set_read_timeout(Some(LIMIT))?;
-        let (began, mut room, mut octets) = (Instant::now(), vec![0; 1 << 18], 0);
+        let (began, mut room, mut bytes) = (Instant::now(), vec![0; 1 << 18], 0);
         loop {
             match stream.read(&mut room)? {
-                0 => return Ok(octets as f64 * 8.0 / began.elapsed().as_secs_f64()),
-                read => octets += read,
+                0 => return Ok(bytes as f64 * 8.0 / began.elapsed().as_secs_f64()),
+                read => bytes += read,
             }
         }
     });
@@ -105,9 +106,9 @@ fn stream(line: &Line, through: Through) -> io::Result<f64> {
         let mut stream = TcpStream::connect_timeout(&to, LIMIT)?;
         congestion_control(&stream, "cubic")?;
         stream.set_write_timeout(Some(LIMIT))?;
-        let (began, octets) = (Instant::now(), vec![0; 1 << 17]);
+        let (began, bytes) = (Instant::now(), vec![0; 1 << 17]);
         while began.elapsed() < LOAD {
-            stream.write_all(&octets)?;
+            stream.write_all(&bytes)?;
         }
         Ok(())
     })??;
@@ -117,16 +118,16 @@ fn stream(line: &Line, through: Through) -> io::Result<f64> {
 /// The median and the 95th percentile of pings, µs.
 fn pings(line: &Line, through: Through) -> io::Result<[f64; 2]> {
     let mut all = line.a.go(move || -> io::Result<Vec<f64>> {
-        let echo = Echo::open(through.to())?;
+        let echo = EchoSocket::open(through.to())?;
         // The first asks where the other is.
-        echo.ask(0, 56)?;
-        echo.answer(LIMIT)?;
+        echo.send_request(0, 56)?;
+        echo.reply(LIMIT)?;
         let mut all = Vec::new();
         for number in 1..=PINGS {
             thread::sleep(BETWEEN_PINGS);
             let began = Instant::now();
-            echo.ask(number, 56)?;
-            if echo.answer(LIMIT)? == Some(number) {
+            echo.send_request(number, 56)?;
+            if echo.reply(LIMIT)? == Some(number) {
                 all.push(began.elapsed().as_secs_f64() * 1e6);
             }
         }

@@ -1,8 +1,8 @@
-//! Doors on real packets, beside the kernel's own forwarding and with the engine behind them, in one run.
+//! Backends on real packets, beside the kernel's own forwarding and with the engine behind them, in one run.
 //!
 //! `cargo bench -p tidegate-dataplane --profile ci` (root; two processors or more). Three machines in a row,
-//! A - M - B; M forwards. Each way is measured in every round, so that what else the machine does meets all
-//! of them; medians are printed, and ratios to the kernel and to the bare door.
+//! A - M - B; M forwards. Each direction is measured in every round, so that what else the machine does meets
+//! all of them; medians are printed, and ratios to the kernel and to the bare backend.
 //!
 //! `-- 20 capture` takes twenty rounds instead of five, and only ways whose name has that word in it.
 
@@ -14,7 +14,7 @@ use std::io;
 
 use line::Line;
 use load::Measured;
-use ways::{Kind, Policy, Way};
+use ways::{ForwardingPath, Kind, Policy};
 
 const ROUNDS: usize = 5;
 
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
     };
     let is_name = |word: &&String| !word.starts_with('-') && word.parse::<usize>().is_err();
     let chosen: Vec<&String> = words.iter().skip(1).filter(is_name).collect();
-    let ways: Vec<Way> =
+    let ways: Vec<ForwardingPath> =
         all().into_iter().filter(|way| chosen.iter().all(|word| way.name().contains(*word))).collect();
     let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); ways.len()];
     for round in 0..rounds {
@@ -50,17 +50,17 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// All ways to be measured, each bare door before what has an engine behind it.
-fn all() -> Vec<Way> {
-    let mut ways = vec![Way::Kernel];
+/// All ways to be measured, each bare backend before what has an engine behind it.
+fn all() -> Vec<ForwardingPath> {
+    let mut ways = vec![ForwardingPath::Kernel];
     for kind in [Kind::Queue, Kind::Capture, Kind::Tun] {
-        ways.push(Way::Bare(kind));
-        ways.extend([Policy::Pfifo, Policy::HtbFqCodel].map(|policy| Way::Engine(kind, policy)));
+        ways.push(ForwardingPath::Bare(kind));
+        ways.extend([Policy::Pfifo, Policy::HtbFqCodel].map(|policy| ForwardingPath::Engine(kind, policy)));
     }
     ways
 }
 
-fn print(ways: &[Way], measured: &[Vec<Measured>]) {
+fn print(ways: &[ForwardingPath], measured: &[Vec<Measured>]) {
     println!(
         "{:<34} {:>8} {:>7} {:>7} {:>7} {:>9} {:>8} {:>8}",
         "way", "UDP kpps", "/bare", "TCP G/s", "/bare", "ns CPU/p", "ping p50", "p95 us"
@@ -68,7 +68,7 @@ fn print(ways: &[Way], measured: &[Vec<Measured>]) {
     let mut bare = (0.0, 0.0);
     for (way, of_way) in ways.iter().zip(measured).filter(|(_, of_way)| !of_way.is_empty()) {
         let [packets, stream, cpu, p50, p95] = load::medians(of_way);
-        if !matches!(way, Way::Engine(..)) {
+        if !matches!(way, ForwardingPath::Engine(..)) {
             bare = (packets, stream);
         }
         println!(

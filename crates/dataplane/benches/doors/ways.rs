@@ -1,4 +1,4 @@
-//! The ways through: the kernel's, doors with nobody behind them, and doors with the engine.
+//! The ways through: the kernel's, backends with no one behind them, and backends with the engine.
 
 use std::fmt;
 use std::io;
@@ -9,31 +9,31 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use tidegate_dataplane::daemon::Clock;
-use tidegate_dataplane::door::capture::Capture;
-use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_dataplane::door::tun::{End, TunDoor};
-use tidegate_dataplane::door::{Direction, Door, Leaving, Spot};
+use tidegate_dataplane::daemon::MonotonicClock;
 use tidegate_dataplane::engine::Engine;
+use tidegate_dataplane::packet_io::capture::CaptureIo;
+use tidegate_dataplane::packet_io::queue::{Options, QueueIo};
+use tidegate_dataplane::packet_io::tun::{TunEnd, TunIo};
+use tidegate_dataplane::packet_io::{AttachPoint, Leaving, PacketIo, TrafficDirection};
 use tidegate_gateway::DeviceSpec;
 use tidegate_packet::Time;
 use tidegate_policy::Op;
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, TcCommand};
-use tidegate_sys::turn::{self, Turn};
+use tidegate_sys::scheduling::{self, SchedulingGuard};
 use tidegate_sys::wait::Waiter;
 
 use crate::line::{Line, MIDDLE, Through, namespace};
 use crate::load::{Measured, Used};
 
-/// The processor of whoever stands at a door.
+/// The processor of anyone who is at a backend.
 const PROCESSOR: usize = 1;
-/// How long at most nobody looks whether the measurement is over.
+/// How long at most no one looks whether the measurement is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// Packets in the engine at most.
 const MOST: usize = 20_000;
 
-/// A door.
+/// A backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Queue,
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Tun,
 }
 
-/// What stands on the devices.
+/// What is installed on the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     Pfifo,
@@ -50,7 +50,7 @@ pub(crate) enum Policy {
 
 /// A way through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ForwardingPath {
     Kernel,
     Bare(Kind),
     Engine(Kind, Policy),
@@ -66,13 +66,13 @@ impl fmt::Display for Kind {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ForwardingPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Way::Kernel => f.write_str("the kernel forwards"),
-            Way::Bare(kind) => write!(f, "{kind}"),
-            Way::Engine(_, Policy::Pfifo) => f.write_str("  with the engine: pfifo"),
-            Way::Engine(_, Policy::HtbFqCodel) => f.write_str("  with the engine: HTB, fq_codel"),
+            ForwardingPath::Kernel => f.write_str("the kernel forwards"),
+            ForwardingPath::Bare(kind) => write!(f, "{kind}"),
+            ForwardingPath::Engine(_, Policy::Pfifo) => f.write_str("  with the engine: pfifo"),
+            ForwardingPath::Engine(_, Policy::HtbFqCodel) => f.write_str("  with the engine: HTB, fq_codel"),
         }
     }
 }
@@ -104,10 +104,10 @@ fn op(command: &str) -> Op {
     }
 }
 
-impl Way {
+impl ForwardingPath {
     fn through(self) -> Through {
         match self {
-            Way::Bare(Kind::Tun) | Way::Engine(Kind::Tun, _) => Through::Door,
+            ForwardingPath::Bare(Kind::Tun) | ForwardingPath::Engine(Kind::Tun, _) => Through::Door,
             _ => Through::Middle,
         }
     }
@@ -115,7 +115,7 @@ impl Way {
     /// The way by its full name.
     pub(crate) fn name(self) -> String {
         match self {
-            Way::Engine(kind, _) => format!("{kind}{self}"),
+            ForwardingPath::Engine(kind, _) => format!("{kind}{self}"),
             _ => self.to_string(),
         }
     }
@@ -127,9 +127,9 @@ impl Way {
         measure: impl FnOnce(&Line, Through, &Used<'_>) -> io::Result<Measured>,
     ) -> io::Result<Measured> {
         let (kind, policy) = match self {
-            Way::Kernel => return measure(line, Through::Middle, &|| 0.0),
-            Way::Bare(kind) => (kind, None),
-            Way::Engine(kind, policy) => (kind, Some(policy)),
+            ForwardingPath::Kernel => return measure(line, Through::Middle, &|| 0.0),
+            ForwardingPath::Bare(kind) => (kind, None),
+            ForwardingPath::Engine(kind, policy) => (kind, Some(policy)),
         };
         let ends = [namespace(&line.a)?, namespace(&line.b)?];
         let stop = Arc::new(AtomicBool::new(false));
@@ -158,7 +158,7 @@ fn used(schedstat: &PathBuf) -> f64 {
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Stands at a door until it is told to stop; tells where it is written how long it ran.
+/// Is at a backend until it is told to stop; tells where it is written how long it ran.
 fn keep(
     kind: Kind,
     policy: Option<Policy>,
@@ -166,18 +166,18 @@ fn keep(
     stop: &AtomicBool,
     tell: &mpsc::Sender<PathBuf>,
 ) -> io::Result<()> {
-    let mut turn = Turn::usual();
-    turn.stay_on(PROCESSOR)?;
-    turn::wake_on_time();
-    let spots = MIDDLE.map(|dev| Spot { dev: dev.into(), direction: Direction::Egress });
-    let mut door: Box<dyn Door> = match kind {
-        Kind::Queue => Box::new(QueueDoor::open(&spots, Options::default())?),
-        Kind::Capture => Box::new(Capture::open(&spots)?),
+    let mut turn = SchedulingGuard::usual();
+    turn.pin_to(PROCESSOR)?;
+    scheduling::wake_on_time();
+    let spots = MIDDLE.map(|dev| AttachPoint { dev: dev.into(), direction: TrafficDirection::Egress });
+    let mut door: Box<dyn PacketIo> = match kind {
+        Kind::Queue => Box::new(QueueIo::open(&spots, Options::default())?),
+        Kind::Capture => Box::new(CaptureIo::open(&spots)?),
         Kind::Tun => {
             let [a, b] = ends;
             let end =
-                |namespace, name: &str| End { namespace: Some(namespace), name: name.into(), mtu: 1500 };
-            Box::new(TunDoor::open(&[end(a, "tide0"), end(b, "tide1")])?)
+                |namespace, name: &str| TunEnd { namespace: Some(namespace), name: name.into(), mtu: 1500 };
+            Box::new(TunIo::open(&[end(a, "tide0"), end(b, "tide1")])?)
         }
     };
     let thread = PathBuf::from("/proc").join(std::fs::read_link("/proc/thread-self")?);
@@ -188,40 +188,46 @@ fn keep(
     }
 }
 
-fn waiter(door: &dyn Door) -> io::Result<Waiter> {
+fn waiter(packet_io: &dyn PacketIo) -> io::Result<Waiter> {
     let waiter = Waiter::new()?;
-    door.handles().into_iter().try_for_each(|handle| waiter.add(handle, 0))?;
+    packet_io.handles().into_iter().try_for_each(|handle| waiter.add(handle, 0))?;
     Ok(waiter)
 }
 
 /// Lets go what comes.
-fn bare(door: &mut dyn Door, stop: &AtomicBool) -> io::Result<()> {
-    let mut waiter = waiter(door)?;
+fn bare(packet_io: &mut dyn PacketIo, stop: &AtomicBool) -> io::Result<()> {
+    let mut waiter = waiter(packet_io)?;
     let mut came: Vec<(u32, usize, u32)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
         let _ = waiter.wait(Some(LOOK))?;
-        while door.receive(64, &mut |packet| came.push((packet.ticket, packet.place, packet.mark)))? > 0 {
+        while packet_io.receive(64, &mut |packet| came.push((packet.ticket, packet.place, packet.mark)))? > 0
+        {
             for (ticket, place, mark) in came.drain(..) {
-                door.pass(ticket, &Leaving::unchanged(place, mark))?;
+                packet_io.pass(ticket, &Leaving::unchanged(place, mark))?;
             }
-            door.flush()?;
+            packet_io.flush()?;
         }
     }
     Ok(())
 }
 
 /// Has the engine decide.
-fn with_engine(door: &mut dyn Door, policy: Policy, spots: &[Spot], stop: &AtomicBool) -> io::Result<()> {
+fn with_engine(
+    packet_io: &mut dyn PacketIo,
+    policy: Policy,
+    spots: &[AttachPoint],
+    stop: &AtomicBool,
+) -> io::Result<()> {
     let devices: Vec<_> = spots.iter().map(|spot| (spot.dev.clone(), DeviceSpec::default())).collect();
     let mut engine = Engine::new(&devices, spots, MOST, 1);
-    let clock = Clock::new(Time(1_000_000_000));
+    let clock = MonotonicClock::new(Time(1_000_000_000));
     for spot in spots {
-        let refused = engine.apply(door, clock.now(), &policy.ops(&spot.dev))?;
+        let refused = engine.apply(packet_io, clock.now(), &policy.ops(&spot.dev))?;
         refused.map_err(|(_, error)| io::Error::other(error.to_string()))?;
     }
-    let mut waiter = waiter(door)?;
+    let mut waiter = waiter(packet_io)?;
     while !stop.load(Ordering::Relaxed) {
-        while engine.turn(door, clock.now())? {}
+        while engine.turn(packet_io, clock.now())? {}
         let left = engine.due().map_or(LOOK, |due| Duration::from_nanos(due.0.saturating_sub(clock.now().0)));
         let _ = waiter.wait(Some(left.min(LOOK)))?;
     }

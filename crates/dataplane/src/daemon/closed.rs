@@ -1,6 +1,6 @@
-//! No door at all: while the device is gone.
+//! No backend at all: while the device is gone.
 
-use crate::door::{Came, Door, DoorCounts, Leaving, Passed};
+use crate::packet_io::{Came, Leaving, PacketIo, PacketIoStats, Passed};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 #[derive(Debug)]
 pub struct Closed;
 
-impl Door for Closed {
+impl PacketIo for Closed {
     fn receive(&mut self, _: usize, _: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         Ok(0)
     }
@@ -17,7 +17,7 @@ impl Door for Closed {
         Ok(Passed::Full)
     }
 
-    fn lose(&mut self, _: u32) -> io::Result<()> {
+    fn drop_packet(&mut self, _: u32) -> io::Result<()> {
         Ok(())
     }
 
@@ -29,8 +29,8 @@ impl Door for Closed {
         Vec::new()
     }
 
-    fn counts(&self) -> DoorCounts {
-        DoorCounts::default()
+    fn counts(&self) -> PacketIoStats {
+        PacketIoStats::default()
     }
 
     fn split(&mut self, _: bool) -> io::Result<()> {

@@ -1,12 +1,12 @@
-//! The control socket: one JSON object a line, each way, and what nobody may take from others.
+//! The control socket: one JSON object a line, in each direction, and what no one may take from others.
 //!
-//! Everybody may ask how the daemon is, so whoever asks is taken for an attacker: places are reserved for
+//! Everybody may ask how the daemon is, so anyone who asks is taken for an attacker: places are reserved for
 //! root and the daemon's owner, the others share a few with a quota for each user, a request has a time and a
 //! length and a number of values, and requests of strangers have a rate.
 
 mod quota;
 
-use quota::{Guests, Place};
+use quota::{ClientQuota, ConnectionSlot};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -28,7 +28,7 @@ const MOST_VALUES: usize = 2_000_000;
 const IDLE: Duration = Duration::from_secs(600);
 /// The same for anybody else.
 const IDLE_OF_STRANGERS: Duration = Duration::from_secs(10);
-/// Whoever takes nothing for so long is let go.
+/// Anyone who takes nothing for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait when no connection can be accepted (no descriptors are left, for example).
 const AGAIN: Duration = Duration::from_millis(50);
@@ -37,16 +37,16 @@ const AGAIN: Duration = Duration::from_millis(50);
 const STACK: usize = 512 << 10;
 
 /// Answers requests.
-pub trait Answers: Send + Sync {
+pub trait RequestHandler: Send + Sync {
     /// Answers one, by one line or more.
     ///
     /// # Errors
     /// Who asked is gone.
-    fn answer(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()>;
+    fn answer(&self, request: &Value, who: Peer, tell: &mut ReplyWriter<'_>) -> io::Result<()>;
 }
 
 /// Says a line of an answer.
-pub type Tell<'t> = dyn FnMut(&Value) -> io::Result<()> + 't;
+pub type ReplyWriter<'t> = dyn FnMut(&Value) -> io::Result<()> + 't;
 
 /// Is this root, or the owner of this process?
 #[must_use]
@@ -58,33 +58,34 @@ pub fn is_trusted(who: Peer) -> bool {
 ///
 /// # Errors
 /// No thread can be had.
-pub fn serve(listener: UnixListener, answers: Arc<dyn Answers>) -> io::Result<()> {
-    let desk = Arc::new(Desk { answers, guests: Guests::default(), large: Mutex::default() });
+pub fn serve(listener: UnixListener, answers: Arc<dyn RequestHandler>) -> io::Result<()> {
+    let commands =
+        Arc::new(ControlServer { answers, guests: ClientQuota::default(), large: Mutex::default() });
     let accept = move || {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
                 std::thread::sleep(AGAIN);
                 continue;
             };
-            desk.clone().receive(stream);
+            commands.clone().receive(stream);
         }
     };
     std::thread::Builder::new().name("control".into()).spawn(accept).map(drop)
 }
 
 /// What all connections share.
-struct Desk {
-    answers: Arc<dyn Answers>,
-    guests: Guests,
-    /// Held by whoever takes in a large request.
+struct ControlServer {
+    answers: Arc<dyn RequestHandler>,
+    guests: ClientQuota,
+    /// Held by anyone who takes in a large request.
     large: Mutex<()>,
 }
 
-impl Desk {
+impl ControlServer {
     /// Somebody has connected.
-    fn receive(self: Arc<Desk>, stream: UnixStream) {
+    fn receive(self: Arc<ControlServer>, stream: UnixStream) {
         let Ok(who) = service::peer(&stream) else { return };
-        let place = match Guests::place(&self.guests, who.uid, is_trusted(who)) {
+        let place = match ClientQuota::place(&self.guests, who.uid, is_trusted(who)) {
             Ok(place) => place,
             Err(full) => {
                 // What does not go into the socket at once is not said.
@@ -98,14 +99,14 @@ impl Desk {
             }
         };
         let talk = move || {
-            // Whoever goes in the middle of an answer wanted no more of it.
+            // Anyone who goes in the middle of an answer wanted no more of it.
             let _ = self.talk(&stream, who, &place);
             drop(place);
         };
         let _ = std::thread::Builder::new().name("control".into()).stack_size(STACK).spawn(talk);
     }
 
-    fn talk(&self, stream: &UnixStream, who: Peer, place: &Place) -> io::Result<()> {
+    fn talk(&self, stream: &UnixStream, who: Peer, place: &ConnectionSlot) -> io::Result<()> {
         let (longest, idle) =
             if is_trusted(who) { (LONGEST, IDLE) } else { (LONGEST_OF_STRANGERS, IDLE_OF_STRANGERS) };
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -176,17 +177,21 @@ mod tests {
 
     struct Echo;
 
-    impl Answers for Echo {
-        fn answer(&self, request: &Value, who: Peer, tell: &mut Tell<'_>) -> io::Result<()> {
+    impl RequestHandler for Echo {
+        fn answer(&self, request: &Value, who: Peer, tell: &mut ReplyWriter<'_>) -> io::Result<()> {
             tell(&json!({"asked": request, "by": who.pid}))
         }
     }
 
     fn exchange(who: Peer, said: &[u8]) -> Vec<Value> {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
-        let desk = Desk { answers: Arc::new(Echo), guests: Guests::default(), large: Mutex::default() };
+        let desk = ControlServer {
+            answers: Arc::new(Echo),
+            guests: ClientQuota::default(),
+            large: Mutex::default(),
+        };
         let answering = std::thread::spawn(move || {
-            let place = Guests::place(&desk.guests, who.uid, is_trusted(who)).expect("a place");
+            let place = ClientQuota::place(&desk.guests, who.uid, is_trusted(who)).expect("a place");
             desk.talk(&theirs, who, &place)
         });
         // Who is cut off does not take all that is said.

@@ -1,159 +1,159 @@
-//! The daemon: an engine, its door and the clock in one thread that sleeps when nothing is due; everybody
-//! else gives it errands.
+//! The daemon: an engine, its backend and the clock in one thread that sleeps when nothing is due; everybody
+//! else gives it commands.
 //!
 //! ```text
-//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who asks
-//! news ─┼─▶ run: turn, errands, wait
+//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who
+//! asks news ─┼─▶ run: turn, errands, wait
 //! clock ┘
 //! ```
-//! A door that breaks because its device is gone is opened again when the device is back; meanwhile errands
-//! are answered and the machine keeps what it was told.
+//! A backend that breaks because its device is gone is opened again when the device is back; meanwhile
+//! commands are answered and the machine keeps what it was told.
 
 mod closed;
 pub mod control;
 
-use crate::door::{Door, Spot};
 use crate::engine::Engine;
+use crate::packet_io::{AttachPoint, PacketIo};
 pub use closed::Closed;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tidegate_gateway::{Gateway, World};
+use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::Time;
 use tidegate_policy::{LinkOp, Op, TcError};
-use tidegate_sys::news::{self, Bulletin, News};
-use tidegate_sys::turn;
+use tidegate_sys::link_monitor::{self, LinkEvent, LinkMonitor};
+use tidegate_sys::scheduling;
 use tidegate_sys::wait::Waiter;
 
-/// How long a door that cannot be opened is left alone, if there is no news of its device.
+/// How long a backend that cannot be opened is left alone, if there is no news of its device.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Errands done before packets have their turn again.
-const ERRANDS: usize = 16;
-/// Turns that a door gets before it is closed: what had come to it is taken in.
+/// commands done before packets have their turn again.
+const COMMANDS_PER_TURN: usize = 16;
+/// Turns that a backend gets before it is closed: what had come to it is taken in.
 const LAST_TURNS: usize = 1000;
-/// What is waited for, beside the door.
+/// What is waited for, beside the backend.
 const NEWS: u64 = 0;
-const ERRAND: u64 = 1;
-const DOOR: u64 = 2;
+const COMMAND: u64 = 1;
+const PACKET_IO: u64 = 2;
 
 /// What somebody has the daemon's thread do.
-type Errand = Box<dyn FnOnce(&mut Running<'_>) + Send>;
+type DaemonCommand = Box<dyn FnOnce(&mut DaemonContext<'_>) + Send>;
 
 /// The daemon is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct DaemonGone;
 
-/// Where errands are given.
+/// Where commands are given.
 #[derive(Clone, Debug)]
-pub struct Desk {
-    errands: mpsc::SyncSender<Errand>,
-    bell: Arc<UnixStream>,
+pub struct CommandSender {
+    commands: mpsc::SyncSender<DaemonCommand>,
+    wake: Arc<UnixStream>,
 }
 
-/// Errands that may wait.
+/// Commands that may wait.
 const WAITING: usize = 64;
 
-impl Desk {
-    /// A desk, and what the daemon hears of it by.
+impl CommandSender {
+    /// A command sender, and what the daemon hears of it by.
     ///
     /// # Errors
     /// No pair of sockets can be had.
-    pub fn new() -> io::Result<(Desk, Errands)> {
-        let (errands, to_do) = mpsc::sync_channel(WAITING);
+    pub fn new() -> io::Result<(CommandSender, CommandReceiver)> {
+        let (tasks, to_do) = mpsc::sync_channel(WAITING);
         let (bell, heard) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         heard.set_nonblocking(true)?;
-        Ok((Desk { errands, bell: Arc::new(bell) }, Errands { to_do, heard }))
+        Ok((CommandSender { commands: tasks, wake: Arc::new(bell) }, CommandReceiver { to_do, heard }))
     }
 
     /// Has the daemon do something between two packets, and waits for what it comes to.
     ///
     /// # Errors
     /// The daemon has ended.
-    pub fn ask<R: Send + 'static>(
+    pub fn run<R: Send + 'static>(
         &self,
-        errand: impl FnOnce(&mut Running<'_>) -> R + Send + 'static,
-    ) -> Result<R, Gone> {
+        errand: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
+    ) -> Result<R, DaemonGone> {
         let (tell, told) = mpsc::sync_channel(1);
-        let errand: Errand = Box::new(move |running| {
+        let errand: DaemonCommand = Box::new(move |running| {
             let _ = tell.send(errand(running));
         });
-        self.errands.send(errand).map_err(|_| Gone)?;
-        // A bell that has rung so often that no room is left will be heard.
-        let _ = (&*self.bell).write(&[0]);
-        told.recv().map_err(|_| Gone)
+        self.commands.send(errand).map_err(|_| DaemonGone)?;
+        // A bell that has rung so often that no space is left will be heard.
+        let _ = (&*self.wake).write(&[0]);
+        told.recv().map_err(|_| DaemonGone)
     }
 }
 
 /// The other side of a [`Desk`].
 #[derive(Debug)]
-pub struct Errands {
-    to_do: mpsc::Receiver<Errand>,
+pub struct CommandReceiver {
+    to_do: mpsc::Receiver<DaemonCommand>,
     heard: UnixStream,
 }
 
-/// The daemon as an errand finds it.
-pub struct Running<'r> {
-    /// The engine; what changes it goes through [`Running::visit`] and [`Running::apply`].
+/// The daemon as a command finds it.
+pub struct DaemonContext<'r> {
+    /// The engine; what changes it goes through [`DaemonContext::visit`] and [`DaemonContext::apply`].
     pub engine: &'r mut Engine,
-    door: &'r mut dyn Door,
-    clock: &'r Clock,
-    state: &'r mut State,
+    packet_io: &'r mut dyn PacketIo,
+    clock: &'r MonotonicClock,
+    state: &'r mut DaemonState,
 }
 
 /// How the daemon is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// The door's trouble, if it cannot be opened now.
-    pub trouble: Option<String>,
-    /// How often the door was opened.
+pub struct DaemonState {
+    /// The backend's trouble, if it cannot be opened now.
+    pub error: Option<String>,
+    /// How often the backend was opened.
     pub openings: u64,
     /// Nothing more is to be done.
     ended: bool,
-    /// The door is to be opened anew, at these places.
-    moves: Option<Vec<Spot>>,
+    /// The backend is to be opened again, at these places.
+    moves: Option<Vec<AttachPoint>>,
 }
 
-impl Running<'_> {
+impl DaemonContext<'_> {
     /// Has somebody work with the machine now; see [`Engine::visit`].
     ///
     /// # Errors
-    /// The door is broken.
-    pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, World<'_>) -> R) -> io::Result<R> {
-        self.engine.visit(self.door, self.clock.now(), work)
+    /// The backend is broken.
+    pub fn visit<R>(&mut self, work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R) -> io::Result<R> {
+        self.engine.visit(self.packet_io, self.clock.now(), work)
     }
 
     /// Carries out operations now; see [`Engine::apply`].
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn apply(&mut self, ops: &[Op]) -> io::Result<Result<(), (usize, TcError)>> {
-        self.engine.apply(self.door, self.clock.now(), ops)
+        self.engine.apply(self.packet_io, self.clock.now(), ops)
     }
 
     /// How the daemon is.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &DaemonState {
         self.state
     }
 
-    /// What the door has done since it was opened.
-    pub fn door(&self) -> crate::door::DoorCounts {
-        self.door.counts()
+    /// What the backend has done since it was opened.
+    pub fn door(&self) -> crate::packet_io::PacketIoStats {
+        self.packet_io.counts()
     }
 
     /// Super-packets come as the packets they stand for from now on, or whole.
     ///
     /// # Errors
-    /// This door cannot.
+    /// This backend cannot.
     pub fn split(&mut self, split: bool) -> io::Result<()> {
-        self.door.split(split)
+        self.packet_io.split(split)
     }
 
-    /// Packets are to come to these places: another door is opened, what waits leaves at once, and the old
+    /// Packets are to come to these places: another backend is opened, what waits leaves at once, and the old
     /// one is closed.
-    pub fn settle_in(&mut self, places: Vec<Spot>) {
+    pub fn settle_in(&mut self, places: Vec<AttachPoint>) {
         self.state.moves = Some(places);
     }
 
@@ -165,15 +165,15 @@ impl Running<'_> {
 
 /// The time since the daemon began, which no change of the wall's clock alters.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct MonotonicClock {
     began: Instant,
     start: Time,
 }
 
-impl Clock {
+impl MonotonicClock {
     /// From `start` on, which is now.
-    pub fn new(start: Time) -> Clock {
-        Clock { began: Instant::now(), start }
+    pub fn new(start: Time) -> MonotonicClock {
+        MonotonicClock { began: Instant::now(), start }
     }
 
     /// Now.
@@ -183,59 +183,59 @@ impl Clock {
     }
 }
 
-/// Opens the door: at first, and again when it broke.
-pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn Door>> + 'o;
+/// Opens the backend: at first, and again when it broke.
+pub type Open<'o> = dyn FnMut() -> io::Result<Box<dyn PacketIo>> + 'o;
 
-/// Goes on until an errand ends it. `open` is asked for the door at once, and must be able to give one the
-/// first time; `opened` hears of it.
+/// Continues until a command ends it. `open` is requested the backend at once, and must be able to give one
+/// the first time; `opened` hears of it.
 ///
 /// # Errors
-/// The door cannot be opened at first, or the system has nothing more to wait by.
+/// The backend cannot be opened at first, or the system has nothing more to wait by.
 pub fn run(
     engine: &mut Engine,
-    clock: Clock,
+    clock: MonotonicClock,
     open: &mut Open<'_>,
-    errands: &Errands,
+    commands: &CommandReceiver,
     opened: &mut dyn FnMut(),
 ) -> io::Result<()> {
-    turn::wake_on_time();
-    let mut bulletin = Bulletin::open()?;
-    let mut state = State::default();
-    let mut door = open()?;
+    scheduling::wake_on_time();
+    let mut bulletin = LinkMonitor::open()?;
+    let mut state = DaemonState::default();
+    let mut packet_io = open()?;
     opened();
     loop {
         state.openings += 1;
-        state.trouble = None;
-        engine.number(news::links()?.into_iter().map(|link| (link.index, link.name)));
-        let next = match serve(engine, &mut *door, clock, errands, &mut bulletin, &mut state, None) {
+        state.error = None;
+        engine.number(link_monitor::links()?.into_iter().map(|link| (link.index, link.name)));
+        let next = match serve(engine, &mut *packet_io, clock, commands, &mut bulletin, &mut state, None) {
             Ok(()) if state.ended => {
-                engine.empty(&mut *door)?;
+                engine.empty(&mut *packet_io)?;
                 return Ok(());
             }
             Ok(()) => {
-                // The new door is there before the old one goes: nothing passes by unseen.
+                // The new backend is there before the old one goes: nothing passes by unseen.
                 let next = open();
-                leave(engine, &mut *door, clock);
+                leave(engine, &mut *packet_io, clock);
                 next.ok()
             }
             Err(error) => {
-                state.trouble = Some(error.to_string());
+                state.error = Some(error.to_string());
                 None
             }
         };
         engine.orphan();
-        drop(door);
+        drop(packet_io);
         if let Some(places) = state.moves.take() {
             engine.settle_in(&places);
         }
-        door = match next {
-            Some(door) => door,
+        packet_io = match next {
+            Some(packet_io) => packet_io,
             None => loop {
                 match open() {
-                    Ok(door) => break door,
-                    Err(error) => state.trouble = Some(error.to_string()),
+                    Ok(packet_io) => break packet_io,
+                    Err(error) => state.error = Some(error.to_string()),
                 }
-                serve(engine, &mut Closed, clock, errands, &mut bulletin, &mut state, Some(PATIENCE))?;
+                serve(engine, &mut Closed, clock, commands, &mut bulletin, &mut state, Some(PATIENCE))?;
                 if state.ended {
                     return Ok(());
                 }
@@ -247,40 +247,40 @@ pub fn run(
     }
 }
 
-/// Lets go what came to a door that is closed next, and what waits.
-fn leave(engine: &mut Engine, door: &mut dyn Door, clock: Clock) {
+/// Lets go what came to a backend that is closed next, and what waits.
+fn leave(engine: &mut Engine, packet_io: &mut dyn PacketIo, clock: MonotonicClock) {
     for _ in 0..LAST_TURNS {
-        match engine.turn(door, clock.now()) {
+        match engine.turn(packet_io, clock.now()) {
             Ok(true) => {}
             Ok(false) | Err(_) => break,
         }
     }
-    // If it breaks now, what waits is lost with it.
-    let _ = engine.empty(door);
+    // If it breaks now, what waits is dropped with it.
+    let _ = engine.empty(packet_io);
 }
 
-/// Serves a door until it breaks, or an errand ends it all or wants another; with `patience`, until news of
-/// links came or so long has passed.
+/// Serves a backend until it breaks, or a command ends it all or wants another; with `patience`, until news
+/// of links came or so long has passed.
 fn serve(
     engine: &mut Engine,
-    door: &mut dyn Door,
-    clock: Clock,
-    errands: &Errands,
-    bulletin: &mut Bulletin,
-    state: &mut State,
+    door: &mut dyn PacketIo,
+    clock: MonotonicClock,
+    commands: &CommandReceiver,
+    bulletin: &mut LinkMonitor,
+    state: &mut DaemonState,
     patience: Option<Duration>,
 ) -> io::Result<()> {
     let mut waiter = Waiter::new()?;
     waiter.add(&*bulletin, NEWS)?;
-    waiter.add(&errands.heard, ERRAND)?;
+    waiter.add(&commands.heard, COMMAND)?;
     for handle in door.handles() {
-        waiter.add(handle, DOOR)?;
+        waiter.add(handle, PACKET_IO)?;
     }
     let give_up = patience.map(|patience| Instant::now() + patience);
     loop {
         let busy = engine.turn(door, clock.now())?;
-        for errand in errands.to_do.try_iter().take(ERRANDS) {
-            errand(&mut Running { engine, door, clock: &clock, state });
+        for errand in commands.to_do.try_iter().take(COMMANDS_PER_TURN) {
+            errand(&mut DaemonContext { engine, packet_io: door, clock: &clock, state });
         }
         if state.ended || state.moves.is_some() {
             return Ok(());
@@ -292,17 +292,17 @@ fn serve(
         let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
         let (mut rung, mut told) = (false, false);
         for number in waiter.wait([due, left].into_iter().flatten().min())? {
-            rung |= number == ERRAND;
+            rung |= number == COMMAND;
             told |= number == NEWS;
         }
         if rung {
             // However often it rang, all that is to be done is done.
-            let _ = (&errands.heard).read(&mut [0; WAITING]);
+            let _ = (&commands.heard).read(&mut [0; WAITING]);
         }
         if told {
-            let news = bulletin.read()?;
-            let heard = hear(engine, door, clock, &news);
-            // A door that is closed already is not closed by what happened before.
+            let events = bulletin.read()?;
+            let heard = on_link_events(engine, door, clock, &events);
+            // A backend that is closed already is not closed by what happened before.
             if patience.is_none() {
                 heard?;
             }
@@ -313,18 +313,23 @@ fn serve(
     }
 }
 
-/// The machine's devices become as the news say. One that is gone takes the door with it.
-fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -> io::Result<()> {
-    for news in news {
-        let link = match news {
-            News::Is(link) => link,
-            News::Gone(link) if engine.numbered(link.index).is_some() => {
+/// The machine's devices become as the news say. One that is gone takes the backend with it.
+fn on_link_events(
+    engine: &mut Engine,
+    packet_io: &mut dyn PacketIo,
+    clock: MonotonicClock,
+    events: &[LinkEvent],
+) -> io::Result<()> {
+    for events in events {
+        let link = match events {
+            LinkEvent::Is(link) => link,
+            LinkEvent::Gone(link) if engine.numbered(link.index).is_some() => {
                 return Err(io::Error::new(
                     io::ErrorKind::NotFound,
                     format!("the device `{}` is gone", link.name),
                 ));
             }
-            News::Gone(_) | News::Missed => continue,
+            LinkEvent::Gone(_) | LinkEvent::Missed => continue,
         };
         let was = engine.numbered(link.index).map(str::to_owned);
         let mut changes = Vec::new();
@@ -341,7 +346,7 @@ fn hear(engine: &mut Engine, door: &mut dyn Door, clock: Clock, news: &[News]) -
             );
         }
         // What the model refuses to become stays as it was.
-        let _ = engine.apply(door, clock.now(), &changes)?;
+        let _ = engine.apply(packet_io, clock.now(), &changes)?;
     }
     Ok(())
 }

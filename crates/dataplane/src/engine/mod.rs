@@ -1,52 +1,55 @@
-//! The engine: the model machine between a door and the clock.
+//! The engine: the model machine between a backend and the clock.
 //!
 //! ```text
-//! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶ door
+//! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶
+//! door
 //! ```
-//! Whoever drives it says what time it is and lends it the door; nothing here sleeps, reads a clock or opens
-//! anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate stays
-//! the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
+//! Anyone who drives it says what time it is and lends it the backend; nothing here sleeps, reads a clock or
+//! opens anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate
+//! stays the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
 
-mod express;
+mod fast_path;
 mod size;
 mod watch;
 
-pub use express::Session;
+pub use fast_path::Session;
 pub use size::link_rate;
-pub use watch::{Captured, ClassSeen, Fate, Met, Sojourn, Watch};
+pub use watch::{Captured, ClassSeen, PacketOutcome, PacketSojourn, SojournHistogram, Watch};
 
-use crate::door::{Came, Direction, Door, Leaving, Passed, Spot};
-use express::Express;
+use crate::packet_io::{AttachPoint, Came, Leaving, PacketIo, Passed, TrafficDirection};
+use fast_path::FastPath;
 use std::collections::BTreeMap;
 use std::io;
-use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, Offer, Received, Route, World};
+use tidegate_gateway::{
+    DeviceId, DeviceSpec, EgressPath, Gateway, GatewayContext, ReceiveOutcome, XmitStatus,
+};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pkt, Pool, Seeded, Time};
 use tidegate_policy::{Op, TcError};
 
 /// The longest time that is made up for: after a longer pause what was missed is missed.
-pub const CREDIT: Span = Span(10_000_000);
+pub const CREDIT: Nanos = Nanos(10_000_000);
 /// Packets taken in before those that may leave do.
 const BATCH: usize = 64;
-/// Timers carried out before the door is looked at again.
+/// Timers carried out before the backend is looked at again.
 const MOST_TIMERS: usize = 4096;
 
 /// What the engine did with packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EngineStats {
     /// Taken in.
-    pub taken: u64,
+    pub received: u64,
     /// Let go.
     pub passed: u64,
     /// Of those, passed by the queues: what must never be starved.
-    pub express: u64,
-    /// Lost by the policy.
-    pub lost: u64,
-    /// Lost because the pool was full: the limit of memory.
+    pub fast_path: u64,
+    /// Dropped by the policy.
+    pub dropped: u64,
+    /// Dropped because the pool was full: the limit of memory.
     pub no_room: u64,
-    /// Lost because the device's own queue was full.
+    /// Dropped because the device's own queue was full.
     pub full: u64,
-    /// Copies that the door cannot make, and packets led to where no door is.
+    /// Copies that the backend cannot make, and packets led to where no backend is.
     pub nowhere: u64,
     /// Nanoseconds that timers were carried out late, the most.
     pub latest: u64,
@@ -54,7 +57,7 @@ pub struct Counts {
     pub late: u64,
 }
 
-/// What is known of a packet inside, by its slot.
+/// What is known about a packet inside, by its slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     ticket: Option<u32>,
@@ -64,27 +67,27 @@ struct Held {
     dsfield: u8,
 }
 
-/// The model machine, with who it is to the door.
+/// The model machine, with who it is to the backend.
 pub struct Engine {
     gateway: Gateway,
     pool: Pool,
-    draws: Seeded,
+    random: Seeded,
     now: Time,
     places: Vec<(DeviceId, bool)>,
     devices: Vec<DeviceId>,
     held: Vec<Held>,
     incoming: Vec<(Pkt, usize)>,
-    counts: Counts,
+    counts: EngineStats,
     watch: Option<Watch>,
     /// The kernel's numbers of devices, for those who hear of them by number.
     numbers: Vec<(u32, String)>,
-    express: Option<Express>,
+    express: Option<FastPath>,
 }
 
 impl Engine {
-    /// A machine with these devices; `places` are the door's, each on one of them. `most`: packets held at
+    /// A machine with these devices; `places` are the backend's, each on one of them. `most`: packets held at
     /// once, over all devices.
-    pub fn new(devices: &[(String, DeviceSpec)], places: &[Spot], most: usize, seed: u64) -> Engine {
+    pub fn new(devices: &[(String, DeviceSpec)], places: &[AttachPoint], most: usize, seed: u64) -> Engine {
         let mut gateway = Gateway::new();
         for (name, spec) in devices {
             gateway.add_device(name, *spec);
@@ -94,13 +97,13 @@ impl Engine {
         let mut engine = Engine {
             gateway,
             pool,
-            draws: Seeded::new(seed),
+            random: Seeded::new(seed),
             now: Time(0),
             places: Vec::new(),
             devices: Vec::new(),
             held: Vec::new(),
             incoming: Vec::with_capacity(BATCH),
-            counts: Counts::default(),
+            counts: EngineStats::default(),
             watch: None,
             numbers: Vec::new(),
             express: None,
@@ -109,9 +112,9 @@ impl Engine {
         engine
     }
 
-    /// Places of the door are these from now on; those on devices that are not there get what is offered
+    /// Places of the backend are these from now on; those on devices that are not there get what is offered
     /// there unqueued.
-    pub fn settle_in(&mut self, places: &[Spot]) {
+    pub fn settle_in(&mut self, places: &[AttachPoint]) {
         self.places.clear();
         for place in places {
             let device = match self.gateway.device(&place.dev) {
@@ -120,25 +123,25 @@ impl Engine {
                     .gateway
                     .add_device(&place.dev, DeviceSpec { queueless: true, ..DeviceSpec::default() }),
             };
-            self.places.push((device, place.direction == Direction::Ingress));
+            self.places.push((device, place.direction == TrafficDirection::Ingress));
         }
         self.devices = self.gateway.devices().collect();
     }
 
-    /// Goes on to a time: carries out what was due, takes in what has come, lets go what may leave. True:
+    /// Continues to a time: carries out what was due, takes in what has come, lets go what may leave. True:
     /// there may be more at once.
     ///
     /// # Errors
-    /// The door is broken.
-    pub fn turn(&mut self, door: &mut dyn Door, now: Time) -> io::Result<bool> {
-        let behind = self.catch_up(door, now)?;
-        let came = self.take_in(door)?;
+    /// The backend is broken.
+    pub fn turn(&mut self, packet_io: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
+        let behind = self.catch_up(packet_io, now)?;
+        let came = self.take_in(packet_io)?;
         let mut incoming = std::mem::take(&mut self.incoming);
         for (pkt, place) in incoming.drain(..) {
-            self.arrive(door, place, pkt)?;
+            self.arrive(packet_io, place, pkt)?;
         }
         self.incoming = incoming;
-        door.flush()?;
+        packet_io.flush()?;
         Ok(behind || came == BATCH)
     }
 
@@ -150,20 +153,23 @@ impl Engine {
     }
 
     /// Carries out operations at a time, in order, up to the first that is refused: its number and why.
-    /// Packets that an operation leaves no room for are lost, all others wait on.
+    /// Packets that an operation leaves no space for are dropped, all others wait on.
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn apply(
         &mut self,
-        door: &mut dyn Door,
+        packet_io: &mut dyn PacketIo,
         now: Time,
         ops: &[Op],
     ) -> io::Result<Result<(), (usize, TcError)>> {
-        self.visit(door, now, |gateway, world| {
-            let World { now, pool, draws } = world;
+        self.visit(packet_io, now, |gateway, world| {
+            let GatewayContext { now, pool, random: draws } = world;
             ops.iter().enumerate().try_for_each(|(at, op)| {
-                gateway.apply(World { now, pool, draws }, op).map(drop).map_err(|error| (at, error))
+                gateway
+                    .apply(GatewayContext { now, pool, random: draws }, op)
+                    .map(drop)
+                    .map_err(|error| (at, error))
             })
         })
     }
@@ -172,53 +178,55 @@ impl Engine {
     /// leaves.
     ///
     /// # Errors
-    /// The door is broken.
+    /// The backend is broken.
     pub fn visit<R>(
         &mut self,
-        door: &mut dyn Door,
+        packet_io: &mut dyn PacketIo,
         now: Time,
-        work: impl FnOnce(&mut Gateway, World<'_>) -> R,
+        work: impl FnOnce(&mut Gateway, GatewayContext<'_>) -> R,
     ) -> io::Result<R> {
-        self.catch_up(door, now)?;
-        let Engine { gateway, pool, draws, now, .. } = self;
-        let done = work(gateway, World { now: *now, pool, draws });
+        self.catch_up(packet_io, now)?;
+        let Engine { gateway, pool, random: draws, now, .. } = self;
+        let done = work(gateway, GatewayContext { now: *now, pool, random: draws });
         self.devices = self.gateway.devices().collect();
-        self.account(door)?;
+        self.account(packet_io)?;
         for at in 0..self.devices.len() {
-            self.drain(door, self.devices[at])?;
+            self.drain(packet_io, self.devices[at])?;
         }
-        door.flush()?;
+        packet_io.flush()?;
         Ok(done)
     }
 
-    /// Lets everything go that waits, in the order in which it came: before the end, so that nothing is lost.
+    /// Lets everything go that waits, in the order in which it came: before the end, so that nothing is
+    /// dropped.
     ///
     /// # Errors
-    /// The door is broken.
-    pub fn empty(&mut self, door: &mut dyn Door) -> io::Result<u64> {
+    /// The backend is broken.
+    pub fn empty(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<u64> {
         let before = self.counts.passed;
         let mut waiting: Vec<_> =
             self.held.iter_mut().filter_map(|held| Some((held.came, held.ticket.take()?, *held))).collect();
         waiting.sort_by_key(|(came, ticket, _)| (*came, *ticket));
         for (_, ticket, held) in waiting {
-            match door.pass(ticket, &Leaving::unchanged(held.place, held.mark))? {
+            match packet_io.pass(ticket, &Leaving::unchanged(held.place, held.mark))? {
                 Passed::Gone => self.counts.passed += 1,
                 Passed::Full => self.counts.full += 1,
             }
         }
-        door.flush()?;
+        packet_io.flush()?;
         Ok(self.counts.passed - before)
     }
 
-    /// The door is gone, and what it held with it: what waits here goes nowhere. How many packets that are.
+    /// The backend is gone, and what it held with it: what waits here goes nowhere. How many packets that
+    /// are.
     pub fn orphan(&mut self) -> u64 {
         let waiting = self.held.iter_mut().filter_map(|held| held.ticket.take()).count() as u64;
         self.counts.nowhere += waiting;
         waiting
     }
 
-    /// The kernel knows devices by these numbers; those where no door stands are passed over (an ifb here is
-    /// none of the kernel's).
+    /// The kernel knows devices by these numbers; those where no backend stands are passed over (an ifb here
+    /// is none of the kernel's).
     pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
         let Engine { gateway, places, numbers: known, .. } = self;
         let has_door = |name: &str| {
@@ -245,13 +253,13 @@ impl Engine {
         self.express.get_or_insert_default().keep(session);
     }
 
-    /// What is known of a device.
+    /// What is known about a device.
     pub fn spec(&self, name: &str) -> Option<DeviceSpec> {
         Some(self.gateway.spec(self.gateway.device(name)?))
     }
 
     /// What was done so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EngineStats {
         self.counts
     }
 
@@ -269,7 +277,7 @@ impl Engine {
         }
         for (slot, held) in self.held.iter().enumerate().filter(|(_, held)| held.ticket.is_some()) {
             let Some((device, _)) = self.places.get(held.place) else { continue };
-            let came = oldest.entry((*device, self.pool.stand(slot).on)).or_insert(held.came);
+            let came = oldest.entry((*device, self.pool.queue_location(slot).on)).or_insert(held.came);
             *came = (*came).min(held.came);
         }
         oldest
@@ -282,12 +290,12 @@ impl Engine {
 
     /// Begins to note how long packets wait, and where; it costs a little for each from then on.
     pub fn watch(&mut self) -> &mut Watch {
-        self.pool.follow_stands();
+        self.pool.track_queue_locations();
         self.watch.get_or_insert_default()
     }
 
     /// Carries out what was due until a time; true: there is more.
-    fn catch_up(&mut self, door: &mut dyn Door, now: Time) -> io::Result<bool> {
+    fn catch_up(&mut self, packet_io: &mut dyn PacketIo, now: Time) -> io::Result<bool> {
         let from = Time(now.0.saturating_sub(CREDIT.0));
         for _ in 0..MOST_TIMERS {
             let Some(due) = self.due().filter(|due| *due <= now) else {
@@ -297,34 +305,34 @@ impl Engine {
             self.counts.latest = self.counts.latest.max(now.0 - due.0);
             self.counts.late += u64::from(due < from);
             self.now = self.now.max(due).max(from);
-            self.fire(door)?;
+            self.fire(packet_io)?;
         }
         Ok(true)
     }
 
     /// Carries out what is due now.
-    fn fire(&mut self, door: &mut dyn Door) -> io::Result<()> {
-        let Engine { gateway, pool, draws, now, .. } = self;
+    fn fire(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
+        let Engine { gateway, pool, random: draws, now, .. } = self;
         if gateway.perturb_due() <= *now {
-            gateway.perturb(World { now: *now, pool, draws });
+            gateway.perturb(GatewayContext { now: *now, pool, random: draws });
         }
         for at in 0..self.devices.len() {
             let device = self.devices[at];
             if self.gateway.timeout(device).is_some_and(|due| due <= self.now)
                 && self.gateway.fire(self.now, device)
             {
-                self.drain(door, device)?;
+                self.drain(packet_io, device)?;
             }
         }
-        self.account(door)
+        self.account(packet_io)
     }
 
-    /// Takes in what has come to the door: how many packets.
-    fn take_in(&mut self, door: &mut dyn Door) -> io::Result<usize> {
+    /// Takes in what has come to the backend: how many packets.
+    fn take_in(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<usize> {
         let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
         let mut lost = Vec::new();
-        let came = door.receive(BATCH, &mut |came| {
-            counts.taken += 1;
+        let came = packet_io.receive(BATCH, &mut |came| {
+            counts.received += 1;
             let device = places.get(came.place).map(|(device, _)| *device);
             let link_header = device.map_or(0, |device| gateway.spec(device).link_header);
             let (head, meta) = seen(&came, link_header);
@@ -342,77 +350,91 @@ impl Engine {
         })?;
         for ticket in lost {
             self.counts.no_room += 1;
-            door.lose(ticket)?;
+            packet_io.drop_packet(ticket)?;
         }
         Ok(came)
     }
 
     /// A packet meets the machine.
-    fn arrive(&mut self, door: &mut dyn Door, place: usize, pkt: Pkt) -> io::Result<()> {
+    fn arrive(&mut self, packet_io: &mut dyn PacketIo, place: usize, pkt: Pkt) -> io::Result<()> {
         let (device, arriving) = self.places[place];
         if let Some(express) = &mut self.express
             && express.takes(self.now, self.pool.head(&pkt))
         {
-            self.counts.express += 1;
-            return self.leave(door, device, arriving, pkt);
+            self.counts.fast_path += 1;
+            return self.leave(packet_io, device, arriving, pkt);
         }
-        let Engine { gateway, pool, draws, now, .. } = self;
-        let world = World { now: *now, pool, draws };
+        let Engine { gateway, pool, random: draws, now, .. } = self;
+        let world = GatewayContext { now: *now, pool, random: draws };
         if arriving {
             match gateway.receive(world, device, pkt) {
-                Received::Passed(pkt, by) => self.leave(door, by, true, pkt)?,
-                Received::Led(to) => self.drain(door, to)?,
-                Received::Lost => {}
+                ReceiveOutcome::Passed(pkt, by) => self.leave(packet_io, by, true, pkt)?,
+                ReceiveOutcome::Redirected(to) => self.drain(packet_io, to)?,
+                ReceiveOutcome::Dropped => {}
             }
         } else {
-            let offer = gateway.offer(world, device, Route::Direct, pkt);
-            self.after_offer(door, device, offer)?;
+            let offer = gateway.offer(world, device, EgressPath::Direct, pkt);
+            self.after_offer(packet_io, device, offer)?;
         }
-        self.led_on(door)?;
-        self.account(door)
+        self.forward_redirected(packet_io)?;
+        self.account(packet_io)
     }
 
-    fn after_offer(&mut self, door: &mut dyn Door, device: DeviceId, offer: Offer) -> io::Result<()> {
+    fn after_offer(
+        &mut self,
+        packet_io: &mut dyn PacketIo,
+        device: DeviceId,
+        offer: XmitStatus,
+    ) -> io::Result<()> {
         match offer {
-            Offer::Stopped | Offer::Away => Ok(()),
-            _ => self.drain(door, device),
+            XmitStatus::Stopped | XmitStatus::Away => Ok(()),
+            _ => self.drain(packet_io, device),
         }
     }
 
-    /// Packets that filters led or copied to other devices go on there.
-    fn led_on(&mut self, door: &mut dyn Door) -> io::Result<()> {
+    /// Packets that filters led or copied to other devices continue there.
+    fn forward_redirected(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];
-            if self.gateway.take_led_to(device) {
-                self.drain(door, device)?;
+            if self.gateway.take_redirect_target_flag(device) {
+                self.drain(packet_io, device)?;
             }
         }
         while let Some((pkt, device)) = self.gateway.take_arrived() {
-            self.leave(door, device, true, pkt)?;
+            self.leave(packet_io, device, true, pkt)?;
         }
         Ok(())
     }
 
     /// Lets go what a device may send now.
-    fn drain(&mut self, door: &mut dyn Door, device: DeviceId) -> io::Result<()> {
+    fn drain(&mut self, packet_io: &mut dyn PacketIo, device: DeviceId) -> io::Result<()> {
         loop {
-            self.follow_copies(door);
-            let Engine { gateway, pool, draws, now, .. } = self;
-            let Some(pkt) = gateway.poll(World { now: *now, pool, draws }, device) else { return Ok(()) };
-            match gateway.given_back(pool, &pkt) {
+            self.follow_copies(packet_io);
+            let Engine { gateway, pool, random: draws, now, .. } = self;
+            let Some(pkt) = gateway.poll(GatewayContext { now: *now, pool, random: draws }, device) else {
+                return Ok(());
+            };
+            match gateway.returned_from(pool, &pkt) {
                 Some((to, true)) => {
-                    let offer = gateway.offer_back(World { now: *now, pool, draws }, to, pkt);
-                    self.after_offer(door, to, offer)?;
+                    let offer =
+                        gateway.offer_back(GatewayContext { now: *now, pool, random: draws }, to, pkt);
+                    self.after_offer(packet_io, to, offer)?;
                 }
-                Some((to, false)) => self.leave(door, to, true, pkt)?,
-                None => self.leave(door, device, false, pkt)?,
+                Some((to, false)) => self.leave(packet_io, to, true, pkt)?,
+                None => self.leave(packet_io, device, false, pkt)?,
             }
         }
     }
 
     /// A packet is through.
-    fn leave(&mut self, door: &mut dyn Door, device: DeviceId, arriving: bool, pkt: Pkt) -> io::Result<()> {
-        self.follow_copies(door);
+    fn leave(
+        &mut self,
+        packet_io: &mut dyn PacketIo,
+        device: DeviceId,
+        arriving: bool,
+        pkt: Pkt,
+    ) -> io::Result<()> {
+        self.follow_copies(packet_io);
         let slot = pkt.slot();
         let place = self.places.iter().position(|place| *place == (device, arriving));
         let held = self.held.get_mut(slot);
@@ -421,7 +443,7 @@ impl Engine {
         else {
             self.counts.nowhere += 1;
             if let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) {
-                door.lose(ticket)?;
+                packet_io.drop_packet(ticket)?;
             }
             self.pool.release(pkt);
             return Ok(());
@@ -429,12 +451,16 @@ impl Engine {
         let meta = self.pool.meta(&pkt);
         let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten());
         if let Some(watch) = &mut self.watch {
-            let met = Met { device, slot, came: held.came, left: self.now };
-            watch.note(&self.pool, &met, Fate::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 });
+            let met = PacketSojourn { device, slot, came: held.came, left: self.now };
+            watch.note(
+                &self.pool,
+                &met,
+                PacketOutcome::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 },
+            );
         }
         let front = rewritten.then(|| self.pool.settle(&pkt).frame());
         let dsfield = (dsfield != held.dsfield && front.is_none()).then_some(dsfield);
-        match door.pass(ticket, &Leaving { place, mark, dsfield, front })? {
+        match packet_io.pass(ticket, &Leaving { place, mark, dsfield, front })? {
             Passed::Gone => self.counts.passed += 1,
             Passed::Full => self.counts.full += 1,
         }
@@ -442,21 +468,21 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells the door of copies that were made.
+    /// Tells the backend of copies that were made.
     #[inline]
-    fn follow_copies(&mut self, door: &mut dyn Door) {
+    fn follow_copies(&mut self, packet_io: &mut dyn PacketIo) {
         // Several times for each packet, and hardly ever are there any.
         if self.pool.has_copied() {
-            self.tell_of_copies(door);
+            self.report_copies(packet_io);
         }
     }
 
-    fn tell_of_copies(&mut self, door: &mut dyn Door) {
+    fn report_copies(&mut self, packet_io: &mut dyn PacketIo) {
         let Engine { pool, held, counts, .. } = self;
         let copied: Vec<_> = pool.take_copied().collect();
         for (copy, of) in copied {
             let original = held.get(of).copied().unwrap_or_default();
-            let ticket = original.ticket.and_then(|ticket| door.copy(ticket));
+            let ticket = original.ticket.and_then(|ticket| packet_io.copy(ticket));
             counts.nowhere += u64::from(ticket.is_none());
             if copy >= held.len() {
                 held.resize(copy + 1, Held::default());
@@ -466,28 +492,28 @@ impl Engine {
         }
     }
 
-    /// Tells the door what was lost.
-    fn account(&mut self, door: &mut dyn Door) -> io::Result<()> {
-        self.follow_copies(door);
+    /// Tells the backend what was dropped.
+    fn account(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
+        self.follow_copies(packet_io);
         while let Some(slot) = self.pool.take_released() {
             let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) else { continue };
-            self.counts.lost += 1;
+            self.counts.dropped += 1;
             if let Some(watch) = &mut self.watch {
                 let (device, _) = self.places[self.held[slot].place];
-                let met = Met { device, slot, came: self.held[slot].came, left: self.now };
-                watch.note(&self.pool, &met, Fate::Lost);
+                let met = PacketSojourn { device, slot, came: self.held[slot].came, left: self.now };
+                watch.note(&self.pool, &met, PacketOutcome::Dropped);
             }
-            door.lose(ticket)?;
+            packet_io.drop_packet(ticket)?;
         }
         Ok(())
     }
 }
 
-/// What the engine knows of a packet that came, on a device whose frames have so many octets of link header.
+/// What the engine knows of a packet that came, on a device whose frames have this many bytes of link header.
 fn seen(came: &Came<'_>, link_header: u32) -> (Head, Meta) {
-    // The rest is not looked at: checksums that stand there are kept up by what is changed.
+    // The rest is not looked at: checksums that are there are kept up by what is changed.
     let front = &came.frame[..came.frame.len().min(Head::ETHERNET + Head::NETWORK)];
-    let mut head = match (came.link_header, front.first().map(|octet| octet >> 4)) {
+    let mut head = match (came.link_header, front.first().map(|byte| byte >> 4)) {
         (0, Some(6)) => Head::from_network(ethertype::IPV6, front),
         (0, _) => Head::from_network(ethertype::IPV4, front),
         _ => Head::from_frame(front),
@@ -495,6 +521,6 @@ fn seen(came: &Came<'_>, link_header: u32) -> (Head, Meta) {
     let frame_len = size::counted(came, &head) + link_header - came.link_header.min(link_header);
     head.set_summed();
     let mut meta = Meta::of(&head, frame_len);
-    (meta.mark, meta.priority, meta.watched) = (Mark(came.mark), came.priority, true);
+    (meta.mark, meta.priority, meta.watched) = (FwMark(came.mark), came.priority, true);
     (head, meta)
 }

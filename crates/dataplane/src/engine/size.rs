@@ -1,16 +1,16 @@
 //! How long packets and rates are, as tc counts them.
 
-use crate::door::Came;
+use crate::packet_io::Came;
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassParams, QdiscParams};
 
-/// Octets of a TCP header's length field, and of UDP's header.
+/// Bytes of a TCP header's length field, and of UDP's header.
 const TCP_OFFSET: usize = 12;
 const UDP_HEADER: usize = 8;
 
-/// Octets of a packet, link header included, with the headers that each segment of a super-packet will have:
+/// Bytes of a packet, link header included, with the headers that each segment of a super-packet will have:
 /// what Linux counts (`qdisc_pkt_len`).
 pub(super) fn counted(came: &Came<'_>, head: &Head) -> u32 {
     match came.segments {
@@ -19,10 +19,10 @@ pub(super) fn counted(came: &Came<'_>, head: &Head) -> u32 {
     }
 }
 
-/// Octets of network and transport header.
+/// Bytes of network and transport header.
 fn headers(head: &Head) -> u32 {
-    let octets = head.network();
-    let at = |place: usize| usize::from(octets.get(place).copied().unwrap_or(0));
+    let bytes = head.network();
+    let at = |place: usize| usize::from(bytes.get(place).copied().unwrap_or(0));
     let (network, protocol) = match head.ethertype() {
         ethertype::IPV6 => (40, at(6)),
         _ => ((at(0) & 15) * 4, at(9)),
@@ -34,7 +34,7 @@ fn headers(head: &Head) -> u32 {
     (network + transport) as u32
 }
 
-/// The most that a device's disciplines let through, by what they were told; `None`: nothing there holds
+/// The most that a device's qdiscs let through, by what they were told; `None`: nothing there holds
 /// packets to a rate.
 pub fn link_rate(qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Option<Rate> {
     let of_qdiscs = qdiscs.iter().filter_map(|dump| match &dump.params {

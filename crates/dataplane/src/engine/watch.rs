@@ -3,56 +3,56 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tidegate_gateway::DeviceId;
-use tidegate_packet::{Handle, Pool, Span, Time};
+use tidegate_packet::{Handle, Nanos, Pool, Time};
 
 /// Buckets for each doubling of a time.
 const STEPS: u64 = 8;
 /// Buckets: the last begins at 2^36 ns, more than a minute.
 const BUCKETS: usize = 36 * STEPS as usize;
 
-/// What became of a packet.
+/// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketOutcome {
     /// It left; `marked`: with a CE mark that it had not when it came (RFC 3168).
     Left {
         /// So it was.
         marked: bool,
     },
     /// The policy lost it.
-    Lost,
+    Dropped,
 }
 
 /// A packet that is through: where and when.
 #[derive(Clone, Copy, Debug)]
-pub struct Met {
+pub struct PacketSojourn {
     /// The device it came to.
     pub device: DeviceId,
     /// Its slot in the pool.
     pub slot: usize,
     /// When it came.
     pub came: Time,
-    /// When it left or was lost.
+    /// When it left or was dropped.
     pub left: Time,
 }
 
 /// Times that packets waited, counted in buckets an eighth of a doubling wide: what is read off them is at
 /// most that much off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sojourn {
+pub struct SojournHistogram {
     counts: Vec<u64>,
     /// All of them added up, in ns.
     total: u64,
 }
 
-impl Default for Sojourn {
-    fn default() -> Sojourn {
-        Sojourn { counts: vec![0; BUCKETS], total: 0 }
+impl Default for SojournHistogram {
+    fn default() -> SojournHistogram {
+        SojournHistogram { counts: vec![0; BUCKETS], total: 0 }
     }
 }
 
-impl Sojourn {
+impl SojournHistogram {
     /// Counts a time.
-    pub fn note(&mut self, waited: Span) {
+    pub fn note(&mut self, waited: Nanos) {
         self.counts[bucket(waited.0)] += 1;
         self.total = self.total.saturating_add(waited.0);
     }
@@ -93,27 +93,27 @@ fn end(bucket: usize) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassSeen {
     /// How long what left had waited.
-    pub sojourn: Sojourn,
+    pub sojourn: SojournHistogram,
     /// Packets that left with a new CE mark.
     pub marked: u64,
     /// Packets lost.
     pub lost: u64,
 }
 
-/// A packet for whoever captures a class.
+/// A packet for anyone who captures a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// When it came, and when it left or was lost.
+    /// When it came, and when it left or was dropped.
     pub came: Time,
     /// See `came`.
     pub left: Time,
-    /// The innermost qdisc that had it, and the class that hangs on.
+    /// The innermost qdisc that had it, and the class that is attached to.
     pub qdisc: Handle,
     /// See `qdisc`.
     pub class: Handle,
-    /// What became of it.
-    pub fate: Fate,
-    /// Octets of the whole frame.
+    /// The outcome of it.
+    pub outcome: PacketOutcome,
+    /// Bytes of the whole frame.
     pub len: u32,
     /// The front of the frame, from its Ethernet header on, as it left.
     pub front: Vec<u8>,
@@ -138,7 +138,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What was noted of a device's class; [`Handle::ROOT`]: of what hangs on the device itself.
+    /// What was noted of a device's class; [`Handle::ROOT`]: of what is attached to the device itself.
     pub fn of(&self, device: DeviceId, class: Handle) -> Option<&ClassSeen> {
         self.seen.get(&(device, class))
     }
@@ -160,15 +160,15 @@ impl Watch {
     }
 
     /// Notes a packet that is through.
-    pub(super) fn note(&mut self, pool: &Pool, met: &Met, fate: Fate) {
-        let stand = pool.stand(met.slot);
+    pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) {
+        let stand = pool.queue_location(met.slot);
         let seen = self.seen.entry((met.device, stand.on)).or_default();
-        match fate {
-            Fate::Left { marked } => {
-                seen.sojourn.note(Span(met.left.0.saturating_sub(met.came.0)));
+        match outcome {
+            PacketOutcome::Left { marked } => {
+                seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
                 seen.marked += u64::from(marked);
             }
-            Fate::Lost => seen.lost += 1,
+            PacketOutcome::Dropped => seen.lost += 1,
         }
         if self.listeners.is_empty() {
             return;
@@ -176,7 +176,7 @@ impl Watch {
         self.listeners.retain_mut(|listener| {
             let wanted =
                 listener.device == met.device && (listener.class == stand.on || listener.class.is_none());
-            !wanted || listener.tell(captured(pool, met, fate))
+            !wanted || listener.tell(captured(pool, met, outcome))
         });
     }
 }
@@ -195,8 +195,8 @@ impl Listener {
     }
 }
 
-fn captured(pool: &Pool, met: &Met, fate: Fate) -> Captured {
-    let stand = pool.stand(met.slot);
+fn captured(pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) -> Captured {
+    let stand = pool.queue_location(met.slot);
     let mut front = pool.last_head(met.slot).cloned().unwrap_or_default();
     let meta = pool.last_known(met.slot);
     if let Some(meta) = meta
@@ -209,7 +209,7 @@ fn captured(pool: &Pool, met: &Met, fate: Fate) -> Captured {
         left: met.left,
         qdisc: stand.qdisc,
         class: stand.on,
-        fate,
+        outcome,
         len: meta.map_or(0, |meta| meta.frame_len),
         front: front.frame().to_vec(),
     }

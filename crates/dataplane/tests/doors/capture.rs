@@ -1,64 +1,65 @@
-//! The capturing door.
+//! The capturing backend.
 
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::capture::{Capture, Way};
-use tidegate_dataplane::door::{Direction, Spot};
+use tidegate_dataplane::packet_io::capture::{AttachMethod, CaptureIo};
+use tidegate_dataplane::packet_io::{AttachPoint, TrafficDirection};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
 use tidegate_sys::offload::Offload;
-use tidegate_sys::packet_socket::{Frame, Sender};
-use tidegate_sys::place::{self, Place};
+use tidegate_sys::packet_socket::{OutgoingFrame, Sender};
 use tidegate_sys::tap::{Carries, Tap};
 use tidegate_sys::tun::{Tun, WIRE_ADDRESS};
 
 use crate::child;
 use crate::hosts::{self, ping, transfer};
-use crate::wire::{self, ADDRESSES, ADDRESSES_V6, Fate, WIRE, Wire, address};
+use crate::wire::{self, ADDRESSES, ADDRESSES_V6, FrameOutcome, WIRE, Wire, address};
 
 const NO_MORE: u16 = 3;
 
-fn spot(direction: Direction) -> Spot {
-    Spot { dev: WIRE.into(), direction }
+fn spot(direction: TrafficDirection) -> AttachPoint {
+    AttachPoint { dev: WIRE.into(), direction }
 }
 
-pub(crate) fn both() -> Vec<Spot> {
-    [Direction::Egress, Direction::Ingress].map(spot).to_vec()
+pub(crate) fn both() -> Vec<AttachPoint> {
+    [TrafficDirection::Egress, TrafficDirection::Ingress].map(spot).to_vec()
 }
 
 /// Sends a frame by a device of a place, as somebody there would.
-fn send(place: &Place, device: &str, octets: Vec<u8>, mark: u32) {
+fn send(place: &NamespaceThread, device: &str, bytes: Vec<u8>, mark: u32) {
     let device = device.to_owned();
     let sent = place.go(move || -> io::Result<()> {
         let sender = Sender::open(Links::open()?.index(&device)?, false)?;
-        let frame = Frame { offload: Offload::default(), pieces: [&octets, &[], &[]], mark, protocol: 0 };
+        let frame =
+            OutgoingFrame { offload: Offload::default(), pieces: [&bytes, &[], &[]], mark, protocol: 0 };
         sender.send(&mut std::iter::once(frame), &mut |_| {})
     });
     sent.expect("the place is there").expect("frames can be sent");
 }
 
 /// A broadcast of no known protocol (EtherType 88b5 is for experiments), behind these tags.
-fn broadcast(tags: &[u8], octets: &[u8]) -> Vec<u8> {
-    [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], tags, &[0x88, 0xb5], octets].concat()
+fn broadcast(tags: &[u8], bytes: &[u8]) -> Vec<u8> {
+    [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], tags, &[0x88, 0xb5], bytes].concat()
 }
 
 /// The links of a place, in order.
-fn links(place: &Place) -> Vec<String> {
+fn links(place: &NamespaceThread) -> Vec<String> {
     let names = || (1..100).filter_map(|index| Links::open().ok()?.name(index).ok()).collect();
     place.go(names).expect("the place is there")
 }
 
 #[test]
 fn everything_passes_both_ways() {
-    for way in [Way::Link, Way::Filter] {
+    for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
         let (tell, told) = mpsc::channel();
         let keeper = wire.keep(
-            move || Capture::by(way, &both()),
+            move || CaptureIo::by(way, &both()),
             move |came| {
                 let kind = u16::from_be_bytes([came.frame[12], came.frame[13]]);
                 let _ = tell.send((came.place, kind, came.segments, came.len));
-                Fate::Pass
+                FrameOutcome::Pass
             },
         );
         for addresses in [ADDRESSES, ADDRESSES_V6] {
@@ -81,19 +82,19 @@ fn everything_passes_both_ways() {
             assert!(super_packet, "{way:?}: super-packets stay whole at {place}");
         }
         assert_eq!(
-            (counts.lost, counts.full, counts.overruns, counts.malformed, counts.held),
+            (counts.dropped, counts.full, counts.overruns, counts.malformed, counts.held),
             (0, 0, 0, 0, 0)
         );
-        assert_eq!(counts.taken, counts.passed);
+        assert_eq!(counts.received, counts.passed);
     }
 }
 
 #[test]
 fn nothing_is_left_behind() {
-    for way in [Way::Link, Way::Filter] {
+    for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
         let before = links(&wire.near);
-        let keeper = wire.keep(move || Capture::by(way, &both()), |_| Fate::Pass);
+        let keeper = wire.keep(move || CaptureIo::by(way, &both()), |_| FrameOutcome::Pass);
         assert_eq!(links(&wire.near).len(), before.len() + 3, "two ways in, and one back");
         keeper.end().expect("the door stands");
         assert_eq!(links(&wire.near), before);
@@ -112,7 +113,7 @@ fn qdiscs_of_traffic_control() -> usize {
 #[test]
 fn what_is_held_passes_when_the_door_is_closed() {
     let Some(wire) = Wire::lay() else { return };
-    hosts::is_answered_after(&wire, || Capture::open(&both()), |came| came.frame.get(34) == Some(&8));
+    hosts::is_answered_after(&wire, || CaptureIo::open(&both()), |came| came.frame.get(34) == Some(&8));
 }
 
 /// Many at once, so that they are sent many at a time.
@@ -123,9 +124,9 @@ fn what_waited_together_leaves_together() {
     for (from, to, at) in [(&wire.far, &wire.near, 1), (&wire.near, &wire.far, 0)] {
         assert_eq!(ping(from, address(ADDRESSES[at]), NO_MORE, 56), Some(1));
         let mut stream = hosts::numbered(from, to, address(ADDRESSES[at]), MANY);
-        let door = wire.near.go(|| Capture::open(&both())).expect("place").expect("it opens");
+        let packet_io = wire.near.go(|| CaptureIo::open(&both())).expect("place").expect("it opens");
         stream.begin();
-        wire.near.go(move || drop(door)).expect("place");
+        wire.near.go(move || drop(packet_io)).expect("place");
         stream.receive_some();
         assert_eq!(stream.numbers(), (1..=MANY).collect::<Vec<_>>());
     }
@@ -136,14 +137,14 @@ fn what_is_lost_does_not_arrive() {
     let Some(wire) = Wire::lay() else { return };
     // The first echo request from anywhere.
     let mut first = true;
-    let lose_one = move |came: &tidegate_dataplane::door::Came<'_>| {
+    let lose_one = move |came: &tidegate_dataplane::packet_io::Came<'_>| {
         let is_request = came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
-        if is_request && std::mem::take(&mut first) { Fate::Lose } else { Fate::Pass }
+        if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     };
-    let keeper = wire.keep(|| Capture::open(&[spot(Direction::Ingress)]), lose_one);
+    let keeper = wire.keep(|| CaptureIo::open(&[spot(TrafficDirection::Ingress)]), lose_one);
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(2));
     let counts = keeper.end().expect("the door stands");
-    assert_eq!((counts.lost, counts.taken - counts.passed), (1, 1));
+    assert_eq!((counts.dropped, counts.received - counts.passed), (1, 1));
 }
 
 #[test]
@@ -151,13 +152,13 @@ fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = Wire::lay() else { return };
     let (tell, told) = mpsc::channel();
     let open = || {
-        use tidegate_dataplane::door::Door;
-        let mut door = Capture::open(&both())?;
+        use tidegate_dataplane::packet_io::PacketIo;
+        let mut door = CaptureIo::open(&both())?;
         door.split(true).map(|()| door)
     };
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.segments, came.len));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
     transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
@@ -169,28 +170,28 @@ fn super_packets_come_cut_when_asked_for() {
 
 #[test]
 fn tags_stay_where_they_are() {
-    for way in [Way::Link, Way::Filter] {
+    for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
         let (tell, told) = mpsc::channel();
         let keeper = wire.keep(
-            move || Capture::by(way, &both()),
+            move || CaptureIo::by(way, &both()),
             move |came| {
                 if came.frame.ends_with(b"tagged frame") {
                     let _ = tell.send((came.place, came.frame.to_vec()));
                 }
-                Fate::Pass
+                FrameOutcome::Pass
             },
         );
-        // Somebody at the far end of the wire who sees what comes out.
+        // Somebody at the remote end of the wire who sees what comes out.
         let (tell_out, told_out) = mpsc::channel();
         let far = wire::keep(
             &wire.far,
-            || Capture::open(&[spot(Direction::Ingress)]),
+            || CaptureIo::open(&[spot(TrafficDirection::Ingress)]),
             move |came| {
                 if came.frame.ends_with(b"tagged frame") {
                     let _ = tell_out.send(came.frame.to_vec());
                 }
-                Fate::Pass
+                FrameOutcome::Pass
             },
         );
         for tags in [&[0x81, 0, 0xa0, 5][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0xa0, 5]] {
@@ -209,30 +210,34 @@ fn tags_stay_where_they_are() {
 #[test]
 fn marks_come_and_go() {
     let Some(wire) = Wire::lay() else { return };
-    // What comes in by the wire for 10.8.0.9 goes out by another device, past another of the door's places.
+    // What comes in by the wire for 10.8.0.9 goes out by another device, past another of the backend's
+    // places.
     let laid = wire.near.go(|| -> io::Result<Tun> {
-        place::set("net/ipv4/ip_forward", "1")?;
-        place::set(&format!("net/ipv4/conf/{WIRE}/proxy_arp"), "1")?;
-        place::set(&format!("net/ipv4/neigh/{WIRE}/proxy_delay"), "0")?;
+        namespace_thread::set("net/ipv4/ip_forward", "1")?;
+        namespace_thread::set(&format!("net/ipv4/conf/{WIRE}/proxy_arp"), "1")?;
+        namespace_thread::set(&format!("net/ipv4/neigh/{WIRE}/proxy_delay"), "0")?;
         let mut links = Links::open()?;
         let other = Tun::with_frames("other0")?;
         links.only_wire("other0", WIRE_ADDRESS)?;
         links.up(links.index("other0")?)?;
-        links.way_to("other0", address("10.8.0.9"))?;
+        links.add_route("other0", address("10.8.0.9"))?;
         Ok(other)
     });
     let _other = laid.expect("place").expect("a way out");
-    let way = wire.far.go(|| Links::open()?.way_to(WIRE, address("10.8.0.9")));
+    let way = wire.far.go(|| Links::open()?.add_route(WIRE, address("10.8.0.9")));
     way.expect("place").expect("a way there");
     let (tell, told) = mpsc::channel();
-    let spots = [spot(Direction::Ingress), Spot { dev: "other0".into(), direction: Direction::Egress }];
+    let spots = [
+        spot(TrafficDirection::Ingress),
+        AttachPoint { dev: "other0".into(), direction: TrafficDirection::Egress },
+    ];
     let keeper = wire.keep(
-        move || Capture::open(&spots),
+        move || CaptureIo::open(&spots),
         move |came| {
             if came.frame.ends_with(b"marked") {
                 let _ = tell.send((came.place, came.mark));
             }
-            if came.place == 0 { Fate::Mark(0xdead_0009) } else { Fate::Pass }
+            if came.place == 0 { FrameOutcome::Mark(0xdead_0009) } else { FrameOutcome::Pass }
         },
     );
     hosts::datagram(&wire.far, address("10.8.0.9"), b"marked");
@@ -248,17 +253,19 @@ fn a_ds_field_is_written() {
     let Some(wire) = Wire::lay() else { return };
     let (tell, told) = mpsc::channel();
     let keeper = wire.keep(
-        || Capture::open(&[spot(Direction::Egress)]),
-        |came| if came.frame.ends_with(b"congested") { Fate::DsField(0x03) } else { Fate::Pass },
+        || CaptureIo::open(&[spot(TrafficDirection::Egress)]),
+        |came| {
+            if came.frame.ends_with(b"congested") { FrameOutcome::DsField(0x03) } else { FrameOutcome::Pass }
+        },
     );
     let far = wire::keep(
         &wire.far,
-        || Capture::open(&[spot(Direction::Ingress)]),
+        || CaptureIo::open(&[spot(TrafficDirection::Ingress)]),
         move |came| {
             if came.frame.ends_with(b"congested") {
                 let _ = tell.send(came.frame[14..24].to_vec());
             }
-            Fate::Pass
+            FrameOutcome::Pass
         },
     );
     // It is delivered, so IPv4's checksum is right.
@@ -275,10 +282,10 @@ fn strange_frames_pass_and_break_nothing() {
     let Some(wire) = Wire::lay() else { return };
     let (tell, told) = mpsc::channel();
     let keeper = wire.keep(
-        || Capture::open(&both()),
+        || CaptureIo::open(&both()),
         move |came| {
             let _ = tell.send((came.place, came.len));
-            Fate::DsField(3)
+            FrameOutcome::DsField(3)
         },
     );
     let strange = [
@@ -303,7 +310,7 @@ fn strange_frames_pass_and_break_nothing() {
     }
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
     let counts = keeper.end().expect("the door stands");
-    assert_eq!((counts.taken, counts.held), (counts.passed + counts.full, 0));
+    assert_eq!((counts.received, counts.held), (counts.passed + counts.full, 0));
 }
 
 #[test]
@@ -316,7 +323,7 @@ fn a_device_without_link_header() {
         let mut links = Links::open()?;
         links.up(links.index("tun0")?)?;
         links.address("tun0", address("10.9.0.1"))?;
-        links.way_to("tun0", address("10.9.0.2"))?;
+        links.add_route("tun0", address("10.9.0.2"))?;
         let _ = tell_tun.send(tun);
         Ok(())
     });
@@ -324,15 +331,15 @@ fn a_device_without_link_header() {
     let tun = told_tun.recv().expect("it was made");
     let echo = std::thread::spawn(move || hosts::turn_round(&tun, 3));
     let (tell, told) = mpsc::channel();
-    let spots =
-        [Direction::Egress, Direction::Ingress].map(|direction| Spot { dev: "tun0".into(), direction });
+    let spots = [TrafficDirection::Egress, TrafficDirection::Ingress]
+        .map(|direction| AttachPoint { dev: "tun0".into(), direction });
     let keeper = wire.keep(
-        move || Capture::open(&spots),
+        move || CaptureIo::open(&spots),
         move |came| {
             if came.frame.first() == Some(&0x45) {
                 let _ = tell.send((came.place, came.link_header, came.len));
             }
-            Fate::Pass
+            FrameOutcome::Pass
         },
     );
     assert_eq!(ping(&wire.near, address("10.9.0.2"), NO_MORE, 56), Some(1));
@@ -344,22 +351,22 @@ fn a_device_without_link_header() {
 #[test]
 fn a_device_that_goes_is_said() {
     let Some(wire) = Wire::lay() else { return };
-    let keeper = wire.keep(|| Capture::open(&both()), |_| Fate::Pass);
+    let keeper = wire.keep(|| CaptureIo::open(&both()), |_| FrameOutcome::Pass);
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
     wire.near.go(|| Links::open()?.delete(WIRE)).expect("place").expect("it can be deleted");
     let counts =
         keeper.end().expect("packets that have nowhere to go are no error of those that wait for them");
     assert_eq!(counts.held, 0);
     let error =
-        wire.near.go(|| Capture::open(&both()).map(drop)).expect("place").expect_err("there is no device");
+        wire.near.go(|| CaptureIo::open(&both()).map(drop)).expect("place").expect_err("there is no device");
     assert!(error.to_string().starts_with("what leaves by `wire0` cannot be captured"), "{error}");
 }
 
-/// A process at the door is killed under load. What was on its way in it is lost; what comes afterwards is
-/// not.
+/// A process at the backend is killed under load. What was on its way in it is dropped; what comes afterwards
+/// is not.
 #[test]
 fn when_its_owner_is_killed_packets_flow() {
-    for way in [Way::Link, Way::Filter] {
+    for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
         let child = child::start(&wire.near, &format!("{way:?}"));
         let stream = hosts::stream(&wire.far, &wire.near, address(ADDRESSES[1]));
@@ -370,7 +377,7 @@ fn when_its_owner_is_killed_packets_flow() {
         let seen = stream.end();
         println!("{way:?}: killed under load: {seen:?}");
         assert_eq!(ping(&wire.near, address(ADDRESSES[0]), NO_MORE, 56), Some(1), "{way:?}");
-        let keeper = wire.keep(move || Capture::by(way, &both()), |_| Fate::Pass);
+        let keeper = wire.keep(move || CaptureIo::by(way, &both()), |_| FrameOutcome::Pass);
         assert_eq!(ping(&wire.near, address(ADDRESSES[0]), NO_MORE, 56), Some(1), "{way:?}: a new owner");
         keeper.end().expect("the door stands");
     }

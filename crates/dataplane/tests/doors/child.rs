@@ -1,18 +1,18 @@
-//! A process of its own at a door, to be killed.
+//! A process of its own at a backend, to be killed.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use tidegate_dataplane::door::Door;
-use tidegate_dataplane::door::capture::{Capture, Way};
-use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_sys::place::Place;
+use tidegate_dataplane::packet_io::PacketIo;
+use tidegate_dataplane::packet_io::capture::{AttachMethod, CaptureIo};
+use tidegate_dataplane::packet_io::queue::{Options, QueueIo};
+use tidegate_sys::namespace_thread::NamespaceThread;
 
 use crate::capture::both;
-use crate::wire::{Fate, forward};
+use crate::wire::{FrameOutcome, forward};
 
-/// Which door a process of this test is to keep.
+/// Which backend a process of this test is to keep.
 const DOOR: &str = "TIDEGATE_TEST_DOOR";
 const OPEN: &str = "the door is open";
 
@@ -27,14 +27,14 @@ impl Keeper {
     }
 }
 
-/// Starts it in a place; returns once the door is open.
-pub(crate) fn start(place: &Place, door: &str) -> Keeper {
-    let door = door.to_owned();
+/// Starts it in a place; returns once the backend is open.
+pub(crate) fn start(place: &NamespaceThread, packet_io: &str) -> Keeper {
+    let packet_io = packet_io.to_owned();
     let started = place.go(move || -> io::Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(["--exact", "child::keeps_a_door", "--nocapture"])
-            .env(DOOR, door)
+            .env(DOOR, packet_io)
             .stdout(Stdio::piped());
         tidegate_sys::process::die_with_parent(&mut command).spawn()
     });
@@ -48,14 +48,15 @@ pub(crate) fn start(place: &Place, door: &str) -> Keeper {
 /// What the child does; nothing when it is run as a test.
 #[test]
 fn keeps_a_door() {
-    let Ok(door) = std::env::var(DOOR) else { return };
-    let opened: io::Result<Box<dyn Door>> = match door.as_str() {
-        "Link" => Capture::by(Way::Link, &both()).map(|door| Box::new(door) as _),
-        "Filter" => Capture::by(Way::Filter, &both()).map(|door| Box::new(door) as _),
-        "Queue" => QueueDoor::open(&both(), Options::default()).map(|door| Box::new(door) as _),
+    let Ok(packet_io) = std::env::var(DOOR) else { return };
+    let opened: io::Result<Box<dyn PacketIo>> = match packet_io.as_str() {
+        "Link" => CaptureIo::by(AttachMethod::Link, &both()).map(|packet_io| Box::new(packet_io) as _),
+        "Filter" => CaptureIo::by(AttachMethod::Filter, &both()).map(|packet_io| Box::new(packet_io) as _),
+        "Queue" => QueueIo::open(&both(), Options::default()).map(|packet_io| Box::new(packet_io) as _),
         other => panic!("no door is called {other}"),
     };
-    let mut door = opened.expect("the door opens");
+    let mut packet_io = opened.expect("the door opens");
     println!("{OPEN}");
-    forward(door.as_mut(), &AtomicBool::new(false), &mut |_| Fate::Pass).expect("the door stands");
+    forward(packet_io.as_mut(), &AtomicBool::new(false), &mut |_| FrameOutcome::Pass)
+        .expect("the door stands");
 }

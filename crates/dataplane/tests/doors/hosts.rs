@@ -8,27 +8,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tidegate_dataplane::door::{Came, Door, DoorCounts};
+use tidegate_dataplane::packet_io::{Came, PacketIo, PacketIoStats};
+use tidegate_sys::namespace_thread::NamespaceThread;
 use tidegate_sys::offload::OCTETS;
-use tidegate_sys::place::Place;
 use tidegate_sys::poll;
-use tidegate_sys::socket::Echo;
+use tidegate_sys::socket::EchoSocket;
 use tidegate_sys::tap::Tap;
 
 use crate::wire::{ADDRESSES, LIMIT, Wire, address};
 
-/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is asked for
+/// How long an answer is waited for: on a busy machine it may take a while, and a lost one is requested
 /// again.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends pings until one is answered, at most so many; how many were sent. One that waits longer than
 /// [`PATIENCE`] counts as lost.
-pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16> {
+pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> Option<u16> {
     let attempt = move || -> io::Result<Option<u16>> {
-        let echo = Echo::open(to)?;
+        let echo = EchoSocket::open(to)?;
         for number in 1..=most {
-            echo.ask(number, data)?;
-            if echo.answer(PATIENCE)?.is_some() {
+            echo.send_request(number, data)?;
+            if echo.reply(PATIENCE)?.is_some() {
                 return Ok(Some(number));
             }
         }
@@ -38,40 +38,40 @@ pub(crate) fn ping(from: &Place, to: IpAddr, most: u16, data: u32) -> Option<u16
 }
 
 /// Sends one ping, whose answer somebody else waits for.
-pub(crate) fn ask(from: &Place, to: IpAddr) -> Echo {
-    let asked = from.go(move || -> io::Result<Echo> {
-        let echo = Echo::open(to)?;
-        echo.ask(1, 56)?;
+pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
+    let asked = from.go(move || -> io::Result<EchoSocket> {
+        let echo = EchoSocket::open(to)?;
+        echo.send_request(1, 56)?;
         Ok(echo)
     });
     asked.expect("the place is there").expect("pings can be sent")
 }
 
-/// Holds a ping in a door until it is closed, and sees it answered afterwards.
-pub(crate) fn is_answered_after<D: Door + Send + 'static>(
+/// Holds a ping in a backend until it is closed, and sees it answered afterwards.
+pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     wire: &Wire,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,
     is_ping: impl Fn(&Came<'_>) -> bool + Send + 'static,
 ) {
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "everybody knows where the other is");
-    let mut door = wire.near.go(open).expect("place").expect("it opens");
+    let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
     let echo = ask(&wire.far, address(ADDRESSES[1]));
-    let held = wire.near.go(move || -> io::Result<DoorCounts> {
+    let held = wire.near.go(move || -> io::Result<PacketIoStats> {
         let mut came = false;
         while !came {
-            poll::readable(&door.handles(), LIMIT)?;
-            door.receive(64, &mut |packet| came |= is_ping(&packet))?;
+            poll::readable(&packet_io.handles(), LIMIT)?;
+            packet_io.receive(64, &mut |packet| came |= is_ping(&packet))?;
         }
-        // Here the door is closed.
-        Ok(door.counts())
+        // Here the backend is closed.
+        Ok(packet_io.counts())
     });
     assert!(held.expect("place").expect("the door stands").held > 0);
-    assert!(echo.answer(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
+    assert!(echo.reply(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 
-/// Sends so many octets over TCP, each with its number's low octet; panics if they do not arrive as they
+/// Sends this many bytes over TCP, each with its number's low byte; panics if they do not arrive as they
 /// were.
-pub(crate) fn transfer(from: &Place, to: &Place, address: IpAddr, octets: usize) {
+pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, bytes: usize) {
     let listener =
         to.go(move || TcpListener::bind(SocketAddr::new(address, 0))).expect("place").expect("listens");
     let address = listener.local_addr().expect("it is bound");
@@ -85,32 +85,32 @@ pub(crate) fn transfer(from: &Place, to: &Place, address: IpAddr, octets: usize)
     let sent = from.go(move || -> io::Result<()> {
         let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
         stream.set_write_timeout(Some(LIMIT))?;
-        stream.write_all(&(0..octets).map(|n| n as u8).collect::<Vec<u8>>())
+        stream.write_all(&(0..bytes).map(|n| n as u8).collect::<Vec<u8>>())
     });
     sent.expect("place").expect("what is sent goes");
     let received = receiving.join().expect("no panic").expect("it is received");
-    assert_eq!(received.len(), octets);
-    assert!(received.iter().enumerate().all(|(n, octet)| *octet == n as u8), "what arrived is what was sent");
+    assert_eq!(received.len(), bytes);
+    assert!(received.iter().enumerate().all(|(n, byte)| *byte == n as u8), "what arrived is what was sent");
 }
 
 /// Sends a datagram, to whom it may concern.
-pub(crate) fn datagram(from: &Place, to: IpAddr, octets: &'static [u8]) {
-    let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(octets, SocketAddr::new(to, 9)));
+pub(crate) fn datagram(from: &NamespaceThread, to: IpAddr, bytes: &'static [u8]) {
+    let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(bytes, SocketAddr::new(to, 9)));
     sent.expect("place").expect("it is sent");
 }
 
 /// Sends a datagram and waits until it is there.
-pub(crate) fn deliver(from: &Place, to: &Place, address: IpAddr, octets: &'static [u8]) {
+pub(crate) fn deliver(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr, bytes: &'static [u8]) {
     let receiver =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = receiver.local_addr().expect("it is bound");
     receiver.set_read_timeout(Some(LIMIT)).expect("a limit");
-    from.go(move || UdpSocket::bind(any(address))?.send_to(octets, there))
+    from.go(move || UdpSocket::bind(any(address))?.send_to(bytes, there))
         .expect("place")
         .expect("it is sent");
     let mut room = [0; 100];
     let read = receiver.recv(&mut room).expect("it arrives");
-    assert_eq!(&room[..read], octets);
+    assert_eq!(&room[..read], bytes);
 }
 
 /// Any address and port of the same family.
@@ -130,7 +130,7 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
             return Ok(());
         }
         let mut packet = [0; 2048];
-        let Some(octets) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
+        let Some(bytes) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
         let ip = OCTETS;
         if packet[ip] != 0x45 {
             continue;
@@ -146,13 +146,13 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
             let sum = tidegate_packet::checksum::updated(sum, &[8, 0], &[0, 0]);
             packet[ip + 22..ip + 24].copy_from_slice(&sum.to_be_bytes());
         }
-        tun.write(&[io::IoSlice::new(&packet[..octets])])?;
+        tun.write(&[io::IoSlice::new(&packet[..bytes])])?;
         left -= 1;
     }
     Ok(())
 }
 
-/// What became of a stream of numbered datagrams.
+/// The outcome of a stream of numbered datagrams.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are printed")]
 pub(crate) struct Seen {
@@ -176,7 +176,7 @@ pub(crate) struct Stream {
 }
 
 /// Starts it: about 20,000 a second.
-pub(crate) fn stream(from: &Place, to: &Place, address: IpAddr) -> Stream {
+pub(crate) fn stream(from: &NamespaceThread, to: &NamespaceThread, address: IpAddr) -> Stream {
     let socket =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     let there = socket.local_addr().expect("it is bound");
@@ -237,7 +237,7 @@ impl Stream {
         }
     }
 
-    /// Ends it.
+    /// Stops the sender and returns what was received.
     pub(crate) fn end(self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         self.sender.join().expect("no panic").expect("datagrams are sent");
@@ -259,7 +259,12 @@ pub(crate) struct Numbered {
 }
 
 /// So many, once it is begun.
-pub(crate) fn numbered(from: &Place, to: &Place, address: IpAddr, count: u64) -> Numbered {
+pub(crate) fn numbered(
+    from: &NamespaceThread,
+    to: &NamespaceThread,
+    address: IpAddr,
+    count: u64,
+) -> Numbered {
     let receiver =
         to.go(move || UdpSocket::bind(SocketAddr::new(address, 0))).expect("place").expect("a socket");
     receiver.set_nonblocking(true).expect("a socket can be asked without waiting");

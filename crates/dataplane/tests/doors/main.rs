@@ -1,7 +1,7 @@
-//! The doors, with real packets between network namespaces that the tests make.
+//! The backends, with real packets between network namespaces that the tests make.
 //!
-//! Left out, with the reason printed, where no namespace may be made, or the kernel lacks what a door stands
-//! on.
+//! Left out, with the reason printed, where no namespace may be made, or the kernel lacks what a backend
+//! stands on.
 
 mod capture;
 mod child;

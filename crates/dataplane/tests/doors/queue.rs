@@ -1,24 +1,24 @@
-//! The queueing door.
+//! The queueing backend.
 
 use std::io;
 use std::sync::mpsc;
 
-use tidegate_dataplane::door::capture::Capture;
-use tidegate_dataplane::door::queue::{Options, QueueDoor};
-use tidegate_dataplane::door::{Came, Direction, Door, Leaving, Spot};
+use tidegate_dataplane::packet_io::capture::CaptureIo;
+use tidegate_dataplane::packet_io::queue::{Options, QueueIo};
+use tidegate_dataplane::packet_io::{AttachPoint, Came, Leaving, PacketIo, TrafficDirection};
 use tidegate_netlink::Netfilter;
-use tidegate_netlink::encode::nft::{Batch, Expressions, Meta};
+use tidegate_netlink::encode::nft::{Batch, Expressions, NftMeta};
 use tidegate_policy::netfilter::{Base, ChainType, Hook};
 use tidegate_sys::netlink::Links;
 use tidegate_sys::poll;
 
 use crate::capture::both;
 use crate::hosts::{self, ping, transfer};
-use crate::wire::{self, ADDRESSES, ADDRESSES_V6, Fate, LIMIT, WIRE, Wire, address};
+use crate::wire::{self, ADDRESSES, ADDRESSES_V6, FrameOutcome, LIMIT, WIRE, Wire, address};
 use crate::{child, wire::Keeper};
 
-fn open() -> io::Result<QueueDoor> {
-    QueueDoor::open(&both(), Options::default())
+fn open() -> io::Result<QueueIo> {
+    QueueIo::open(&both(), Options::default())
 }
 
 /// A wire, and whether this kernel has such queues.
@@ -33,18 +33,18 @@ fn lay() -> Option<Wire> {
     }
 }
 
-/// Somebody at the far end of the wire who tells the DS field of datagrams that end so.
+/// Somebody at the remote end of the wire who tells the DS field of datagrams that end so.
 fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
     let (tell, told) = mpsc::channel();
-    let spots = [Spot { dev: WIRE.into(), direction: Direction::Ingress }];
+    let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
     let decide = move |came: &Came<'_>| {
         if came.frame.ends_with(end) {
             let is_v6 = came.frame[14] >> 4 == 6;
             let _ = tell.send(if is_v6 { came.frame[14] << 4 | came.frame[15] >> 4 } else { came.frame[15] });
         }
-        Fate::Pass
+        FrameOutcome::Pass
     };
-    (wire::keep(&wire.far, move || Capture::open(&spots), decide), told)
+    (wire::keep(&wire.far, move || CaptureIo::open(&spots), decide), told)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn ip_passes_both_ways() {
     let keeper = wire.keep(open, move |came| {
         let kind = u16::from_be_bytes([came.frame[12], came.frame[13]]);
         let _ = tell.send((came.place, kind, came.segments, came.len));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         assert_eq!(ping(&wire.far, address(addresses[1]), 3, 56), Some(1));
@@ -72,18 +72,21 @@ fn ip_passes_both_ways() {
         assert!(super_packet, "super-packets stay whole at {place}");
     }
     assert!(seen.iter().any(|seen| (seen.2, seen.3) == (1, 98)), "a ping, its link header counted");
-    assert_eq!((counts.lost, counts.full, counts.overruns, counts.unchanged, counts.held), (0, 0, 0, 0, 0));
-    assert_eq!(counts.taken, counts.passed);
+    assert_eq!(
+        (counts.dropped, counts.full, counts.overruns, counts.unchanged, counts.held),
+        (0, 0, 0, 0, 0)
+    );
+    assert_eq!(counts.received, counts.passed);
 }
 
 #[test]
 fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = lay() else { return };
     let (tell, told) = mpsc::channel();
-    let open = || open().and_then(|mut door| door.split(true).map(|()| door));
+    let open = || open().and_then(|mut packet_io| packet_io.split(true).map(|()| packet_io));
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.segments, came.len));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
     transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
@@ -97,10 +100,10 @@ fn what_is_lost_does_not_arrive() {
     let mut first = true;
     let keeper = wire.keep(open, move |came| {
         let is_request = came.place == 1 && came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
-        if is_request && std::mem::take(&mut first) { Fate::Lose } else { Fate::Pass }
+        if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     });
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
-    assert_eq!(keeper.end().expect("the door stands").lost, 1);
+    assert_eq!(keeper.end().expect("the door stands").dropped, 1);
 }
 
 #[test]
@@ -108,9 +111,9 @@ fn congestion_is_marked_by_the_rule_behind() {
     let Some(wire) = lay() else { return };
     let (far, told) = watch(&wire, b"congested");
     let congest = |came: &Came<'_>| match (came.frame.ends_with(b"congested"), came.frame[14] >> 4) {
-        (true, 4) => Fate::DsField(came.frame[15] | 3),
-        (true, _) => Fate::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
-        _ => Fate::Pass,
+        (true, 4) => FrameOutcome::DsField(came.frame[15] | 3),
+        (true, _) => FrameOutcome::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
+        _ => FrameOutcome::Pass,
     };
     let keeper = wire.keep(open, congest);
     for addresses in [ADDRESSES, ADDRESSES_V6] {
@@ -130,15 +133,19 @@ fn marks_come_and_go() {
     let Some(wire) = lay() else { return };
     // The queue marks what comes in and leaves for itself; a capture behind it sees that.
     let (tell, told) = mpsc::channel();
-    let keeper = wire.keep(open, |came| if came.place == 0 { Fate::Mark(0x7ead_0009) } else { Fate::Pass });
-    let spots = [Spot { dev: WIRE.into(), direction: Direction::Egress }];
+    let keeper =
+        wire.keep(
+            open,
+            |came| if came.place == 0 { FrameOutcome::Mark(0x7ead_0009) } else { FrameOutcome::Pass },
+        );
+    let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Egress }];
     let behind = wire.keep(
-        move || Capture::open(&spots),
+        move || CaptureIo::open(&spots),
         move |came| {
             if came.frame.ends_with(b"marked") {
                 let _ = tell.send(came.mark);
             }
-            Fate::Pass
+            FrameOutcome::Pass
         },
     );
     hosts::deliver(&wire.near, &wire.far, address(ADDRESSES[0]), b"this one is marked");
@@ -147,8 +154,8 @@ fn marks_come_and_go() {
     behind.end().expect("the door stands");
 }
 
-/// Rules for marks (-150) stand before the door, both ways: what they restore of a connection is there when
-/// the engine asks.
+/// Rules for marks (-150) precede the backend, in both directions: what they restore of a connection is there
+/// when the engine asks.
 #[test]
 fn what_rules_mark_comes_marked() {
     let Some(wire) = lay() else { return };
@@ -157,7 +164,7 @@ fn what_rules_mark_comes_marked() {
         batch.make_table(None);
         for (name, hook, mark) in [("coming", Hook::Prerouting, 5_u32), ("leaving", Hook::Postrouting, 6)] {
             batch.chain(name, Some(Base { kind: ChainType::Filter, hook, priority: -150 }), true);
-            batch.rule(name, Expressions::default().put(&mark.to_ne_bytes()).set_meta(Meta::Mark));
+            batch.rule(name, Expressions::default().put(&mark.to_ne_bytes()).set_meta(NftMeta::Mark));
         }
         let mut netfilter = Netfilter::open()?;
         netfilter.carry_out(batch)?.map_err(|(_, refused)| io::Error::other(refused))?;
@@ -167,7 +174,7 @@ fn what_rules_mark_comes_marked() {
     let (tell, told) = mpsc::channel();
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.place, came.mark));
-        Fate::Pass
+        FrameOutcome::Pass
     });
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1));
     keeper.end().expect("the door stands");
@@ -183,32 +190,32 @@ fn ten_thousand_are_held_and_leave_backwards() {
     let Some(wire) = lay() else { return };
     let mut stream = hosts::numbered(&wire.far, &wire.near, address(ADDRESSES[1]), MANY as u64);
     let held = wire.near.go(move || -> io::Result<()> {
-        let spots = [Spot { dev: WIRE.into(), direction: Direction::Ingress }];
-        let mut door = QueueDoor::open(&spots, Options::default())?;
+        let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
+        let mut packet_io = QueueIo::open(&spots, Options::default())?;
         stream.begin();
         let mut tickets = Vec::with_capacity(MANY);
         let mut others = Vec::new();
         while tickets.len() < MANY {
-            poll::readable(&door.handles(), LIMIT)?;
-            door.receive(64, &mut |came| {
-                // Octets of data tell the stream from what kernels say to each other.
+            poll::readable(&packet_io.handles(), LIMIT)?;
+            packet_io.receive(64, &mut |came| {
+                // Bytes of data tell the stream from what kernels say to each other.
                 let ours = came.len == 14 + 20 + 8 + 8;
                 if ours { &mut tickets } else { &mut others }.push(came.ticket);
             })?;
             for ticket in others.drain(..) {
-                door.pass(ticket, &Leaving::default())?;
+                packet_io.pass(ticket, &Leaving::default())?;
             }
-            door.flush()?;
+            packet_io.flush()?;
         }
-        assert_eq!(door.counts().held, MANY as u64);
+        assert_eq!(packet_io.counts().held, MANY as u64);
         for ticket in tickets.into_iter().rev() {
-            door.pass(ticket, &Leaving::default())?;
-            // The receiver has room for some hundred.
+            packet_io.pass(ticket, &Leaving::default())?;
+            // The receiver has space for some hundred.
             stream.receive_some();
         }
-        door.flush()?;
+        packet_io.flush()?;
         stream.receive_some();
-        let counts = door.counts();
+        let counts = packet_io.counts();
         assert_eq!((counts.held, counts.full, counts.overruns), (0, 0, 0));
         let numbers = stream.numbers();
         assert_eq!(numbers.len(), MANY);
@@ -227,10 +234,10 @@ fn what_is_held_passes_when_the_door_is_closed() {
 #[test]
 fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     let Some(wire) = lay() else { return };
-    let keeper = wire.keep(open, |_| Fate::Pass);
+    let keeper = wire.keep(open, |_| FrameOutcome::Pass);
     let second = wire.near.go(|| open().map(drop)).expect("place").expect_err("somebody has it");
     assert!(second.to_string().starts_with("queue 7000 of netfilter cannot be taken"), "{second}");
-    let beside = wire.near.go(|| QueueDoor::anywhere(&both()).map(drop)).expect("place");
+    let beside = wire.near.go(|| QueueIo::anywhere(&both()).map(drop)).expect("place");
     beside.expect("there are others");
     assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
     keeper.end().expect("the door stands");
@@ -245,28 +252,28 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
 #[test]
 fn a_device_that_goes_takes_its_packets_along() {
     let Some(wire) = lay() else { return };
-    let mut door = wire.near.go(open).expect("place").expect("it opens");
+    let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
     hosts::datagram(&wire.near, address(ADDRESSES[0]), b"is held");
     let ended = wire.near.go(move || -> io::Result<_> {
         let mut held = Vec::new();
         while held.is_empty() {
-            poll::readable(&door.handles(), LIMIT)?;
-            door.receive(64, &mut |came| held.push((came.ticket, came.place)))?;
+            poll::readable(&packet_io.handles(), LIMIT)?;
+            packet_io.receive(64, &mut |came| held.push((came.ticket, came.place)))?;
         }
         Links::open()?.delete(WIRE)?;
         for (ticket, place) in held {
-            door.pass(ticket, &Leaving::unchanged(place, 0))?;
+            packet_io.pass(ticket, &Leaving::unchanged(place, 0))?;
         }
-        door.flush()?;
-        door.receive(64, &mut |_| {})?;
-        Ok(door.counts())
+        packet_io.flush()?;
+        packet_io.receive(64, &mut |_| {})?;
+        Ok(packet_io.counts())
     });
     let counts = ended.expect("place").expect("a device that goes is no error");
-    assert_eq!((counts.passed, counts.held), (counts.taken - counts.full, 0));
+    assert_eq!((counts.passed, counts.held), (counts.received - counts.full, 0));
     assert!(counts.full > 0, "{counts:?}");
 }
 
-/// What its owner holds is lost; what comes afterwards is not.
+/// What its owner holds is dropped; what comes afterwards is not.
 #[test]
 fn when_its_owner_is_killed_packets_flow() {
     let Some(wire) = lay() else { return };
@@ -279,7 +286,7 @@ fn when_its_owner_is_killed_packets_flow() {
     let seen = stream.end();
     println!("NFQUEUE: killed under load: {seen:?}");
     assert_eq!(ping(&wire.near, address(ADDRESSES[0]), 3, 56), Some(1));
-    let keeper = wire.keep(open, |_| Fate::Pass);
+    let keeper = wire.keep(open, |_| FrameOutcome::Pass);
     assert_eq!(ping(&wire.near, address(ADDRESSES[0]), 3, 56), Some(1), "a new owner");
     keeper.end().expect("the door stands");
 }

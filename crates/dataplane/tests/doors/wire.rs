@@ -1,4 +1,4 @@
-//! Two machines with a wire between them, and somebody at a door of the second who lets go what comes.
+//! Two machines with a wire between them, and somebody at a backend of the second who lets go what comes.
 
 use std::fs::File;
 use std::io;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidegate_dataplane::door::{Came, Door, DoorCounts, Leaving};
+use tidegate_dataplane::packet_io::{Came, Leaving, PacketIo, PacketIoStats};
+use tidegate_sys::namespace_thread::{self, NamespaceThread};
 use tidegate_sys::netlink::Links;
-use tidegate_sys::place::{self, Place};
 use tidegate_sys::poll;
 
 /// The device of either machine.
@@ -24,16 +24,17 @@ pub(crate) fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Both machines: `near` has the door.
+/// Both machines: `near` has the backend.
 pub(crate) struct Wire {
-    pub(crate) far: Place,
-    pub(crate) near: Place,
+    pub(crate) far: NamespaceThread,
+    pub(crate) near: NamespaceThread,
 }
 
 impl Wire {
     /// Lays the wire; `None`, with the reason printed, where no namespaces may be made.
     pub(crate) fn lay() -> Option<Wire> {
-        let made = Place::new("far").and_then(|far| Ok(Wire { far, near: Place::new("near")? }));
+        let made =
+            NamespaceThread::new("far").and_then(|far| Ok(Wire { far, near: NamespaceThread::new("near")? }));
         match made {
             Ok(wire) => {
                 wire.connect().expect("a wire");
@@ -55,11 +56,11 @@ impl Wire {
         self.near.go(until_up)?
     }
 
-    /// Starts somebody at a door of the near machine. What `open` returns is opened there.
-    pub(crate) fn keep<D: Door>(
+    /// Starts somebody at a backend of the near machine. What `open` returns is opened there.
+    pub(crate) fn keep<D: PacketIo>(
         &self,
         open: impl FnOnce() -> io::Result<D> + Send + 'static,
-        decide: impl FnMut(&Came<'_>) -> Fate + Send + 'static,
+        decide: impl FnMut(&Came<'_>) -> FrameOutcome + Send + 'static,
     ) -> Keeper {
         keep(&self.near, open, decide)
     }
@@ -69,15 +70,15 @@ fn set_up(me: usize) -> io::Result<()> {
     let mut links = Links::open()?;
     let index = links.index(WIRE)?;
     links.up(index)?;
-    place::set("net/ipv4/ping_group_range", "0 0")?;
+    namespace_thread::set("net/ipv4/ping_group_range", "0 0")?;
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         links.address(WIRE, address(addresses[me]))?;
-        links.way_to(WIRE, address(addresses[1 - me]))?;
+        links.add_route(WIRE, address(addresses[1 - me]))?;
     }
     Ok(())
 }
 
-/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it loses what is
+/// Waits until the kernel has noticed that the wire is plugged in at both ends; before, it drops what is
 /// sent.
 fn until_up() -> io::Result<()> {
     let began = Instant::now();
@@ -88,9 +89,9 @@ fn until_up() -> io::Result<()> {
     Ok(())
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FrameOutcome {
     Pass,
     Lose,
     /// It leaves with this mark.
@@ -99,40 +100,40 @@ pub(crate) enum Fate {
     DsField(u8),
 }
 
-/// Somebody at a door, in a thread of his own.
+/// Somebody at a backend, in a thread of his own.
 pub(crate) struct Keeper {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<DoorCounts>>,
+    thread: JoinHandle<io::Result<PacketIoStats>>,
 }
 
 impl Keeper {
-    /// Ends it; what the door counted.
-    pub(crate) fn end(self) -> io::Result<DoorCounts> {
+    /// Ends it; what the backend counted.
+    pub(crate) fn end(self) -> io::Result<PacketIoStats> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("nobody at a door panics")
     }
 }
 
-/// Starts somebody at a door in a place; returns once the door is open.
-pub(crate) fn keep<D: Door>(
-    place: &Place,
+/// Starts somebody at a backend in a place; returns once the backend is open.
+pub(crate) fn keep<D: PacketIo>(
+    place: &NamespaceThread,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,
-    mut decide: impl FnMut(&Came<'_>) -> Fate + Send + 'static,
+    mut decide: impl FnMut(&Came<'_>) -> FrameOutcome + Send + 'static,
 ) -> Keeper {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let started = place.go(move || {
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::spawn(move || {
-            let mut door = match open() {
-                Ok(door) => door,
+            let mut packet_io = match open() {
+                Ok(packet_io) => packet_io,
                 Err(error) => {
                     let _ = tell.send(Err(io::Error::new(error.kind(), error.to_string())));
                     return Err(error);
                 }
             };
             let _ = tell.send(Ok(()));
-            forward(&mut door, &stopped, &mut decide)
+            forward(&mut packet_io, &stopped, &mut decide)
         });
         told.recv().expect("it opens, or fails").map(|()| thread)
     });
@@ -142,30 +143,31 @@ pub(crate) fn keep<D: Door>(
 
 /// Lets go what comes until it is told to stop.
 pub(crate) fn forward(
-    door: &mut dyn Door,
+    packet_io: &mut dyn PacketIo,
     stop: &AtomicBool,
-    decide: &mut dyn FnMut(&Came<'_>) -> Fate,
-) -> io::Result<DoorCounts> {
-    let mut batch: Vec<(u32, usize, u32, Fate)> = Vec::with_capacity(64);
+    decide: &mut dyn FnMut(&Came<'_>) -> FrameOutcome,
+) -> io::Result<PacketIoStats> {
+    let mut batch: Vec<(u32, usize, u32, FrameOutcome)> = Vec::with_capacity(64);
     while !stop.load(Ordering::Relaxed) {
-        poll::readable(&door.handles(), Duration::from_millis(5))?;
-        while door.receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))?
+        poll::readable(&packet_io.handles(), Duration::from_millis(5))?;
+        while packet_io
+            .receive(64, &mut |came| batch.push((came.ticket, came.place, came.mark, decide(&came))))?
             > 0
         {
-            for (ticket, place, mark, fate) in batch.drain(..) {
-                let leaving = match fate {
-                    Fate::Pass => Leaving::unchanged(place, mark),
-                    Fate::Mark(mark) => Leaving::unchanged(place, mark),
-                    Fate::DsField(octet) => Leaving { place, mark, dsfield: Some(octet), front: None },
-                    Fate::Lose => {
-                        door.lose(ticket)?;
+            for (ticket, place, mark, outcome) in batch.drain(..) {
+                let leaving = match outcome {
+                    FrameOutcome::Pass => Leaving::unchanged(place, mark),
+                    FrameOutcome::Mark(mark) => Leaving::unchanged(place, mark),
+                    FrameOutcome::DsField(byte) => Leaving { place, mark, dsfield: Some(byte), front: None },
+                    FrameOutcome::Lose => {
+                        packet_io.drop_packet(ticket)?;
                         continue;
                     }
                 };
-                door.pass(ticket, &leaving)?;
+                packet_io.pass(ticket, &leaving)?;
             }
-            door.flush()?;
+            packet_io.flush()?;
         }
     }
-    Ok(door.counts())
+    Ok(packet_io.counts())
 }

@@ -1,7 +1,7 @@
 //! Shared blocks: filters that several devices have in common (tc(8), `ingress_block` and `egress_block`).
 
 use crate::words::{Machine, udp};
-use tidegate_gateway::{Received, Route};
+use tidegate_gateway::{EgressPath, ReceiveOutcome};
 use tidegate_packet::Handle;
 
 const NO_BLOCK: &str = "Error: Block of given index was not found.";
@@ -45,11 +45,11 @@ fn a_filter_of_a_block_is_asked_by_all_its_devices() {
     for (device, comes, goes) in [("eth0", false, true), ("eth1", false, false), ("eth2", true, true)] {
         let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0), 114);
         let received = machine.receive(device, pkt);
-        assert_eq!(received != Received::Lost, comes, "{device}");
-        if let Received::Passed(pkt, _) = received {
+        assert_eq!(received != ReceiveOutcome::Dropped, comes, "{device}");
+        if let ReceiveOutcome::Passed(pkt, _) = received {
             machine.pool.release(pkt);
         }
-        let seen = machine.passes(Route::Direct, device, udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0));
+        let seen = machine.passes(EgressPath::Direct, device, udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0));
         assert_eq!(seen.is_some(), goes, "{device}");
     }
     assert_eq!(machine.live(), 0);

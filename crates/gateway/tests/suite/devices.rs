@@ -1,9 +1,9 @@
 //! Devices as their drivers set them up, and what is said of them afterwards.
 
 use crate::words::{Machine, udp};
-use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway, Offer, Route, Switches};
+use tidegate_gateway::{DeviceKind, DeviceSpec, EgressPath, Gateway, Switches, XmitStatus};
 use tidegate_packet::{Dissector, Handle};
-use tidegate_policy::{LinkKind, LinkOp, Op, RawLink, Tunnel, TunnelMode};
+use tidegate_policy::{LinkDriver, LinkOp, Op, RawLink, Tunnel, TunnelMode};
 
 /// As `ip -d link` and `/sys/class/net/DEV` show new devices: MTU, transmit queue, link header, queue of
 /// their own, speed. A tunnel's MTU is 1500 less what it puts before a packet: 20, 24, 48, and 38 with an
@@ -11,19 +11,19 @@ use tidegate_policy::{LinkKind, LinkOp, Op, RawLink, Tunnel, TunnelMode};
 #[test]
 fn new_devices_are_as_their_drivers_make_them() {
     use DeviceKind::{Bridge, Dummy, Ethernet, Ifb, Loopback, PointToPoint, Raw, Tunnel as Tunnels, Vlan};
-    let tunnel = |mode| LinkKind::Tunnel(Tunnel::unsaid(mode));
+    let tunnel = |mode| LinkDriver::Tunnel(Tunnel::unsaid(mode));
     let table = [
-        (LinkKind::Ethernet, Ethernet, 1500, 1000, 14, false, Some(1000)),
-        (LinkKind::Loopback, Loopback, 65_536, 1000, 14, true, None),
-        (LinkKind::Dummy, Dummy, 1500, 1000, 14, true, None),
-        (LinkKind::Ifb, Ifb, 1500, 32, 14, false, None),
-        (LinkKind::Bridge, Bridge, 1500, 1000, 14, true, None),
-        (LinkKind::Veth { peer: "v1".into() }, Ethernet, 1500, 1000, 14, true, Some(10_000)),
-        (LinkKind::PointToPoint, PointToPoint, 1492, 3, 0, false, None),
-        (LinkKind::Raw(RawLink::Wireguard), Raw, 1420, 1000, 0, true, None),
-        (LinkKind::Raw(RawLink::Tun), Raw, 1500, 500, 0, false, None),
-        (LinkKind::Raw(RawLink::Wwan), Raw, 1500, 1000, 0, false, None),
-        (LinkKind::Vlan { lower: "eth0".into(), id: 1 }, Vlan, 1500, 1000, 14, true, Some(1000)),
+        (LinkDriver::Ethernet, Ethernet, 1500, 1000, 14, false, Some(1000)),
+        (LinkDriver::Loopback, Loopback, 65_536, 1000, 14, true, None),
+        (LinkDriver::Dummy, Dummy, 1500, 1000, 14, true, None),
+        (LinkDriver::Ifb, Ifb, 1500, 32, 14, false, None),
+        (LinkDriver::Bridge, Bridge, 1500, 1000, 14, true, None),
+        (LinkDriver::Veth { peer: "v1".into() }, Ethernet, 1500, 1000, 14, true, Some(10_000)),
+        (LinkDriver::PointToPoint, PointToPoint, 1492, 3, 0, false, None),
+        (LinkDriver::Raw(RawLink::Wireguard), Raw, 1420, 1000, 0, true, None),
+        (LinkDriver::Raw(RawLink::Tun), Raw, 1500, 500, 0, false, None),
+        (LinkDriver::Raw(RawLink::Wwan), Raw, 1500, 1000, 0, false, None),
+        (LinkDriver::Vlan { lower: "eth0".into(), id: 1 }, Vlan, 1500, 1000, 14, true, Some(1000)),
         (tunnel(TunnelMode::Ipip), Tunnels, 1480, 1000, 0, true, None),
         (tunnel(TunnelMode::Sit), Tunnels, 1480, 1000, 0, true, None),
         (tunnel(TunnelMode::Gre), Tunnels, 1476, 1000, 0, true, None),
@@ -37,7 +37,7 @@ fn new_devices_are_as_their_drivers_make_them() {
     }
 }
 
-/// What a device is told later is what its disciplines go by: pfifo's limit is the queue's length, DRR's
+/// What a device is told later is what its qdiscs go by: pfifo's limit is the queue's length, DRR's
 /// quantum and fq_codel's the largest frame.
 #[test]
 fn disciplines_go_by_what_a_device_is_now() {
@@ -92,16 +92,16 @@ fn transmit_queues_are_for_devices_without_a_queue_of_their_own() {
 fn links_that_cannot_be() {
     let mut machine = Machine::new(&["eth0"]);
     let add = |name: &str, kind| Op::Link(LinkOp::Add { name: name.into(), kind });
-    let veth = |peer: &str| LinkKind::Veth { peer: peer.into() };
+    let veth = |peer: &str| LinkDriver::Veth { peer: peer.into() };
     let exists = "RTNETLINK answers: File exists";
     assert_eq!(machine.op(&add("v0", veth("v0"))), exists);
     assert_eq!(machine.op(&add("v0", veth("eth0"))), exists);
     assert_eq!(machine.gateway.devices().count(), 1);
-    assert_eq!(machine.op(&add("eth0.7", LinkKind::Vlan { lower: "eth0".into(), id: 7 })), "");
+    assert_eq!(machine.op(&add("eth0.7", LinkDriver::Vlan { lower: "eth0".into(), id: 7 })), "");
     assert_eq!(machine.gateway.beneath(machine.id("eth0.7")), Some(machine.id("eth0")));
     let eth0 = machine.id("eth0");
     assert_eq!(
-        machine.gateway.add_device("eth0", DeviceSpec::of(&LinkKind::Ifb)),
+        machine.gateway.add_device("eth0", DeviceSpec::of(&LinkDriver::Ifb)),
         eth0,
         "it is there already"
     );
@@ -118,10 +118,10 @@ fn what_waits_is_counted_until_it_is_sent() {
     let mut offers = Vec::new();
     for n in 1..=4 {
         let pkt = machine.insert(udp(("10.0.0.2", n), ("10.9.0.3", 2), 0), 114);
-        offers.push(machine.offer("eth0", Route::Direct, pkt));
+        offers.push(machine.offer("eth0", EgressPath::Direct, pkt));
         assert_eq!((machine.gateway.qlen(eth0), machine.gateway.qlen(eth1)), (u32::from(n.min(3)), 0));
     }
-    assert_eq!(offers, [Offer::Queued, Offer::Queued, Offer::Queued, Offer::Refused]);
+    assert_eq!(offers, [XmitStatus::Queued, XmitStatus::Queued, XmitStatus::Queued, XmitStatus::Refused]);
     let waiting = machine.gateway.waiting(eth0);
     assert_eq!(waiting.len(), 1);
     let order: Vec<u16> = std::iter::from_fn(|| machine.sends("eth0")).map(|seen| seen.source.1).collect();

@@ -1,10 +1,12 @@
-//! Netfilter's hooks on each way through the machine, and tables that are put back as they were.
+//! Netfilter's hooks on each path through the machine, and tables that are put back as they were.
 
 use crate::words::{FRAME, Machine, udp};
-use tidegate_gateway::{Event, Route, What, Why, tos_priority};
+use tidegate_gateway::{DropReason, EgressPath, Event, EventKind, tos_priority};
 use tidegate_packet::header::ethertype;
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Base, ChainType, Family, Hook, NfCommand, NfOp, Rule, Target};
+use tidegate_policy::netfilter::{
+    Base, ChainType, Family, Hook, NetfilterRule, NetfilterTarget, NfCommand, NfOp,
+};
 
 fn machine() -> Machine {
     Machine::new(&["lan0", "wan0"])
@@ -19,7 +21,7 @@ fn head() -> tidegate_packet::Head {
 #[test]
 fn each_way_through_the_machine_has_its_chains() {
     let all = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
-    // Forwarded, sent, taken in, given as it is: does a rule that drops in this chain lose the packet?
+    // Forwarded, sent, taken in, given as it is: does a rule that drops in this chain drop the packet?
     let table = [
         ("PREROUTING", [true, false, true, false]),
         ("INPUT", [false, false, true, false]),
@@ -37,16 +39,18 @@ fn each_way_through_the_machine_has_its_chains() {
         assert_eq!(machine.pool.meta(&pkt).frame_len, FRAME);
         machine.pool.release(pkt);
         let found = [
-            machine.passes(Route::Forwarded(Some(lan)), "wan0", head()).is_none(),
-            machine.passes(Route::Local, "wan0", head()).is_none(),
+            machine.passes(EgressPath::Forwarded(Some(lan)), "wan0", head()).is_none(),
+            machine.passes(EgressPath::Local, "wan0", head()).is_none(),
             !taken_in,
-            machine.passes(Route::Direct, "wan0", head()).is_none(),
+            machine.passes(EgressPath::Direct, "wan0", head()).is_none(),
         ];
         assert_eq!(found, lost, "{chain}");
         // Who only shows the packet hears the same.
-        for (route, lost) in
-            [(Route::Forwarded(Some(lan)), lost[0]), (Route::Local, lost[1]), (Route::Direct, lost[3])]
-        {
+        for (route, lost) in [
+            (EgressPath::Forwarded(Some(lan)), lost[0]),
+            (EgressPath::Local, lost[1]),
+            (EgressPath::Direct, lost[3]),
+        ] {
             let (wan, pkt) = (machine.id("wan0"), machine.insert(head(), FRAME));
             assert_eq!(
                 machine.gateway.only_hooks(machine.now, &mut machine.pool, wan, route, &pkt),
@@ -59,16 +63,17 @@ fn each_way_through_the_machine_has_its_chains() {
     }
 }
 
-/// The outgoing device counts what is lost at the last hook, and nobody's else.
+/// The outgoing device counts what is dropped at the last hook, and no one's else.
 #[test]
 fn what_is_lost_at_the_last_hook_is_the_devices() {
-    for (chain, wanted) in [("FORWARD", Why::Netfilter), ("POSTROUTING", Why::NetfilterLeaving)] {
+    for (chain, wanted) in [("FORWARD", DropReason::Netfilter), ("POSTROUTING", DropReason::NetfilterLeaving)]
+    {
         let mut machine = machine();
         machine.run(&format!("iptables -t mangle -A {chain} -j DROP"));
         let (lan, wan) = (machine.id("lan0"), machine.id("wan0"));
-        assert!(machine.passes(Route::Forwarded(Some(lan)), "wan0", head()).is_none());
-        let seen: Vec<What> = machine.gateway.events(wan).map(|Event { what, .. }| what).collect();
-        assert_eq!(seen, [What::Drop(wanted)], "{chain}");
+        assert!(machine.passes(EgressPath::Forwarded(Some(lan)), "wan0", head()).is_none());
+        let seen: Vec<EventKind> = machine.gateway.events(wan).map(|Event { what, .. }| what).collect();
+        assert_eq!(seen, [EventKind::Drop(wanted)], "{chain}");
     }
 }
 
@@ -95,8 +100,8 @@ fn rules_know_the_devices() {
         let lost = !machine.gateway.input(machine.now, &mut machine.pool, lan, &pkt);
         machine.pool.release(pkt);
         let found = (
-            machine.passes(Route::Forwarded(Some(lan)), "wan0", head()).is_none(),
-            machine.passes(Route::Local, "wan0", head()).is_none(),
+            machine.passes(EgressPath::Forwarded(Some(lan)), "wan0", head()).is_none(),
+            machine.passes(EgressPath::Local, "wan0", head()).is_none(),
             lost,
         );
         assert_eq!(found, (forwarded, sent, taken_in), "{rule}");
@@ -142,7 +147,7 @@ fn chains_come_by_priority() {
     // What a packet of the machine's own meets: the table nat is asked by connections, between the chains
     // before it and behind it.
     machine.gateway.watch();
-    assert!(machine.passes(Route::Local, "wan0", head()).is_some());
+    assert!(machine.passes(EgressPath::Local, "wan0", head()).is_some());
     let met: Vec<String> = machine.gateway.take_seen().into_iter().map(|seen| seen.table).collect();
     let order: Vec<&str> = met.iter().map(String::as_str).fold(Vec::new(), |mut order, name| {
         if order.last() != Some(&name) {
@@ -153,7 +158,7 @@ fn chains_come_by_priority() {
     assert_eq!(order[..7], ["early", "raw", "nat", "same", "beside", "filter", "late"], "{order:?}");
     assert!(machine.gateway.take_seen().is_empty(), "it was told");
     // A connection's second packet does not ask nat.
-    assert!(machine.passes(Route::Local, "wan0", head()).is_some());
+    assert!(machine.passes(EgressPath::Local, "wan0", head()).is_some());
     assert!(machine.gateway.take_seen().iter().all(|seen| seen.table != "nat"));
 }
 
@@ -161,7 +166,10 @@ fn chains_come_by_priority() {
 fn several_operations_are_all_carried_out_or_none() {
     let mut machine = machine();
     let append = |chain: &str| {
-        let command = NfCommand::Append(chain.into(), Rule { target: Some(Target::Drop), ..Rule::default() });
+        let command = NfCommand::Append(
+            chain.into(),
+            NetfilterRule { target: Some(NetfilterTarget::Drop), ..NetfilterRule::default() },
+        );
         NfOp { family: Family::Ipv4, table: "filter".into(), command }
     };
     let refused = machine
@@ -169,15 +177,15 @@ fn several_operations_are_all_carried_out_or_none() {
         .apply_netfilter(&[append("OUTPUT"), append("NOWHERE")])
         .expect_err("there is no such chain");
     assert_eq!(refused.0, 1);
-    assert!(machine.passes(Route::Local, "wan0", head()).is_some(), "nothing was done");
+    assert!(machine.passes(EgressPath::Local, "wan0", head()).is_some(), "nothing was done");
     let before = machine.gateway.checkpoint();
     machine.gateway.apply_netfilter(&[append("OUTPUT"), append("INPUT")]).expect("both are there");
-    assert!(machine.passes(Route::Local, "wan0", head()).is_none());
+    assert!(machine.passes(EgressPath::Local, "wan0", head()).is_none());
     machine.gateway.revert(before);
-    assert!(machine.passes(Route::Local, "wan0", head()).is_some());
+    assert!(machine.passes(EgressPath::Local, "wan0", head()).is_some());
 }
 
-/// `iptables-save` shows the tables that were asked for, in its own order, each family's by itself.
+/// `iptables-save` shows the tables that were requested, in its own order, each family's on its own.
 #[test]
 fn tables_are_listed_as_iptables_saves_them() {
     let mut machine = machine();
@@ -193,27 +201,28 @@ fn tables_are_listed_as_iptables_saves_them() {
     assert_eq!(names(&machine, false), ["mangle", "filter", "nat"]);
     assert_eq!(names(&machine, true), ["raw"]);
     assert_eq!(machine.gateway.all_tables().len(), 4);
-    // One that is only looked at was not asked for.
+    // One that is only looked at was not requested.
     assert_eq!(machine.gateway.table(true, "filter").name(), "filter");
     assert_eq!((names(&machine, true), machine.gateway.all_tables().len()), (vec![String::from("raw")], 5));
     // Other names are nft's to make, and its family has none of iptables' tables.
     for (family, table) in [(Family::Ipv4, "shaping"), (Family::Inet, "filter")] {
-        let command = NfCommand::Append("OUTPUT".into(), Rule::default());
+        let command = NfCommand::Append("OUTPUT".into(), NetfilterRule::default());
         let answer = machine.op(&Op::Netfilter(NfOp { family, table: table.into(), command }));
         assert_eq!(answer, "RTNETLINK answers: No such file or directory");
     }
 }
 
-/// Connections are kept once a rule asks for them; their marks come and go.
+/// Connections are kept once a rule requests them; their marks come and go.
 #[test]
 fn connections_remember_their_marks() {
     let mut machine = machine();
-    let mark = |machine: &mut Machine| machine.passes(Route::Local, "wan0", head()).map(|seen| seen.mark);
+    let mark =
+        |machine: &mut Machine| machine.passes(EgressPath::Local, "wan0", head()).map(|seen| seen.mark);
     machine.run("iptables -t mangle -A POSTROUTING -j CONNMARK --restore-mark");
     assert_eq!(mark(&mut machine), Some(0));
     let pkt = machine.insert(head(), FRAME);
     let wan = machine.id("wan0");
-    assert!(machine.gateway.only_hooks(machine.now, &mut machine.pool, wan, Route::Local, &pkt));
+    assert!(machine.gateway.only_hooks(machine.now, &mut machine.pool, wan, EgressPath::Local, &pkt));
     machine.gateway.mark_connection(&machine.pool, &pkt, 9);
     machine.pool.release(pkt);
     assert_eq!(mark(&mut machine), Some(9));
@@ -222,14 +231,14 @@ fn connections_remember_their_marks() {
 }
 
 /// Routed packets get a priority by their TOS bits (tc-prio(8): minimum delay is interactive 6, maximum
-/// throughput bulk 2, both 4), and their hops are counted where that was asked for.
+/// throughput bulk 2, both 4), and their hops are counted where that was requested.
 #[test]
 fn routing_reads_the_header() {
     for (tos, priority) in [(0x00, 0), (0x08, 2), (0x10, 6), (0x18, 4), (0x04, 0), (0xb8, 4)] {
         assert_eq!(tos_priority(tos), priority, "{tos:#x}");
         let mut machine = machine();
         let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", 2), tos), FRAME);
-        let _ = machine.offer("wan0", Route::Forwarded(None), pkt);
+        let _ = machine.offer("wan0", EgressPath::Forwarded(None), pkt);
         let pkt = machine.poll("wan0").expect("it leaves");
         assert_eq!(machine.pool.meta(&pkt).priority, priority, "{tos:#x}");
         machine.pool.release(pkt);
@@ -241,7 +250,7 @@ fn routing_reads_the_header() {
             machine.gateway.count_hops();
         }
         let pkt = machine.insert(udp(("fd00::2", 1), ("fd00::3", 2), 0x10), FRAME);
-        let _ = machine.offer("wan0", Route::Forwarded(None), pkt);
+        let _ = machine.offer("wan0", EgressPath::Forwarded(None), pkt);
         let pkt = machine.poll("wan0").expect("it leaves");
         assert_eq!(
             (machine.pool.meta(&pkt).priority, machine.pool.meta(&pkt).ethertype),

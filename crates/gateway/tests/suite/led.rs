@@ -2,7 +2,7 @@
 //! are down or gone.
 
 use crate::words::{Machine, udp};
-use tidegate_gateway::{Offer, Received, Route};
+use tidegate_gateway::{EgressPath, ReceiveOutcome, XmitStatus};
 
 fn machine() -> Machine {
     let mut machine = Machine::new(&["eth0", "eth1", "ifb0"]);
@@ -14,14 +14,14 @@ fn led(machine: &mut Machine, hook: &str, action: &str) {
     machine.run(&format!("tc filter add dev eth0 {hook} pref 1 protocol ip matchall action mirred {action}"));
 }
 
-fn comes(machine: &mut Machine, device: &str) -> Received {
+fn comes(machine: &mut Machine, device: &str) -> ReceiveOutcome {
     let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0), 114);
     machine.receive(device, pkt)
 }
 
-fn goes(machine: &mut Machine, device: &str) -> Offer {
+fn goes(machine: &mut Machine, device: &str) -> XmitStatus {
     let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0), 114);
-    machine.offer(device, Route::Direct, pkt)
+    machine.offer(device, EgressPath::Direct, pkt)
 }
 
 /// What came to which device and is to be polled or routed there: `eth1 sends`, `eth1 routed`.
@@ -29,11 +29,11 @@ fn found(machine: &mut Machine) -> Vec<String> {
     let mut found = Vec::new();
     for name in ["eth0", "eth1", "ifb0"] {
         let id = machine.id(name);
-        if machine.gateway.take_led_to(id) {
+        if machine.gateway.take_redirect_target_flag(id) {
             found.push(format!("{name} is to be polled"));
         }
         while let Some(pkt) = machine.poll(name) {
-            let from = machine.gateway.given_back(&machine.pool, &pkt);
+            let from = machine.gateway.returned_from(&machine.pool, &pkt);
             let from = from.map(|(from, out)| format!(", led from {} out {out}", machine.gateway.name(from)));
             found.push(format!("{name} sends{}", from.unwrap_or_default()));
             machine.pool.release(pkt);
@@ -64,12 +64,12 @@ fn what_comes_in_is_led_or_copied() {
         let mut machine = machine();
         led(&mut machine, "ingress", action);
         let said = match comes(&mut machine, "eth0") {
-            Received::Passed(pkt, by) => {
+            ReceiveOutcome::Passed(pkt, by) => {
                 machine.pool.release(pkt);
                 format!("passed by {}", machine.gateway.name(by))
             }
-            Received::Led(to) => format!("led to {}", machine.gateway.name(to)),
-            Received::Lost => String::from("lost"),
+            ReceiveOutcome::Redirected(to) => format!("led to {}", machine.gateway.name(to)),
+            ReceiveOutcome::Dropped => String::from("lost"),
         };
         assert_eq!((said.as_str(), found(&mut machine)), (wanted, then), "{action}");
     }
@@ -81,12 +81,12 @@ fn what_goes_out_is_led_or_copied() {
     let table = [
         (
             "egress redirect dev ifb0",
-            Offer::Away,
+            XmitStatus::Away,
             vec!["ifb0 is to be polled", "ifb0 sends, led from eth0 out true"],
         ),
-        ("egress mirror dev ifb0", Offer::Queued, vec!["ifb0 is to be polled", "ifb0 sends"]),
-        ("ingress redirect dev eth1", Offer::Queued, vec!["routed from eth1"]),
-        ("ingress mirror dev eth1", Offer::Queued, vec!["routed from eth1"]),
+        ("egress mirror dev ifb0", XmitStatus::Queued, vec!["ifb0 is to be polled", "ifb0 sends"]),
+        ("ingress redirect dev eth1", XmitStatus::Queued, vec!["routed from eth1"]),
+        ("ingress mirror dev eth1", XmitStatus::Queued, vec!["routed from eth1"]),
     ];
     for (action, offered, then) in table {
         let mut machine = machine();
@@ -98,7 +98,7 @@ fn what_goes_out_is_led_or_copied() {
     }
 }
 
-/// The action counts what a device that is down did not take; a copy is lost alone.
+/// The action counts what a device that is down did not take; a copy is dropped alone.
 #[test]
 fn nothing_is_led_to_a_device_that_is_down() {
     let down = |machine: &mut Machine, never_up: bool| {
@@ -123,15 +123,15 @@ fn nothing_is_led_to_a_device_that_is_down() {
             down(&mut machine, never_up);
             if hook == "ingress" {
                 match comes(&mut machine, "eth0") {
-                    Received::Passed(pkt, _) if passes => machine.pool.release(pkt),
-                    Received::Lost if !passes => {}
+                    ReceiveOutcome::Passed(pkt, _) if passes => machine.pool.release(pkt),
+                    ReceiveOutcome::Dropped if !passes => {}
                     other => panic!("{said}: {other:?}"),
                 }
                 assert!(found(&mut machine).is_empty(), "{said}");
             } else {
                 assert_eq!(
                     goes(&mut machine, "eth0"),
-                    if passes { Offer::Queued } else { Offer::Stopped },
+                    if passes { XmitStatus::Queued } else { XmitStatus::Stopped },
                     "{said}"
                 );
                 assert_eq!(found(&mut machine).len(), usize::from(passes), "{said}");
@@ -142,12 +142,12 @@ fn nothing_is_led_to_a_device_that_is_down() {
                     || listing.contains("Sent 114 bytes 1 pkt (dropped 0, overlimits 1"),
                 "{said}: {listing}"
             );
-            // Up again, it is led to.
+            // Up again, it is redirected to.
             let ifb = machine.id("ifb0");
             let (gateway, world) = machine.world();
             gateway.set_up(world, ifb, true);
             if hook == "ingress" {
-                if let Received::Passed(pkt, _) = comes(&mut machine, "eth0") {
+                if let ReceiveOutcome::Passed(pkt, _) = comes(&mut machine, "eth0") {
                     machine.pool.release(pkt);
                 }
             } else {
@@ -162,35 +162,35 @@ fn nothing_is_led_to_a_device_that_is_down() {
 fn a_device_that_goes_down_loses_what_waits() {
     let mut machine = machine();
     let eth0 = machine.id("eth0");
-    assert_eq!((goes(&mut machine, "eth0"), machine.gateway.qlen(eth0)), (Offer::Queued, 1));
+    assert_eq!((goes(&mut machine, "eth0"), machine.gateway.qlen(eth0)), (XmitStatus::Queued, 1));
     let (gateway, world) = machine.world();
     gateway.set_up(world, eth0, true);
     assert_eq!(machine.gateway.qlen(eth0), 1, "it was up");
     let (gateway, world) = machine.world();
     gateway.set_up(world, eth0, false);
     assert_eq!((machine.gateway.qlen(eth0), machine.live()), (0, 0));
-    assert_eq!((goes(&mut machine, "eth0"), machine.live()), (Offer::Stopped, 0));
+    assert_eq!((goes(&mut machine, "eth0"), machine.live()), (XmitStatus::Stopped, 0));
     let (gateway, world) = machine.world();
     gateway.set_up(world, eth0, true);
-    assert_eq!(goes(&mut machine, "eth0"), Offer::Queued);
+    assert_eq!(goes(&mut machine, "eth0"), XmitStatus::Queued);
     assert_eq!(found(&mut machine), ["eth0 sends"]);
 }
 
-/// What an ifb gives back goes on as if nothing had been: the action that led it away is passed over once.
+/// What an ifb gives back continues as if nothing had been: the action that led it away is passed over once.
 #[test]
 fn what_comes_back_is_not_led_again() {
     let mut machine = machine();
     led(&mut machine, "egress", "egress redirect dev ifb0");
-    assert_eq!(goes(&mut machine, "eth0"), Offer::Away);
+    assert_eq!(goes(&mut machine, "eth0"), XmitStatus::Away);
     let pkt = machine.poll("ifb0").expect("it was led there");
-    let (from, out) = machine.gateway.given_back(&machine.pool, &pkt).expect("it was led");
+    let (from, out) = machine.gateway.returned_from(&machine.pool, &pkt).expect("it was led");
     assert_eq!((from, out), (machine.id("eth0"), true));
     let (gateway, world) = machine.world();
-    assert_eq!(gateway.offer_back(world, from, pkt), Offer::Queued);
+    assert_eq!(gateway.offer_back(world, from, pkt), XmitStatus::Queued);
     let pkt = machine.poll("eth0").expect("it goes on");
-    assert_eq!(machine.gateway.given_back(&machine.pool, &pkt), None);
+    assert_eq!(machine.gateway.returned_from(&machine.pool, &pkt), None);
     machine.pool.release(pkt);
-    assert_eq!(goes(&mut machine, "eth0"), Offer::Away, "the next is led away again");
+    assert_eq!(goes(&mut machine, "eth0"), XmitStatus::Away, "the next is led away again");
     let pkt = machine.poll("ifb0").expect("it was led there");
     machine.pool.release(pkt);
 }
@@ -212,8 +212,8 @@ fn a_circle_of_devices_has_an_end() {
         }
         if hook == "ingress" {
             match comes(&mut machine, "eth0") {
-                Received::Passed(pkt, _) => machine.pool.release(pkt),
-                lost => assert_eq!(lost, Received::Lost, "{way}"),
+                ReceiveOutcome::Passed(pkt, _) => machine.pool.release(pkt),
+                lost => assert_eq!(lost, ReceiveOutcome::Dropped, "{way}"),
             }
         } else {
             let _ = goes(&mut machine, "eth0");
@@ -238,8 +238,8 @@ fn listings_name_devices_as_they_are_now() {
     assert!(shown(&mut machine).contains("indev lan0\n"));
     machine.run("ip link del down0");
     assert!(shown(&mut machine).contains("(Egress Redirect to device *)"), "{}", shown(&mut machine));
-    // Nobody answers there any more.
-    assert_eq!(comes(&mut machine, "eth0"), Received::Lost);
+    // No one answers there any more.
+    assert_eq!(comes(&mut machine, "eth0"), ReceiveOutcome::Dropped);
     assert_eq!(machine.live(), 0);
 }
 
@@ -254,7 +254,8 @@ fn devices_that_are_not_there_are_refused() {
     assert_eq!(machine.says("tc filter show dev eth0 ingress"), "");
 }
 
-/// A filter that asks by which device a packet came in: what was led to a device came by the one before.
+/// A filter that asks by which device a packet came in: what was redirected to a device came by the one
+/// before.
 #[test]
 fn filters_know_by_which_device_a_packet_came() {
     let mut machine = machine();
@@ -278,11 +279,11 @@ fn filters_know_by_which_device_a_packet_came() {
         let from = from.map(|name| machine.id(name));
         assert!(
             machine
-                .passes(Route::Forwarded(from), "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0))
+                .passes(EgressPath::Forwarded(from), "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0))
                 .is_some()
         );
         assert_eq!(bands(&mut machine), wanted, "{from:?}");
     }
-    assert!(machine.passes(Route::Local, "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0)).is_some());
+    assert!(machine.passes(EgressPath::Local, "eth1", udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0)).is_some());
     assert_eq!(bands(&mut machine), [1, 1, 3]);
 }

@@ -1,13 +1,13 @@
 //! Links that come and go, and what their names lead to.
 
 use std::net::IpAddr;
-use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceKind, DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Pool, Seeded, Time};
-use tidegate_policy::{LinkKind, LinkOp, Op, TcError};
+use tidegate_policy::{LinkDriver, LinkOp, Op, TcError};
 
 fn apply(gateway: &mut Gateway, op: LinkOp) -> Result<(), TcError> {
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+    let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut source };
     gateway.apply(world, &Op::Link(op)).map(|_| ())
 }
 
@@ -24,16 +24,16 @@ fn devices_are_made_renamed_and_deleted_and_their_places_used_again() {
     gateway.add_device("eth0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
     let add = |name: &str, kind| LinkOp::Add { name: name.into(), kind };
     let answers: Vec<String> = [
-        add("ifb4eth0", LinkKind::Ifb),
-        add("ifb4eth0", LinkKind::Ifb),
-        add("veth0", LinkKind::Veth { peer: "veth1".into() }),
-        add("eth9.7", LinkKind::Vlan { lower: "eth9".into(), id: 7 }),
-        add("eth1", LinkKind::Ethernet),
+        add("ifb4eth0", LinkDriver::Ifb),
+        add("ifb4eth0", LinkDriver::Ifb),
+        add("veth0", LinkDriver::Veth { peer: "veth1".into() }),
+        add("eth9.7", LinkDriver::Vlan { lower: "eth9".into(), id: 7 }),
+        add("eth1", LinkDriver::Ethernet),
         LinkOp::Rename { name: "ifb4eth0".into(), to: "in0".into() },
         LinkOp::Rename { name: "in0".into(), to: "eth0".into() },
         LinkOp::Delete { name: "veth0".into() },
         LinkOp::Delete { name: "veth0".into() },
-        add("dummy0", LinkKind::Dummy),
+        add("dummy0", LinkDriver::Dummy),
     ]
     .into_iter()
     .map(|op| apply(&mut gateway, op).map_or_else(|error| error.to_string(), |()| String::new()))
@@ -79,10 +79,10 @@ fn addresses_are_kept_with_their_device() {
 fn the_largest_packet_has_bounds() {
     let mut gateway = Gateway::new();
     gateway.add_device("eth0", DeviceSpec::default());
-    gateway.add_device("ifb0", DeviceSpec::of(&LinkKind::Ifb));
+    gateway.add_device("ifb0", DeviceSpec::of(&LinkDriver::Ifb));
     let mut set = |dev: &str, bytes| {
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut source };
         let answer = gateway.apply(world, &Op::Mtu { dev: dev.into(), bytes });
         answer.map_or_else(|error| error.to_string(), |_| String::new())
     };

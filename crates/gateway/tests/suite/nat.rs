@@ -1,7 +1,7 @@
 //! The table nat: what iptables-extensions(8) says of its targets, on both families.
 
 use crate::words::{Machine, udp};
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::Head;
 
 const LAN: (&str, &str) = ("10.0.0.2", "fd00::2");
@@ -18,13 +18,13 @@ fn of(v6: bool, (four, six): (&'static str, &'static str)) -> &'static str {
     if v6 { six } else { four }
 }
 
-fn ends(machine: &mut Machine, route: Route, device: &str, head: Head) -> Ends {
+fn ends(machine: &mut Machine, route: EgressPath, device: &str, head: Head) -> Ends {
     let seen = machine.passes(route, device, head)?;
     let text = |(ip, port): (std::net::IpAddr, u16)| format!("{ip} {port}");
     Some((text(seen.source), text(seen.destination)))
 }
 
-/// What becomes of a datagram from the LAN to a host far away, and of its answer, under these rules.
+/// What happens to a datagram from the LAN to a host far away, and of its answer, under these rules.
 fn there_and_back(tool: &str, rules: &[&str], addresses: &[&str]) -> (Ends, Ends) {
     let (v6, mut machine) = (tool == "ip6tables", machine());
     for address in addresses {
@@ -35,7 +35,7 @@ fn there_and_back(tool: &str, rules: &[&str], addresses: &[&str]) -> (Ends, Ends
     }
     let (lan, wan) = (machine.id("lan0"), machine.id("wan0"));
     let head = udp((of(v6, LAN), 4000), (of(v6, FAR), 53), 0);
-    let there = ends(&mut machine, Route::Forwarded(Some(lan)), "wan0", head);
+    let there = ends(&mut machine, EgressPath::Forwarded(Some(lan)), "wan0", head);
     // Who answers turns round what was seen.
     let back = there.clone().and_then(|(source, destination)| {
         let end = |text: &str| {
@@ -43,7 +43,7 @@ fn there_and_back(tool: &str, rules: &[&str], addresses: &[&str]) -> (Ends, Ends
         };
         let (source, destination) = (end(&source).expect("two"), end(&destination).expect("two"));
         let head = udp((&destination.0, destination.1), (&source.0, source.1), 0);
-        ends(&mut machine, Route::Forwarded(Some(wan)), "lan0", head)
+        ends(&mut machine, EgressPath::Forwarded(Some(wan)), "lan0", head)
     });
     assert_eq!(machine.live(), 0);
     (there, back)
@@ -158,7 +158,7 @@ fn ipv6_has_a_table_of_its_own() {
     machine.run("iptables -t nat -A POSTROUTING -j MASQUERADE");
     let head = udp((LAN.1, 4000), (FAR.1, 53), 0);
     let wanted = pair("fd00::2 4000", "2001:db8:7::7 53");
-    assert_eq!(ends(&mut machine, Route::Forwarded(None), "wan0", head), wanted);
+    assert_eq!(ends(&mut machine, EgressPath::Forwarded(None), "wan0", head), wanted);
 }
 
 /// What the machine's own programs send meets OUTPUT, and REDIRECT there leads to the loopback address.
@@ -176,7 +176,7 @@ fn what_the_machine_sends_is_translated_too() {
         machine.run("ip addr add 10.0.0.1/24 dev lan0");
         machine.run(&format!("{tool} -t nat {rule}"));
         let head = udp((of(v6, LAN), 4000), (of(v6, FAR), 53), 0);
-        let seen = ends(&mut machine, Route::Local, "wan0", head).map(|(_, destination)| destination);
+        let seen = ends(&mut machine, EgressPath::Local, "wan0", head).map(|(_, destination)| destination);
         if seen.as_deref() != Some(wanted) {
             wrong.push((rule, seen));
         }
@@ -195,7 +195,7 @@ fn a_free_table_of_that_name_translates_nothing() {
     assert_eq!(machine.op(&Op::Netfilter(op)), "");
     let head = udp((LAN.0, 4000), (FAR.0, 53), 0);
     let wanted = pair("10.0.0.2 4000", "203.0.113.7 53");
-    assert_eq!(ends(&mut machine, Route::Forwarded(None), "wan0", head), wanted);
+    assert_eq!(ends(&mut machine, EgressPath::Forwarded(None), "wan0", head), wanted);
 }
 
 /// Rules are asked by a connection's first packet only, and the answer stays.
@@ -204,7 +204,7 @@ fn what_was_settled_stays() {
     let mut machine = machine();
     let said = |machine: &mut Machine, port| {
         let head = udp((LAN.0, port), (FAR.0, 53), 0);
-        ends(machine, Route::Forwarded(None), "wan0", head).map(|(source, _)| source)
+        ends(machine, EgressPath::Forwarded(None), "wan0", head).map(|(source, _)| source)
     };
     machine.run("iptables -t nat -A POSTROUTING -j SNAT --to-source 198.51.100.77");
     assert_eq!(said(&mut machine, 1).as_deref(), Some("198.51.100.77 1"));

@@ -1,29 +1,31 @@
 //! Where targets may stand: as iptables 1.8.9 answers on a real kernel.
 
-use tidegate_gateway::{Gateway, World};
+use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule, Target, Translate, Translation, Translator};
+use tidegate_policy::netfilter::{
+    Family, NetfilterRule, NetfilterTarget, NfCommand, NfOp, Translate, Translation, Translator,
+};
 
 #[test]
 fn targets_have_their_tables_and_chains() {
-    let translate = |how| Target::Translate(Translate { how, to: Translation::default() });
-    let mark = Target::Mark { value: 1, mask: u32::MAX };
-    let class = Target::Classify(Handle::new(1, 1));
+    let translate = |how| NetfilterTarget::Translate(Translate { how, to: Translation::default() });
+    let mark = NetfilterTarget::Mark { value: 1, mask: u32::MAX };
+    let class = NetfilterTarget::Classify(Handle::new(1, 1));
     let table = [
         ("filter", "OUTPUT", mark.clone(), true),
         ("raw", "PREROUTING", mark, true),
-        ("filter", "OUTPUT", Target::Dscp(1), false),
-        ("raw", "PREROUTING", Target::Dscp(1), false),
-        ("filter", "OUTPUT", Target::Tos(8, 255), false),
-        ("mangle", "PREROUTING", Target::Tos(8, 255), true),
+        ("filter", "OUTPUT", NetfilterTarget::Dscp(1), false),
+        ("raw", "PREROUTING", NetfilterTarget::Dscp(1), false),
+        ("filter", "OUTPUT", NetfilterTarget::Tos(8, 255), false),
+        ("mangle", "PREROUTING", NetfilterTarget::Tos(8, 255), true),
         ("filter", "OUTPUT", class.clone(), true),
         ("nat", "OUTPUT", class.clone(), true),
         ("mangle", "POSTROUTING", class.clone(), true),
         ("mangle", "INPUT", class.clone(), false),
         ("mangle", "PREROUTING", class, false),
-        ("raw", "PREROUTING", Target::Notrack(true), true),
-        ("mangle", "PREROUTING", Target::Notrack(true), false),
+        ("raw", "PREROUTING", NetfilterTarget::Notrack(true), true),
+        ("mangle", "PREROUTING", NetfilterTarget::Notrack(true), false),
         ("mangle", "POSTROUTING", translate(Translator::Masquerade), false),
         ("nat", "POSTROUTING", translate(Translator::Masquerade), true),
         ("nat", "INPUT", translate(Translator::Masquerade), false),
@@ -36,11 +38,12 @@ fn targets_have_their_tables_and_chains() {
     let mut gateway = Gateway::new();
     for (name, chain, target, stands) in table {
         let said = format!("{name} {chain} {target:?}");
-        let rule = Rule { target: Some(target), ..Rule::default() };
+        let rule = NetfilterRule { target: Some(target), ..NetfilterRule::default() };
         let command = NfCommand::Append(chain.into(), rule);
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: name.into(), command });
-        let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-        let answer = gateway.apply(World { now: Time(1), pool: &mut pool, draws: &mut draws }, &op);
+        let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
+        let answer =
+            gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op);
         let message = answer.err().and_then(|error| error.message).map(|message| message.into_owned());
         let refused = format!("RULE_APPEND failed (Invalid argument): rule in chain {chain}");
         assert_eq!(message, (!stands).then_some(refused), "{said}");
@@ -50,16 +53,20 @@ fn targets_have_their_tables_and_chains() {
 #[test]
 fn chains_that_packets_come_to_lead_to_an_end() {
     let mut gateway = Gateway::new();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     let mut said = |command: NfCommand| {
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
-        let answer = gateway.apply(World { now: Time(1), pool: &mut pool, draws: &mut draws }, &op);
+        let answer =
+            gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op);
         answer.err().map(|error| {
             error.message.map_or_else(|| error.errno.text().to_owned(), |text| text.into_owned())
         })
     };
     let jump = |from: &str, to: &str| {
-        NfCommand::Append(from.into(), Rule { target: Some(Target::Jump(to.into())), ..Rule::default() })
+        NfCommand::Append(
+            from.into(),
+            NetfilterRule { target: Some(NetfilterTarget::Jump(to.into())), ..NetfilterRule::default() },
+        )
     };
     let refused = |chain: &str| Some(format!("RULE_APPEND failed (Too many links): rule in chain {chain}"));
     for name in ["A", "B"] {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use tidegate_gateway::{
-    DeviceId, DeviceKind, DeviceSpec, Event, Gateway, Offer, Received, Route, Switches, What, Why, World,
+    DeviceId, DeviceKind, DeviceSpec, DropReason, EgressPath, Event, EventKind, Gateway, GatewayContext,
+    ReceiveOutcome, Switches, XmitStatus,
 };
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Handle, Head, Meta, Pkt, Pool, Span, Time};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_packet::{Handle, Head, Meta, Nanos, Pkt, Pool, Time};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_recording::line::{pieces, plain};
-use tidegate_recording::{DRAIN, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
+use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device, Env};
@@ -21,14 +22,14 @@ const MOST_ARRIVED: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NeedsMore;
 
-/// What came of a run, in the form of the recording's files.
+/// The result of a run, in the form of the recording's files.
 pub(crate) struct Done {
     pub(crate) egress: String,
     pub(crate) frames: String,
     pub(crate) stats: String,
     pub(crate) filters: String,
     pub(crate) snapshot: String,
-    pub(crate) draws: RecordedDraws,
+    pub(crate) random: RecordedRandom,
 }
 
 pub(crate) struct Machine {
@@ -36,7 +37,7 @@ pub(crate) struct Machine {
     device: DeviceId,
     beside: Vec<DeviceId>,
     pool: Pool,
-    draws: RecordedDraws,
+    random: RecordedRandom,
     link: RecordedLink,
     busy_until: Option<Time>,
     egress: String,
@@ -59,7 +60,7 @@ impl Machine {
         let switches = Switches { no_bypass: true, ..Switches::default() };
         let (mtu, tx_queue_len) = (link.mtu, link.tx_queue_len);
         let spec = DeviceSpec { mtu, tx_queue_len, hz: 1000, switches, ..DeviceSpec::default() };
-        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkKind::Ifb) };
+        let ifb = DeviceSpec { hz: spec.hz, ..DeviceSpec::of(&LinkDriver::Ifb) };
         let cable = DeviceSpec { queueless: true, ..spec };
         let mut gateway = Gateway::new();
         gateway.count_hops();
@@ -88,7 +89,7 @@ impl Machine {
             device,
             beside,
             pool: Pool::new(POOL),
-            draws: recording.draws.clone(),
+            random: recording.random.clone(),
             link,
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
@@ -135,14 +136,14 @@ impl Machine {
         for dump in self.gateway.qdiscs(end, self.device) {
             filters += &show(&mut self, &format!("-s -d filter show dev link0 parent {}", dump.handle))?;
         }
-        let Machine { egress, frames, snapshot, draws, .. } = self;
-        Ok(Done { egress, frames, stats, filters, snapshot, draws })
+        let Machine { egress, frames, snapshot, random: draws, .. } = self;
+        Ok(Done { egress, frames, stats, filters, snapshot, random: draws })
     }
 
     // --- packets and time
 
-    fn with(&mut self, now: Time) -> (&mut Gateway, World<'_>) {
-        (&mut self.gateway, World { now, pool: &mut self.pool, draws: &mut self.draws })
+    fn with(&mut self, now: Time) -> (&mut Gateway, GatewayContext<'_>) {
+        (&mut self.gateway, GatewayContext { now, pool: &mut self.pool, random: &mut self.random })
     }
 
     fn arrive(&mut self, now: Time, pkt: Pkt) {
@@ -151,34 +152,34 @@ impl Machine {
             self.come_in(now, pkt)
         } else {
             let (gateway, world) = self.with(now);
-            gateway.offer(world, device, Route::Direct, pkt)
+            gateway.offer(world, device, EgressPath::Direct, pkt)
         };
         self.served(now, offer);
         self.route_arrived(now);
     }
 
-    fn served(&mut self, now: Time, offer: Offer) {
+    fn served(&mut self, now: Time, offer: XmitStatus) {
         let offered = self.serve_beside(now, None);
         if offered || wakes(offer) {
             self.send(now);
         }
     }
 
-    fn come_in(&mut self, now: Time, pkt: Pkt) -> Offer {
+    fn come_in(&mut self, now: Time, pkt: Pkt) -> XmitStatus {
         let by = self.gateway.device("in1").expect("a machine that forwards has it");
         let (gateway, world) = self.with(now);
         let received = gateway.receive(world, by, pkt);
         self.route_arrived(now);
         match received {
-            Received::Passed(pkt, by) => self.route(now, by, pkt),
-            Received::Led(_) | Received::Lost => Offer::Stopped,
+            ReceiveOutcome::Passed(pkt, by) => self.route(now, by, pkt),
+            ReceiveOutcome::Redirected(_) | ReceiveOutcome::Dropped => XmitStatus::Stopped,
         }
     }
 
     fn route_arrived(&mut self, now: Time) {
         for _ in 0..MOST_ARRIVED {
             let Some((pkt, by)) = self.gateway.take_arrived() else { return };
-            let mut offer = Offer::Stopped;
+            let mut offer = XmitStatus::Stopped;
             if self.link.forward {
                 offer = self.route(now, by, pkt);
             } else {
@@ -189,14 +190,14 @@ impl Machine {
     }
 
     /// The machine has one way out. Those that recorded forwarded IPv4 only.
-    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
+    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> XmitStatus {
         if self.pool.meta(&pkt).ethertype == ethertype::IPV6 {
             self.pool.release(pkt);
-            return Offer::Stopped;
+            return XmitStatus::Stopped;
         }
         let device = self.device;
         let (gateway, world) = self.with(now);
-        gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
+        gateway.offer(world, device, EgressPath::Forwarded(Some(by)), pkt)
     }
 
     /// Lets the devices do what they can to which packets were redirected, and the one that `woke`.
@@ -204,14 +205,14 @@ impl Machine {
         let mut offered = false;
         for at in 0..self.beside.len() {
             let id = self.beside[at];
-            if !self.gateway.take_led_to(id) && woke != Some(id) {
+            if !self.gateway.take_redirect_target_flag(id) && woke != Some(id) {
                 continue;
             }
             let returns = self.gateway.spec(id).kind == DeviceKind::Ifb;
             loop {
                 let (gateway, world) = self.with(now);
                 let Some(pkt) = gateway.poll(world, id) else { break };
-                match self.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
+                match self.gateway.returned_from(&self.pool, &pkt).filter(|_| returns) {
                     Some((from, false)) => offered |= wakes(self.route(now, from, pkt)),
                     Some((from, true)) => {
                         let (gateway, world) = self.with(now);
@@ -230,7 +231,7 @@ impl Machine {
             let gateway = &mut self.gateway;
             let beside = self.beside.iter().filter_map(|id| Some((gateway.timeout(*id)?, *id))).min();
             let due = self.gateway.perturb_due();
-            let perturb = self.draws.next_by_timer().filter(|time| due <= *time);
+            let perturb = self.random.next_by_timer().filter(|time| due <= *time);
             let all = [self.busy_until, watchdog, perturb, beside.map(|(time, _)| time)];
             let Some(next) = all.into_iter().flatten().min().filter(|time| *time <= end) else { return };
             if self.busy_until == Some(next) {
@@ -269,18 +270,18 @@ impl Machine {
             if let Some((ident, dsfield)) = seen {
                 let _ = writeln!(self.egress, "{},{ident},{frame_len},{dsfield}", ns(now));
             }
-            let octets: String = wire.frame().iter().map(|octet| format!("{octet:02x}")).collect();
-            let _ = writeln!(self.frames, "{},{frame_len},{octets}", ns(now));
+            let bytes: String = wire.frame().iter().map(|byte| format!("{byte:02x}")).collect();
+            let _ = writeln!(self.frames, "{},{frame_len},{bytes}", ns(now));
             self.pool.release(pkt);
             if self.link.rate > 0 {
-                self.busy_until = Some(now + Span(self.link.frame_time(frame_len)));
+                self.busy_until = Some(now + Nanos(self.link.frame_time(frame_len)));
             }
         }
     }
 
     /// Drops are held by qdisc's tests; here the ring must not run over.
     fn forget_events(&mut self) {
-        let netfilter = |event: &Event| event.what == What::Drop(Why::Netfilter);
+        let netfilter = |event: &Event| event.what == EventKind::Drop(DropReason::Netfilter);
         let _ = self.gateway.events(self.device).filter(netfilter).count();
     }
 
@@ -378,12 +379,12 @@ impl Machine {
     }
 }
 
-/// Did a packet come to the device, which therefore goes on?
-fn wakes(offer: Offer) -> bool {
-    !matches!(offer, Offer::Stopped | Offer::Away)
+/// Did a packet come to the device, which therefore continues?
+fn wakes(offer: XmitStatus) -> bool {
+    !matches!(offer, XmitStatus::Stopped | XmitStatus::Away)
 }
 
-/// The number and the DS field of a frame whose octets were rewritten, as the recordings' listener reads
+/// The number and the DS field of a frame whose bytes were rewritten, as the recordings' listener reads
 /// them.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {

@@ -3,7 +3,7 @@
 //! by the crate `replay`.
 
 use crate::recorded::{Machine, NeedsMore};
-use tidegate_archives::{Files, first_line, identical};
+use tidegate_archives::{RecordingFiles, first_line, identical};
 use tidegate_recording::{Recording, Texts};
 
 /// The archives, and how many of their recordings need no more than that.
@@ -18,14 +18,14 @@ const ARCHIVES: [(&str, usize); 7] = [
 ];
 
 /// The first difference between what the kernel did and what the model machine does.
-fn difference(files: &Files) -> Result<Option<String>, NeedsMore> {
+fn difference(files: &RecordingFiles) -> Result<Option<String>, NeedsMore> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
-    let draws = files.get("draws.csv").map(String::as_str);
+    let random = files.get("draws.csv").map(String::as_str);
     let has_frames = files.contains_key("frames.csv");
-    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), draws, has_frames };
+    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), random, has_frames };
     let recording = Recording::parse(&texts, 1).expect("a recording");
     let done = Machine::new(&recording).run(&recording, text("script.tc"))?;
-    if let Err(error) = done.draws.check() {
+    if let Err(error) = done.random.check() {
         return Ok(Some(error.to_string()));
     }
     let pairs = [

@@ -1,11 +1,11 @@
-//! Devices on devices: what a packet weighs and is called on the way down, up again at the far end, and whose
-//! it is.
+//! Devices on devices: what a packet weighs and is called on the way down, up again at the remote end, and
+//! whose it is.
 //!
-//! Octets by the RFCs: PPPoE 8 (2516), IPv4 20 (791), GRE 4 (2784), IPv6 40 with 8 more for the encapsulation
+//! Bytes by the RFCs: PPPoE 8 (2516), IPv4 20 (791), GRE 4 (2784), IPv6 40 with 8 more for the encapsulation
 //! limit (2473); a tag is the card's to add, so frames below are as long as above.
 
 use crate::words::{Machine, Seen, udp};
-use tidegate_gateway::{Encap, Offer, Received, Route};
+use tidegate_gateway::{EgressPath, Encap, ReceiveOutcome, XmitStatus};
 use tidegate_packet::Pkt;
 use tidegate_packet::header::ethertype::{IPV4, IPV6, PPPOE, VLAN};
 use tidegate_policy::{Tunnel, TunnelMode};
@@ -40,7 +40,7 @@ fn down(machine: &mut Machine, upper: &str, v6: bool, dsfield: u8) -> Option<Pkt
     let (above, below) = (machine.id(upper), machine.id("eth0"));
     let header = machine.gateway.spec(above).link_header;
     let pkt = machine.insert(head, NETWORK + header);
-    let _ = machine.offer(upper, Route::Direct, pkt);
+    let _ = machine.offer(upper, EgressPath::Direct, pkt);
     let pkt = machine.poll(upper).expect("it has no queue to wait in");
     let (gateway, world) = machine.world();
     let _ = gateway.descend(world, above, below, pkt);
@@ -59,14 +59,14 @@ const TUNNELS: [(&str, bool, u32, u16); 5] = [
 fn a_packet_grows_by_what_is_put_before_it() {
     let others = [("ppp0", "", false, 8, PPPOE), ("ppp0", "", true, 8, PPPOE), ("eth1", "", false, 0, IPV4)];
     let vlan = [("eth0.7", "ip link add link eth0 name eth0.7 type vlan id 7", false, 0, VLAN)];
-    let tunnels = TUNNELS.map(|(made, v6, octets, outer)| ("t", made, v6, octets, outer));
-    for (upper, made, v6, octets, outer) in others.into_iter().chain(vlan).chain(tunnels) {
+    let tunnels = TUNNELS.map(|(made, v6, bytes, outer)| ("t", made, v6, bytes, outer));
+    for (upper, made, v6, bytes, outer) in others.into_iter().chain(vlan).chain(tunnels) {
         let mut machine = stacked(upper, made);
         let pkt = down(&mut machine, upper, v6, 0).expect(made);
         let meta = machine.pool.meta(&pkt);
         let told = (meta.frame_len, meta.len, meta.ethertype);
-        // Whoever meets the frame beyond the card counts the tag.
-        assert_eq!(told, (14 + octets + NETWORK, 14 + octets + NETWORK, outer), "{upper} {made} IPv6 {v6}");
+        // Anyone who meets the frame beyond the card counts the tag.
+        assert_eq!(told, (14 + bytes + NETWORK, 14 + bytes + NETWORK, outer), "{upper} {made} IPv6 {v6}");
         machine.pool.release(pkt);
         assert_eq!(machine.live(), 0);
     }
@@ -84,13 +84,13 @@ fn tunnels_have_their_ends() {
     let id = machine.id("ppp0");
     assert_eq!(machine.gateway.encap(id), Some(Encap::Pppoe));
     let pkt = down(&mut machine, "ppp0", true, 0).expect("sent");
-    // Version 1, type 1, session 1; 102 octets with PPP's protocol, which is IPv6's.
+    // Version 1, type 1, session 1; 102 bytes with PPP's protocol, which is IPv6's.
     assert_eq!(machine.pool.head(&pkt).network()[..8], [0x11, 0, 0, 1, 0, 102, 0x00, 0x57]);
     machine.pool.release(pkt);
 }
 
-/// The far end of the same wire: what it takes a frame for that the near end sent.
-fn arrives(far: &mut Machine, near: &Machine, pkt: &Pkt, dsfield: u8) -> Received {
+/// The remote end of the same wire: what it takes a frame for that the near end sent.
+fn arrives(far: &mut Machine, near: &Machine, pkt: &Pkt, dsfield: u8) -> ReceiveOutcome {
     let (meta, head) = (near.pool.meta(pkt).clone(), near.pool.head(pkt).clone());
     let pkt = far.pool.insert(meta, head).expect("room");
     far.pool.meta_mut(&pkt).dsfield = dsfield;
@@ -109,7 +109,7 @@ fn what_was_put_on_is_taken_off() {
         let mut far = stacked(upper, &made.replace(near_end, far_end).replace(near_6, far_6));
         let sent = down(&mut near, upper, v6, 0x28).expect(made);
         // A tag beside the packet: the network packet is not the tag's.
-        let Received::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0x28) else { panic!("{made}") };
+        let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0x28) else { panic!("{made}") };
         near.pool.release(sent);
         let (name, meta) = (far.gateway.name(by).to_owned(), far.pool.meta(&pkt));
         let told = (name.as_str(), meta.frame_len, meta.len, meta.ethertype);
@@ -135,14 +135,14 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
         (tunnel("gre", REMOTE, LOCAL), "eth0"),
         (String::from("ip link add t type ip6tnl local :: remote ::"), "eth0"),
         (String::from("ip link add link eth0 name t type vlan id 7"), "eth0"),
-        // Nobody stands there: it is routed as what it is.
+        // No one is there: it is routed as what it is.
         (String::from("ip link add t type dummy"), "eth0"),
     ];
     for (made, wanted) in table {
         let mut near = stacked("t", &tunnel("ipip", LOCAL, REMOTE));
         let mut far = stacked("t", &made);
         let sent = down(&mut near, "t", false, 0).expect("sent");
-        let Received::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("{made}") };
+        let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("{made}") };
         assert_eq!(far.gateway.name(by), wanted, "{made}");
         far.pool.release(pkt);
         near.pool.release(sent);
@@ -152,11 +152,11 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
     let mut far = stacked("t", &tunnel("ipip", REMOTE, LOCAL));
     far.run("ip link del t");
     let sent = down(&mut near, "t", false, 0).expect("sent");
-    let Received::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("it passes") };
+    let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0) else { panic!("it passes") };
     assert_eq!(by, far.id("eth0"));
     far.pool.release(pkt);
     near.pool.release(sent);
-    // And what stands on one that is gone stands on nothing.
+    // And what is installed on one that is gone stands on nothing.
     let mut machine = stacked("t", &tunnel("ipip", LOCAL, REMOTE));
     let id = machine.id("t");
     machine.run("ip link del eth0");
@@ -164,7 +164,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
 }
 
 /// RFC 6040, figure 4: congestion met on the way comes through to a packet that can carry the mark; another
-/// is lost.
+/// is dropped.
 #[test]
 fn congestion_on_the_way_is_the_inner_packets() {
     // Inner field, outer field on arrival, what comes out.
@@ -173,7 +173,9 @@ fn congestion_on_the_way_is_the_inner_packets() {
         let mut near = stacked("t", TUNNELS[0].0);
         let mut far = stacked("t", "ip tunnel add t mode ipip local 192.0.2.2 remote 192.0.2.1");
         let sent = down(&mut near, "t", false, inner).expect("sent");
-        let Received::Passed(pkt, _) = arrives(&mut far, &near, &sent, outer) else { panic!("it passes") };
+        let ReceiveOutcome::Passed(pkt, _) = arrives(&mut far, &near, &sent, outer) else {
+            panic!("it passes")
+        };
         assert_eq!(far.pool.meta(&pkt).dsfield, wanted, "inner {inner}, outer {outer}");
         far.pool.release(pkt);
         near.pool.release(sent);
@@ -181,7 +183,7 @@ fn congestion_on_the_way_is_the_inner_packets() {
     let mut near = stacked("t", TUNNELS[0].0);
     let mut far = stacked("t", "ip tunnel add t mode ipip local 192.0.2.2 remote 192.0.2.1");
     let sent = down(&mut near, "t", false, 0).expect("sent");
-    assert_eq!((arrives(&mut far, &near, &sent, 3), far.live()), (Received::Lost, 0));
+    assert_eq!((arrives(&mut far, &near, &sent, 3), far.live()), (ReceiveOutcome::Dropped, 0));
     near.pool.release(sent);
 }
 
@@ -210,22 +212,22 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
         far.run(&format!("iptables {rule}"));
         let received = arrives(&mut far, &open, &sent, 0);
         open.pool.release(sent);
-        assert_eq!(received != Received::Lost, there[1], "{rule}");
-        if let Received::Passed(pkt, _) = received {
+        assert_eq!(received != ReceiveOutcome::Dropped, there[1], "{rule}");
+        if let ReceiveOutcome::Passed(pkt, _) = received {
             far.pool.release(pkt);
         }
         assert_eq!(far.live(), 0);
     }
-    // Whoever offers is told.
+    // Anyone who offers is told.
     let mut machine = stacked("t", TUNNELS[0].0);
     machine.run("iptables -P OUTPUT DROP");
     let (above, below) = (machine.id("t"), machine.id("eth0"));
     let pkt = machine.insert(udp(("10.0.0.2", 1), ("10.9.0.3", 2), 0), NETWORK);
     let (gateway, world) = machine.world();
-    assert_eq!(gateway.descend(world, above, below, pkt), Offer::Refused);
+    assert_eq!(gateway.descend(world, above, below, pkt), XmitStatus::Refused);
 }
 
-/// For drivers that know of no headers: packets come as the other end of what stands there would send them.
+/// For drivers that know of no headers: packets come as the other end of what is there would send them.
 #[test]
 fn arrivals_are_wrapped_for_what_stands_there() {
     let length_of = |machine: &mut Machine, tunnels: bool, twice: bool| {
@@ -262,14 +264,14 @@ fn arrivals_are_wrapped_for_what_stands_there() {
     let eth0 = machine.id("eth0");
     let pkt = machine.insert(udp(("10.9.0.3", 2), ("10.0.0.2", 1), 0), 14 + NETWORK);
     machine.gateway.wrap_arrival(&mut machine.pool, eth0, &pkt, true);
-    let Received::Passed(pkt, by) = machine.receive("eth0", pkt) else { panic!("it passes") };
+    let ReceiveOutcome::Passed(pkt, by) = machine.receive("eth0", pkt) else { panic!("it passes") };
     assert_eq!((by, machine.see(pkt).frame_len), (tunnel, NETWORK));
     // A device that is gone wraps nothing.
     machine.run("ip link del t");
     assert_eq!(length_of(&mut machine, true, false), (8, PPPOE));
 }
 
-/// What a modem takes off on the way to a machine on which nobody speaks PPPoE.
+/// What a modem takes off on the way to a machine on which no one speaks PPPoE.
 #[test]
 fn pppoe_that_nobody_speaks_is_taken_off() {
     for (above, encap, wanted) in [
@@ -302,7 +304,7 @@ fn pppoe_that_nobody_speaks_is_taken_off() {
     }
 }
 
-/// What nothing is said of has the way of its kind.
+/// What nothing is reported of has the way of its kind.
 #[test]
 fn devices_stand_on_others_by_their_kind() {
     let unsaid = Encap::Tunnel(Tunnel::unsaid(TunnelMode::Ipip));

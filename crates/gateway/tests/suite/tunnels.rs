@@ -1,6 +1,6 @@
-//! Flows inside tunnels: what the flow filter tells apart, by dissector and keys.
+//! Flows inside tunnels: what the flow filter distinguishes, by dissector and keys.
 
-use tidegate_gateway::{DeviceSpec, Gateway, Route, World};
+use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Dissector, Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
@@ -23,15 +23,14 @@ fn packet(tunnelled: bool, host: u8) -> Head {
     let inner = ip(17, [10, 0, 0, host], [10, 9, 0, 1]);
     let outer = ip(4, [192, 0, 2, 1], [192, 0, 2, 2]);
     let ports = [0x04, host, 0, 53, 0, 8, 0, 0];
-    let octets =
-        if tunnelled { [&outer[..], &inner, &ports].concat() } else { [&inner[..], &ports].concat() };
-    Head::from_network(ethertype::IPV4, &octets)
+    let bytes = if tunnelled { [&outer[..], &inner, &ports].concat() } else { [&inner[..], &ports].concat() };
+    Head::from_network(ethertype::IPV4, &bytes)
 }
 
-/// How many of three packets wait in each of five classes, chosen by the last octet of one key: two hosts in
+/// How many of three packets wait in each of five classes, chosen by the last byte of one key: two hosts in
 /// a tunnel, one outside.
 fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
-    let (mut pool, mut draws) = (Pool::new(16), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(16), Seeded::new(1));
     let mut gateway = Gateway::new();
     let eth0 = gateway.add_device("eth0", DeviceSpec::default());
     gateway.set_dissector(dissector);
@@ -82,27 +81,29 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     ops.extend([1, 2, 3, 4, 5].map(class));
     ops.push(Op::Filter(filter));
     for op in ops {
-        let world = World { now: Time(1), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(1), pool: &mut pool, random: &mut source };
         gateway.apply(world, &op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
     for (tunnelled, host) in [(true, 3), (true, 4), (false, 3)] {
         let head = packet(tunnelled, host);
         let pkt = pool.insert(Meta::of(&head, 100), head).expect("room");
-        let world = World { now: Time(2), pool: &mut pool, draws: &mut draws };
-        let _ = gateway.offer(world, eth0, Route::Direct, pkt);
+        let world = GatewayContext { now: Time(2), pool: &mut pool, random: &mut source };
+        let _ = gateway.offer(world, eth0, EgressPath::Direct, pkt);
     }
     let queued = gateway
         .classes(Time(3), eth0)
         .iter()
         .map(|class| class.stats.map_or(0, |stats| stats.qlen))
         .collect();
-    while let Some(pkt) = gateway.poll(World { now: Time(4), pool: &mut pool, draws: &mut draws }, eth0) {
+    while let Some(pkt) =
+        gateway.poll(GatewayContext { now: Time(4), pool: &mut pool, random: &mut source }, eth0)
+    {
         pool.release(pkt);
     }
     queued
 }
 
-/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last octet of the key's address, 0 to
+/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last byte of the key's address, 0 to
 /// 4.
 #[test]
 fn addresses_told_apart() {

@@ -1,10 +1,12 @@
 //! A machine that is told what to do in the tools' own words, and packets to send through it.
 
 use std::net::IpAddr;
-use tidegate_gateway::{DeviceId, DeviceSpec, Gateway, Offer, Received, Route, World};
+use tidegate_gateway::{
+    DeviceId, DeviceSpec, EgressPath, Gateway, GatewayContext, ReceiveOutcome, XmitStatus,
+};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Meta, Pkt, Pool, Seeded, Time};
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_syntax::ip::{self, IpCommand};
 use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
@@ -16,7 +18,7 @@ pub(crate) const FRAME: u32 = 114;
 pub(crate) struct Machine {
     pub(crate) gateway: Gateway,
     pub(crate) pool: Pool,
-    pub(crate) draws: Seeded,
+    pub(crate) random: Seeded,
     pub(crate) now: Time,
 }
 
@@ -35,13 +37,13 @@ impl Machine {
     pub(crate) fn new(devices: &[&str]) -> Machine {
         let mut gateway = Gateway::new();
         for name in devices {
-            gateway.add_device(name, DeviceSpec::of(&LinkKind::of_name(name)));
+            gateway.add_device(name, DeviceSpec::of(&LinkDriver::of_name(name)));
         }
-        Machine { gateway, pool: Pool::new(256), draws: Seeded::new(1), now: Time(1) }
+        Machine { gateway, pool: Pool::new(256), random: Seeded::new(1), now: Time(1) }
     }
 
-    pub(crate) fn world(&mut self) -> (&mut Gateway, World<'_>) {
-        (&mut self.gateway, World { now: self.now, pool: &mut self.pool, draws: &mut self.draws })
+    pub(crate) fn world(&mut self) -> (&mut Gateway, GatewayContext<'_>) {
+        (&mut self.gateway, GatewayContext { now: self.now, pool: &mut self.pool, random: &mut self.random })
     }
 
     pub(crate) fn id(&self, name: &str) -> DeviceId {
@@ -115,13 +117,13 @@ impl Machine {
         self.pool.insert(Meta::of(&head, frame_len), head).expect("there is room")
     }
 
-    pub(crate) fn offer(&mut self, device: &str, route: Route, pkt: Pkt) -> Offer {
+    pub(crate) fn offer(&mut self, device: &str, route: EgressPath, pkt: Pkt) -> XmitStatus {
         let device = self.id(device);
         let (gateway, world) = self.world();
         gateway.offer(world, device, route, pkt)
     }
 
-    pub(crate) fn receive(&mut self, device: &str, pkt: Pkt) -> Received {
+    pub(crate) fn receive(&mut self, device: &str, pkt: Pkt) -> ReceiveOutcome {
         let device = self.id(device);
         let (gateway, world) = self.world();
         gateway.receive(world, device, pkt)
@@ -137,14 +139,14 @@ impl Machine {
     pub(crate) fn see(&mut self, pkt: Pkt) -> Seen {
         let meta = self.pool.meta(&pkt);
         let (frame_len, mark, kind) = (meta.frame_len, meta.mark.0, meta.ethertype);
-        let octets = self.pool.settle(&pkt).network().to_vec();
+        let bytes = self.pool.settle(&pkt).network().to_vec();
         self.pool.release(pkt);
-        let port = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
-        let (source, destination) = if octets[0] >> 4 == 4 {
-            let ip = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&octets[at..at + 4]).expect("four"));
+        let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let (source, destination) = if bytes[0] >> 4 == 4 {
+            let ip = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&bytes[at..at + 4]).expect("four"));
             ((ip(12), port(20)), (ip(16), port(22)))
         } else {
-            let ip = |at: usize| IpAddr::from(<[u8; 16]>::try_from(&octets[at..at + 16]).expect("sixteen"));
+            let ip = |at: usize| IpAddr::from(<[u8; 16]>::try_from(&bytes[at..at + 16]).expect("sixteen"));
             ((ip(8), port(40)), (ip(24), port(42)))
         };
         Seen { frame_len, ethertype: kind, source, destination, mark }
@@ -156,8 +158,8 @@ impl Machine {
         Some(self.see(pkt))
     }
 
-    /// A packet goes this way and leaves at once, or is lost.
-    pub(crate) fn passes(&mut self, route: Route, device: &str, head: Head) -> Option<Seen> {
+    /// A packet goes this way and leaves at once, or is dropped.
+    pub(crate) fn passes(&mut self, route: EgressPath, device: &str, head: Head) -> Option<Seen> {
         let pkt = self.insert(head, FRAME);
         let _ = self.offer(device, route, pkt);
         self.sends(device)

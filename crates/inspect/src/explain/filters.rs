@@ -9,7 +9,7 @@ use tidegate_gateway::Gateway;
 use tidegate_packet::{Handle, Head};
 use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, FilterEntry, QdiscDump, U32Hits};
 use tidegate_policy::{
-    Act, Classes, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit,
+    Act, ClassLayout, Control, FilterOp, FilterParams, FlowParams, Kind, Op, QdiscParams, Skbedit,
 };
 
 /// How often one packet is sent from chain to chain.
@@ -66,7 +66,7 @@ impl Counted {
             let Some(FilterCounts { hits: had, over: was_over }) = before.0.get(name) else { continue };
             over.iter_mut().zip(was_over).for_each(|(now, before)| *now -= before);
             if let (Some(hits), Some(had)) = (hits, had) {
-                hits.asked -= had.asked;
+                hits.lookups -= had.lookups;
                 hits.matched -= had.matched;
                 hits.mark -= had.mark;
                 hits.keys.iter_mut().zip(&had.keys).for_each(|(now, before)| *now -= before);
@@ -287,7 +287,7 @@ fn one(
         FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
-            Some(hits) if hits.asked > 0 => {
+            Some(hits) if hits.lookups > 0 => {
                 (hits.matched > 0, super::conditions::told(params, hits, here.head))
             }
             _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),
@@ -524,7 +524,7 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carrie
         };
         let holds = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
         let only = || {
-            let one = qdisc.kind.classes() == Classes::One && !qdisc.handle.is_none();
+            let one = qdisc.kind.classes() == ClassLayout::One && !qdisc.handle.is_none();
             reading.qdiscs.iter().filter(inside).find(holds).filter(|_| one).map(|inner| inner.parent)
         };
         match chosen.or_else(only) {
@@ -587,7 +587,7 @@ fn within(
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == qdisc.handle) {
             lines.extend(class_line(reading, here.dev, *class));
         }
-    } else if has_classes(reading, qdisc) && qdisc.kind.classes() != Classes::One {
+    } else if has_classes(reading, qdisc) && qdisc.kind.classes() != ClassLayout::One {
         lines.push(nowhere(reading, qdisc, inferred));
     }
     (lines, engine)

@@ -19,7 +19,7 @@ use filters::{Carried, Counted};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
-use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, Route, Why};
+use tidegate_gateway::{DeviceId, DeviceKind, DeviceSpec, DropReason, EgressPath};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Addrs, Dissector, Handle, Head, dissect};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
@@ -193,15 +193,20 @@ impl<'r> Explainer<'r> {
     /// # Errors
     /// When no device comes into question, or several: what to say.
     pub fn course(&mut self, packet: &Packet) -> Result<Course, EgressError> {
-        if packet.from.as_deref() == Some("lo") {
+        // ARP and the like are not routed: what leaves is the machine's own, unless it bridges.
+        let own = packet.from.is_none() && !is_routed(packet.ethertype);
+        if own || packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
-            return Ok(Course::Leaves(to, Route::Local));
+            return Ok(Course::Leaves(to, EgressPath::Local));
         }
         let Some(name) = &packet.from else {
             let to = self.way_out(packet, None)?;
-            return Ok(Course::Leaves(to, Route::Forwarded(None)));
+            return Ok(Course::Leaves(to, EgressPath::Forwarded(None)));
         };
         let from = self.named(name);
+        if packet.to.is_none() && !is_routed(packet.ethertype) {
+            return Ok(Course::Arrives(from));
+        }
         match (self.governed(Some(from))[..].first(), &packet.to) {
             (None, None) => Ok(Course::Through(from, self.elsewhere(from))),
             _ => Ok(Course::Through(from, self.way_out(packet, Some(from))?)),
@@ -281,8 +286,14 @@ impl<'r> Explainer<'r> {
             );
         }
         let routed = way.routed && (lost.is_none() || matches!(course, Course::Leaves(..)));
-        if let Course::Leaves(out, Route::Forwarded(None)) = course {
+        if let Course::Leaves(out, EgressPath::Forwarded(None)) = course {
             scenes.extend(self.not_asked(out));
+        }
+        if let (Course::Through(from, _), false) = (course, is_routed(packet.ethertype)) {
+            let (kind, from) = (ethertype_name(packet.ethertype), self.name(from));
+            let what =
+                format!("{kind} is not routed: this is the way through a bridge of which {from} is a port");
+            scenes.push(Scene { title: "goes on".into(), lines: vec![filters::note(what)] });
         }
         if routed {
             scenes.extend(rules::scenes(self.reading, self.prober.gateway(), &seen, packet, course));
@@ -308,12 +319,15 @@ impl<'r> Explainer<'r> {
         }
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
         // What filters on its arrival drop comes to no tree of that device.
-        let came = |device: &DeviceId| matches!(course, Course::Arrives(from) | Course::Through(from, _) if !way.routed && from == *device);
+        let came = |device: &DeviceId| {
+            matches!(course, Course::Arrives(from) | Course::Through(from, _)
+            if !way.routed && from == *device)
+        };
         let refused = |device: &DeviceId| !came(device) && moments.iter().all(|m| m.stop.device != *device);
         if let Some(device) = lost_at.filter(refused) {
             scenes.extend(self.refusal(packet, &way, device, &counted, &carried));
         }
-        let end = self.end(&way, moments, course);
+        let end = self.end(packet, &way, moments, course);
         Story {
             packet: packet.clone(),
             scenes,
@@ -401,7 +415,7 @@ impl<'r> Explainer<'r> {
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
-    fn end(&mut self, way: &Way, moments: &[Moment], course: Course) -> End {
+    fn end(&mut self, packet: &Packet, way: &Way, moments: &[Moment], course: Course) -> End {
         let last = moments.last();
         if let Some(loss) = way.dropped {
             let device = self.name(loss.device);
@@ -416,6 +430,11 @@ impl<'r> Explainer<'r> {
         let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
+                (_, Course::Arrives(_)) if way.routed && !is_routed(packet.ethertype) => format!(
+                    "goes on to this machine itself: {} is not routed (a bridge, or a device on top, may \
+                    take it)",
+                    ethertype_name(packet.ethertype)
+                ),
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
                 (None, Course::Arrives(device) | Course::Through(device, _)) if !way.routed => {
                     format!(
@@ -471,13 +490,18 @@ impl<'r> Explainer<'r> {
     /// Why a packet was lost, in words.
     fn loss_text(&mut self, loss: Loss) -> String {
         let at = if loss.at.is_none() { String::new() } else { format!(" (by {})", loss.at) };
-        if loss.why == Why::TooLong {
+        if loss.why == DropReason::TooLong {
             let dev = self.name(loss.device);
             return format!("{}{at}", too_long(self.reading, &dev, loss.at));
         }
         let why = words::dropped(loss.why);
         format!("{why}{at}")
     }
+}
+
+/// Does a router forward packets of this kind?
+const fn is_routed(ethertype: u16) -> bool {
+    matches!(ethertype, ethertype::IPV4 | ethertype::IPV6)
 }
 
 /// Which limit of a qdisc a packet is longer than.

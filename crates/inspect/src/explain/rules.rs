@@ -6,11 +6,11 @@ use crate::octets::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
 use crate::probe::Course;
 use crate::reading::Reading;
-use tidegate_classify::netfilter::{CountedRule, Known, Seen};
-use tidegate_gateway::{Gateway, Route, tos_priority};
+use tidegate_classify::netfilter::{CountedRule, Known, RuleTrace};
+use tidegate_gateway::{EgressPath, Gateway, tos_priority};
 use tidegate_packet::header::{ethertype, tcp_flags};
 use tidegate_packet::{Addrs, Dissector, FlowKeys, Handle, Head, dissect};
-use tidegate_policy::netfilter::{Condition, Family, Hook, Match, Rule, Target};
+use tidegate_policy::netfilter::{Condition, Family, Hook, Match, NetfilterRule, NetfilterTarget};
 use tidegate_syntax::{iptables, nft};
 
 /// A scene for each chain that stands at a hook, in the order in which the packet met them, and one for the
@@ -18,7 +18,7 @@ use tidegate_syntax::{iptables, nft};
 pub(super) fn scenes(
     reading: &Reading,
     gateway: &Gateway,
-    seen: &[Seen],
+    seen: &[RuleTrace],
     packet: &Packet,
     course: Course,
 ) -> Vec<Scene> {
@@ -43,7 +43,7 @@ pub(super) fn scenes(
 }
 
 /// What a packet carries when it comes to the device it leaves by, behind routing and netfilter.
-pub(super) fn carry(seen: &[Seen], packet: &Packet, course: Course, carried: &Carried) {
+pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: Course, carried: &Carried) {
     if forwarded(course) && packet.ethertype == ethertype::IPV4 {
         let before = seen.iter().rev().find(|met| met.hook == Some(Hook::Prerouting));
         carried.priority.set(tos_priority(before.map_or(packet.dsfield, |met| met.after.dsfield)));
@@ -57,7 +57,7 @@ pub(super) fn carry(seen: &[Seen], packet: &Packet, course: Course, carried: &Ca
 }
 
 fn forwarded(course: Course) -> bool {
-    matches!(course, Course::Through(..) | Course::Leaves(_, Route::Forwarded(_)))
+    matches!(course, Course::Through(..) | Course::Leaves(_, EgressPath::Forwarded(_)))
 }
 
 /// What routing does to IPv4: the TOS bits give the priority.
@@ -73,7 +73,7 @@ fn routing(dsfield: u8) -> Scene {
     Scene { title: "routing".into(), lines: vec![line] }
 }
 
-fn title(met: &Seen) -> String {
+fn title(met: &RuleTrace) -> String {
     let family = match met.family {
         Family::Ipv4 => "",
         Family::Ipv6 => "IPv6 ",
@@ -90,7 +90,7 @@ fn title(met: &Seen) -> String {
 }
 
 /// `None`: the end of a chain that accepts, of which there is nothing to say.
-fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option<Line> {
+fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<Line> {
     let table =
         gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
     let chain = table.and_then(|table| table.chains().iter().find(|chain| chain.name == met.chain));
@@ -107,7 +107,7 @@ fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option
     let maker = reading.maker_of_rule((met.family, &met.table, &met.chain), rule, same_before);
     let place = maker.and_then(|op| reading.step_of(op)).and_then(|step| step.place.clone());
     let made_by_nft = table.is_some_and(|table| table.is_free());
-    let words = |rule: &Rule| match made_by_nft {
+    let words = |rule: &NetfilterRule| match made_by_nft {
         true => nft::print_rule(rule, met.family, None),
         false => iptables::print_rule(rule, v6).trim().to_owned(),
     };
@@ -125,13 +125,13 @@ fn line(reading: &Reading, gateway: &Gateway, met: &Seen, length: u16) -> Option
 
 /// Why a condition of a rule does not hold; `words` are the tool's for a rule.
 fn failing(
-    rule: &Rule,
+    rule: &NetfilterRule,
     condition: &Match,
-    met: &Seen,
+    met: &RuleTrace,
     length: u16,
-    words: &dyn Fn(&Rule) -> String,
+    words: &dyn Fn(&NetfilterRule) -> String,
 ) -> String {
-    let of = |matches: Vec<Match>| words(&Rule { matches, ..Rule::default() });
+    let of = |matches: Vec<Match>| words(&NetfilterRule { matches, ..NetfilterRule::default() });
     // How ports are asked for hangs on the rule's protocol.
     let protocol =
         rule.matches.iter().find(|other| matches!(other.what, Condition::Protocol(_)) && *other != condition);
@@ -149,7 +149,7 @@ fn failing(
 }
 
 /// What the packet has where a condition asks.
-fn fact(what: &Condition, met: &Seen, length: u16) -> String {
+fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
     let Known { mark, dsfield, state, connmark, counters, head, .. } = &met.before;
     let keys = dissect(head, Dissector::Legacy);
     let (source, destination) = ends(&keys);
@@ -261,7 +261,7 @@ fn code_point(dsfield: u8) -> String {
 }
 
 /// What a rule did.
-fn effects(rule: &Rule, met: &Seen) -> Vec<String> {
+fn effects(rule: &NetfilterRule, met: &RuleTrace) -> Vec<String> {
     let (before, after) = (&met.before, &met.after);
     let mut told = Vec::new();
     let mut change = |what: &str, from: String, to: String| {
@@ -275,11 +275,15 @@ fn effects(rule: &Rule, met: &Seen) -> Vec<String> {
     let connmark = |known: &Known| known.connmark.map_or("none".into(), |mark| format!("{mark:#x}"));
     change("its connection's mark", connmark(before), connmark(after));
     told.extend(match &rule.target {
-        Some(Target::Accept) => Some("it is accepted, and leaves this table here".to_owned()),
-        Some(Target::Drop | Target::Reject(_)) => Some("it is dropped".to_owned()),
-        Some(Target::Return) => Some("back to the chain before".to_owned()),
-        Some(Target::Jump(chain) | Target::Goto(chain)) => Some(format!("on in chain {chain}")),
-        Some(Target::Translate(how)) => Some(format!("its connection is translated: {}", how.how.name())),
+        Some(NetfilterTarget::Accept) => Some("it is accepted, and leaves this table here".to_owned()),
+        Some(NetfilterTarget::Drop | NetfilterTarget::Reject(_)) => Some("it is dropped".to_owned()),
+        Some(NetfilterTarget::Return) => Some("back to the chain before".to_owned()),
+        Some(NetfilterTarget::Jump(chain) | NetfilterTarget::Goto(chain)) => {
+            Some(format!("on in chain {chain}"))
+        }
+        Some(NetfilterTarget::Translate(how)) => {
+            Some(format!("its connection is translated: {}", how.how.name()))
+        }
         _ if told.is_empty() => Some("nothing changes".to_owned()),
         _ => None,
     });

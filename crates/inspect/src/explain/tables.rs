@@ -161,10 +161,13 @@ impl<'a> Walk<'a> {
         }
         for (handle, dump, u32) in nodes {
             let FilterEntry::Filter { params, actions, .. } = &dump.entry else { continue };
-            let Some(hits) = self.counted.hits(dump).filter(|hits| hits.asked > 0) else {
+            let Some(hits) = self.counted.hits(dump).filter(|hits| hits.lookups > 0) else {
                 return Went::Ended;
             };
-            let same = |own: &&FilterDump| matches!(&own.entry, FilterEntry::Filter { handle: of, .. } if *of == handle);
+            let same = |own: &&FilterDump| {
+                matches!(&own.entry, FilterEntry::Filter { handle: of, .. }
+                if *of == handle)
+            };
             self.asked += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
             let (met, mut why) = compared(u32, hits, dump, (self.here, from), self.rewrites());
@@ -315,7 +318,7 @@ fn compared(
         let parts = compare(&absolute, here.ethertype, here.head);
         let reaches = here.head.word(absolute.offset).is_some();
         let seen = reaches && parts.iter().all(|part| part.holds);
-        let holds = if hits.asked == 1 { *held > 0 } else { seen };
+        let holds = if hits.lookups == 1 { *held > 0 } else { seen };
         // The packet is known as it left these filters: one of their actions may have rewritten what this one
         // asked for.
         debug_assert!(rewrites || holds == seen, "the engine read {key:?} of {dump:?} otherwise");

@@ -3,12 +3,12 @@
 use super::Moment;
 use crate::reading::Reading;
 use crate::words;
-use tidegate_gateway::{CakeReason, CakeTin};
-use tidegate_packet::{Handle, Mark, Meta, Rate, Span};
+use tidegate_gateway::{CakeReason, CakeTin, DeviceKind, DeviceSpec, Encap};
+use tidegate_packet::{FwMark, Handle, Meta, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{
-    Ahead, CakeFlows, CakeParams, ClassParams, Classes, EtsClassParams, HfscClassParams, Kind, NetemLoss,
-    NetemParams, PrioParams, QdiscParams, RateSpec, ServiceCurve, Share,
+    Ahead, CakeFlows, CakeParams, ClassLayout, ClassParams, EtsClassParams, HfscClassParams, Kind, NetemLoss,
+    NetemParams, NetemProbability, PrioParams, QdiscParams, RateSpec, ServiceCurve,
 };
 use tidegate_qdisc::algo::{Cost, adjusted_size};
 use tidegate_syntax::units::{print_rate, print_time};
@@ -218,11 +218,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
     said.extend(netems_above(reading, moment));
-    let beneath = reading.gateway.device(&moment.name).and_then(|device| reading.gateway.beneath(device));
-    if let Some(lower) = beneath {
-        let lower = reading.gateway.name(lower);
-        said.push(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"));
-    }
+    said.extend(onward(reading, &moment.name, moment.spec));
     if served.by_weight {
         said.push(
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them"
@@ -231,6 +227,30 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     }
     said.extend(served.after.map(Bands::sentence));
     said
+}
+
+/// Where a packet goes on from a device that stands on others: it is not followed there.
+fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
+    let gateway = &reading.gateway;
+    let device = gateway.device(name)?;
+    let lower = gateway.beneath(device).map(|lower| gateway.name(lower));
+    let outer = "whose qdisc sees the outer header";
+    match (spec.kind, gateway.encap(device), lower) {
+        (DeviceKind::Tunnel, _, lower) | (_, Some(Encap::Tunnel(_)), lower) => {
+            let by = lower.map_or_else(|| "the device that its route names".to_owned(), str::to_owned);
+            Some(format!("it goes on in an outer packet by {by}, {outer}: that is not followed here"))
+        }
+        (_, _, Some(lower)) => {
+            Some(format!("its frames go on to {lower}, through whose qdiscs they are not followed here"))
+        }
+        // WireGuard: other devices of raw IP have queues.
+        (DeviceKind::Raw, ..) if spec.queueless => Some(format!(
+            "it goes on encrypted in an outer packet (UDP) by the device that its route names, {outer}: \
+            that is \
+            not followed here"
+        )),
+        _ => None,
+    }
 }
 
 /// The queue that stands where nobody put one.
@@ -295,7 +315,7 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
 /// The tin a packet takes, why, and how its flow is held there.
 fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
     let mut meta = Meta::of(&moment.head, 0);
-    (meta.mark, meta.priority) = (Mark(moment.mark), moment.priority);
+    (meta.mark, meta.priority) = (FwMark(moment.mark), moment.priority);
     let frame = moment.spec.mtu + moment.spec.link_header;
     let tin = CakeTin::of(cake, qdisc, frame, &meta);
     let tins = cake.tins.unwrap_or_default();
@@ -377,7 +397,7 @@ fn of_netem(
                 other.dev == moment.name && other.parent.qdisc() == inner.handle && !inner.handle.is_none()
             };
             // What such a qdisc makes of it shows only when the delay is over.
-            if matches!(inner.kind.classes(), Classes::Made | Classes::Bands)
+            if matches!(inner.kind.classes(), ClassLayout::Made | ClassLayout::Bands)
                 || reading.qdiscs.iter().any(below)
             {
                 said.push(format!(
@@ -423,14 +443,18 @@ fn delayed(netem: &NetemParams) -> String {
     if netem.gap > 0 {
         let before = netem.gap - 1;
         // A distance without a probability means always.
-        let (reorder, degree) = netem.reorder.unwrap_or((Share::MAX, 0));
+        let (reorder, degree) = netem.reorder.unwrap_or((NetemProbability::MAX, 0));
         let once =
             if before == 0 { String::new() } else { format!(" once {before} before it were held back") };
         let (comma, chance) = (if before == 0 { "" } else { "," }, chance(reorder, degree));
         match reorder {
             0 => {}
-            Share::MAX if before == 0 => said.push_str(", unless it goes ahead at once (reorder), as all do"),
-            Share::MAX => said.push_str(&format!(", unless it goes ahead at once (reorder):{once}")),
+            NetemProbability::MAX if before == 0 => {
+                said.push_str(", unless it goes ahead at once (reorder), as all do")
+            }
+            NetemProbability::MAX => {
+                said.push_str(&format!(", unless it goes ahead at once (reorder):{once}"))
+            }
             _ => said.push_str(&format!(
                 ", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}"
             )),
@@ -449,9 +473,9 @@ fn delayed(netem: &NetemParams) -> String {
 }
 
 /// `25 %`, `0.1 %, each like the last (correlation 50 %)`.
-fn chance(share: Share, correlation: Share) -> String {
-    let percent = |share: Share| {
-        let figure = format!("{:.3}", f64::from(share) / f64::from(Share::MAX) * 100.0);
+fn chance(share: NetemProbability, correlation: NetemProbability) -> String {
+    let percent = |share: NetemProbability| {
+        let figure = format!("{:.3}", f64::from(share) / f64::from(NetemProbability::MAX) * 100.0);
         format!("{} %", figure.trim_end_matches('0').trim_end_matches('.'))
     };
     match correlation {
@@ -542,7 +566,7 @@ fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
 fn time(bytes: u64, served: Served) -> String {
     let bits = bytes as f64 * 8.0;
     let at = |rate: f64, what: &str| {
-        let (time, rate) = (Span((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
+        let (time, rate) = (Nanos((bits / rate * 1e9) as u64), Rate((rate / 8.0) as u64));
         format!("{} at the {} {what}", words::time(time), words::rate(rate))
     };
     match (served.assured(), served.most()) {

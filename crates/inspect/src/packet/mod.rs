@@ -11,7 +11,7 @@ pub(crate) use words::state_name;
 
 use core::net::{IpAddr, Ipv4Addr};
 use tidegate_packet::header::{ethertype, proto, tcp_flags};
-use tidegate_packet::{Head, Mark, Meta};
+use tidegate_packet::{FwMark, Head, Meta};
 use tidegate_policy::netfilter::Connstate;
 
 /// The port a packet comes from where its words name none.
@@ -221,7 +221,7 @@ impl Packet {
     /// What a machine knows of it where frames count so many octets of a link header.
     pub fn meta(&self, link_header: u32) -> Meta {
         let mut meta = Meta::of(&self.head(), u32::from(self.length) + link_header);
-        meta.mark = Mark(self.mark);
+        meta.mark = FwMark(self.mark);
         meta.priority = self.priority;
         meta
     }

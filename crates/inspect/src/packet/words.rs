@@ -491,7 +491,7 @@ fn write_end(f: &mut fmt::Formatter<'_>, address: IpAddr, port: Option<u16>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_packet::{Draws, Seeded};
+    use tidegate_packet::{RandomSource, Seeded};
 
     #[test]
     fn words_that_are_read_and_written_as_the_same() {

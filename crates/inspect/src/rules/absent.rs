@@ -3,7 +3,7 @@
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{Reading, Step};
 use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::{LinkKind, LinkOp, Op};
+use tidegate_policy::{LinkDriver, LinkOp, Op};
 
 /// One note for all of them: the script's first line tells it otherwise.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -23,9 +23,9 @@ fn must_be_made(name: &str, makes_links: bool) -> bool {
         let digits = name.strip_prefix(stem).unwrap_or_default();
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
-    match LinkKind::of_name(name) {
-        LinkKind::Ifb => true,
-        LinkKind::Vlan { .. } => makes_links,
+    match LinkDriver::of_name(name) {
+        LinkDriver::Ifb => true,
+        LinkDriver::Vlan { .. } => makes_links,
         _ => numbered("veth") || numbered("dummy") || makes_links && numbered("br"),
     }
 }
@@ -51,11 +51,11 @@ fn told(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
     let named = |step: &&Step| step.words.iter().any(|word| word.text == first);
     let step = reading.steps.iter().filter(|step| !crate::lost::clears(step)).find(named)?;
     let word = step.words.iter().find(|word| word.text == first);
-    let kind = match LinkKind::of_name(first) {
-        LinkKind::Ifb => "ifb",
-        LinkKind::Vlan { .. } => "vlan",
-        LinkKind::Bridge => "bridge",
-        LinkKind::Dummy => "dummy",
+    let kind = match LinkDriver::of_name(first) {
+        LinkDriver::Ifb => "ifb",
+        LinkDriver::Vlan { .. } => "vlan",
+        LinkDriver::Bridge => "bridge",
+        LinkDriver::Dummy => "dummy",
         _ => "veth",
     };
     let loaded =

@@ -44,6 +44,56 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
+/// Policers behind which only what is too fast goes on (`conform-exceed pipe`): the word before the slash is
+/// about what exceeds.
+pub(super) fn only_excess(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let mut found = Vec::new();
+    for (at, dump) in reading.filters.iter().enumerate() {
+        let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
+        let turned = |dump: &ActionDump| match &dump.action.act {
+            Act::Police(police) => {
+                police.exceed == Control::Pipe && police.conform.unwrap_or_default() == Control::Pass
+            }
+            _ => false,
+        };
+        let Some(first) = actions.iter().position(turned).filter(|_| !asking.leaves_out(&dump.dev)) else {
+            continue;
+        };
+        let (Some(step), Some(next)) = (asking.step_of_filter(at), actions.get(first + 1)) else { continue };
+        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(candidate) = asking.reached.pick(reading, &seen.asked)? else { continue };
+        let before = asking.prober.actions_of(dump);
+        let _ = asking.send(&candidate);
+        let after = asking.prober.actions_of(dump);
+        let grew = |at: usize| after.get(at).map(|now| now.packets) > before.get(at).map(|then| then.packets);
+        if !grew(first) || grew(first + 1) {
+            continue;
+        }
+        found.push(Finding {
+            rule: Rule::Unreachable,
+            level: Level::Warning,
+            place: at_action(step, &next.action.act),
+            what: format!(
+                "only what is too fast comes to the action {} behind \
+            `police`",
+                name(&next.action.act)
+            ),
+            because: "conform-exceed says first what is done with what exceeds the rate (pipe: it goes on), \
+            and \
+                behind a slash what is done with the rest (pass, where nothing is said: it is done with the \
+                filter)"
+                .to_owned(),
+            witness: witness(&candidate, "no action behind `police`, as it conforms"),
+            fix: Some(Fix {
+                what: "if what conforms is meant: conform-exceed drop/pipe".to_owned(),
+                edits: Vec::new(),
+            }),
+        });
+    }
+    Ok(found)
+}
+
 /// `action …` in a filter whose policer has no `action` before it: the kernel takes the policer alone (asked
 /// of Linux 6.1).
 fn beside_policer(step: &Step, policer: &ActionDump) -> Option<Finding> {

@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::probe::{Course, Prober};
 use crate::reading::{CLSACT_EGRESS, Reading, Step};
 use std::collections::BTreeMap;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, FilterOp, FilterParams};
@@ -74,7 +74,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
     let mut prober = Prober::new(reading);
     let id = prober.device(dev)?;
-    let course = if arrives { Course::Arrives(id) } else { Course::Leaves(id, Route::Forwarded(None)) };
+    let course = if arrives { Course::Arrives(id) } else { Course::Leaves(id, EgressPath::Forwarded(None)) };
     let tried: &[_] = if arrives { &ARRIVALS } else { &LEAVING };
     // What leaves may be held to a rate by the device's own queue.
     if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc)) {

@@ -11,10 +11,10 @@ use crate::walk::tree::Parts;
 use crate::walk::ways::undecided;
 use crate::words;
 use std::collections::BTreeSet;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::{Classes, FilterParams, Op};
+use tidegate_policy::{ClassLayout, FilterParams, Op};
 
 /// Packets that are tried for one sentence, where sets are wider than the truth.
 const MOST_TRIED: usize = 12;
@@ -69,7 +69,7 @@ impl<'a> Asking<'a> {
     }
 
     /// A packet by a device, routed or the machine's own, as the engine has it.
-    pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: Route) -> Option<Way> {
+    pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: EgressPath) -> Option<Way> {
         let device = self.prober.device(device)?;
         Some(self.prober.travel(packet, Course::Leaves(device, route)))
     }
@@ -139,7 +139,7 @@ impl<'a> Asking<'a> {
         reading.step_of(made?)
     }
 
-    pub(super) fn rule(&self, key: &RuleKey) -> Option<&'a tidegate_policy::netfilter::Rule> {
+    pub(super) fn rule(&self, key: &RuleKey) -> Option<&'a tidegate_policy::netfilter::NetfilterRule> {
         crate::reach::rule_of(self.reading, key)
     }
 
@@ -210,7 +210,7 @@ impl<'a> Asking<'a> {
         let reading = self.reading;
         let is_named = |class: &&Handle| {
             let kind = reading.class(device, **class).map(|dump| dump.kind.classes());
-            !matches!(kind, Some(Classes::One))
+            !matches!(kind, Some(ClassLayout::One))
         };
         match stop.and_then(|stop| stop.classes.iter().rev().find(is_named)) {
             Some(class) => class.to_string(),

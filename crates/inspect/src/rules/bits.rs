@@ -12,7 +12,7 @@ use crate::walk::{RuleKey, RuleSeen};
 use std::collections::BTreeSet;
 use tidegate_policy::FilterParams;
 use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::netfilter::{Condition, Target};
+use tidegate_policy::netfilter::{Condition, NetfilterTarget};
 
 /// What is wrong with bits of marks.
 pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
@@ -65,7 +65,8 @@ fn added(
 ) -> Result<Option<Finding>, TooLarge> {
     let reading = asking.reading;
     let dump = &reading.filters[at];
-    let Some(Target::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last()) else {
+    let Some(NetfilterTarget::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last())
+    else {
         return Ok(None);
     };
     let (value, mask) = (*value, *mask);
@@ -137,7 +138,13 @@ fn added(
 fn never_there(asking: &Asking<'_>, key: &RuleKey, seen: &RuleSeen) -> Option<Finding> {
     let rule = asking.rule(key)?;
     let writes = rule.targets().any(|target| {
-        matches!(target, Target::Mark { .. } | Target::Classify(_) | Target::Connmark(_) | Target::Dscp(_))
+        matches!(
+            target,
+            NetfilterTarget::Mark { .. }
+                | NetfilterTarget::Classify(_)
+                | NetfilterTarget::Connmark(_)
+                | NetfilterTarget::Dscp(_)
+        )
     });
     let late = |what: &Condition| {
         matches!(

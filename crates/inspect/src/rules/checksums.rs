@@ -3,7 +3,7 @@
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{CLSACT_EGRESS, Reading};
-use tidegate_gateway::{DeviceSpec, Gateway, Offer, Route, World};
+use tidegate_gateway::{DeviceSpec, EgressPath, Gateway, GatewayContext, XmitStatus};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{
@@ -92,14 +92,19 @@ fn send(head: Head, actions: &[Action]) -> Option<Head> {
     let device = gateway.add_device(DEVICE, DeviceSpec::default());
     let (mut pool, mut draws, now) = (Pool::new(4), Seeded::new(1), Time(1));
     for op in [clsact(), everything(actions)] {
-        gateway.apply(World { now, pool: &mut pool, draws: &mut draws }, &op).ok()?;
+        gateway.apply(GatewayContext { now, pool: &mut pool, random: &mut draws }, &op).ok()?;
     }
     let pkt = pool.insert(Meta::of(&head, 100), head)?;
-    let offer = gateway.offer(World { now, pool: &mut pool, draws: &mut draws }, device, Route::Direct, pkt);
-    if matches!(offer, Offer::Refused | Offer::Stopped) {
+    let offer = gateway.offer(
+        GatewayContext { now, pool: &mut pool, random: &mut draws },
+        device,
+        EgressPath::Direct,
+        pkt,
+    );
+    if matches!(offer, XmitStatus::Refused | XmitStatus::Stopped) {
         return None;
     }
-    let pkt = gateway.poll(World { now, pool: &mut pool, draws: &mut draws }, device)?;
+    let pkt = gateway.poll(GatewayContext { now, pool: &mut pool, random: &mut draws }, device)?;
     let head = pool.settle(&pkt).clone();
     pool.release(pkt);
     Some(head)

@@ -2,8 +2,8 @@
 
 use super::asking::{Asking, Checks, not_decided};
 use super::{
-    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, protocols,
-    reach, rewritten, today,
+    actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, policed,
+    protocols, reach, rewritten, today,
 };
 use crate::finding::Finding;
 use crate::probe::Prober;
@@ -19,8 +19,10 @@ const MOST_RULES: usize = 4000;
 /// Those that ask the engine and the words alone.
 const WITHOUT_SETS: [Checks; 4] = [intent::check, protocols::check, collisions::check, today::check];
 /// Those that ask what comes to the filters and classes of a device.
-const BY_DEVICE: [Checks; 9] = [
+const BY_DEVICE: [Checks; 11] = [
     actions::check,
+    actions::only_excess,
+    inner::by_filter,
     ecn::check,
     reach::filters,
     marks::unset,
@@ -31,8 +33,10 @@ const BY_DEVICE: [Checks; 9] = [
     rewritten::addresses,
 ];
 /// All of them, with those that ask what comes to netfilter's rules, whatever device it leaves by.
-const ALL: [Checks; 18] = [
+const ALL: [Checks; 20] = [
     actions::check,
+    actions::only_excess,
+    inner::by_filter,
     bits::check,
     ecn::check,
     inner::check,
@@ -73,7 +77,10 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         idle: BTreeSet::new(),
     };
     let found = asking.all(whole, count, &asked);
+    // What is not decided bounds nothing.
+    let policed = policed::find(&mut asking).unwrap_or_default();
     reading.idle = asking.idle;
+    reading.policed = policed;
     found
 }
 

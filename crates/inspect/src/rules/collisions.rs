@@ -4,7 +4,7 @@ use super::asking::Asking;
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
-use tidegate_policy::{Classes, FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
+use tidegate_policy::{ClassLayout, FilterParams, FlowKeySet, FlowMode, FlowParams, QdiscParams};
 
 /// Buckets beyond which nobody's home has so many hosts that it matters.
 const MANY: u32 = 1024;
@@ -96,8 +96,8 @@ fn places(asking: &Asking<'_>, at: usize) -> &'static str {
     let mut owners =
         asking.reading.qdiscs.iter().filter(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
     match owners.next().map(|owner| owner.kind.classes()) {
-        Some(Classes::Made) => "classes",
-        Some(Classes::Bands) => "bands",
+        Some(ClassLayout::Made) => "classes",
+        Some(ClassLayout::Bands) => "bands",
         _ => "queues",
     }
 }

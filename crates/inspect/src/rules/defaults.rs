@@ -12,11 +12,11 @@ use crate::sets::bdd::TooLarge;
 use crate::sets::field::Field;
 use crate::walk::tree::{By, Parts, Place};
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_gateway::Why;
+use tidegate_gateway::DropReason;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Condition, Family, Rule};
+use tidegate_policy::netfilter::{Condition, Family, NetfilterRule};
 use tidegate_policy::{FilterOp, FilterParams, FlowerField, Kind, QdiscParams};
 
 /// Packets without a class, and protocols without a filter.
@@ -206,7 +206,7 @@ fn is_of_hosts(reading: &Reading, dev: &str, class: Handle) -> bool {
         _ => false,
     });
     let dump = reading.class(dev, class);
-    let asks = |rule: &&Rule| {
+    let asks = |rule: &&NetfilterRule| {
         rule.matches.iter().any(|one| matches!(one.what, Condition::Source(..) | Condition::Destination(..)))
     };
     filters || dump.is_some_and(|dump| reading.rules_to(dump).iter().any(asks))
@@ -235,7 +235,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
     if refused_already(asking, place, default_of(qdisc)) {
         return Ok(None);
     }
-    let dropped = |way: &Way| way.dropped.is_some_and(|loss| loss.why == Why::Unclassified);
+    let dropped = |way: &Way| way.dropped.is_some_and(|loss| loss.why == DropReason::Unclassified);
     let Some((candidate, _)) = asking.agreed(shown, "dropped", dropped)? else { return Ok(None) };
     let kind = qdisc.kind.name();
     let default = default_of(qdisc);

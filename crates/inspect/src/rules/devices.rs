@@ -9,9 +9,9 @@ use crate::words;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::{Handle, Rate};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::Target;
+use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{
-    CakeFraming, Classes, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec,
+    CakeFraming, ClassLayout, FilterOp, FilterParams, Kind, LinkLayer, Op, QdiscParams, RateSpec,
 };
 
 /// What leads nowhere, is not counted, or shapes nothing.
@@ -136,7 +136,7 @@ fn unclassified(reading: &Reading) -> Vec<Finding> {
     }
     for (chain, rule) in rules {
         for target in rule.targets() {
-            let Target::Classify(class) = target else { continue };
+            let NetfilterTarget::Classify(class) = target else { continue };
             if class.major() == 0 || class.minor() == 0 {
                 continue;
             }
@@ -203,7 +203,7 @@ fn taken_instead(reading: &Reading, owner: &QdiscDump, classid: Handle) -> Optio
         QdiscParams::Prio(prio) => Some(band(prio.bands, prio.priomap[0])),
         QdiscParams::Ets(ets) => Some(band(ets.bands.into(), ets.priomap[0])),
         // multiq asks for the packet's transmit queue.
-        _ if owner.kind.classes() != Classes::Made => None,
+        _ if owner.kind.classes() != ClassLayout::Made => None,
         _ => Some((Level::Error, format!("{} drops its packets", owner.kind.name()))),
     }
 }
@@ -495,7 +495,8 @@ fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     {
         return None;
     }
-    let sorts = matches!(root.kind.classes(), Classes::Bands | Classes::Made) || root.kind == Kind::Sfq;
+    let sorts =
+        matches!(root.kind.classes(), ClassLayout::Bands | ClassLayout::Made) || root.kind == Kind::Sfq;
     let step = reading.step_of(reading.maker_of_qdisc(root)?)?;
     let shown = match root.kind {
         Kind::Hfsc => {

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::Prober;
 use crate::reading::Reading;
-use tidegate_gateway::{Route, Why};
+use tidegate_gateway::{DropReason, EgressPath};
 use tidegate_policy::Kind;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 
@@ -54,9 +54,9 @@ fn dropped(
     let lost = TRIED.iter().find(|words| {
         let Ok(packet) = Packet::parse(words) else { return false };
         let packet = Packet { from: Some("lo".to_owned()), to: Some(qdisc.dev.clone()), ..packet };
-        let way = prober.send(&packet, device, Route::Local);
+        let way = prober.send(&packet, device, EgressPath::Local);
         way.dropped.is_some_and(|loss| {
-            loss.why == Why::Unclassified && loss.device == device && loss.at == qdisc.handle
+            loss.why == DropReason::Unclassified && loss.device == device && loss.at == qdisc.handle
         })
     })?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;

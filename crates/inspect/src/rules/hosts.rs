@@ -6,10 +6,10 @@ use crate::packet::Packet;
 use crate::probe::{Course, Prober};
 use crate::reading::{Reading, Step};
 use std::net::{IpAddr, Ipv4Addr};
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::{Addrs, Dissector, Handle, dissect};
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{self, Condition, Family, Target};
+use tidegate_policy::netfilter::{self, Condition, Family, NetfilterTarget};
 use tidegate_policy::{CakeParams, QdiscParams};
 
 /// Cakes that are to tell hosts apart and cannot. The engine shows two hosts that leave with one address.
@@ -91,7 +91,8 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
     let last =
         chains.filter(|chain| chain.base.is_some_and(|base| base.hook == netfilter::Hook::Postrouting));
     let rules = last.flat_map(|chain| &chain.rules).map(|counted| &counted.rule);
-    let rules: Vec<_> = rules.filter(|rule| matches!(rule.target, Some(Target::Translate(_)))).collect();
+    let rules: Vec<_> =
+        rules.filter(|rule| matches!(rule.target, Some(NetfilterTarget::Translate(_)))).collect();
     let named = rules.iter().flat_map(|rule| &rule.matches).filter_map(|one| match &one.what {
         Condition::Source(octets, bits) if !one.not && *bits <= 24 => {
             let octets: [u8; 4] = octets[12..].try_into().ok()?;
@@ -111,13 +112,17 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
             let own = Ipv4Addr::from(net | host);
             let packet = Packet { source: IpAddr::V4(own), to: Some(device.to_owned()), ..packet };
             let mut address = None;
-            let _ = prober.travel_with(&packet, Course::Leaves(id, Route::Forwarded(None)), &mut |glimpse| {
-                if let Addrs::V4(from, _) = dissect(&glimpse.head, Dissector::Legacy).addrs
-                    && glimpse.stop.device == id
-                {
-                    address = Some(Ipv4Addr::from(from));
-                }
-            });
+            let _ = prober.travel_with(
+                &packet,
+                Course::Leaves(id, EgressPath::Forwarded(None)),
+                &mut |glimpse| {
+                    if let Addrs::V4(from, _) = dissect(&glimpse.head, Dissector::Legacy).addrs
+                        && glimpse.stop.device == id
+                    {
+                        address = Some(Ipv4Addr::from(from));
+                    }
+                },
+            );
             address.filter(|address| *address != own).map(|address| (packet, address))
         });
         let (Some((one, first)), Some((two, second))) = (sent.next(), sent.next()) else { return None };

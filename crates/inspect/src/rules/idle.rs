@@ -11,8 +11,8 @@ use crate::words::named;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::Target;
-use tidegate_policy::{Classes, FilterParams, QdiscParams};
+use tidegate_policy::netfilter::NetfilterTarget;
+use tidegate_policy::{ClassLayout, FilterParams, QdiscParams};
 use tidegate_syntax::units::parse_classid;
 
 /// Classes that a sentence names at most.
@@ -37,7 +37,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let is_rule_lost = is_rule_lost(reading);
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
         let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
-        let sorted = matches!(class.kind.classes(), Classes::Made | Classes::Bands);
+        let sorted = matches!(class.kind.classes(), ClassLayout::Made | ClassLayout::Bands);
         let mut is_reached =
             || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(asking, dev, qdisc));
         if !sorted || asking.leaves_out(dev) || !is_reached() || named.has(reading, class) {
@@ -150,7 +150,7 @@ fn by_rule(reading: &Reading, class: Handle) -> bool {
 /// The classes that rules of netfilter give packets as their priority.
 fn rules_classes(reading: &Reading) -> impl Iterator<Item = Handle> {
     ways::rules(reading).flat_map(|rule| rule.targets()).filter_map(|target| match target {
-        Target::Classify(named) => Some(*named),
+        NetfilterTarget::Classify(named) => Some(*named),
         _ => None,
     })
 }

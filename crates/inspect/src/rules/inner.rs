@@ -1,8 +1,8 @@
 //! R6 of classes that packets are given by name: with classes below them, or that are not there.
 
-use super::asking::{Asking, witness};
+use super::asking::{Asking, classid, witness};
 use super::making::{at_word, finding};
-use crate::finding::{Finding, Level, Rule};
+use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{CLSACT_EGRESS, Reading};
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::Parts;
@@ -10,7 +10,7 @@ use crate::walk::ways::Way;
 use crate::walk::{RuleKey, RuleSeen};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::Target;
+use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{Act, Kind};
 
 /// Rules that give packets a class with classes below it, where no filter hangs on that leads on.
@@ -19,10 +19,60 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(Target::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last()) else {
+        let Some(NetfilterTarget::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last())
+        else {
             continue;
         };
         found.extend(to_inner(asking, key, seen, *class)?);
+    }
+    Ok(found)
+}
+
+/// Filters that lead to a class with classes below it, where no filter hangs on that leads on: HTB and HFSC
+/// go on as if it had not matched (asked of Linux 6.1).
+pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = asking.reading;
+    let mut found = Vec::new();
+    for (at, dump) in reading.filters.iter().enumerate() {
+        let Some(class) = classid(dump).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
+        let inner = reading.class(&dump.dev, class).filter(|inner| !reading.is_leaf(inner));
+        let own = dump.parent.qdisc() == class.qdisc() && dump.parent != class;
+        let Some(kind) = inner.map(|inner| inner.kind).filter(|_| own) else { continue };
+        let asked = reading.filters.iter().any(|other| other.dev == dump.dev && other.parent == class);
+        if asked || !matches!(kind, Kind::Htb | Kind::Hfsc) || reading.lost.lead(&dump.dev, class) {
+            continue;
+        }
+        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(candidate) = asking.reached.pick(reading, &seen.matched)? else { continue };
+        let before = asking.hits(dump);
+        let way = asking.send(&candidate);
+        let counted = before.is_none() || asking.hits(dump) > before;
+        let (Some(step), true) = (asking.step_of_filter(at), counted) else { continue };
+        let went = asking.went(&way, &dump.dev);
+        let (level, fate) = match way.dropped {
+            Some(_) => (Level::Error, "and drops them, for want of a default class"),
+            None => (Level::Warning, "and goes on to its default"),
+        };
+        let keyword = if step.after("flowid").is_some() { "flowid" } else { "classid" };
+        found.push(Finding {
+            rule: Rule::Nowhere,
+            level,
+            place: at_word(step, keyword),
+            what: format!("the filter leads to class {class}, which has classes below it"),
+            because: format!(
+                "packets wait in classes without classes below them: {} asks the filters on {class}, of \
+                which \
+                there are none, {fate}",
+                kind.name()
+            ),
+            witness: witness(&candidate, &went),
+            fix: Some(Fix {
+                what: format!(
+                    "name a class without classes below it, or hang filters on {class} that lead on"
+                ),
+                edits: Vec::new(),
+            }),
+        });
     }
     Ok(found)
 }

@@ -9,7 +9,7 @@ use crate::reading::{Place, Reading};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use std::collections::BTreeMap;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Match};
@@ -202,11 +202,11 @@ fn landed(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Lan
 }
 
 fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Option<Landed> {
-    let packet = Packet::parse(sender.packet).ok()?;
+    let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(sender.packet).ok()? };
     let plain = Packet { dsfield: 0, ..packet.clone() };
-    let unmarked = asking.send_by(&plain, device, Route::Forwarded(None))?;
+    let unmarked = asking.send_by(&plain, device, EgressPath::Forwarded(None))?;
     let before = counters(asking, device);
-    let marked = asking.send_by(&packet, device, Route::Forwarded(None))?;
+    let marked = asking.send_by(&packet, device, EgressPath::Forwarded(None))?;
     let after = counters(asking, device);
     let (class, plain) = parting(&marked, &unmarked)?;
     let (rank, usual) = (rank(asking.reading, device, class)?, rank(asking.reading, device, plain)?);

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::FilterEntry;
-use tidegate_policy::netfilter::{Condition, Connmark, Connstate, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterTarget};
 use tidegate_policy::{FilterOp, FilterParams};
 
 /// The flow key that reads the mark, by its number.
@@ -140,10 +140,10 @@ fn set_on_others(
     let mut lines = Vec::new();
     for (key, seen) in &known {
         let mut targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
-        let gives = |target: &Target| match target {
-            Target::Mark { value, .. } => Some(*value == mark),
+        let gives = |target: &NetfilterTarget| match target {
+            NetfilterTarget::Mark { value, .. } => Some(*value == mark),
             // Any mark may be a connection's.
-            Target::Connmark(Connmark::Restore { .. }) => Some(true),
+            NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => Some(true),
             _ => None,
         };
         if !targets.any(|target| gives(target) == Some(true)) {
@@ -165,7 +165,7 @@ fn set_on_others(
     let received = |seen: &RuleSeen| seen.matched.0.iter().all(|(way, _)| walked.ways[*way] == Way::Received);
     let setters = known.iter().filter(|(key, _)| {
         let mut targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
-        targets.any(|target| matches!(target, Target::Mark { value, .. } if *value == mark))
+        targets.any(|target| matches!(target, NetfilterTarget::Mark { value, .. } if *value == mark))
     });
     let mut setters = setters.filter(|(_, seen)| !seen.matched.is_empty()).peekable();
     let inside = setters.peek().is_some() && setters.all(|(_, seen)| received(seen));
@@ -221,7 +221,9 @@ fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
     });
     let sets_it = |key: &RuleKey| {
         let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
-        targets.into_iter().any(|target| matches!(target, Target::Mark { value, .. } if *value == mark))
+        targets
+            .into_iter()
+            .any(|target| matches!(target, NetfilterTarget::Mark { value, .. } if *value == mark))
     };
     let mut unseen = keys.filter(|key| !asking.reached.walked.rules.contains_key(key));
     let key = unseen.find(sets_it)?;
@@ -233,8 +235,8 @@ fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
 }
 
 /// May a target give packets a mark?
-fn may_mark(target: &Target) -> bool {
-    matches!(target, Target::Mark { .. } | Target::Connmark(Connmark::Restore { .. }))
+fn may_mark(target: &NetfilterTarget) -> bool {
+    matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }))
 }
 
 /// A filter for a mark whose packets all have a class by their priority: a qdisc asks no filter then.
@@ -367,7 +369,8 @@ fn sets<'a>(asking: &Asking<'a>, mark: u32) -> Option<&'a Step> {
     let gives = |key: &RuleKey| {
         let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
         targets.into_iter().any(|target| match target {
-            Target::Mark { value, .. } | Target::Connmark(Connmark::Set { value, .. }) => *value == mark,
+            NetfilterTarget::Mark { value, .. }
+            | NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. }) => *value == mark,
             _ => false,
         })
     };
@@ -398,18 +401,21 @@ fn idle_class(asking: &mut Asking<'_>, device: &str) -> Option<String> {
 fn connections(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
-    let writes =
-        |target: &Target| matches!(target, Target::Connmark(Connmark::Set { .. } | Connmark::Save { .. }));
+    let writes = |target: &NetfilterTarget| {
+        matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Set { .. } | ConnmarkTarget::Save { .. }))
+    };
     let written = rules(asking.reading).any(|rule| rule.targets().any(writes));
     let mut found = Vec::new();
     for (key, seen) in &known {
         let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
         for target in targets {
             match target {
-                Target::Connmark(Connmark::Set { value, .. }) if !reads_connmarks(asking.reading) => {
+                NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. })
+                    if !reads_connmarks(asking.reading) =>
+                {
                     found.extend(not_restored(asking, key, seen, *value)?);
                 }
-                Target::Connmark(Connmark::Restore { .. }) if !written => {
+                NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) if !written => {
                     found.extend(nothing_kept(asking, key))
                 }
                 _ => {}

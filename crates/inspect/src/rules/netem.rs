@@ -5,13 +5,13 @@ use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::{Reading, Step};
 use crate::words;
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::{Kind, NetemParams, QdiscParams};
 
 /// Above this a queue is the delay it should prevent; from here on it is a warning.
-const LONGISH: Span = Span::millis(250);
-const LONG: Span = Span::millis(1000);
+const LONGISH: Nanos = Nanos::millis(250);
+const LONG: Nanos = Nanos::millis(1000);
 /// Frames offered at once to see how long a queue is.
 const FRAMES: usize = 4000;
 
@@ -23,6 +23,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     for qdisc in reading.qdiscs.iter().filter(|qdisc| qdisc.kind == Kind::Netem) {
         let QdiscParams::Netem(netem) = &qdisc.params else { continue };
         let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
+        found.extend(beyond(reading, &mut bench, qdisc, (netem, step)));
         // Where a queue hangs in it, packets go on into that when their delay is over.
         if let Some(inner) = inside(reading, qdisc) {
             found.extend(bucket(reading, &mut bench, qdisc, (netem, inner)));
@@ -35,6 +36,45 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         found.extend(held.long().or_else(|| held.short()));
     }
     found
+}
+
+/// Packets sent one by one, to see how many are not held back at all.
+const ALONE: usize = 100;
+
+/// A delay that varies by more than itself: what is drawn below 0 leaves at once.
+fn beyond(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    qdisc: &QdiscDump,
+    (netem, step): (&NetemParams, &Step),
+) -> Option<Finding> {
+    if netem.latency_ns <= 0 || netem.jitter_ns <= netem.latency_ns || netem.slot.is_some() {
+        return None;
+    }
+    let (class, frame) = (super::queues::led_to(reading, qdisc)?, reading.frame(&qdisc.dev));
+    let mut at_once = 0;
+    let mut sent = 0;
+    for _ in 0..ALONE {
+        if let Some(filled) = bench.fill(&qdisc.dev, class, &[], frame, 1) {
+            sent += 1;
+            at_once += usize::from(filled.wait == Nanos(0));
+        }
+    }
+    if at_once == 0 {
+        return None;
+    }
+    let span = |ns: i64| words::time(Nanos(ns.unsigned_abs()));
+    let (delay, jitter) = (span(netem.latency_ns), span(netem.jitter_ns));
+    Some(finding(
+        Rule::Void,
+        Level::Note,
+        at_word(step, "delay"),
+        format!(
+            "the delay of {delay} varies by {jitter}, more than itself: what is drawn below 0 is no delay"
+        ),
+        format!("such packets leave at once, and the mean delay is more than {delay}"),
+        format!("of {sent} packets sent one by one {at_once} leave at once"),
+    ))
 }
 
 /// The qdisc that hangs in another.
@@ -64,8 +104,8 @@ fn bucket(
     let packets =
         usize::try_from(tbf.limit / frame.max(1)).unwrap_or(0).min(FRAMES).min(netem.limit as usize);
     let filled = bench.fill(&qdisc.dev, Handle::NONE, &[], frame, packets)?;
-    let delay = Span(u64::try_from(netem.latency_ns).unwrap_or(0));
-    let queued = Span(filled.wait.0.saturating_sub(delay.0));
+    let delay = Nanos(u64::try_from(netem.latency_ns).unwrap_or(0));
+    let queued = Nanos(filled.wait.0.saturating_sub(delay.0));
     let level = match queued {
         queued if queued < LONGISH => return None,
         queued if queued < LONG => Level::Note,
@@ -116,15 +156,15 @@ struct Netem<'r> {
     rate: Rate,
     frame: u32,
     packets: u32,
-    wait: Span,
+    wait: Nanos,
 }
 
 /// Segments that a TCP connection may begin with (RFC 6928).
 const FIRST_WINDOW: u64 = super::queues::FIRST_WINDOW as u64;
 
 impl Netem<'_> {
-    fn delay(&self) -> Span {
-        Span(u64::try_from(self.netem.latency_ns).unwrap_or(0))
+    fn delay(&self) -> Nanos {
+        Nanos(u64::try_from(self.netem.latency_ns).unwrap_or(0))
     }
 
     /// `limit 1000`, said or not.
@@ -154,14 +194,14 @@ impl Netem<'_> {
     }
 
     /// Packets of a frame that the rate sends in a time.
-    fn in_time(&self, span: Span) -> u64 {
+    fn in_time(&self, span: Nanos) -> u64 {
         let bytes = u128::from(self.rate.0) * u128::from(span.0) / 1_000_000_000;
         (bytes as u64).div_ceil(u64::from(self.frame.max(1))).max(1)
     }
 
     /// A limit that is neither too long nor too short, with what it does.
     fn fitting(&self) -> (u64, &'static str) {
-        match self.in_time(Span(self.delay().0 + Span::millis(200).0)) {
+        match self.in_time(Nanos(self.delay().0 + Nanos::millis(200).0)) {
             ..FIRST_WINDOW => (FIRST_WINDOW, "hold the ten packets that a connection may begin with"),
             fits => (fits, "hold the delay and a fifth of a second"),
         }
@@ -170,7 +210,7 @@ impl Netem<'_> {
     /// It takes long to empty. What is under way for its delay is no queue: neither the time that the last
     /// packet is held for itself, nor the packets that the rate sends in that time.
     fn long(&self) -> Option<Finding> {
-        let queued = Span(self.wait.0.saturating_sub(2 * self.delay().0));
+        let queued = Nanos(self.wait.0.saturating_sub(2 * self.delay().0));
         if queued < LONGISH {
             return None;
         }
@@ -178,7 +218,7 @@ impl Netem<'_> {
         let what =
             format!("{} lets {} of packets wait in {}", self.limit(), words::time(queued), self.qdisc.handle);
         let beside = match self.delay() {
-            Span(0) => String::new(),
+            Nanos(0) => String::new(),
             delay => format!(", beside its delay of {}", words::time(delay)),
         };
         let because = format!(

@@ -11,7 +11,7 @@ use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
 use tidegate_packet::header::{proto, tcp_flags};
-use tidegate_policy::netfilter::{Condition, Connmark, Connstate, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, NetfilterTarget};
 
 /// Rules that set a mark which later rules replace on every packet that comes to a queue, or on all but a
 /// few.
@@ -20,7 +20,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(Target::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last())
+        let Some(NetfilterTarget::Mark { value, mask }) =
+            asking.rule(key).and_then(|rule| rule.targets().last())
         else {
             continue;
         };
@@ -174,11 +175,13 @@ fn overwritten(
     (value, mask): (u32, u32),
 ) -> Result<Option<Finding>, TooLarge> {
     let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
-    let writes = |target: &Target| match target {
+    let writes = |target: &NetfilterTarget| match target {
         // The same mark once more is no other.
-        Target::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => None,
-        Target::Mark { .. } => Some(false),
-        Target::Connmark(Connmark::Restore { .. }) => Some(true),
+        NetfilterTarget::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => {
+            None
+        }
+        NetfilterTarget::Mark { .. } => Some(false),
+        NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => Some(true),
         _ => None,
     };
     let Later { lines, restored, broader } = later(asking, (key, seen), arrive, known, writes)?;
@@ -236,7 +239,7 @@ fn later(
     (key, seen): (&RuleKey, &RuleSeen),
     arrive: &Parts,
     known: &[(RuleKey, RuleSeen)],
-    writes: impl Fn(&Target) -> Option<bool>,
+    writes: impl Fn(&NetfilterTarget) -> Option<bool>,
 ) -> Result<Later, TooLarge> {
     let mut later = Later { lines: Vec::new(), restored: false, broader: false };
     for (other, taken) in
@@ -267,12 +270,12 @@ pub(super) fn classes(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>
     let mut found = Vec::new();
     for (key, seen) in &known {
         let Some(target) = asking.rule(key).and_then(|rule| rule.targets().last()) else { continue };
-        let Target::Classify(class) = target else { continue };
+        let NetfilterTarget::Classify(class) = target else { continue };
         if asking.reached.carries(key, target, None)? != Some(false) {
             continue;
         }
-        let writes = |other: &Target| match other {
-            Target::Classify(other) if other != class => Some(false),
+        let writes = |other: &NetfilterTarget| match other {
+            NetfilterTarget::Classify(other) if other != class => Some(false),
             _ => None,
         };
         let Later { lines, .. } = later(asking, (key, seen), &seen.matched, &known, writes)?;

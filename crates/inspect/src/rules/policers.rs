@@ -7,8 +7,8 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::probe::{Course, Prober};
 use crate::reading::{CARRIED_OUT_AT, Reading, Step};
-use tidegate_classify::{Meter, Policers};
-use tidegate_gateway::Route;
+use tidegate_classify::{ActionInput, Policers};
+use tidegate_gateway::EgressPath;
 use tidegate_packet::header::proto;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Action, Control, Police, Ticks};
@@ -105,7 +105,7 @@ fn longest(police: &Police, header: u32) -> u32 {
     let conforms = |whole: u32| {
         let mut policers = Policers::default();
         let policer = policers.add(police, CARRIED_OUT_AT);
-        let meter = Meter { len: whole - header, whole, now: CARRIED_OUT_AT, passed_over: false };
+        let meter = ActionInput { len: whole - header, whole, now: CARRIED_OUT_AT, passed_over: false };
         policers.conforms(policer, meter)
     };
     // What a longer frame costs is never less.
@@ -171,7 +171,7 @@ fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Findin
     let header = if reading.arrives(dump) { reading.gateway.spec(device).link_header } else { 0 };
     let mut policers = Policers::default();
     let policer = policers.add(police, CARRIED_OUT_AT);
-    let meter = Meter { len: frame - header, whole: frame, now: CARRIED_OUT_AT, passed_over: false };
+    let meter = ActionInput { len: frame - header, whole: frame, now: CARRIED_OUT_AT, passed_over: false };
     let passed = (0..FIRST_WINDOW).take_while(|_| policers.conforms(policer, meter)).count() as u32;
     if !(1..FIRST_WINDOW).contains(&passed) {
         return None;
@@ -230,7 +230,7 @@ fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> 
     let mut prober = Prober::new(reading);
     let device = prober.device(&dump.dev)?;
     let course =
-        if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
+        if arrives { Course::Arrives(device) } else { Course::Leaves(device, EgressPath::Forwarded(None)) };
     full_packets(step).find_map(|mut packet| {
         if arrives {
             packet.from = Some(dump.dev.clone())
@@ -254,7 +254,7 @@ fn takes_tcp(reading: &Reading, dump: &FilterDump, step: &Step) -> bool {
     let Some(device) = prober.device(&dump.dev) else { return false };
     let arrives = reading.arrives(dump);
     let course =
-        if arrives { Course::Arrives(device) } else { Course::Leaves(device, Route::Forwarded(None)) };
+        if arrives { Course::Arrives(device) } else { Course::Leaves(device, EgressPath::Forwarded(None)) };
     let mut tcp = full_packets(step).filter(|packet| packet.protocol == proto::TCP);
     tcp.any(|mut packet| {
         *if arrives { &mut packet.from } else { &mut packet.to } = Some(dump.dev.clone());

@@ -7,14 +7,14 @@ use crate::reading::{Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use std::collections::BTreeMap;
-use tidegate_packet::{Handle, Span};
+use tidegate_packet::{Handle, Nanos};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::{ClassParams, DrrClassParams, EtsClassParams, HtbClassParams, QdiscParams};
 
 /// Above this many bytes the others wait for long.
 const LARGE: u32 = 60_000;
 /// A shorter wait for another class's turn is not felt.
-const FELT: Span = Span::millis(1);
+const FELT: Nanos = Nanos::millis(1);
 /// Classes whose turns are measured; a policy of more has the others named without a time.
 const MOST_MEASURED: usize = 64;
 /// Classes that are kept busy beside one that is measured.

@@ -2,29 +2,29 @@
 
 use super::idle::is_mentioned;
 use super::making::{at_word, edit, finding};
-use crate::drive::{Bench, Filled};
+use super::{bursts, tiny};
+use crate::drive::{Bench, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;
 use crate::reading::{Place, Reading, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::spec::Takes;
-use tidegate_policy::{ClassParams, Classes, Kind, NetemLoss, QdiscParams, Waits};
+use tidegate_policy::{ClassLayout, ClassParams, Kind, NetemLoss, QdiscParams, Waits};
 use tidegate_qdisc::algo::adjusted_size;
-use tidegate_syntax::units::{parse_size, parse_time};
+use tidegate_syntax::units::parse_time;
 
 /// A queue that takes longer than this is the delay it should prevent.
-const LONG: Span = Span::millis(1000);
-const LONGISH: Span = Span::millis(250);
+const LONG: Nanos = Nanos::millis(1000);
+const LONGISH: Nanos = Nanos::millis(250);
 /// A queue that holds less than the link sends in this time starves a single upload.
-const SHORT: Span = Span::millis(10);
+const SHORT: Nanos = Nanos::millis(10);
 /// Shapes of leaves that are measured.
-const MOST_SHAPES: usize = 64;
+pub(super) const MOST_SHAPES: usize = 64;
 /// An acknowledgement with timestamps and SACK blocks, on Ethernet.
-const ACKNOWLEDGEMENT: u32 = 94;
+pub(super) const ACKNOWLEDGEMENT: u32 = 94;
 /// Frames offered at once to see how long a queue is.
 const FRAMES: usize = 4000;
 /// No packet takes less of the kernel's memory, bytes.
@@ -45,8 +45,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         Some(class) => reading.if_idle(class, finding),
         None => finding,
     };
-    let mut busy: BTreeMap<Shape, Option<Filled>> = BTreeMap::new();
-    let mut long: Vec<(Span, Finding)> = lengths
+    let mut busy: BTreeMap<Shape, Result<Filled, Unfinished>> = BTreeMap::new();
+    let mut long: Vec<(Nanos, Finding)> = lengths
         .iter()
         .filter_map(|length| {
             let (wait, finding) = long(reading, &mut bench, &mut busy, length)?;
@@ -69,9 +69,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let quiet: Vec<&str> = quiet.collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths, bench.delays(dev))));
     found.extend(long);
-    let mut survived = BTreeMap::new();
-    let tiny = reading.qdiscs.iter().filter_map(|qdisc| tiny(reading, &mut bench, &mut survived, qdisc));
-    let tiny: Vec<Finding> = tiny.collect();
+    let tiny = tiny::check(reading, &mut bench);
     let told: BTreeSet<&Option<Place>> = tiny.iter().map(|finding| &finding.place).collect();
     let others = lengths.iter().filter(|length| !told.contains(&at_limit(length.step)));
     found.extend(others.filter_map(|length| Some(if_idle(length, short(length)?))));
@@ -80,6 +78,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| interval(reading, qdisc)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| bucket(reading, &mut bench, qdisc)));
     found.extend(reading.qdiscs.iter().filter_map(|qdisc| memory(reading, &mut bench, qdisc)));
+    found.extend(bursts::check(reading, &mut bench));
     found
 }
 
@@ -92,8 +91,10 @@ fn burst(
 ) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
     let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
-    let (burst, cburst) =
-        (held(params.rate.rate, params.buffer.span().0), held(params.ceil.rate, params.cbuffer.span().0));
+    let (burst, cburst) = (
+        held(params.rate.rate, params.buffer.duration().0),
+        held(params.ceil.rate, params.cbuffer.duration().0),
+    );
     let (keyword, least) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
     if least >= u64::from(frame / 2) {
         return None;
@@ -127,9 +128,9 @@ fn burst(
 fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
-    let held = |rate: Rate, time: Span| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
-    let burst = held(tbf.rate.rate, tbf.buffer.span());
-    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.span()));
+    let held = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
+    let burst = held(tbf.rate.rate, tbf.buffer.duration());
+    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.duration()));
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let said = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
     let of_burst = (said(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
@@ -181,7 +182,7 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
 
 /// The class by whose number packets are led to a qdisc; [`Handle::NONE`]: to the root all come. `None`: they
 /// cannot be.
-fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
+pub(super) fn led_to(reading: &Reading, qdisc: &QdiscDump) -> Option<Handle> {
     match qdisc.parent {
         Handle::ROOT => Some(Handle::NONE),
         class if reading.is_led_by_number(&qdisc.dev, class.qdisc()) => Some(class),
@@ -211,6 +212,8 @@ struct Length<'r> {
     /// What it may send, in full: HFSC's curves and whom they share with, else rate and ceil.
     curves: String,
     frame: u32,
+    /// Packets that can come to it at once, where policers before it let no more through than it gets.
+    bounded: Option<usize>,
     /// What its queue does when it is filled and the others are idle; measured where it is nothing but a
     /// queue.
     alone: Option<Filled>,
@@ -225,7 +228,8 @@ impl Length<'_> {
         let limit = self
             .limit
             .map_or_else(String::new, |[keyword, value]| format!("{} {}", keyword.text, value.text));
-        (self.dev.to_owned(), self.kind.name(), limit, self.curves.clone(), self.frame, self.others.len())
+        let curves = format!("{} {:?}", self.curves, self.bounded);
+        (self.dev.to_owned(), self.kind.name(), limit, curves, self.frame, self.others.len())
     }
 }
 
@@ -277,6 +281,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
                 _ => format!("{rate:?} {ceil:?}"),
             },
             frame: longest_of(reading, class),
+            bounded: bounded(reading, class, *rate),
             alone: None,
         });
     }
@@ -314,6 +319,7 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
             others: Vec::new(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: reading.frame(&qdisc.dev),
+            bounded: None,
             alone: None,
         });
     }
@@ -324,10 +330,18 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
         if measured.len() >= MOST_SHAPES && !measured.contains_key(&length.shape()) {
             continue;
         }
-        let fill = || queued(reading, bench, length, &[]);
+        let fill = || queued(reading, bench, length, &[]).ok();
         length.alone = *measured.entry(length.shape()).or_insert_with(fill);
     }
     lengths
+}
+
+/// Packets of the longest frame that policers let come to a class at once, where they let no more through in
+/// the long run than it is sure of: its queue never holds more.
+fn bounded(reading: &Reading, class: &ClassDump, rate: Option<Rate>) -> Option<usize> {
+    let policed = reading.policed.get(&(class.dev.clone(), class.classid))?;
+    let frames = policed.burst / u64::from(longest_of(reading, class).max(1));
+    (policed.rate <= rate?).then_some(frames.max(1) as usize)
 }
 
 /// What a filled queue shows, without the delay of the netems on the way: that is no queue. `None` too where
@@ -337,16 +351,17 @@ fn queued(
     bench: &mut Bench<'_>,
     length: &Length<'_>,
     others: &[Handle],
-) -> Option<Filled> {
-    let filled = bench.fill(length.dev, length.class, others, length.frame, FRAMES)?;
+) -> Result<Filled, Unfinished> {
+    let most = length.bounded.map_or(FRAMES, |packets| packets.min(FRAMES));
+    let filled = bench.fill_beside(length.dev, length.class, others, length.frame, most)?;
     if !bench.delays(length.dev) {
-        return Some(filled);
+        return Ok(filled);
     }
     if reading.qdiscs.iter().any(|qdisc| qdisc.dev == length.dev && draws(&qdisc.params)) {
-        return None;
+        return Err(Unfinished::Unmeasured);
     }
-    let one = bench.fill(length.dev, length.class, &[], length.frame, 1)?;
-    Some(Filled { wait: Span(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
+    let one = bench.fill_beside(length.dev, length.class, &[], length.frame, 1)?;
+    Ok(Filled { wait: Nanos(filled.wait.0.saturating_sub(one.wait.0)), ..filled })
 }
 
 /// The queues of the bands or classes that hang in a bucket: its rate is what they have in all.
@@ -391,6 +406,11 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
             others: Vec::new(),
             curves: format!("{:?}", tbf.rate.rate),
             frame: longest_of(reading, class),
+            // Nothing is served before the first band.
+            bounded: match inner.kind == Kind::Prio && class.classid.minor() == 1 {
+                true => bounded(reading, class, Some(tbf.rate.rate)),
+                false => None,
+            },
             alone: None,
         })
     };
@@ -398,7 +418,7 @@ fn in_bucket<'r>(reading: &'r Reading, qdisc: &'r QdiscDump) -> Vec<Length<'r>> 
 }
 
 /// Bytes of the longest packets that a class is meant for: acknowledgements are short.
-fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
+pub(super) fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
     if reading.takes_acks(class) { ACKNOWLEDGEMENT } else { reading.frame(&class.dev) }
 }
 
@@ -406,22 +426,23 @@ fn longest_of(reading: &Reading, class: &ClassDump) -> u32 {
 fn long(
     reading: &Reading,
     bench: &mut Bench<'_>,
-    measured: &mut BTreeMap<Shape, Option<Filled>>,
+    measured: &mut BTreeMap<Shape, Result<Filled, Unfinished>>,
     length: &Length<'_>,
-) -> Option<(Span, Finding)> {
+) -> Option<(Nanos, Finding)> {
     if !until_full(length.kind) {
         return None;
     }
     let alone = length.alone?;
     // What would be too long even at a share that small need not be measured.
     let bytes = u64::from(alone.packets) * u64::from(length.frame);
-    let guess = length.rate.map_or(Span(u64::MAX), |rate| Span(bytes * 1_000_000_000 / rate.0.max(1)));
+    let guess = length.rate.map_or(Nanos(u64::MAX), |rate| Nanos(bytes * 1_000_000_000 / rate.0.max(1)));
     if guess.0.max(alone.wait.0) < LONGISH.0 {
         return None;
     }
     let delays = bench.delays(length.dev);
     let fill = || queued(reading, bench, length, &length.others);
-    let measured = *measured.entry(length.shape()).or_insert_with(fill);
+    let outcome = *measured.entry(length.shape()).or_insert_with(fill);
+    let measured = outcome.ok();
     if measured.is_none() && delays {
         return None;
     }
@@ -468,13 +489,25 @@ fn long(
         words::time(alone.wait)
     );
     let alike = busy.wait.0 < alone.wait.0 + alone.wait.0 / 10;
-    let because = match measured {
-        None => format!(
-            "{who}: {more}{} while the other classes are idle, and no less while they are busy",
-            words::time(alone.wait)
+    let because = match outcome {
+        Err(Unfinished::Unmeasured) => {
+            format!("{who}: {more}{} while the other classes are idle", words::time(alone.wait))
+        }
+        // What left meanwhile shows that it is served; how long the rest takes was not waited for.
+        Err(Unfinished::Waiting { packets, after }) if packets < alone.packets && after <= alone.wait => {
+            format!(
+                "{who}: {more}{} while the other classes are idle, and no less while they are busy",
+                words::time(alone.wait)
+            )
+        }
+        Err(Unfinished::Waiting { packets, after }) => format!(
+            "{who}: {more}{} while the other classes are idle; while they are busy {} still wait after {}",
+            words::time(alone.wait),
+            words::count(packets as usize, "packet", "packets"),
+            words::time(after)
         ),
-        Some(_) if alike || length.others.is_empty() => who.to_owned(),
-        Some(_) => because,
+        Ok(_) if alike || length.others.is_empty() => who.to_owned(),
+        Ok(_) => because,
     };
     let aside = if delays { ", netem's delay aside" } else { "" };
     let witness = format!(
@@ -492,7 +525,7 @@ fn long(
 /// short.
 fn shorter(length: &Length<'_>, busy: Filled) -> Fix {
     // By what was measured, as the finding says it.
-    let fits = u64::from(busy.packets) * Span::millis(200).0 / busy.wait.0.max(1);
+    let fits = u64::from(busy.packets) * Nanos::millis(200).0 / busy.wait.0.max(1);
     let in_packets =
         length.limit.is_some() && length.kind != Kind::Bfifo && length.step.after("limit").is_some();
     if in_packets && fits >= 10 {
@@ -528,14 +561,14 @@ fn by_hand(length: &Length<'_>) -> Fix {
     Fix { what, edits: Vec::new() }
 }
 
-fn at_limit(step: &Step) -> Option<Place> {
+pub(super) fn at_limit(step: &Step) -> Option<Place> {
     let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
     at_word(step, keyword)
 }
 
 /// A queue so short that a single upload cannot use the rate.
 fn short(length: &Length<'_>) -> Option<Finding> {
-    if !until_full(length.kind) || length.limit.is_none() {
+    if !until_full(length.kind) || length.limit.is_none() || length.bounded.is_some() {
         return None;
     }
     let filled = length.alone?;
@@ -549,7 +582,7 @@ fn short(length: &Length<'_>) -> Option<Finding> {
         );
         let because = format!(
             "that is {} at {}; a transfer over a longer round trip loses packets before it uses the rate",
-            words::time(Span(fits * 1_000_000_000 / length.ceil.0.max(1))),
+            words::time(Nanos(fits * 1_000_000_000 / length.ceil.0.max(1))),
             words::rate(length.ceil)
         );
         let witness = format!("{} packets taken of {FRAMES} offered", filled.packets);
@@ -560,22 +593,9 @@ fn short(length: &Length<'_>) -> Option<Finding> {
 /// Segments that a TCP connection may begin with (RFC 6928).
 pub(super) const FIRST_WINDOW: u32 = 10;
 
-/// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
-type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;
-
-/// Frames that a limit has room for, in the unit of its kind.
-fn room(kind: Kind, limit: &str, frame: u32) -> Option<u64> {
-    let options = kind.spec().qdisc?;
-    let option = options.iter().find(|option| option.key == "limit")?;
-    match option.takes {
-        Takes::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
-        _ => limit.parse().ok(),
-    }
-}
-
 /// Does a queue of this kind hold what comes until it is full? hhf tells large flows from small, and drops
 /// nothing before.
-fn until_full(kind: Kind) -> bool {
+pub(super) fn until_full(kind: Kind) -> bool {
     kind.waits() == Waits::UntilFull || kind == Kind::Hhf
 }
 
@@ -585,93 +605,10 @@ fn has_red(qdisc: &QdiscDump) -> bool {
 }
 
 /// Is it a netem that treats each packet by a draw?
-fn draws(params: &QdiscParams) -> bool {
+pub(super) fn draws(params: &QdiscParams) -> bool {
     let QdiscParams::Netem(netem) = params else { return false };
     let loses = !matches!(netem.loss, NetemLoss::Random(0));
     netem.jitter_ns != 0 || loses || netem.reorder.is_some() || netem.duplicate != 0
-}
-
-/// A limit that drops packets of a single connection's first window.
-fn tiny(
-    reading: &Reading,
-    bench: &mut Bench<'_>,
-    survived: &mut Survived,
-    qdisc: &QdiscDump,
-) -> Option<Finding> {
-    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
-    let limit = step.after("limit")?;
-    let class = led_to(reading, qdisc)?;
-    let frame = reading
-        .class(&qdisc.dev, class)
-        .map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
-    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or
-    // for another limit's sake.
-    let room = room(qdisc.kind, &limit.text, frame)?;
-    // A bucket's limit is that of its own queue: another queue in its place has its own.
-    let replaced = |inner: &QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle;
-    if qdisc.kind == Kind::Tbf && !qdisc.handle.is_none() && reading.qdiscs.iter().any(replaced) {
-        return None;
-    }
-    if room >= u64::from(FIRST_WINDOW) {
-        return None;
-    }
-    // How packets come out of a netem that draws is another story each time.
-    if reading.qdiscs.iter().any(|other| other.dev == qdisc.dev && draws(&other.params)) {
-        return None;
-    }
-    let shape = (qdisc.dev.clone(), qdisc.kind.name(), limit.text.clone(), frame, class.is_none());
-    if survived.len() >= MOST_SHAPES && !survived.contains_key(&shape) {
-        return None;
-    }
-    let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
-    let left = (*survived.entry(shape).or_insert_with(measure))?;
-    // Something else lets still fewer in.
-    if u64::from(left) < room {
-        return None;
-    }
-    if left == 0 {
-        return takes_nothing(bench, qdisc, class, frame, (step, limit));
-    }
-    (1..FIRST_WINDOW).contains(&left).then(|| {
-        let what =
-            format!("{} with limit {} may drop packets of a single burst", qdisc.kind.name(), limit.text);
-        let because = format!(
-            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
-            are lost here, as they come faster than they leave",
-            FIRST_WINDOW - left
-        );
-        let witness = format!(
-            "of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} \
-        were taken"
-        );
-        finding(Rule::Limit, Level::Warning, at_limit(step), what, because, witness)
-    })
-}
-
-/// A limit under which no long packet is taken, or none at all. Where something else may stop them, it says
-/// nothing.
-fn takes_nothing(
-    bench: &mut Bench<'_>,
-    qdisc: &QdiscDump,
-    class: Handle,
-    frame: u32,
-    (step, limit): (&Step, &Word),
-) -> Option<Finding> {
-    let dev = &qdisc.dev;
-    let short = bench.survivors(dev, class, ACKNOWLEDGEMENT, 1)?;
-    let name = qdisc.kind.name();
-    let (what, because) = match short {
-        1.. if frame > ACKNOWLEDGEMENT => (
-            format!("{name} with limit {} takes no frame of {frame} bytes", limit.text),
-            "packets of full length are dropped, every one: transfers whose data comes here stall",
-        ),
-        0 if qdisc.kind.waits() == Waits::UntilFull && limit.text == "0" => {
-            (format!("{name} with limit 0 takes no packet"), "whatever comes to it is dropped")
-        }
-        _ => return None,
-    };
-    let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes none was taken");
-    Some(finding(Rule::Limit, Level::Error, at_limit(step), what, because.to_owned(), witness))
 }
 
 /// A limit of memory that no frame fits in, or less than a connection's first window. What is counted is what
@@ -734,17 +671,17 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
         QdiscParams::Codel(params) => params.target_us,
         _ => return None,
     };
-    let target = Span::micros(u64::from(target?));
+    let target = Nanos::micros(u64::from(target?));
     // Rates count what a size table makes of a packet.
     let stab = reading.root(length.dev).and_then(|root| root.stab.as_ref());
     let counted = stab.map_or(length.frame, |stab| adjusted_size(stab, length.frame));
-    let frame = Span(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
+    let frame = Nanos(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
     // The kernel keeps times in units of 1.024 µs.
     let said = length
         .step
         .after("target")
         .and_then(|word| parse_time(&word.text))
-        .map(|us| Span::micros(u64::from(us)));
+        .map(|us| Nanos::micros(u64::from(us)));
     let said = said.filter(|said| words::time(*said) != words::time(target));
     (target < frame).then(|| {
         let what = format!(
@@ -779,7 +716,7 @@ fn interval(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let (target, interval) = (target?, interval?);
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
     let keyword = ["target", "interval"].into_iter().find(|keyword| step.after(keyword).is_some())?;
-    let in_words = |us: u32| words::time(Span::micros(u64::from(us)));
+    let in_words = |us: u32| words::time(Nanos::micros(u64::from(us)));
     (target >= interval).then(|| {
         let what =
             format!("a target of {} is not below the interval of {}", in_words(target), in_words(interval));
@@ -803,7 +740,7 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) ->
     if here().any(|qdisc| qdisc.kind.waits() == Waits::KeptShort || has_red(qdisc)) {
         return None;
     }
-    let mut waits: BTreeMap<Handle, (bool, Span)> = BTreeMap::new();
+    let mut waits: BTreeMap<Handle, (bool, Nanos)> = BTreeMap::new();
     let mut root = None;
     for length in lengths.iter().filter(|length| length.dev == dev) {
         let filled = length.alone?;
@@ -812,8 +749,12 @@ fn no_aqm(reading: &Reading, dev: &str, lengths: &[Length<'_>], delays: bool) ->
     }
     // Rather one in which all wait for each other than one that tells flows apart.
     let long = waits.iter().filter(|(class, (_, wait))| {
-        let comes = |class: &ClassDump| class.kind.classes() == Classes::One || is_mentioned(reading, class);
-        *wait >= Span::millis(100) && reading.class(dev, **class).is_none_or(comes)
+        // A transfer's data does not wait with acknowledgements.
+        let comes = |class: &ClassDump| {
+            let data = !reading.takes_acks(class);
+            data && (class.kind.classes() == ClassLayout::One || is_mentioned(reading, class))
+        };
+        *wait >= Nanos::millis(100) && reading.class(dev, **class).is_none_or(comes)
     });
     let (class, (is_shared, wait)) = long.max_by_key(|(_, which)| **which)?;
     let for_whom = if *is_shared { "for what shares it" } else { "for the transfer's own packets" };

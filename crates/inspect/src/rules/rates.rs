@@ -6,7 +6,7 @@ use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Place, Reading, Step};
 use crate::tree::HtbClass;
 use crate::words;
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::dump::ClassDump;
 use tidegate_policy::{ClassParams, ServiceCurve};
 use tidegate_syntax::units::parse_classid;
@@ -158,8 +158,8 @@ fn limit_above_parent(reading: &Reading, class: &ClassDump) -> Option<Finding> {
 fn ahead_of_limit(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -> Option<Finding> {
     let ClassParams::Hfsc(hfsc) = &class.params else { return None };
     let (real, limit) = (hfsc.rt?, hfsc.ul.filter(|limit| limit.m2 > 0)?);
-    let first = Span::micros(u64::from(real.d_us));
-    if !reading.is_leaf(class) || real.m1 <= limit.m1.max(limit.m2) || real.m2 > limit.m2 || first == Span(0)
+    let first = Nanos::micros(u64::from(real.d_us));
+    if !reading.is_leaf(class) || real.m1 <= limit.m1.max(limit.m2) || real.m2 > limit.m2 || first == Nanos(0)
     {
         return None;
     }
@@ -191,10 +191,10 @@ fn ahead_of_limit(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump) -
 }
 
 /// Bytes that a curve lets through in a time from its beginning.
-fn limited(curve: ServiceCurve, time: Span) -> u64 {
-    let bytes = |rate: u32, time: Span| (u128::from(rate) * u128::from(time.0) / 1_000_000_000) as u64;
-    let first = Span(Span::micros(u64::from(curve.d_us)).0.min(time.0));
-    bytes(curve.m1, first) + bytes(curve.m2, Span(time.0 - first.0))
+fn limited(curve: ServiceCurve, time: Nanos) -> u64 {
+    let bytes = |rate: u32, time: Nanos| (u128::from(rate) * u128::from(time.0) / 1_000_000_000) as u64;
+    let first = Nanos(Nanos::micros(u64::from(curve.d_us)).0.min(time.0));
+    bytes(curve.m1, first) + bytes(curve.m2, Nanos(time.0 - first.0))
 }
 
 /// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.

@@ -10,7 +10,7 @@ use crate::walk::{RuleKey, RuleSeen};
 use crate::words::named;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
-use tidegate_policy::netfilter::{Family, Target};
+use tidegate_policy::netfilter::{Family, NetfilterTarget};
 
 /// Filters, and rules, that no packet reaches and whose culprits are looked for: each is compared with all
 /// before it.
@@ -254,7 +254,8 @@ fn dead_rule(
         if !overlap(asking, &taken.left, &seen.asked)?.0 {
             continue;
         }
-        let returns = asking.rule(other).is_some_and(|rule| matches!(rule.target, Some(Target::Return)));
+        let returns =
+            asking.rule(other).is_some_and(|rule| matches!(rule.target, Some(NetfilterTarget::Return)));
         // Of a short policy's chains, who wrote it knows the classes, not the ends.
         if returns && asking.reading.is_compiled() {
             continue;
@@ -287,8 +288,8 @@ fn dead_rule(
         false => "leave it out: others take all of it before",
     };
     let wanted = match asking.rule(key).and_then(|rule| rule.target.as_ref()) {
-        Some(Target::Mark { value, .. }) => format!("it never gets mark {value} here"),
-        Some(Target::Classify(class)) => format!("it leads nothing to {class}"),
+        Some(NetfilterTarget::Mark { value, .. }) => format!("it never gets mark {value} here"),
+        Some(NetfilterTarget::Classify(class)) => format!("it leads nothing to {class}"),
         _ => "what it says never happens".to_owned(),
     };
     Ok(Some(Finding {

@@ -2,9 +2,10 @@
 //! that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::lost::{is_held, is_told, is_unnamed, made_later, stands_already};
+use crate::lost::{Makers, is_held, is_told, is_unnamed, stands_already};
 use crate::reading::{Reading, Step};
 use crate::words::{count, named};
+use std::collections::BTreeMap;
 use tidegate_policy::Kind;
 use tidegate_policy::spec::REFUSED;
 use tidegate_syntax::tc::refusal_lines;
@@ -14,11 +15,25 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
     let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_told(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
-    own.filter_map(|(at, step)| refused(reading, at, step)).collect()
+    let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (other, cause) in &reading.lost.because {
+        followers.entry(*cause).or_default().push(*other);
+    }
+    let makers = Makers::of(&reading.steps);
+    let one = |(at, step)| {
+        let following = followers.get(&at).map_or(&[][..], Vec::as_slice);
+        refused(reading, (at, step), following, &makers)
+    };
+    own.filter_map(one).collect()
 }
 
 /// A command that the tool or the kernel refuses.
-fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
+fn refused(
+    reading: &Reading,
+    (at, step): (usize, &Step),
+    following: &[usize],
+    makers: &Makers,
+) -> Option<Finding> {
     let told = step.refused.as_deref()?;
     let prefix = format!("{}: ", step.tool);
     // Of a batch, the lines before may have been warned of: that is no refusal.
@@ -48,8 +63,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
     if told.lines().any(|line| line.starts_with("Command failed ")) {
         because.push_str(&format!("; {} reads no further in a batch, unless it is told -force", step.tool));
     }
-    let following = reading.lost.because.iter().filter(|(_, cause)| **cause == at).map(|(other, _)| *other);
-    let following: Vec<&Step> = following.filter_map(|other| reading.steps.get(other)).collect();
+    let following: Vec<&Step> = following.iter().filter_map(|other| reading.steps.get(*other)).collect();
     if !following.is_empty() {
         let mut lines: Vec<String> = following.iter().filter_map(|step| reading.line(step)).collect();
         lines.dedup();
@@ -77,7 +91,7 @@ fn refused(reading: &Reading, at: usize, step: &Step) -> Option<Finding> {
             None => format!("{} refuses this: {reason}", step.tool),
         },
     };
-    let later = made_later(&reading.steps, at).and_then(|step| reading.line(step));
+    let later = makers.later(&reading.steps, at).and_then(|step| reading.line(step));
     let remedy = match (unnamed, later) {
         (true, _) => Some("is the variable behind dev empty?".to_owned()),
         (_, Some(line)) => {
@@ -113,7 +127,7 @@ fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
 fn wants_queues(reading: &Reading, step: &Step, reason: &str) -> Option<String> {
     let dev = step.after("dev")?.text.as_str();
     let named = |name: &str| step.words.iter().any(|word| word.text == name);
-    let mut spread = REFUSED.iter().filter(|refused| refused.answer.is_some()).map(|refused| refused.name);
+    let mut spread = REFUSED.iter().filter(|refused| refused.reply.is_some()).map(|refused| refused.name);
     let kind =
         spread.find(|name| named(name)).or(named(Kind::Multiq.name()).then_some(Kind::Multiq.name()))?;
     let is_that =

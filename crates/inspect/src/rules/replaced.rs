@@ -4,7 +4,7 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use crate::words::count;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_gateway::{Gateway, World};
+use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Seeded};
 use tidegate_policy::{Op, Verb};
 
@@ -24,7 +24,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     for (at, op) in reading.ops.iter().enumerate() {
         let before = replaced(op).map(|dev| classes(&mut gateway, dev));
         // Each was carried out once, so it will be again.
-        let _ = gateway.apply(World { now: CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, op);
+        let _ =
+            gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, op);
         match op {
             Op::Class(class) if class.verb != Verb::Delete => {
                 makers.insert((class.dev.clone(), class.classid), at);

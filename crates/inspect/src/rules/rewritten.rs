@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Addrs, Dissector, Handle, dissect};
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{self, Condition, Family, NfCommand, NfOp, Target, Translator};
+use tidegate_policy::netfilter::{self, Condition, Family, NetfilterTarget, NfCommand, NfOp, Translator};
 use tidegate_policy::{FilterParams, FlowerField, Op};
 
 /// Addresses of IPv4 with the same first bits.
@@ -96,7 +96,7 @@ fn hidden<'r>(reading: &'r Reading, device: &str, net: Net) -> Option<&'r Step> 
             let is_last = chain.base.is_some_and(|base| base.hook == netfilter::Hook::Postrouting);
             for counted in chain.rules.iter().filter(|_| is_last) {
                 // Whatever else may end the chain before leaves some as they are.
-                let Some(Target::Translate(translate)) = &counted.rule.target else { break };
+                let Some(NetfilterTarget::Translate(translate)) = &counted.rule.target else { break };
                 let takes = |what: &Condition| match what {
                     Condition::Out(pattern) => fits(pattern, device),
                     Condition::Version6(v6) => !v6,
@@ -236,7 +236,7 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
     let Ok(mut packet) = Packet::parse("tcp 192.168.1.10:40000 > 198.51.100.7:443") else { return Ok(None) };
     packet.source = IpAddr::V4(net.host());
     packet.to = Some(device.clone());
-    let course = crate::probe::Course::Leaves(id, tidegate_gateway::Route::Forwarded(None));
+    let course = crate::probe::Course::Leaves(id, tidegate_gateway::EgressPath::Forwarded(None));
     let candidate = Candidate { packet, course };
     let Some(source) = leaves_as(&mut asking.prober, &candidate, &device) else { return Ok(None) };
     let Some(step) = asking.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
@@ -276,15 +276,16 @@ pub(super) fn late(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
             _ => None,
         });
         let Some(code) = codes.next().filter(|code| *code != 0) else { continue };
-        let Some(given) =
-            rule.targets().find(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)))
+        let Some(given) = rule
+            .targets()
+            .find(|target| matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Classify(_)))
         else {
             continue;
         };
         let given = given.clone();
         for (setter, taken) in known.iter().filter(|(key, _)| key != reader) {
             let sets = asking.rule(setter).into_iter().flat_map(|rule| rule.targets());
-            if !sets.into_iter().any(|target| *target == Target::Dscp(code)) {
+            if !sets.into_iter().any(|target| *target == NetfilterTarget::Dscp(code)) {
                 continue;
             }
             if let Some(finding) = set_later(asking, (reader, asked, &given), (setter, taken), code)? {
@@ -298,7 +299,7 @@ pub(super) fn late(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 fn set_later(
     asking: &mut Asking<'_>,
-    (reader, asked, given): (&RuleKey, &RuleSeen, &Target),
+    (reader, asked, given): (&RuleKey, &RuleSeen, &NetfilterTarget),
     (setter, taken): (&RuleKey, &RuleSeen),
     code: u8,
 ) -> Result<Option<Finding>, TooLarge> {
@@ -323,8 +324,8 @@ fn set_later(
     let Some(candidate) = asking.reached.pick(asking.reading, &both)? else { return Ok(None) };
     let way = asking.send(&candidate);
     let (lost, what) = match given {
-        Target::Mark { value, mask } => (way.mark & mask != value & mask, format!("mark {value}")),
-        Target::Classify(class) => (Handle(way.priority) != *class, format!("class {class}")),
+        NetfilterTarget::Mark { value, mask } => (way.mark & mask != value & mask, format!("mark {value}")),
+        NetfilterTarget::Classify(class) => (Handle(way.priority) != *class, format!("class {class}")),
         _ => return Ok(None),
     };
     let (Some(step), Some(by)) = (asking.step_of_rule(reader), asking.step_of_rule(setter)) else {

@@ -4,10 +4,12 @@ use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step};
 use std::collections::BTreeSet;
-use tidegate_gateway::World;
+use tidegate_gateway::GatewayContext;
 use tidegate_packet::{Pool, Seeded};
 use tidegate_policy::Op;
-use tidegate_policy::netfilter::{Condition, Family, Match, NfCommand, NfOp, Rule as NfRule, Target};
+use tidegate_policy::netfilter::{
+    Condition, Family, Match, NetfilterRule as NfRule, NetfilterTarget, NfCommand, NfOp,
+};
 
 /// The address of whose rules these are: nobody's (RFC 5737).
 const NOBODY: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
@@ -61,7 +63,7 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
     let mut gateway = reading.machine_before();
     let rule = NfRule {
         matches: vec![Match { not: false, what: Condition::Source(NOBODY, 32) }],
-        target: Some(Target::Return),
+        target: Some(NetfilterTarget::Return),
         ..NfRule::default()
     };
     let chains: Vec<String> =
@@ -73,10 +75,12 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
     });
     for op in foreign.chain(reading.ops.iter().cloned()) {
         // What is refused now is so because of the rules that are there.
-        let _ = gateway
-            .apply(World { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, draws: &mut draws }, &op);
+        let _ = gateway.apply(
+            GatewayContext { now: crate::reading::CARRIED_OUT_AT, pool: &mut pool, random: &mut draws },
+            &op,
+        );
     }
-    let count = |chain: &tidegate_classify::netfilter::Chain| {
+    let count = |chain: &tidegate_classify::netfilter::NetfilterChain| {
         chain.rules.iter().filter(|counted| counted.rule == rule).count()
     };
     let left = gateway.table(ipv6, table).chains().iter().map(count).sum();
@@ -100,7 +104,8 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
     let asks =
         |rule: &NfRule| rule.matches.iter().any(|m| matches!(m.what, Condition::In(_) | Condition::Out(_)));
     let marks = |rule: &NfRule| {
-        rule.targets().any(|target| matches!(target, Target::Mark { .. } | Target::Classify(_)))
+        rule.targets()
+            .any(|target| matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Classify(_)))
     };
     let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
     let asking: BTreeSet<&str> =

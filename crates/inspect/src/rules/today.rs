@@ -6,12 +6,12 @@ use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_packet::Handle;
 use tidegate_packet::header::proto;
 use tidegate_packet::header::tcp_flags::ACK;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, NfCommand, NfOp, Rule as NfRule};
+use tidegate_policy::netfilter::{Condition, NetfilterRule as NfRule, NfCommand, NfOp};
 use tidegate_policy::{ClassParams, FilterParams, Op, U32Key};
 
 /// An acknowledgement with timestamps (RFC 7323), and with two SACK blocks besides (RFC 2018), as they are
@@ -36,8 +36,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 /// The class that a packet of these words takes on its way out by a device.
 fn class_of(asking: &mut Asking<'_>, words: &str, device: &str) -> Option<(Handle, String)> {
-    let packet = Packet::parse(words).ok()?;
-    let way = asking.send_by(&packet, device, Route::Forwarded(None))?;
+    let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(words).ok()? };
+    let way = asking.send_by(&packet, device, EgressPath::Forwarded(None))?;
     let id = asking.prober.device(device)?;
     Some((way.stop_at(id)?.leaf_class()?, packet.to_string()))
 }

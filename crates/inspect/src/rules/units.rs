@@ -5,9 +5,9 @@ use crate::finding::{Edit, Finding, Fix, Level, Rule};
 use crate::reading::{Reading, Step, Word};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_packet::{Rate, Span};
-use tidegate_policy::Kind;
-use tidegate_policy::spec::{OptionSpec, Takes};
+use tidegate_packet::{Nanos, Rate};
+use tidegate_policy::spec::{OptionSpec, ValueKind};
+use tidegate_policy::{Kind, Op};
 use tidegate_syntax::units;
 
 /// Figures in unexpected units. What one line says of several figures is one mistake, and so is a value that
@@ -36,7 +36,41 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
             }
         }
     }
-    found.iter().map(|unit| told(reading, unit)).collect()
+    let mut found: Vec<Finding> = found.iter().map(|unit| told(reading, unit)).collect();
+    found.extend(reading.steps.iter().filter_map(|step| of_speed(reading, step, &lasting)));
+    found
+}
+
+/// A rate that is a part of the device's speed, which is not known here.
+fn of_speed(reading: &Reading, step: &Step, lasting: &BTreeSet<usize>) -> Option<Finding> {
+    let op = *lasting.range(step.ops.clone()).next()?;
+    let dev = match &reading.ops[op] {
+        Op::Qdisc(op) => &op.dev,
+        Op::Class(op) => &op.dev,
+        _ => return None,
+    };
+    let is_part =
+        |pair: &&[Word]| takes_rate(step, &pair[0].text) && units::parse_percent(&pair[1].text).is_some();
+    let pair = step.words.windows(2).find(is_part)?;
+    let speed = reading.gateway.spec(reading.gateway.device(dev)?).speed_mbit?;
+    let whole = Rate(u64::from(speed) * 125_000);
+    let percent = units::parse_percent(&pair[1].text)?;
+    let part = Rate((whole.0 as f64 * percent / 100.0) as u64);
+    let (keyword, value) = (&pair[0].text, &pair[1].text);
+    let what = format!(
+        "{keyword} {value} is {} of {}, the speed that {dev} is assumed to have",
+        words::rate(part),
+        words::rate(whole)
+    );
+    let because = format!(
+        "tc reads /sys/class/net/{dev}/speed when the command runs, and refuses it where that says none (a \
+        modem, a link that is down); what is said of this policy's rates holds for this speed only"
+    );
+    let place = pair[1].place.clone().or_else(|| step.place.clone());
+    let witness = format!("the engine takes it for {} bit/s", part.0 * 8);
+    let mut finding = finding(Rule::Units, Level::Note, place, what, because, witness);
+    finding.fix = Some(Fix { what: "say the rate itself".to_owned(), edits: Vec::new() });
+    Some(finding)
 }
 
 /// What was taken for something else.
@@ -177,7 +211,7 @@ fn in_micros<'r>(step: &'r Step, what: &str, value: &'r Word) -> Option<Unit<'r>
         step,
         value,
         meant: Meant::Milliseconds,
-        what: format!("{what} {} is {}", value.text, words::time(Span::micros(micros))),
+        what: format!("{what} {} is {}", value.text, words::time(Nanos::micros(micros))),
         taken: format!("the engine takes it for {micros} µs"),
         text: format!("{micros}ms"),
         remedy: format!("write {micros}ms if milliseconds are meant"),
@@ -189,9 +223,9 @@ fn in_micros<'r>(step: &'r Step, what: &str, value: &'r Word) -> Option<Unit<'r>
 /// where a kind reads several words by itself.
 fn takes_time(step: &Step, keyword: &str) -> bool {
     match takes(step, keyword) {
-        Some((_, Takes::Time | Takes::TimeOrPackets)) => true,
-        Some((Kind::Netem, Takes::Words(_))) => keyword == "delay",
-        Some((_, Takes::Curve)) => matches!(keyword, "dmax" | "d"),
+        Some((_, ValueKind::Time | ValueKind::TimeOrPackets)) => true,
+        Some((Kind::Netem, ValueKind::Words(_))) => keyword == "delay",
+        Some((_, ValueKind::Curve)) => matches!(keyword, "dmax" | "d"),
         _ => false,
     }
 }
@@ -199,23 +233,23 @@ fn takes_time(step: &Step, keyword: &str) -> bool {
 /// Is it followed by a rate?
 fn takes_rate(step: &Step, keyword: &str) -> bool {
     match takes(step, keyword) {
-        Some((_, Takes::Rate | Takes::Rate32)) => true,
-        Some((Kind::Netem, Takes::Words(_))) => keyword == "rate",
-        Some((_, Takes::Curve)) => matches!(keyword, "m1" | "m2" | "rate"),
+        Some((_, ValueKind::Rate | ValueKind::Rate32)) => true,
+        Some((Kind::Netem, ValueKind::Words(_))) => keyword == "rate",
+        Some((_, ValueKind::Curve)) => matches!(keyword, "m1" | "m2" | "rate"),
         _ => false,
     }
 }
 
 /// The kind that a command names, and what follows a keyword of it; a word inside a curve stands for the
 /// curve.
-fn takes(step: &Step, keyword: &str) -> Option<(Kind, Takes)> {
+fn takes(step: &Step, keyword: &str) -> Option<(Kind, ValueKind)> {
     let kind = kind_of(step)?;
     let spec = kind.spec();
     let mut options = [spec.qdisc, spec.class].into_iter().flatten().flatten();
     let named = |option: &&OptionSpec| option.key == keyword || option.aliases.contains(&keyword);
-    let curve = |option: &&OptionSpec| option.takes == Takes::Curve;
+    let curve = |option: &&OptionSpec| option.value == ValueKind::Curve;
     let option = options.clone().find(named).or_else(|| options.find(curve))?;
-    Some((kind, option.takes))
+    Some((kind, option.value))
 }
 
 /// The kind of qdisc that a command names.

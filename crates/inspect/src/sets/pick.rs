@@ -138,7 +138,7 @@ impl Choice {
     fn is_of_link(&self, packet: &Packet) -> bool {
         let head = packet.head();
         (0..Field::Link.width()).all(|at| {
-            let octet = head.octet(i32::from(at / 8) - Head::ETHERNET as i32).unwrap_or(0);
+            let octet = head.byte_at(i32::from(at / 8) - Head::ETHERNET as i32).unwrap_or(0);
             self.asked
                 .get(&Field::Link.bit(at))
                 .is_none_or(|wanted| (octet >> (7 - at % 8) & 1 == 1) == *wanted)

@@ -438,7 +438,7 @@ impl Space {
 /// Are octets kept so far from the network header?
 fn reaches(offset: i32) -> bool {
     let first = -(Head::ETHERNET as i32);
-    (first..=(Head::NETWORK as i32 - 4)).contains(&offset) || offset == first - Head::ROOM
+    (first..=(Head::NETWORK as i32 - 4)).contains(&offset) || offset == first - Head::HEADROOM
 }
 
 /// Adds what a key asks of packets of a layout; false: no packet is so.

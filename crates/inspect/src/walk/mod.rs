@@ -14,9 +14,11 @@ use crate::sets::field::{Field, View};
 use crate::sets::set::{Rewrite, Space};
 use crate::walk::tree::Parts;
 use std::collections::BTreeMap;
-use tidegate_classify::netfilter::{Chain, Table};
+use tidegate_classify::netfilter::{NetfilterChain, NetfilterTable};
 use tidegate_packet::Handle;
-use tidegate_policy::netfilter::{self, Condition, Connmark, Connstate, Connstates, Family, Rule, Target};
+use tidegate_policy::netfilter::{
+    self, Condition, ConnmarkTarget, Connstate, Connstates, Family, NetfilterRule, NetfilterTarget,
+};
 
 /// How deep chains may call one another.
 const DEEPEST_CHAIN: usize = 40;
@@ -135,7 +137,7 @@ pub(crate) struct Walk<'a> {
 /// Where rules are asked.
 #[derive(Clone, Copy)]
 struct Stand<'a> {
-    table: &'a Table,
+    table: &'a NetfilterTable,
     hook: Hook<'a>,
     /// Packets of IPv6, or of IPv4.
     ipv6: bool,
@@ -164,7 +166,7 @@ impl Walk<'_> {
     /// Sends packets of one IP version through a base chain; those that are lost are missing after it.
     pub(crate) fn base(
         &mut self,
-        table: &Table,
+        table: &NetfilterTable,
         chain: usize,
         ipv6: bool,
         hook: Hook<'_>,
@@ -187,7 +189,7 @@ impl Walk<'_> {
     fn chain(
         &mut self,
         stand: Stand<'_>,
-        chain: &Chain,
+        chain: &NetfilterChain,
         entered: Set,
         states: &mut Map,
         depth: usize,
@@ -218,7 +220,7 @@ impl Walk<'_> {
     /// What a rule asks of the packets in its chain, and which of those that are still here it matches.
     fn met(
         &mut self,
-        rule: &Rule,
+        rule: &NetfilterRule,
         stand: Stand<'_>,
         entered: Set,
         here: Set,
@@ -331,15 +333,15 @@ impl Walk<'_> {
     fn carry_out(
         &mut self,
         stand: Stand<'_>,
-        target: &Target,
+        target: &NetfilterTarget,
         matched: Set,
         inside: &mut Inside,
         states: &mut Map,
         depth: usize,
     ) -> Result<(), TooLarge> {
         let leaves = match target {
-            Target::Log { .. } | Target::Tcpmss(_) => return Ok(()),
-            Target::Jump(name) | Target::Goto(name) => {
+            NetfilterTarget::Log { .. } | NetfilterTarget::Tcpmss(_) => return Ok(()),
+            NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name) => {
                 let Some(called) = stand.table.chains().iter().find(|chain| chain.name == *name) else {
                     return Ok(());
                 };
@@ -347,14 +349,17 @@ impl Walk<'_> {
                 let back = self.space.store.or(below.here, below.returned)?;
                 inside.here = self.space.store.minus(inside.here, matched)?;
                 inside.accepted = self.space.store.or(inside.accepted, below.accepted)?;
-                let goes_on =
-                    if matches!(target, Target::Jump(_)) { &mut inside.here } else { &mut inside.returned };
+                let goes_on = if matches!(target, NetfilterTarget::Jump(_)) {
+                    &mut inside.here
+                } else {
+                    &mut inside.returned
+                };
                 *goes_on = self.space.store.or(*goes_on, back)?;
                 return Ok(());
             }
-            Target::Accept | Target::Translate(_) => Some(&mut inside.accepted),
-            Target::Return => Some(&mut inside.returned),
-            Target::Drop | Target::Reject(_) => None,
+            NetfilterTarget::Accept | NetfilterTarget::Translate(_) => Some(&mut inside.accepted),
+            NetfilterTarget::Return => Some(&mut inside.returned),
+            NetfilterTarget::Drop | NetfilterTarget::Reject(_) => None,
             written => return self.write(written, matched, states),
         };
         if let Some(leaves) = leaves {
@@ -364,9 +369,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn write(&mut self, target: &Target, matched: Set, states: &mut Map) -> Result<(), TooLarge> {
+    fn write(&mut self, target: &NetfilterTarget, matched: Set, states: &mut Map) -> Result<(), TooLarge> {
         let within = match target {
-            Target::Connmark(_) => self.space.store.and(matched, self.space.connected())?,
+            NetfilterTarget::Connmark(_) => self.space.store.and(matched, self.space.connected())?,
             _ => matched,
         };
         let all = &mut *self.states;
@@ -433,20 +438,22 @@ impl Space {
 }
 
 /// What a target writes.
-fn altered(state: State, target: &Target) -> State {
+fn altered(state: State, target: &NetfilterTarget) -> State {
     let mut new = state;
     match target {
-        Target::Mark { value, mask } => new.mark = (state.mark & !mask) ^ value,
-        Target::Classify(class) => new.priority = Priority::Is(class.0),
-        Target::Dscp(code) => new.ds = state.ds.then(0xfc, code << 2),
-        Target::Tos(value, mask) => new.ds = state.ds.then(*mask, *value),
-        Target::Notrack(_) => new.untracked = true,
-        Target::Connmark(_) if state.untracked => {}
-        Target::Connmark(Connmark::Set { value, mask }) => new.connmark = (state.connmark & !mask) ^ value,
-        Target::Connmark(Connmark::Save { nfmask, ctmask }) => {
+        NetfilterTarget::Mark { value, mask } => new.mark = (state.mark & !mask) ^ value,
+        NetfilterTarget::Classify(class) => new.priority = Priority::Is(class.0),
+        NetfilterTarget::Dscp(code) => new.ds = state.ds.then(0xfc, code << 2),
+        NetfilterTarget::Tos(value, mask) => new.ds = state.ds.then(*mask, *value),
+        NetfilterTarget::Notrack(_) => new.untracked = true,
+        NetfilterTarget::Connmark(_) if state.untracked => {}
+        NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask }) => {
+            new.connmark = (state.connmark & !mask) ^ value
+        }
+        NetfilterTarget::Connmark(ConnmarkTarget::Save { nfmask, ctmask }) => {
             new.connmark = (state.connmark & !ctmask) ^ (state.mark & nfmask);
         }
-        Target::Connmark(Connmark::Restore { nfmask, ctmask }) => {
+        NetfilterTarget::Connmark(ConnmarkTarget::Restore { nfmask, ctmask }) => {
             new.mark = (state.mark & !nfmask) ^ (state.connmark & ctmask);
         }
         _ => {}

@@ -187,7 +187,7 @@ impl Tree<'_> {
                 for (verdict, part) in self.ask(at.dev, at.qdisc.handle, at.qdisc.handle, set)?.0 {
                     self.leaves(at.dev, verdict, part);
                 }
-                if at.qdisc.kind.classes() != tidegate_policy::Classes::One {
+                if at.qdisc.kind.classes() != tidegate_policy::ClassLayout::One {
                     return Ok(());
                 }
                 let below = self

@@ -8,11 +8,11 @@ use crate::walk::list::{List, lists};
 use crate::walk::tree::{Classes, HOOKS, Led, Place, Seen, Tree, classes_of, lists_of};
 use crate::walk::{Hook, Passing, Priority, RuleKey, RuleSeen, State, States, Walk};
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_classify::netfilter::Table;
+use tidegate_classify::netfilter::NetfilterTable;
 use tidegate_gateway::DeviceKind;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{self, Condition, Connmark, Rule, Target};
+use tidegate_policy::netfilter::{self, Condition, ConnmarkTarget, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, Kind};
 
 /// How often the marks that connections may have are looked for anew.
@@ -394,8 +394,8 @@ fn copied_to(reading: &Reading, device: &str) -> bool {
 }
 
 /// The rules of all tables.
-pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = &Rule> {
-    let chains = reading.gateway.all_tables().iter().flat_map(Table::chains);
+pub(crate) fn rules(reading: &Reading) -> impl Iterator<Item = &NetfilterRule> {
+    let chains = reading.gateway.all_tables().iter().flat_map(NetfilterTable::chains);
     chains.flat_map(|chain| chain.rules.iter().map(|counted| &counted.rule))
 }
 
@@ -408,12 +408,12 @@ pub(crate) fn conditions(reading: &Reading) -> impl Iterator<Item = &Condition> 
 }
 
 /// Is it iptables' table of translations?
-fn is_nat(table: &Table) -> bool {
+fn is_nat(table: &NetfilterTable) -> bool {
     !table.is_free() && table.name() == "nat"
 }
 
-pub(crate) fn translates(rule: &Rule) -> bool {
-    matches!(rule.target, Some(Target::Translate(_)))
+pub(crate) fn translates(rule: &NetfilterRule) -> bool {
+    matches!(rule.target, Some(NetfilterTarget::Translate(_)))
 }
 
 /// Does anything hang on connections?
@@ -424,14 +424,20 @@ pub(crate) fn asks_connections(reading: &Reading) -> bool {
             Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_)
         )
     };
-    let keeps =
-        |target: &Target| matches!(target, Target::Connmark(_) | Target::Notrack(_) | Target::Translate(_));
+    let keeps = |target: &NetfilterTarget| {
+        matches!(
+            target,
+            NetfilterTarget::Connmark(_) | NetfilterTarget::Notrack(_) | NetfilterTarget::Translate(_)
+        )
+    };
     conditions(reading).any(asks) || rules(reading).any(|rule| rule.targets().any(keeps))
 }
 
 /// Does any rule look at the mark that a connection has?
 pub(crate) fn reads_connmarks(reading: &Reading) -> bool {
-    let restores = |target: &Target| matches!(target, Target::Connmark(Connmark::Restore { .. }));
+    let restores = |target: &NetfilterTarget| {
+        matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }))
+    };
     conditions(reading).any(|what| matches!(what, Condition::Connmark(..)))
         || rules(reading).any(|rule| rule.targets().any(restores))
 }

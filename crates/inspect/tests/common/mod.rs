@@ -3,7 +3,7 @@
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{Finding, Given, Level, Place, Reading, Rule, Source, Step, Witness, Word, check};
 use tidegate_packet::Dissector;
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::{Env, iptables, tc};
 
 /// What these commands come to; each must be understood.
@@ -53,7 +53,7 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
         ops,
         devices: devices
             .iter()
-            .map(|name| ((*name).to_owned(), DeviceSpec::of(&LinkKind::of_name(name))))
+            .map(|name| ((*name).to_owned(), DeviceSpec::of(&LinkDriver::of_name(name))))
             .collect(),
         down: Vec::new(),
         dissector: Dissector::Modern,

@@ -131,7 +131,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x10 0x10 f
 line 6, warning R2: today's marks meet this otherwise than its class means: OpenSSH's keystrokes (AF21, 7.8 \
 to 10.0); the pictures of calls (AF41, RFC 8837)
   such packets are served in 1:30, behind the unmarked ones of 1:20
-  shown: tcp 192.168.1.10 > 198.51.100.7:22 dscp AF21 len 100: 1:30
+  shown: tcp 192.168.1.10 > 198.51.100.7:22 dscp AF21 len 100 out eth0: 1:30
   fix: ask for all six bits of the DSCP that is meant: the mask 0xfc
 "
     );

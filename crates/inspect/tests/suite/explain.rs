@@ -5,7 +5,7 @@ use crate::common;
 use common::reading;
 use std::fmt::Write as _;
 use tidegate_inspect::{Explainer, Outcome, Packet, Story};
-use tidegate_packet::{Draws, Seeded};
+use tidegate_packet::{RandomSource, Seeded};
 
 fn told(story: &Story) -> String {
     let mut text = String::new();
@@ -722,4 +722,61 @@ tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip src 1.2.3.4 flo
         let story = explain(&["eth0", "eth1"], policy, &format!("udp 10.0.0.1:4 > 10.9.0.1:53 out {out}"));
         assert!(story.contains(&format!("     source {address}, not 1.2.3.4\n")), "{story}");
     }
+}
+
+/// A router answers ARP, and forwards none.
+#[test]
+fn arp_is_not_routed() {
+    let policy = "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 handle ffff: ingress";
+    let devices = ["eth0", "eth1"];
+    let story = |words: &str| explain(&devices, policy, &format!("arp 192.168.1.7 > 192.168.1.1 {words}"));
+    let own =
+        "ends: goes on to this machine itself: ARP is not routed (a bridge, or a device on top, may take it)";
+    assert!(story("in eth1").contains(own), "{}", story("in eth1"));
+    assert!(story("in eth0").contains(own), "{}", story("in eth0"));
+    // Its own leaves; and a bridge passes it on.
+    assert!(story("").contains("leaves by eth0\n"), "{}", story(""));
+    assert_eq!(story("").lines().next(), story("in lo").lines().next());
+    let bridged = story("in eth1 out eth0");
+    let note = "ARP is not routed: this is the way through a bridge of which eth1 is a port";
+    assert!(bridged.contains(note) && bridged.contains("leaves by eth0\n"), "{bridged}");
+    let ip = explain(&devices, policy, "udp 192.168.1.7:1 > 203.0.113.9:53 in eth1");
+    assert!(ip.contains("leaves by eth0\n") && !ip.contains("not routed"), "{ip}");
+}
+
+/// What a tunnel wraps is said not to be followed.
+#[test]
+fn a_tunnel_says_that_its_outer_packet_is_not_followed() {
+    let story = |dev: &str| {
+        let policy = format!("tc qdisc add dev {dev} root handle 1: fq_codel");
+        explain(&["eth0", dev], &policy, &format!("udp 192.168.1.7:1 > 203.0.113.9:53 out {dev}"))
+    };
+    for dev in ["gre1", "sit0", "tunl0", "ip6tnl1"] {
+        let outer = "it goes on in an outer packet by the device that its route names, whose qdisc sees the \
+        outer \
+                     header: that is not followed here";
+        assert!(story(dev).contains(outer), "{dev}: {}", story(dev));
+    }
+    assert!(story("wg0").contains("encrypted in an outer packet (UDP)"), "{}", story("wg0"));
+    for dev in ["eth1", "ppp0", "tun0"] {
+        assert!(!story(dev).contains("outer"), "{dev}: {}", story(dev));
+    }
+}
+
+/// A copy is sent elsewhere; the packet itself is followed.
+#[test]
+fn a_copy_is_not_the_packet() {
+    let policy = "tc qdisc add dev ifb0 root handle 1: tbf rate 5mbit burst 20k latency 50ms\n\
+                  tc qdisc add dev ifb1 root handle 1: fq_codel\n\
+                  tc qdisc add dev eth0 handle ffff: ingress\n\
+                  tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress mirror dev \
+                  ifb1 \
+                  action mirred egress redirect dev ifb0";
+    let story = explain(
+        &["eth0", "ifb0", "ifb1", "eth1"],
+        policy,
+        "udp 198.51.100.7:1 > 192.168.1.10:53 in eth0 out eth1",
+    );
+    assert!(story.contains("leaves by ifb0\n") && !story.contains("leaves by ifb1"), "{story}");
+    assert!(story.contains("ends: eth1,"), "{story}");
 }

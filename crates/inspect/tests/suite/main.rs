@@ -12,6 +12,7 @@ mod probe;
 mod published;
 mod reach;
 mod rules;
+mod said;
 mod sentences;
 mod served;
 mod uses;

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::reading;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_inspect::{Course, Packet, Prober, Way};
 
 /// Three bands by priority, and what each takes.
@@ -59,13 +59,13 @@ fn where_each_packet_waits() {
     ];
     for _ in 0..2 {
         for (words, wanted) in table {
-            let way = prober.send(&packet(words), eth0, Route::Forwarded(eth1));
+            let way = prober.send(&packet(words), eth0, EgressPath::Forwarded(eth1));
             assert_eq!(told(&mut prober, &way), wanted, "{words}");
         }
     }
     // A class that priority names, and HTB's direct queue.
-    let local = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:20"), eth0, Route::Local);
-    let direct = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:0"), eth0, Route::Local);
+    let local = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:20"), eth0, EgressPath::Local);
+    let direct = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:0"), eth0, EgressPath::Local);
     assert_eq!(told(&mut prober, &local), "eth0 [1:1 1:20] [1:htb 120:fq_codel]");
     assert_eq!(told(&mut prober, &direct), "eth0 [] [1:htb]");
 }
@@ -81,7 +81,7 @@ bytes -j MARK --set-mark 9
 iptables -t mangle -A FORWARD -m conntrack --ctstate RELATED -j MARK --set-mark 8";
     let mut prober = Prober::new(&reading(&["eth0", "eth1"], policy));
     let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1").expect("eth1"));
-    let (up, down) = (Course::Leaves(eth0, Route::Forwarded(Some(eth1))), Course::Through(eth0, eth1));
+    let (up, down) = (Course::Leaves(eth0, EgressPath::Forwarded(Some(eth1))), Course::Through(eth0, eth1));
     let table = [
         (up, "tcp 10.0.0.1 > 1.1.1.1:80 syn", "new 0"),
         (up, "tcp 10.0.0.1 > 1.1.1.1:80", "new 0"),
@@ -139,7 +139,7 @@ tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 9 0xffff 
             "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 [3:2] \
             [3:prio -pfifo]",
         ),
-        (Course::Leaves(eth1, Route::Local), "tcp 1.1.1.1:443 > 10.0.0.1:9", "lost at 3:: Policy"),
+        (Course::Leaves(eth1, EgressPath::Local), "tcp 1.1.1.1:443 > 10.0.0.1:9", "lost at 3:: Policy"),
     ];
     for (course, words, wanted) in table {
         let way = prober.travel(&packet(words), course);
@@ -158,7 +158,7 @@ fn thousands_of_classes_at_low_rates() {
     let eth0 = prober.device("eth0").expect("eth0");
     for class in (1..=3000).chain(1..=3000) {
         let words = format!("udp 10.0.0.1 > 10.0.0.2:5 len 1500 priority 1:{class:x}");
-        let way = prober.send(&packet(&words), eth0, Route::Local);
+        let way = prober.send(&packet(&words), eth0, EgressPath::Local);
         assert_eq!(way.leaf_class().map(|class| class.minor()), Some(class));
     }
 }

@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::reading;
-use tidegate_gateway::Route;
+use tidegate_gateway::EgressPath;
 use tidegate_inspect::{Arrival, Packet, Prober, Reached};
-use tidegate_packet::{Draws, Seeded};
+use tidegate_packet::{RandomSource, Seeded};
 
 const TREE: &str = "\
 tc qdisc add dev eth0 root handle 1: htb default 30
@@ -158,7 +158,7 @@ fn sets_and_engine_agree_on_random_policies() {
             // Only the machine itself sends ARP.
             let local = !packet.is_ip() || draws.u32().is_multiple_of(4);
             packet.from = (!local).then(|| "eth1".into());
-            let route = if local { Route::Local } else { Route::Forwarded(eth1) };
+            let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
             let way = prober.send(&packet, eth0, route);
             let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class());
             let said = reached.classes(&packet, way.state, "eth0", local);
@@ -234,7 +234,7 @@ fn idle_classes_and_lost_marks_stay_so() {
         prober.gateway().watch();
         for _ in 0..40 {
             let packet = packet(&mut draws);
-            let route = if packet.is_ip() { Route::Forwarded(eth1) } else { Route::Local };
+            let route = if packet.is_ip() { EgressPath::Forwarded(eth1) } else { EgressPath::Local };
             let way = prober.send(&packet, eth0, route);
             let seen = prober.gateway().take_seen();
             let classes_taken = way.stop_at(eth0).map(|stop| stop.classes.clone()).unwrap_or_default();
@@ -258,9 +258,9 @@ fn idle_classes_and_lost_marks_stay_so() {
     assert!(idle > 20 && lost > 10, "{idle} classes, {lost} marks");
 }
 
-fn mark_of(target: &tidegate_policy::netfilter::Target) -> Option<(u32, u32)> {
+fn mark_of(target: &tidegate_policy::netfilter::NetfilterTarget) -> Option<(u32, u32)> {
     match target {
-        tidegate_policy::netfilter::Target::Mark { value, mask } => Some((*value, *mask)),
+        tidegate_policy::netfilter::NetfilterTarget::Mark { value, mask } => Some((*value, *mask)),
         _ => None,
     }
 }
@@ -268,8 +268,8 @@ fn mark_of(target: &tidegate_policy::netfilter::Target) -> Option<(u32, u32)> {
 /// The rule that a packet met.
 fn rule_at<'r>(
     reading: &'r tidegate_inspect::Reading,
-    met: &tidegate_classify::netfilter::Seen,
-) -> Option<&'r tidegate_policy::netfilter::Rule> {
+    met: &tidegate_classify::netfilter::RuleTrace,
+) -> Option<&'r tidegate_policy::netfilter::NetfilterRule> {
     let tables = reading.gateway.all_tables().iter();
     let table = tables.into_iter().find(|table| table.family() == met.family && table.name() == met.table)?;
     let chain = table.chains().iter().find(|chain| chain.name == met.chain)?;

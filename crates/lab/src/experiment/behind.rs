@@ -1,22 +1,22 @@
 //! A laid-out network with real hosts, for programs that run behind it as long as they like.
 
-use super::effort::Effort;
 use super::error::{Context as _, Error, Result, missing};
 use super::hosts::{Hosts, machines};
-use crate::load::{Clock, Program, ProgramPlan};
-use crate::{Driver, Edges, Host, Lateness};
+use super::scheduling::SchedulingOptions;
+use crate::load::{LoadClock, ProgramLoad, ProgramPlan};
+use crate::{Driver, Edges, LabHost, LatenessHistogram};
 use std::net::IpAddr;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_scenario::lay::{LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::run::RunObserver;
+use tidegate_sys::scheduling::SchedulingGuard;
 use tidegate_sys::tun::Tun;
-use tidegate_sys::turn::Turn;
 
 /// How long a program that has ended may go unnoticed.
-const NOTICE: Span = Span::millis(20);
+const NOTICE: Nanos = Nanos::millis(20);
 
 /// Real hosts at the edges of a network, in which programs run. It stands still until [`RealNetwork::run`].
 pub struct RealNetwork<'s> {
@@ -26,29 +26,33 @@ pub struct RealNetwork<'s> {
     hosts: Hosts,
     tuns: Vec<Tun>,
     driver: Driver,
-    clock: Clock,
-    effort: Effort,
-    _turn: Turn,
+    clock: LoadClock,
+    scheduling: SchedulingOptions,
+    _turn: SchedulingGuard,
 }
 
 impl<'s> RealNetwork<'s> {
     /// Makes the hosts of a scenario around a network of it that is laid out.
     ///
     /// # Errors
-    /// A host cannot be made, or the machine does not give what `effort` asks for.
-    pub fn new(scenario: &'s Scenario, mut laid: LaidOut, effort: Effort) -> Result<RealNetwork<'s>> {
+    /// A host cannot be made, or the machine does not give what `effort` requests.
+    pub fn new(
+        scenario: &'s Scenario,
+        mut laid: LaidOut,
+        scheduling: SchedulingOptions,
+    ) -> Result<RealNetwork<'s>> {
         let (hosts, parties, tuns) = Hosts::new(scenario, &mut laid, None)?;
-        let turn = effort.begin()?;
+        let turn = scheduling.begin()?;
         let driver = Driver::new(parties, &machines(scenario, &mut laid));
-        let clock = Clock::new(Instant::now(), effort.realtime);
-        Ok(RealNetwork { scenario, laid, hosts, tuns, driver, clock, effort, _turn: turn })
+        let clock = LoadClock::new(Instant::now(), scheduling.realtime);
+        Ok(RealNetwork { scenario, laid, hosts, tuns, driver, clock, scheduling, _turn: turn })
     }
 
     /// The host of a name, to start programs on.
     ///
     /// # Errors
     /// The scenario has none.
-    pub fn host(&self, name: &str) -> Result<&Host> {
+    pub fn host(&self, name: &str) -> Result<&LabHost> {
         let node = self.scenario.nodes.iter().position(|node| node.name == name);
         node.and_then(|node| self.hosts.of(node)).ok_or_else(missing("the host is not there"))
     }
@@ -57,9 +61,9 @@ impl<'s> RealNetwork<'s> {
     ///
     /// # Errors
     /// There is no such host, or it cannot be started.
-    pub fn background(&self, host: &str, command: &str) -> Result<Program> {
+    pub fn background(&self, host: &str, command: &str) -> Result<ProgramLoad> {
         let plan = ProgramPlan { line: command.to_owned(), start: 0, stop: u64::MAX };
-        Ok(Program::begin(&self.clock, self.host(host)?, plan)?)
+        Ok(ProgramLoad::begin(&self.clock, self.host(host)?, plan)?)
     }
 
     /// Lets packets flow until a program has ended. Every so often `each` may read what the network did until
@@ -71,9 +75,9 @@ impl<'s> RealNetwork<'s> {
         &mut self,
         child: &mut Child,
         mut observer: Option<&mut dyn RunObserver>,
-        (every, each): (Span, &mut ReadStep<'_>),
+        (every, each): (Nanos, &mut ReadStep<'_>),
     ) -> Result<ExitStatus> {
-        let mut edges = Edges::new(std::mem::take(&mut self.tuns), START, self.effort.busy);
+        let mut edges = Edges::new(std::mem::take(&mut self.tuns), START, self.scheduling.busy);
         let (mut now, mut step) = (START, START + every);
         let status = loop {
             now += NOTICE;
@@ -106,7 +110,7 @@ impl<'s> RealNetwork<'s> {
     }
 
     /// How late packets were.
-    pub fn lateness(&self) -> &Lateness {
+    pub fn lateness(&self) -> &LatenessHistogram {
         &self.driver.lateness
     }
 }

@@ -1,6 +1,6 @@
 //! Why a scenario could not be carried out with real hosts.
 
-use crate::Trouble;
+use crate::HostError;
 use std::fmt;
 use std::io;
 use tidegate_netlink::KernelError;
@@ -11,7 +11,7 @@ use tidegate_scenario::run::Outside;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// What the scenario asks for cannot be had of real hosts, or of this machine; with the way out.
+    /// What the scenario requests cannot be had of real hosts, or of this machine; with the way out.
     Impossible(String),
     /// The machine that this kernel is to be does not take a part of the policy.
     Kernel {
@@ -23,10 +23,10 @@ pub enum Error {
         reason: KernelError,
     },
     /// A host, or the machine that the kernel is, could not be made.
-    Host(Trouble),
+    Host(HostError),
     /// A system call.
     Io(io::Error),
-    /// Whoever looks on failed.
+    /// Anyone who looks on failed.
     Observer(Outside),
     /// Another failure, with what was being done.
     During {
@@ -70,9 +70,9 @@ impl std::error::Error for Error {
     }
 }
 
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Error {
-        Error::Host(trouble)
+impl From<HostError> for Error {
+    fn from(problem: HostError) -> Error {
+        Error::Host(problem)
     }
 }
 
@@ -93,12 +93,12 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     }
 }
 
-/// What was asked for cannot be.
+/// What was requested cannot be.
 pub(super) fn impossible<T>(words: impl Into<String>) -> Result<T> {
     Err(Error::Impossible(words.into()))
 }
 
-/// What is not there, which a correct scenario never asks for.
+/// What is not there, which a correct scenario never requests.
 pub(super) fn missing(words: &str) -> impl FnOnce() -> Error {
     move || Error::Impossible(words.to_owned())
 }

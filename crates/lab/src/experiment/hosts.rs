@@ -2,26 +2,26 @@
 
 use super::error::{Result, impossible};
 use super::names;
-use crate::{Host, HostSpec, Party};
+use crate::{HostSpec, LabHost, Party};
 use std::net::IpAddr;
 use tidegate_scenario::lay::{self, LaidOut};
 use tidegate_scenario::model::{NodeRole, Scenario, TcpOptions, TrafficItem, TrafficKind};
-use tidegate_sim::{CongestionControl, Ecn};
+use tidegate_sim::{CongestionControl, EcnCodepoint};
 use tidegate_sys::tun::Tun;
 
-/// Octets of a largest packet where no link says otherwise.
+/// Bytes of a largest packet where no link says otherwise.
 const USUAL_MTU: u32 = 1500;
-/// Where the kernel tells which congestion controls it has.
+/// Where the kernel reports which congestion controls it has.
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The most bits per second that a machine carries by this way, in both directions together: some 160,000
-/// packets of 1500 octets. (Two processors carried 1.9 Gbit/s, and were late beyond.)
+/// packets of 1500 bytes. (Two processors carried 1.9 Gbit/s, and were late beyond.)
 const MOST_BITS: u64 = 2_000_000_000;
 
 /// The real hosts of a run.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     /// Each with the node that it is.
-    pub(super) all: Vec<(usize, Host)>,
+    pub(super) all: Vec<(usize, LabHost)>,
 }
 
 impl Hosts {
@@ -40,7 +40,7 @@ impl Hosts {
         names::known(all.iter().map(|(address, node)| (scenario.nodes[*node].name.as_str(), *address)))?;
         let (mut all, mut parties, mut tuns) = (Vec::new(), Vec::new(), Vec::new());
         for (node, address) in addresses {
-            let (host, tun) = Host::new(&HostSpec { segments, ..spec(scenario, node, address) })?;
+            let (host, tun) = LabHost::new(&HostSpec { segments, ..spec(scenario, node, address) })?;
             all.push((node, host));
             parties.push(Party { node, addresses: vec![address] });
             tuns.push(tun);
@@ -49,7 +49,7 @@ impl Hosts {
     }
 
     /// The host that a node is.
-    pub(super) fn of(&self, node: usize) -> Option<&Host> {
+    pub(super) fn of(&self, node: usize) -> Option<&LabHost> {
         self.all.iter().find(|(of, _)| *of == node).map(|(_, host)| host)
     }
 }
@@ -85,8 +85,9 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
     let at_it = scenario.cables.iter().filter(|cable| cable.ends.iter().any(|end| end.node == node));
     let mtu = at_it.filter_map(|cable| cable.mtu).min().unwrap_or(USUAL_MTU);
     let items = || scenario.loads.iter().flat_map(|load| &load.items);
-    let asks = items()
-        .any(|item| item.from == node && tcp_of(item).is_some_and(|tcp| tcp.or(of.tcp).ecn() != Ecn::Off));
+    let asks = items().any(|item| {
+        item.from == node && tcp_of(item).is_some_and(|tcp| tcp.or(of.tcp).ecn() != EcnCodepoint::Off)
+    });
     HostSpec {
         name: of.name.clone(),
         addresses: vec![address],
@@ -105,7 +106,7 @@ fn tcp_of(item: &TrafficItem) -> Option<TcpOptions> {
 pub(super) fn linux_name(control: CongestionControl) -> &'static str {
     match control {
         CongestionControl::Reno => "reno",
-        // HyStart is a switch of the whole kernel's: real hosts have it as it stands there.
+        // HyStart is a switch of the whole kernel's: real hosts have it as it is there.
         CongestionControl::Cubic | CongestionControl::CubicSlowStart => "cubic",
         CongestionControl::Bbr => "bbr",
         CongestionControl::Dctcp => "dctcp",

@@ -1,5 +1,5 @@
 //! The machine with the policy is this computer's kernel: a namespace of its own, whose devices are the
-//! scenario's wires and whose disciplines are the kernel's, programmed over netlink.
+//! scenario's wires and whose qdiscs are the kernel's, programmed over netlink.
 //!
 //! ```text
 //! host ── TUN ──▶ World: cables up to the machine ──▶ TAP ─┐
@@ -10,12 +10,12 @@
 //! ends.
 
 use super::error::{Context, Error, Result, impossible};
-use crate::{Party, Router, RouterSpec, Wire};
+use crate::{Party, Router, RouterDevice, RouterSpec};
 use std::net::IpAddr;
 use tidegate_gateway::DeviceSpec;
 use tidegate_netlink::Kernel;
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_policy::{LinkKind, Op};
+use tidegate_policy::{LinkDriver, Op};
 use tidegate_scenario::lay::LaidOut;
 use tidegate_scenario::model::{NodeRole, Scenario, ScenarioPolicy, TimelineEntry, TimelineEvent};
 use tidegate_scenario::prepare::{self, Prepared};
@@ -57,7 +57,7 @@ pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
     let plugged = scenario.cables.iter().flat_map(|cable| &cable.ends).filter(|end| end.node == *node);
     for end in plugged {
         let device = end.device.and_then(|device| of.machine.devices.get(device));
-        let wire = device.is_some_and(|device| device.kind == LinkKind::Ethernet && device.on.is_none());
+        let wire = device.is_some_and(|device| device.kind == LinkDriver::Ethernet && device.on.is_none());
         if !wire {
             return impossible(format!(
                 "--router kernel: every link must end in an Ethernet device of `{}`",
@@ -97,7 +97,7 @@ fn has(policy: &ScenarioPolicy, node: usize) -> bool {
     policy.machines.iter().any(|(of, _)| *of == node)
 }
 
-/// A TAP device takes whatever it is given: only what the kernel's own disciplines hold back waits before it.
+/// A TAP device takes whatever it is given: only what the kernel's own qdiscs hold back waits before it.
 fn not_the_slowest(scenario: &Scenario, node: usize) -> Result<()> {
     let rates = || scenario.cables.iter().flat_map(|cable| [cable.up.rate, cable.down.rate]).flatten();
     let slowest = rates().min();
@@ -162,8 +162,8 @@ impl Plan {
         }
         let usual = DeviceSpec::default();
         let wires = of.machine.devices.iter().zip(behind).filter(|(device, _)| device.plugged);
-        let wires: Vec<Wire> = wires
-            .map(|(device, behind)| Wire {
+        let wires: Vec<RouterDevice> = wires
+            .map(|(device, behind)| RouterDevice {
                 name: device.name.clone(),
                 address: device.address.map(|(address, _)| address),
                 mtu: device.mtu.unwrap_or(usual.mtu),
@@ -199,7 +199,7 @@ fn what(op: &Op) -> String {
 }
 
 impl Arm {
-    /// What stands on its devices, as far as it can be read.
+    /// What is installed on its devices, as far as it can be read.
     pub(super) fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         let Arm { devices, kernel, .. } = self;
         let read = |(number, name): &(usize, String)| {

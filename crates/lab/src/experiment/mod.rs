@@ -2,26 +2,27 @@
 //!
 //! ```text
 //! Scenario ── possible ──▶ case × repeat, one after the other:
-//!     lay (a World, as for sim) ──▶ RealTraffic: a namespace per host, TUN devices, Driver ──▶ the same Run as sim's
+//!     lay (a World, as for sim) ──▶ RealTraffic: a namespace per host, TUN devices, Driver ──▶ the same Run
+//!     as sim's
 //! ```
 //! The process must be one that may make namespaces (`tidegate_sys::apart`), and cover `/etc/hosts` of its
 //! own.
 
 mod behind;
-mod effort;
 mod error;
 mod hosts;
 mod kernel;
 mod names;
+mod scheduling;
 mod traffic;
 
 pub use behind::{ReadStep, RealNetwork};
-pub use effort::Effort;
 pub use error::{Error, Result};
 pub use hosts::possible;
+pub use scheduling::SchedulingOptions;
 
 use std::sync::atomic::Ordering;
-use tidegate_measure::experiment::Run;
+use tidegate_measure::experiment::RunRecord;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
 use tidegate_scenario::run::{ExperimentWatch, Outside, RunError, RunObserver, RunWatch};
@@ -33,17 +34,17 @@ use traffic::RealTraffic;
 pub struct LabSettings {
     /// The machine with the policy is this computer's kernel, and not the model.
     pub kernel_router: bool,
-    /// Hosts send each segment by itself, as simulated ones do (GSO off).
+    /// Hosts send each segment on its own, as simulated ones do (GSO off).
     pub single_segments: bool,
     /// What the network gets of the machine.
-    pub effort: Effort,
+    pub scheduling: SchedulingOptions,
 }
 
 /// All runs of a scenario, one after the other: by policy, then by load, then by repeat. After `stop` what
 /// was done by then, one run at least. `say` hears of programs of the scenario's that failed, in words.
 ///
 /// # Errors
-/// The scenario asks for what real hosts or this machine cannot do, a host cannot be made, or an observer
+/// The scenario requests what real hosts or this machine cannot do, a host cannot be made, or an observer
 /// fails: an [`Error`] in [`RunError::Outside`]. A machine refuses a command: [`RunError::Scenario`].
 pub fn carry_out(
     scenario: &Scenario,
@@ -52,7 +53,7 @@ pub fn carry_out(
     settings: &LabSettings,
     watch: &ExperimentWatch<'_>,
     say: &dyn Fn(&str),
-) -> Result<Vec<Run>, RunError> {
+) -> Result<Vec<RunRecord>, RunError> {
     possible(scenario).map_err(outside)?;
     let mut scenario = scenario.clone();
     let mut first = (watch.observer)();
@@ -68,7 +69,7 @@ pub fn carry_out(
             break;
         }
         let plan = kernel::Plan::of(scenario, prepared, case.policy).map_err(outside)?;
-        let traffic = RealTraffic::new((settings.effort, settings.single_segments), plan, say);
+        let traffic = RealTraffic::new((settings.scheduling, settings.single_segments), plan, say);
         let mut observer = if runs.is_empty() { first.take() } else { (watch.observer)() };
         let observer = observer.as_mut().map(|one| one.as_mut() as &mut dyn RunObserver);
         let watch = RunWatch { stop: watch.stop, seconds: watch.seconds, observer };

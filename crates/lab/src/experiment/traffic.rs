@@ -1,17 +1,17 @@
 //! Real traffic: real hosts at the edges of the run's network, driven by the machine's clock.
 
-use super::effort::Effort;
 use super::error::{Context, Result, impossible, missing};
 use super::hosts::{Hosts, linux_name, machines};
 use super::kernel;
+use super::scheduling::SchedulingOptions;
 use crate::load::{
-    self, Clock, Datagrams, DatagramsPlan, Errand, ErrandPlan, Go, Ping, PingPlan, Program, ProgramPlan,
-    Transfer, TransferPlan,
+    self, DatagramLoad, DatagramsPlan, LoadClock, PingLoad, PingPlan, ProgramLoad, ProgramPlan,
+    TransactionLoad, TransactionPlan, TransactionRecord, TransferLoad, TransferPlan,
 };
-use crate::{Driver, Edges, Host};
+use crate::{Driver, Edges, LabHost};
 use std::net::{IpAddr, SocketAddr};
 use tidegate_measure::experiment as doc;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_scenario::document::{self, control_name, errand_probes, name, per_step, piece_id};
 use tidegate_scenario::lay::{self, LaidOut, START};
@@ -19,19 +19,19 @@ use tidegate_scenario::model::{self as scenario, DatagramPacing, Scenario, Traff
 use tidegate_scenario::run::{Outside, ScenarioRun, TrafficDriver};
 use tidegate_scenario::transactions;
 use tidegate_sim::Transaction;
-use tidegate_sys::turn::Turn;
+use tidegate_sys::scheduling::SchedulingGuard;
 
 /// The traffic of one run.
 pub(super) struct RealTraffic<'s> {
     /// What the kernel is told, if it is a machine of the run.
     plan: Option<kernel::Plan>,
-    effort: Effort,
+    scheduling: SchedulingOptions,
     /// Segments that hosts may hand over as one; `None`: as the kernel likes.
     segments: Option<u32>,
     stage: Option<Stage>,
     pieces: Vec<Piece>,
     /// The user's programs, with where they run and their lines.
-    programs: Vec<(String, String, Program)>,
+    programs: Vec<(String, String, ProgramLoad)>,
     /// Hears of those that failed.
     say: &'s dyn Fn(&str),
 }
@@ -42,13 +42,13 @@ struct Stage {
     arm: Option<kernel::Arm>,
     /// They are there as long as this is.
     _hosts: Hosts,
-    _turn: Turn,
+    _turn: SchedulingGuard,
     driver: Driver,
     edges: Edges,
-    clock: Clock,
+    clock: LoadClock,
 }
 
-/// One thing that goes on: of which item, which of several, and what it is.
+/// One thing that continues: of which item, which of several, and what it is.
 struct Piece {
     item: usize,
     number: u32,
@@ -59,16 +59,16 @@ struct Piece {
 
 enum Going {
     /// The n-th connection of some.
-    Flow(std::rc::Rc<Transfer>),
-    Ping(Ping),
-    Datagrams(Datagrams),
-    Errand(Errand),
+    Flow(std::rc::Rc<TransferLoad>),
+    Ping(PingLoad),
+    Datagrams(DatagramLoad),
+    Errand(TransactionLoad),
 }
 
-/// Between whom something goes on, and when.
-struct Talk<'h> {
-    from: &'h Host,
-    to: Option<&'h Host>,
+/// Between whom something continues, and when.
+struct TrafficContext<'h> {
+    from: &'h LabHost,
+    to: Option<&'h LabHost>,
     address: IpAddr,
     start: u64,
     stop: u64,
@@ -77,13 +77,13 @@ struct Talk<'h> {
 impl<'s> RealTraffic<'s> {
     /// None yet.
     pub(super) fn new(
-        (effort, single_segments): (Effort, bool),
+        (effort, single_segments): (SchedulingOptions, bool),
         plan: Option<kernel::Plan>,
         say: &'s dyn Fn(&str),
     ) -> RealTraffic<'s> {
         RealTraffic {
             plan,
-            effort,
+            scheduling: effort,
             segments: single_segments.then_some(1),
             stage: None,
             pieces: Vec::new(),
@@ -107,7 +107,7 @@ impl Drop for RealTraffic<'_> {
 }
 
 impl TrafficDriver for RealTraffic<'_> {
-    const GRACE: Span = Span::secs(3);
+    const GRACE: Nanos = Nanos::secs(3);
 
     fn begin(run: &mut ScenarioRun<'_, Self>) -> Result<(), Outside> {
         Ok(set_up(run)?)
@@ -146,7 +146,7 @@ impl TrafficDriver for RealTraffic<'_> {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::Transfer>, Vec<doc::Probe>) {
+    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match &piece.going {
@@ -155,18 +155,23 @@ impl TrafficDriver for RealTraffic<'_> {
             }
         }
         for (on, line, program) in &run.traffic.programs {
-            let fate = program.fate();
-            if fate.failed() {
-                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", fate.told().trim_end()));
+            let end = program.outcome();
+            if end.failed() {
+                (run.traffic.say)(&format!("on {on}, `{line}` failed:\n{}", end.output().trim_end()));
             }
-            let at = fate.began.unwrap_or_default();
-            run.events.push(doc::Event { at, on: on.clone(), what: line.clone(), output: fate.told() });
+            let at = end.began.unwrap_or_default();
+            run.events.push(doc::EventRecord {
+                at,
+                on: on.clone(),
+                what: line.clone(),
+                output: end.output(),
+            });
         }
         run.events.sort_by_key(|event| event.at);
         if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.nobody) {
             let what = format!("packets went to {nobody}, an address that no host here has");
             let at = run.laid.world.net.now().since(START).0;
-            run.events.push(doc::Event { at, on: "lab".to_owned(), what, output: String::new() });
+            run.events.push(doc::EventRecord { at, on: "lab".to_owned(), what, output: String::new() });
         }
         (transfers, found)
     }
@@ -183,13 +188,13 @@ fn begin_programs(
     scenario: &Scenario,
     load: usize,
     hosts: &Hosts,
-    clock: &Clock,
-) -> Result<Vec<(String, String, Program)>> {
+    clock: &LoadClock,
+) -> Result<Vec<(String, String, ProgramLoad)>> {
     let begun = |program: &scenario::HostProgram| {
         let host = hosts.of(program.node).ok_or_else(missing("it runs on no host"))?;
         let stop = program.stop.unwrap_or(scenario.end()).0;
         let plan = ProgramPlan { line: program.command.clone(), start: program.start.0, stop };
-        Ok((host.name().to_owned(), program.command.clone(), Program::begin(clock, host, plan)?))
+        Ok((host.name().to_owned(), program.command.clone(), ProgramLoad::begin(clock, host, plan)?))
     };
     scenario.loads[load].programs.iter().map(begun).collect()
 }
@@ -205,11 +210,11 @@ fn set_up(run: &mut ScenarioRun<'_, RealTraffic<'_>>) -> Result<()> {
         tuns.extend(ends);
         arm
     });
-    let turn = run.traffic.effort.begin()?;
+    let turn = run.traffic.scheduling.begin()?;
     let ports = (0..scenario.ports()).map(|device| scenario.port(device)).collect();
     let driver = Driver::new(parties, &machines(scenario, &mut run.laid)).with_ports(ports);
-    let edges = Edges::new(tuns, START, run.traffic.effort.busy);
-    let clock = Clock::new(edges.began(), run.traffic.effort.realtime);
+    let edges = Edges::new(tuns, START, run.traffic.scheduling.busy);
+    let clock = LoadClock::new(edges.began(), run.traffic.scheduling.realtime);
     let seed = scenario.seed.wrapping_add(u64::from(run.case.repeat));
     let mut pieces = Vec::new();
     for (number, item) in run.load().iter().enumerate() {
@@ -230,7 +235,7 @@ fn begin_item(
     scenario: &Scenario,
     laid: &mut LaidOut,
     hosts: &Hosts,
-    clock: &Clock,
+    clock: &LoadClock,
     item: &TrafficItem,
     seed: u64,
 ) -> Result<Vec<Going>> {
@@ -243,7 +248,7 @@ fn begin_item(
         return impossible("there is no way back");
     }
     let stop = item.stop.unwrap_or(scenario.end()).0;
-    let talk = Talk {
+    let talk = TrafficContext {
         from: hosts.of(item.from).ok_or_else(missing("it begins at no host"))?,
         to: hosts.of(item.to),
         address: lay::address(scenario, laid, item.to, way.and_then(|way| way.last)),
@@ -266,7 +271,7 @@ fn begin_item(
                 stop: stop.min(last),
                 dsfield: item.dsfield,
             };
-            vec![Going::Ping(Ping::begin(clock, talk.from, plan)?)]
+            vec![Going::Ping(PingLoad::begin(clock, talk.from, plan)?)]
         }
         TrafficKind::Request { every, request, reply } => {
             vec![talk.errand(clock, item, transactions::request(*every, item.port, *request, *reply))?]
@@ -296,8 +301,8 @@ fn begin_item(
 
 fn transfers(
     scenario: &Scenario,
-    clock: &Clock,
-    talk: &Talk<'_>,
+    clock: &LoadClock,
+    talk: &TrafficContext<'_>,
     item: &TrafficItem,
     source: IpAddr,
 ) -> Result<Vec<Going>> {
@@ -317,20 +322,20 @@ fn transfers(
         start: talk.start,
         stop: talk.stop,
     };
-    let all = std::rc::Rc::new(Transfer::begin(clock, talk.from, receiver, &plan)?);
+    let all = std::rc::Rc::new(TransferLoad::begin(clock, talk.from, receiver, &plan)?);
     Ok((0..*count).map(|_| Going::Flow(all.clone())).collect())
 }
 
-impl Talk<'_> {
+impl TrafficContext<'_> {
     fn datagrams(
         &self,
-        clock: &Clock,
+        clock: &LoadClock,
         item: &TrafficItem,
         payload: u32,
-        every: Span,
+        every: Nanos,
         pace: DatagramPacing,
         seed: u64,
-    ) -> Result<Datagrams> {
+    ) -> Result<DatagramLoad> {
         let plan = DatagramsPlan {
             to: SocketAddr::new(self.address, item.port),
             payload,
@@ -345,13 +350,13 @@ impl Talk<'_> {
             dsfield: item.dsfield,
             seed,
         };
-        Ok(Datagrams::begin(clock, self.from, self.to.ok_or_else(missing("it ends at no host"))?, plan)?)
+        Ok(DatagramLoad::begin(clock, self.from, self.to.ok_or_else(missing("it ends at no host"))?, plan)?)
     }
 
-    fn errand(&self, clock: &Clock, item: &TrafficItem, what: Transaction) -> Result<Going> {
+    fn errand(&self, clock: &LoadClock, item: &TrafficItem, what: Transaction) -> Result<Going> {
         let (server, start, stop) = (self.address, self.start, self.stop);
-        let plan = ErrandPlan { what, server, start, stop, dsfield: item.dsfield };
-        Ok(Going::Errand(Errand::begin(
+        let plan = TransactionPlan { what, server, start, stop, dsfield: item.dsfield };
+        Ok(Going::Errand(TransactionLoad::begin(
             clock,
             self.from,
             self.to.ok_or_else(missing("it ends at no host"))?,
@@ -364,18 +369,18 @@ fn transfer(
     run: &ScenarioRun<'_, RealTraffic<'_>>,
     at: usize,
     piece: &Piece,
-    of: &Transfer,
-) -> doc::Transfer {
+    of: &TransferLoad,
+) -> doc::TransferRecord {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
     let TrafficKind::Tcp { tcp, record, count, bytes, .. } = &item.what else {
-        return doc::Transfer::default();
+        return doc::TransferRecord::default();
     };
     let number = piece.number as usize;
     let (began, finished, info) =
         of.look(number, |flow| (flow.began, flow.finished, flow.info)).unwrap_or_default();
     let (cwnd, srtt_us) = if *record { piece.samples.iter().copied().unzip() } else { Default::default() };
-    doc::Transfer {
+    doc::TransferRecord {
         id: piece_id(item, piece.number),
         title: if *count > 1 { format!("{} {}", item.title, piece.number + 1) } else { item.title.clone() },
         from: name(scenario, item.from),
@@ -392,12 +397,12 @@ fn transfer(
         series: run.progress[at].clone(),
         cwnd,
         srtt_us,
-        ..doc::Transfer::default()
+        ..doc::TransferRecord::default()
     }
 }
 
-/// What is asked again and again; a page is three: until its document, its first paint, and all of it.
-fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Probe> {
+/// What is asked repeatedly; a page is three: until its document, its first paint, and all of it.
+fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::ProbeRecord> {
     let scenario = run.scenario;
     let item = &run.load()[piece.item];
     let base = |unit: &str, answers| document::probe(scenario, item, piece.number, unit, answers);
@@ -405,14 +410,14 @@ fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Pro
         Going::Flow(_) => Vec::new(),
         Going::Ping(ping) => vec![base("round trip", ping.answers())],
         Going::Datagrams(datagrams) => {
-            let mut probe = base("one way", datagrams.journeys());
+            let mut probe = base("one way", datagrams.times());
             let payload = if let TrafficKind::Udp { payload, .. } = item.what { payload } else { 0 };
             (probe.received, probe.packets) = arrivals(&probe.answers, payload.into(), run);
             vec![probe]
         }
         Going::Errand(errand) => {
-            let goes = errand.goes();
-            let all = |of: &dyn Fn(&Go) -> Option<u64>| {
+            let goes = errand.records();
+            let all = |of: &dyn Fn(&TransactionRecord) -> Option<u64>| {
                 goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>()
             };
             errand_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidegate_sys::turn::{self, Turn};
+use tidegate_sys::scheduling::{self, SchedulingGuard};
 
 /// The priority of who goes before usual programs: behind the network itself.
 pub(super) const URGENT: i32 = 40;
@@ -15,18 +15,18 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// When things began, and whether they are over: the same for all that is going on.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct LoadClock {
     pub(super) began: Instant,
     pub(super) over: Arc<AtomicBool>,
     /// Who looks at it goes before usual programs.
     pub(super) urgent: bool,
 }
 
-impl Clock {
-    /// Times are counted from `began`. `urgent`: whoever looks at it goes before usual programs, as far as he
-    /// may.
-    pub fn new(began: Instant, urgent: bool) -> Clock {
-        Clock { began, over: Arc::default(), urgent }
+impl LoadClock {
+    /// Times are counted from `began`. `urgent`: anyone who looks at it goes before usual programs, as far as
+    /// he may.
+    pub fn new(began: Instant, urgent: bool) -> LoadClock {
+        LoadClock { began, over: Arc::default(), urgent }
     }
 
     /// ns since the beginning.
@@ -78,12 +78,16 @@ pub(super) fn any_like(address: IpAddr) -> IpAddr {
 }
 
 /// A thread with a name that goes by a clock; it belongs to the namespace of the one that starts it.
-pub(super) fn spawn(clock: Clock, name: &str, work: impl FnOnce(&Clock) + Send + 'static) -> io::Result<()> {
+pub(super) fn spawn(
+    clock: LoadClock,
+    name: &str,
+    work: impl FnOnce(&LoadClock) + Send + 'static,
+) -> io::Result<()> {
     let work = move || {
-        turn::wake_on_time();
-        let mut turn = Turn::usual();
+        scheduling::wake_on_time();
+        let mut turn = SchedulingGuard::usual();
         if clock.urgent {
-            // Whether we may, whoever asked for it has found out.
+            // Whether we may, anyone who requested it has found out.
             let _ = turn.before_others(URGENT);
         }
         work(&clock);

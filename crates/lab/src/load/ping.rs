@@ -5,17 +5,17 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_sys::socket::{self, Echo};
+use tidegate_sys::socket::{self, EchoSocket};
 
-use super::clock::{Clock, LOOK, lock, spawn};
-use crate::host::Host;
+use super::clock::{LOOK, LoadClock, lock, spawn};
+use crate::host::LabHost;
 
 /// Pings to be.
 #[derive(Clone, Copy, Debug)]
 pub struct PingPlan {
     /// Who answers.
     pub to: IpAddr,
-    /// Octets of data.
+    /// Bytes of data.
     pub data: u32,
     /// ns between two.
     pub every: u64,
@@ -29,7 +29,7 @@ pub struct PingPlan {
 
 /// Pings.
 #[derive(Debug)]
-pub struct Ping {
+pub struct PingLoad {
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -37,27 +37,27 @@ pub struct Ping {
 struct Seen {
     /// Of each request when it was sent and how long its answer took, ns.
     answers: Vec<(u64, Option<u64>)>,
-    trouble: Option<String>,
+    problem: Option<String>,
 }
 
-impl Ping {
+impl PingLoad {
     /// Sets them going.
     ///
     /// # Errors
     /// The host may not ping.
-    pub fn begin(clock: &Clock, host: &Host, plan: PingPlan) -> io::Result<Ping> {
+    pub fn begin(clock: &LoadClock, host: &LabHost, plan: PingPlan) -> io::Result<PingLoad> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (own, clock) = (Arc::clone(&seen), clock.clone());
         host.go(move || {
-            let echo = Echo::open(plan.to)?;
+            let echo = EchoSocket::open(plan.to)?;
             socket::ds_field(&echo, plan.to.is_ipv6(), plan.dsfield)?;
             spawn(clock, "ping", move |clock| {
                 if let Err(error) = go_on(clock, &echo, plan, &own) {
-                    lock(&own).trouble = Some(error.to_string());
+                    lock(&own).problem = Some(error.to_string());
                 }
             })
         })??;
-        Ok(Ping { seen })
+        Ok(PingLoad { seen })
     }
 
     /// When each was sent, and how long its answer took.
@@ -67,11 +67,11 @@ impl Ping {
 
     /// Why it ended early, if it did.
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.seen).trouble.clone()
+        lock(&self.seen).problem.clone()
     }
 }
 
-fn go_on(clock: &Clock, echo: &Echo, plan: PingPlan, seen: &Mutex<Seen>) -> io::Result<()> {
+fn go_on(clock: &LoadClock, echo: &EchoSocket, plan: PingPlan, seen: &Mutex<Seen>) -> io::Result<()> {
     let mut due = plan.start;
     while !clock.is_over() {
         if clock.now() >= due && due < plan.stop {
@@ -82,11 +82,11 @@ fn go_on(clock: &Clock, echo: &Echo, plan: PingPlan, seen: &Mutex<Seen>) -> io::
                 answers.len() - 1
             };
             // A full queue loses it, as it would another packet.
-            let _ = echo.ask(number as u16, plan.data);
+            let _ = echo.send_request(number as u16, plan.data);
         }
         let wait = if due < plan.stop { clock.until(due).min(LOOK) } else { LOOK };
         if wait > Duration::ZERO
-            && let Some(number) = echo.answer(wait)?
+            && let Some(number) = echo.reply(wait)?
         {
             note(&mut lock(seen).answers, number, clock.now());
         }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use tidegate_sys::process::{self, die_with_parent};
 
-use super::clock::{Clock, lock, spawn};
-use crate::host::Host;
+use super::clock::{LoadClock, lock, spawn};
+use crate::host::LabHost;
 
-/// Octets of what it said that are kept: the first ones.
+/// Bytes of what it said that are kept: the first ones.
 const KEPT: usize = 64 << 10;
 /// How often it is looked whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,9 +30,9 @@ pub struct ProgramPlan {
     pub stop: u64,
 }
 
-/// What became of it.
+/// The outcome of it.
 #[derive(Clone, Debug, Default)]
-pub struct Fate {
+pub struct ProgramOutcome {
     /// When it was started.
     pub began: Option<u64>,
     /// When it had ended.
@@ -42,20 +42,20 @@ pub struct Fate {
     /// It still ran at its end, and was stopped.
     pub stopped: bool,
     /// Why it could not be started.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     said: Vec<u8>,
     /// It said more than is kept.
     more: bool,
 }
 
-impl Fate {
-    /// It could not be started, or ended by itself and says that it failed.
+impl ProgramOutcome {
+    /// It could not be started, or ended on its own and says that it failed.
     pub fn failed(&self) -> bool {
-        self.trouble.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
+        self.problem.is_some() || !self.stopped && self.status.is_some_and(|status| !status.success())
     }
 
     /// What it said, both streams as they came, and in brackets what else there is to say about it.
-    pub fn told(&self) -> String {
+    pub fn output(&self) -> String {
         let mut told = String::from_utf8_lossy(&self.said).into_owned();
         if !told.is_empty() && !told.ends_with('\n') {
             told.push('\n');
@@ -63,8 +63,8 @@ impl Fate {
         if self.more {
             let _ = writeln!(told, "[more output than the {KEPT} bytes that are kept]");
         }
-        if let Some(trouble) = &self.trouble {
-            let _ = writeln!(told, "[it could not be started: {trouble}]");
+        if let Some(problem) = &self.problem {
+            let _ = writeln!(told, "[it could not be started: {problem}]");
         }
         match self.status {
             _ if self.stopped => told.push_str("[it still ran at its end, and was stopped]\n"),
@@ -80,41 +80,41 @@ impl Fate {
 
 /// A program on a host.
 #[derive(Clone, Debug)]
-pub struct Program {
-    fate: Arc<Mutex<Fate>>,
+pub struct ProgramLoad {
+    outcome: Arc<Mutex<ProgramOutcome>>,
 }
 
-impl Program {
+impl ProgramLoad {
     /// Sets it going; it ends with the clock at the latest.
     ///
     /// # Errors
     /// No thread can be started on the host.
-    pub fn begin(clock: &Clock, host: &Host, plan: ProgramPlan) -> io::Result<Program> {
-        let fate = Arc::new(Mutex::new(Fate::default()));
-        let (clock, of) = (clock.clone(), Arc::clone(&fate));
+    pub fn begin(clock: &LoadClock, host: &LabHost, plan: ProgramPlan) -> io::Result<ProgramLoad> {
+        let end = Arc::new(Mutex::new(ProgramOutcome::default()));
+        let (clock, of) = (clock.clone(), Arc::clone(&end));
         host.go(move || {
             spawn(clock, "program", move |clock| {
                 if clock.sleep_until(plan.start)
                     && let Err(error) = live(clock, &plan, &of)
                 {
-                    lock(&of).trouble = Some(error.to_string());
+                    lock(&of).problem = Some(error.to_string());
                 }
             })
         })??;
-        Ok(Program { fate })
+        Ok(ProgramLoad { outcome: end })
     }
 
     /// What has become of it so far.
-    pub fn fate(&self) -> Fate {
-        lock(&self.fate).clone()
+    pub fn outcome(&self) -> ProgramOutcome {
+        lock(&self.outcome).clone()
     }
 }
 
 /// Its life.
-fn live(clock: &Clock, plan: &ProgramPlan, fate: &Arc<Mutex<Fate>>) -> io::Result<()> {
+fn live(clock: &LoadClock, plan: &ProgramPlan, outcome: &Arc<Mutex<ProgramOutcome>>) -> io::Result<()> {
     let (mut child, said) = start(&plan.line)?;
-    lock(fate).began = Some(clock.now());
-    let of = Arc::clone(fate);
+    lock(outcome).began = Some(clock.now());
+    let of = Arc::clone(outcome);
     spawn(clock.clone(), "listener", move |_| listen(said, &of))?;
     let mut stopped = false;
     let status = loop {
@@ -129,14 +129,14 @@ fn live(clock: &Clock, plan: &ProgramPlan, fate: &Arc<Mutex<Fate>>) -> io::Resul
         }
         if now >= plan.stop && !stopped {
             stopped = true;
-            process::ask_to_end(child.id());
+            process::request_termination(child.id());
         }
         std::thread::sleep(LOOK);
     };
-    let mut fate = lock(fate);
-    fate.ended = Some(clock.now());
-    fate.status = Some(status);
-    fate.stopped = stopped;
+    let mut outcome = lock(outcome);
+    outcome.ended = Some(clock.now());
+    outcome.status = Some(status);
+    outcome.stopped = stopped;
     Ok(())
 }
 
@@ -150,15 +150,15 @@ fn start(line: &str) -> io::Result<(Child, PipeReader)> {
 }
 
 /// Hears it out, and keeps the beginning.
-fn listen(mut said: PipeReader, fate: &Mutex<Fate>) {
+fn listen(mut said: PipeReader, outcome: &Mutex<ProgramOutcome>) {
     let mut chunk = [0; 4096];
-    while let Ok(octets) = said.read(&mut chunk) {
-        if octets == 0 {
+    while let Ok(bytes) = said.read(&mut chunk) {
+        if bytes == 0 {
             return;
         }
-        let mut fate = lock(fate);
-        let kept = octets.min(KEPT - fate.said.len());
-        fate.said.extend_from_slice(&chunk[..kept]);
-        fate.more |= kept < octets;
+        let mut outcome = lock(outcome);
+        let kept = bytes.min(KEPT - outcome.said.len());
+        outcome.said.extend_from_slice(&chunk[..kept]);
+        outcome.more |= kept < bytes;
     }
 }

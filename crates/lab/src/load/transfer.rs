@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use tidegate_sim::Transaction;
 use tidegate_sys::socket::{self, TcpInfo};
 
-use super::clock::{Clock, LOOK, is_patience, lock, spawn};
-use super::errand::{ErrandPlan, Ready};
-use crate::host::Host;
+use super::clock::{LOOK, LoadClock, is_patience, lock, spawn};
+use super::transaction::{Ready, TransactionPlan};
+use crate::host::LabHost;
 
-/// Octets written and read at once.
+/// Bytes written and read at once.
 const CHUNK: usize = 64 << 10;
 /// Between the beginnings of several, as in the simulator.
 const APART: u64 = 10_000_000;
@@ -42,13 +42,13 @@ pub struct TransferPlan {
 
 /// Transfers.
 #[derive(Debug)]
-pub struct Transfer {
-    flows: Vec<Arc<Mutex<Flow>>>,
+pub struct TransferLoad {
+    flows: Vec<Arc<Mutex<TransferFlow>>>,
 }
 
 /// One connection.
 #[derive(Debug, Default)]
-pub struct Flow {
+pub struct TransferFlow {
     /// The sender's side.
     socket: Option<TcpStream>,
     /// ns: when the connection was there.
@@ -58,16 +58,21 @@ pub struct Flow {
     /// What TCP said last.
     pub info: TcpInfo,
     /// Why it ended early, if it did.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
-impl Transfer {
+impl TransferLoad {
     /// Sets them going.
     ///
     /// # Errors
     /// A port is taken, or the congestion control unknown.
-    pub fn begin(clock: &Clock, sender: &Host, receiver: &Host, plan: &TransferPlan) -> io::Result<Transfer> {
-        let flows: Vec<_> = (0..plan.count).map(|_| Arc::new(Mutex::new(Flow::default()))).collect();
+    pub fn begin(
+        clock: &LoadClock,
+        sender: &LabHost,
+        receiver: &LabHost,
+        plan: &TransferPlan,
+    ) -> io::Result<TransferLoad> {
+        let flows: Vec<_> = (0..plan.count).map(|_| Arc::new(Mutex::new(TransferFlow::default()))).collect();
         let (called, caller) = if plan.receiver_opens { (sender, receiver) } else { (receiver, sender) };
         let (own, at, all, next) = (plan.clone(), clock.clone(), flows.clone(), AtomicUsize::new(0));
         // Of several the n-th call is the n-th.
@@ -79,7 +84,8 @@ impl Transfer {
         let ticket = called.on_call(clock, plan.called.ip(), plan.called.port(), on_call)?;
         let login = plan.login.clone().map(|what| {
             let server = plan.called.ip();
-            let said = ErrandPlan { what, server, start: plan.start, stop: plan.stop, dsfield: plan.dsfield };
+            let said =
+                TransactionPlan { what, server, start: plan.start, stop: plan.stop, dsfield: plan.dsfield };
             Ready::serve(clock, called, said)
         });
         let login = login.transpose()?;
@@ -92,11 +98,11 @@ impl Transfer {
                 })
             })??;
         }
-        Ok(Transfer { flows })
+        Ok(TransferLoad { flows })
     }
 
     /// Looks at one of them, with what TCP says of it now.
-    pub fn look<T>(&self, number: usize, f: impl FnOnce(&Flow) -> T) -> Option<T> {
+    pub fn look<T>(&self, number: usize, f: impl FnOnce(&TransferFlow) -> T) -> Option<T> {
         let mut flow = lock(self.flows.get(number)?);
         if let Some(info) = flow.socket.as_ref().and_then(|socket| socket::tcp_info(socket).ok()) {
             flow.info = info;
@@ -105,19 +111,19 @@ impl Transfer {
     }
 }
 
-fn note(flow: &Mutex<Flow>, went: io::Result<()>) {
+fn note(flow: &Mutex<TransferFlow>, went: io::Result<()>) {
     if let Err(error) = went {
-        lock(flow).trouble = Some(error.to_string());
+        lock(flow).problem = Some(error.to_string());
     }
 }
 
 fn call(
-    clock: &Clock,
+    clock: &LoadClock,
     plan: &TransferPlan,
     ticket: u16,
     login: Option<&Ready>,
     start: u64,
-    flow: &Mutex<Flow>,
+    flow: &Mutex<TransferFlow>,
 ) -> io::Result<()> {
     if !clock.sleep_until(start) {
         return Ok(());
@@ -132,7 +138,12 @@ fn call(
 }
 
 /// The sender's part.
-fn speak(clock: &Clock, mut stream: TcpStream, plan: &TransferPlan, flow: &Mutex<Flow>) -> io::Result<()> {
+fn speak(
+    clock: &LoadClock,
+    mut stream: TcpStream,
+    plan: &TransferPlan,
+    flow: &Mutex<TransferFlow>,
+) -> io::Result<()> {
     stream.set_write_timeout(Some(LOOK))?;
     socket::ds_field(&stream, plan.called.is_ipv6(), plan.dsfield)?;
     if let Some(control) = &plan.control {
@@ -153,7 +164,7 @@ fn speak(clock: &Clock, mut stream: TcpStream, plan: &TransferPlan, flow: &Mutex
         }
     }
     if plan.bytes.is_none() {
-        // What it has written lies in the kernel yet: it must not go on being sent.
+        // What it has written lies in the kernel yet: it must not continue being sent.
         return stream.shutdown(Shutdown::Both).or(Ok(()));
     }
     stream.shutdown(Shutdown::Write)?;
@@ -164,12 +175,12 @@ fn speak(clock: &Clock, mut stream: TcpStream, plan: &TransferPlan, flow: &Mutex
 }
 
 /// The receiver's part.
-fn listen(clock: &Clock, mut stream: TcpStream) -> io::Result<()> {
+fn listen(clock: &LoadClock, mut stream: TcpStream) -> io::Result<()> {
     wait_for_end(clock, &mut stream).map(drop)
 }
 
 /// Reads until the other side has ended; false: all was over before.
-fn wait_for_end(clock: &Clock, stream: &mut TcpStream) -> io::Result<bool> {
+fn wait_for_end(clock: &LoadClock, stream: &mut TcpStream) -> io::Result<bool> {
     stream.set_read_timeout(Some(LOOK))?;
     let mut chunk = vec![0; CHUNK];
     while !clock.is_over() {

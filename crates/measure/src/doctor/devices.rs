@@ -1,6 +1,6 @@
 //! What is wrong with how devices are set up.
 
-use super::facts::{Device, Facts, Finding, Inwards, Severity, milliseconds_of, rate_in_words};
+use super::facts::{DeviceFacts, DoctorFinding, Facts, Inwards, Severity, milliseconds_of, rate_in_words};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ const LINK_SHARE: f64 = 0.95;
 const SENT_AS_ONE: [&str; 3] = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-generic-segmentation"];
 
 /// Findings about one device.
-pub(super) fn of(facts: &Facts, device: &Device) -> Vec<Finding> {
+pub(super) fn of(facts: &Facts, device: &DeviceFacts) -> Vec<DoctorFinding> {
     [
         sent_as_one(facts, device),
         received_as_one(facts, device),
@@ -35,22 +35,22 @@ pub(super) fn of(facts: &Facts, device: &Device) -> Vec<Finding> {
 }
 
 /// Findings about all of them.
-pub(super) fn of_all(facts: &Facts) -> Vec<Finding> {
+pub(super) fn of_all(facts: &Facts) -> Vec<DoctorFinding> {
     let flow_tables = facts.flow_tables.iter().flat_map(|table| flow_table(facts, table));
-    flow_tables.chain(wrong_device(facts)).chain(not_shaped(facts)).collect()
+    flow_tables.chain(shaper_on_wrong_device(facts)).chain(not_shaped(facts)).collect()
 }
 
 /// Senders hand over up to 64 KiB as one packet, which leaves as one.
-fn sent_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
+fn sent_as_one(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let rate = device.rate_bps()?;
     let shaper = device.shaper.as_ref()?;
     let on: Vec<&str> = SENT_AS_ONE.into_iter().filter(|feature| device.has(feature)).collect();
     let ms = milliseconds_of(SEGMENTS, rate);
-    if on.is_empty() || facts.is_led_to(&device.name) || shaper.splits || ms < SHORT_BURST_MS {
+    if on.is_empty() || facts.is_redirect_target(&device.name) || shaper.splits || ms < SHORT_BURST_MS {
         return None;
     }
     let name = &device.name;
-    Some(Finding {
+    Some(DoctorFinding {
         id: "offload-burst",
         severity: if ms >= 10.0 { Severity::Warning } else { Severity::Note },
         device: name.clone(),
@@ -68,10 +68,10 @@ fn sent_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// The card joins what it receives; what is forwarded is one packet in the queue.
-fn received_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
+fn received_as_one(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let name = &device.name;
     if device.has("rx-lro") {
-        return Some(Finding {
+        return Some(DoctorFinding {
             id: "lro",
             severity: Severity::Warning,
             device: name.clone(),
@@ -87,7 +87,7 @@ fn received_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
     let led = facts.device(to)?;
     let (rate, shaper) = (led.rate_bps()?, led.shaper.as_ref()?);
     let ms = milliseconds_of(SEGMENTS, rate);
-    (device.has("rx-gro") && !shaper.splits && ms >= SHORT_BURST_MS).then(|| Finding {
+    (device.has("rx-gro") && !shaper.splits && ms >= SHORT_BURST_MS).then(|| DoctorFinding {
         id: "offload-burst",
         severity: if ms >= 10.0 { Severity::Warning } else { Severity::Note },
         device: name.clone(),
@@ -102,8 +102,8 @@ fn received_as_one(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Hardware that carries out filters does so before any class sees the packet.
-fn by_hardware(device: &Device) -> Option<Finding> {
-    (device.shaper.is_some() && device.has("hw-tc-offload")).then(|| Finding {
+fn by_hardware(device: &DeviceFacts) -> Option<DoctorFinding> {
+    (device.shaper.is_some() && device.has("hw-tc-offload")).then(|| DoctorFinding {
         id: "hardware-filters",
         severity: Severity::Warning,
         device: device.name.clone(),
@@ -116,8 +116,8 @@ fn by_hardware(device: &Device) -> Option<Finding> {
     })
 }
 
-/// A driver without limits queues by itself where the link is what limits.
-fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
+/// A driver without limits queues on its own where the link is what limits.
+fn no_byte_limits(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let speed = device.speed_bps.filter(|speed| *speed > 0 && device.is_hardware)?;
     let carries = facts.outwards().iter().any(|out| out.name == device.name) || device.shaper.is_some();
     let is_limited = device.rate_bps().is_some_and(|rate| (rate as f64) < speed as f64 * LINK_SHARE);
@@ -130,7 +130,7 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
         rate_in_words(speed as f64)
     );
     match &device.byte_limits {
-        None => Some(Finding {
+        None => Some(DoctorFinding {
             id: "no-bql",
             severity: Severity::Warning,
             device: name.clone(),
@@ -144,7 +144,7 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
         Some(limits) => {
             let most = limits.iter().copied().max().unwrap_or(0);
             let ms = milliseconds_of(most, speed);
-            (ms > SHORT_DRIVER_MS).then(|| Finding {
+            (ms > SHORT_DRIVER_MS).then(|| DoctorFinding {
                 id: "bql-large",
                 severity: Severity::Warning,
                 device: name.clone(),
@@ -164,14 +164,14 @@ fn no_byte_limits(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Two shapers, one after the other.
-fn double(facts: &Facts, device: &Device) -> Option<Finding> {
+fn double(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let upper = device.rate_bps()?;
     let below =
         device.below.iter().filter_map(|name| facts.device(name)).find(|below| below.rate_bps().is_some())?;
     let lower = below.rate_bps()?;
     let [first, second] = [&device.name, &below.name];
     let idle = if lower <= upper { first } else { second };
-    Some(Finding {
+    Some(DoctorFinding {
         id: "double-shaping",
         severity: Severity::Warning,
         device: first.clone(),
@@ -187,10 +187,10 @@ fn double(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Shaped by us, and by the kernel at the same device.
-fn double_at_once(device: &Device) -> Option<Finding> {
+fn double_at_once(device: &DeviceFacts) -> Option<DoctorFinding> {
     let (upper, lower) = (device.rate_bps()?, device.shaper.as_ref()?.beneath_bps?);
     let name = &device.name;
-    Some(Finding {
+    Some(DoctorFinding {
         id: "double-shaping",
         severity: Severity::Warning,
         device: name.clone(),
@@ -206,12 +206,12 @@ fn double_at_once(device: &Device) -> Option<Finding> {
 }
 
 /// On what carries PPPoE, filters for IP see none.
-fn frames_beneath(facts: &Facts, device: &Device) -> Option<Finding> {
+fn frames_beneath(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     device.shaper.as_ref().filter(|shaper| shaper.classes.len() > 1)?;
     let above =
         facts.outwards().into_iter().find(|above| above.is_ppp && above.below.contains(&device.name))?;
     let (name, above) = (&device.name, &above.name);
-    Some(Finding {
+    Some(DoctorFinding {
         id: "frames-of-ppp",
         severity: Severity::Bad,
         device: name.clone(),
@@ -225,10 +225,10 @@ fn frames_beneath(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// The queue of a bridge sees only what this computer itself sends over it.
-fn bridge(device: &Device) -> Option<Finding> {
+fn bridge(device: &DeviceFacts) -> Option<DoctorFinding> {
     let (master, name) = (device.master.as_ref()?, &device.name);
     device.shaper.as_ref()?;
-    matches!(device.inwards, Inwards::Led(_) | Inwards::Handled).then(|| Finding {
+    matches!(device.inwards, Inwards::Led(_) | Inwards::Handled).then(|| DoctorFinding {
         id: "bridge-member",
         severity: Severity::Note,
         device: name.clone(),
@@ -242,7 +242,7 @@ fn bridge(device: &Device) -> Option<Finding> {
 }
 
 /// Shaped outwards, not inwards.
-fn download(facts: &Facts, device: &Device) -> Option<Finding> {
+fn download(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let rate = device.rate_bps()?;
     let is_outwards = facts.outwards().iter().any(|out| out.name == device.name);
     let is_elsewhere = facts.devices.iter().any(|other| {
@@ -255,7 +255,7 @@ fn download(facts: &Facts, device: &Device) -> Option<Finding> {
     }
     let name = &device.name;
     let came = facts.rate(device.received);
-    Some(Finding {
+    Some(DoctorFinding {
         id: "download-unshaped",
         severity: Severity::Warning,
         device: name.clone(),
@@ -278,8 +278,8 @@ fn download(facts: &Facts, device: &Device) -> Option<Finding> {
     })
 }
 
-/// nft hands known connections from device to device, past what stands between.
-fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding> {
+/// nft hands known connections from device to device, past what is between.
+fn flow_table(facts: &Facts, table: &super::facts::FlowTableFacts) -> Option<DoctorFinding> {
     let shaped = |name: &&String| {
         facts.device(name).is_some_and(|device| device.shaper.is_some() || device.inwards != Inwards::Plain)
     };
@@ -302,7 +302,7 @@ fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding>
         ),
     };
     let (family, name) = table.name.rsplit_once(' ').unwrap_or(("inet filter", &table.name));
-    Some(Finding {
+    Some(DoctorFinding {
         id: "flow-offload",
         severity,
         device: device.clone(),
@@ -313,12 +313,12 @@ fn flow_table(facts: &Facts, table: &super::facts::FlowTable) -> Option<Finding>
 }
 
 /// Nothing holds packets to a rate anywhere.
-fn not_shaped(facts: &Facts) -> Option<Finding> {
+fn not_shaped(facts: &Facts) -> Option<DoctorFinding> {
     if facts.devices.iter().any(|device| device.rate_bps().is_some()) {
         return None;
     }
     let out = facts.outwards().first().map(|device| device.name.clone())?;
-    Some(Finding {
+    Some(DoctorFinding {
         id: "not-shaped",
         severity: Severity::Warning,
         what: format!(
@@ -332,19 +332,21 @@ fn not_shaped(facts: &Facts) -> Option<Finding> {
 }
 
 /// The shaped device is not the one that packets leave by.
-fn wrong_device(facts: &Facts) -> Option<Finding> {
+fn shaper_on_wrong_device(facts: &Facts) -> Option<DoctorFinding> {
     let out = facts.outwards();
     let taken = out.first()?;
     if out.iter().any(|device| device.shaper.is_some()) {
         return None;
     }
-    let shaped =
-        facts.devices.iter().find(|device| device.rate_bps().is_some() && !facts.is_led_to(&device.name))?;
+    let shaped = facts
+        .devices
+        .iter()
+        .find(|device| device.rate_bps().is_some() && !facts.is_redirect_target(&device.name))?;
     if shaped.sent > taken.sent / 10 {
         return None;
     }
     let (name, taken_name) = (&shaped.name, &taken.name);
-    Some(Finding {
+    Some(DoctorFinding {
         id: "wrong-device",
         severity: Severity::Bad,
         device: name.clone(),

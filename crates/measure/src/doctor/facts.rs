@@ -9,28 +9,28 @@ pub struct Facts {
     /// The time between the two looks, ns.
     pub seconds_ns: u64,
     /// Its devices.
-    pub devices: Vec<Device>,
+    pub devices: Vec<DeviceFacts>,
     /// The devices that default routes lead out by, the first the one that is taken.
     pub default_routes: Vec<String>,
     /// Its processors.
     pub processors: Vec<Processor>,
     /// What its processors did with packets that came.
     pub softnet: Softnet,
-    /// Ways around the disciplines that nft opened.
-    pub flow_tables: Vec<FlowTable>,
+    /// Ways around the qdiscs that nft opened.
+    pub flow_tables: Vec<FlowTableFacts>,
     /// What keeps the network alive and would be lost or starve, in sentences.
     pub starved: Vec<String>,
     /// What the checker finds in the policies: a rule's number, and what is wrong; how many there are in all.
     pub checked: (Vec<(String, String)>, usize),
-    /// What became of the ECN field, where somebody was asked.
-    pub ecn: Option<Ecn>,
+    /// The outcome of the ECN field, where somebody was asked.
+    pub ecn: Option<EcnResult>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
 }
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Device {
+pub struct DeviceFacts {
     /// The device's name, as Linux has it.
     pub name: String,
     /// Is there hardware behind it?
@@ -45,7 +45,7 @@ pub struct Device {
     pub mtu: u32,
     /// Packets of its transmit queue.
     pub txqueuelen: u32,
-    /// The rate of its link, bits per second; `None`: the driver does not tell.
+    /// The rate of its link, bits per second; `None`: the driver does not report.
     pub speed_bps: Option<u64>,
     /// Bytes that left by it between the two looks.
     pub sent: u64,
@@ -56,26 +56,26 @@ pub struct Device {
     /// The limits that the driver's queues had at the second look, bytes (BQL); `None`: it has none.
     pub byte_limits: Option<Vec<u64>>,
     /// What shapes what leaves by it.
-    pub shaper: Option<Shaper>,
+    pub shaper: Option<ShaperFacts>,
     /// What happens to what comes by it.
     pub inwards: Inwards,
 }
 
-/// What becomes of packets that come in.
+/// What happens to packets that come in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Inwards {
     /// Nothing.
     #[default]
     Plain,
-    /// They go through this device, whose disciplines they meet.
+    /// They go through this device, whose qdiscs they meet.
     Led(String),
     /// They are policed, or something else is done that is not looked at.
     Handled,
 }
 
-/// Disciplines that hold packets to a rate.
+/// Qdiscs that hold packets to a rate.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shaper {
+pub struct ShaperFacts {
     /// Whose they are: `kernel` or `user`.
     pub backend: String,
     /// Their kind at the device itself.
@@ -101,12 +101,12 @@ pub struct Shaper {
     /// Does it split what the sender handed over as one (cake)?
     pub splits: bool,
     /// Its classes.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ShaperClass>,
 }
 
 /// A class of a shaper.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Class {
+pub struct ShaperClass {
     /// Its class id: `1:10`.
     pub id: String,
     /// Has it no classes below?
@@ -126,7 +126,7 @@ pub struct Processor {
     pub busy: f64,
 }
 
-/// What became of packets that came, before anybody looked at them.
+/// The outcome of packets that came, before anybody looked at them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Packets.
@@ -139,18 +139,18 @@ pub struct Softnet {
 
 /// A flow table of nft's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FlowTable {
+pub struct FlowTableFacts {
     /// Its name, with its table's.
     pub name: String,
     /// Its devices.
     pub devices: Vec<String>,
-    /// Does the hardware forward by itself?
+    /// Does the hardware forward on its own?
     pub is_hardware: bool,
 }
 
-/// What became of the ECN field of requests.
+/// The outcome of the ECN field of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ecn {
+pub struct EcnResult {
     /// Who was asked.
     pub host: String,
     /// The DS field of the requests.
@@ -186,7 +186,7 @@ impl Severity {
 
 /// Something that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Its short name: `offload-burst`.
     pub id: &'static str,
     /// How bad it is.
@@ -195,7 +195,7 @@ pub struct Finding {
     pub device: String,
     /// What is so, with its size.
     pub what: String,
-    /// What mends it, in words.
+    /// What fixes it, in words.
     pub remedy: String,
     /// And as commands to paste.
     pub commands: Vec<String>,
@@ -211,7 +211,7 @@ pub struct Diagnosis {
     /// What was looked at, in words.
     pub looked_at: Vec<String>,
     /// What was found, the worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     /// When this must not be believed.
     pub doubts: Vec<String>,
     /// The facts it follows from.
@@ -220,13 +220,13 @@ pub struct Diagnosis {
 
 impl Facts {
     /// The device of this name.
-    pub fn device(&self, name: &str) -> Option<&Device> {
+    pub fn device(&self, name: &str) -> Option<&DeviceFacts> {
         self.devices.iter().find(|device| device.name == name)
     }
 
     /// The devices that packets to everybody leave by: the first default route's, and those it stands on.
-    pub fn outwards(&self) -> Vec<&Device> {
-        let mut found: Vec<&Device> = Vec::new();
+    pub fn outwards(&self) -> Vec<&DeviceFacts> {
+        let mut found: Vec<&DeviceFacts> = Vec::new();
         let mut waiting: Vec<&str> = self.default_routes.iter().take(1).map(String::as_str).collect();
         while let Some(name) = waiting.pop() {
             let Some(device) = self.device(name) else { continue };
@@ -240,7 +240,7 @@ impl Facts {
     }
 
     /// Does some device lead what comes in through this one?
-    pub(super) fn is_led_to(&self, name: &str) -> bool {
+    pub(super) fn is_redirect_target(&self, name: &str) -> bool {
         self.devices.iter().any(|device| matches!(&device.inwards, Inwards::Led(to) if to == name))
     }
 
@@ -250,7 +250,7 @@ impl Facts {
     }
 }
 
-impl Device {
+impl DeviceFacts {
     /// Does it hold what leaves to a rate?
     pub(super) fn rate_bps(&self) -> Option<u64> {
         self.shaper.as_ref()?.rate_bps.filter(|rate| *rate > 0)

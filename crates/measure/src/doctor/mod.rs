@@ -9,14 +9,15 @@ mod facts;
 mod traffic;
 
 pub use facts::{
-    Class, Device, Diagnosis, Ecn, Facts, Finding, FlowTable, Inwards, Processor, Severity, Shaper, Softnet,
+    DeviceFacts, Diagnosis, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards, Processor, Severity,
+    ShaperClass, ShaperFacts, Softnet,
 };
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What follows from the facts: findings, the worst first, and doubts.
-pub fn judge(facts: &Facts) -> (Vec<Finding>, Vec<String>) {
+pub fn judge(facts: &Facts) -> (Vec<DoctorFinding>, Vec<String>) {
     let mut findings = Vec::new();
     for device in &facts.devices {
         findings.extend(devices::of(facts, device));
@@ -24,6 +25,6 @@ pub fn judge(facts: &Facts) -> (Vec<Finding>, Vec<String>) {
     }
     findings.extend(devices::of_all(facts));
     findings.extend(traffic::of_all(facts));
-    findings.sort_by_key(|finding: &Finding| core::cmp::Reverse(finding.severity));
+    findings.sort_by_key(|finding: &DoctorFinding| core::cmp::Reverse(finding.severity));
     (findings, traffic::doubts(facts))
 }

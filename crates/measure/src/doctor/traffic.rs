@@ -1,6 +1,6 @@
 //! What is wrong with what passes.
 
-use super::facts::{Device, Facts, Finding, Severity, rate_in_words};
+use super::facts::{DeviceFacts, DoctorFinding, Facts, Severity, rate_in_words};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ const RARELY: u64 = 20;
 const FULL: f64 = 0.97;
 /// Packets after which a class that had none is worth a word.
 const MANY: u64 = 1000;
-/// A processor that spends this share on the network's interrupts has no room.
+/// A processor that spends this share on the network's interrupts has no space.
 const SATURATED: f64 = 0.85;
 /// Of a thousand packets, so many rounds cut short are worth a word.
 const SQUEEZED_PER_MILLE: u64 = 1;
@@ -22,13 +22,13 @@ const ECN: u8 = 3;
 const MARKED: u8 = 3;
 
 /// Findings about one device.
-pub(super) fn of(facts: &Facts, device: &Device) -> Vec<Finding> {
+pub(super) fn of(facts: &Facts, device: &DeviceFacts) -> Vec<DoctorFinding> {
     [elsewhere(facts, device), never_waited(device), unused(device)].into_iter().flatten().collect()
 }
 
 /// Findings about the computer.
-pub(super) fn of_all(facts: &Facts) -> Vec<Finding> {
-    let mut all: Vec<Finding> = facts.starved.iter().map(|danger| starved(danger)).collect();
+pub(super) fn of_all(facts: &Facts) -> Vec<DoctorFinding> {
+    let mut all: Vec<DoctorFinding> = facts.starved.iter().map(|danger| starved(danger)).collect();
     all.extend(processors(facts));
     all.extend(softnet(facts));
     all.extend(checked(facts));
@@ -58,14 +58,14 @@ pub(super) fn doubts(facts: &Facts) -> Vec<String> {
 
 /// Loaded, and hardly anything waits for the shaper: somebody else is slower. (A burst waits for it even
 /// then.)
-fn elsewhere(facts: &Facts, device: &Device) -> Option<Finding> {
+fn elsewhere(facts: &Facts, device: &DeviceFacts) -> Option<DoctorFinding> {
     let (rate, shaper) = (device.rate_bps()?, device.shaper.as_ref()?);
     let carried = facts.rate(shaper.sent);
     let share = carried / rate as f64;
     if !(LOADED..FULL).contains(&share) || shaper.overlimits * RARELY > shaper.packets || shaper.backlog > 0 {
         return None;
     }
-    Some(Finding {
+    Some(DoctorFinding {
         id: "bottleneck-elsewhere",
         severity: Severity::Bad,
         device: device.name.clone(),
@@ -87,10 +87,11 @@ fn elsewhere(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// It has sent much and never held anything back.
-fn never_waited(device: &Device) -> Option<Finding> {
+fn never_waited(device: &DeviceFacts) -> Option<DoctorFinding> {
     let shaper = device.shaper.as_ref()?;
     let rate = device.rate_bps()?;
-    (shaper.packets_ever >= 100 * MANY && shaper.overlimits_ever == 0 && shaper.backend == "kernel").then(|| Finding {
+    (shaper.packets_ever >= 100 * MANY && shaper.overlimits_ever == 0
+        && shaper.backend == "kernel").then(|| DoctorFinding {
         id: "never-waited",
         severity: Severity::Warning,
         device: device.name.clone(),
@@ -107,7 +108,7 @@ fn never_waited(device: &Device) -> Option<Finding> {
 }
 
 /// Classes that had nothing while others had much.
-fn unused(device: &Device) -> Option<Finding> {
+fn unused(device: &DeviceFacts) -> Option<DoctorFinding> {
     let shaper = device.shaper.as_ref()?;
     let leaves: Vec<_> = shaper.classes.iter().filter(|class| class.is_leaf).collect();
     let empty: Vec<&str> =
@@ -120,7 +121,7 @@ fn unused(device: &Device) -> Option<Finding> {
         true => (Severity::Warning, ": everything is in one class, so no traffic has priority"),
         false => (Severity::Note, ""),
     };
-    Some(Finding {
+    Some(DoctorFinding {
         id: "class-never-hit",
         severity,
         device: device.name.clone(),
@@ -142,8 +143,8 @@ fn unused(device: &Device) -> Option<Finding> {
     })
 }
 
-fn starved(danger: &str) -> Finding {
-    Finding {
+fn starved(danger: &str) -> DoctorFinding {
+    DoctorFinding {
         id: "control-plane",
         severity: Severity::Bad,
         device: String::new(),
@@ -156,9 +157,9 @@ fn starved(danger: &str) -> Finding {
 }
 
 /// A processor without time for more packets.
-fn processors(facts: &Facts) -> Option<Finding> {
+fn processors(facts: &Facts) -> Option<DoctorFinding> {
     let worst = facts.processors.iter().max_by(|a, b| a.softirq.total_cmp(&b.softirq))?;
-    (worst.softirq >= SATURATED).then(|| Finding {
+    (worst.softirq >= SATURATED).then(|| DoctorFinding {
         id: "cpu-saturated",
         severity: Severity::Bad,
         device: String::new(),
@@ -178,11 +179,11 @@ fn processors(facts: &Facts) -> Option<Finding> {
 }
 
 /// Packets lost, or left over, before anybody looked at them.
-fn softnet(facts: &Facts) -> Option<Finding> {
+fn softnet(facts: &Facts) -> Option<DoctorFinding> {
     let softnet = &facts.softnet;
     let backlog = "sysctl net.core.netdev_max_backlog net.core.netdev_budget".to_string();
     if softnet.dropped > 0 {
-        return Some(Finding {
+        return Some(DoctorFinding {
             id: "softnet-dropped",
             severity: Severity::Bad,
             device: String::new(),
@@ -196,7 +197,7 @@ fn softnet(facts: &Facts) -> Option<Finding> {
         });
     }
     let is_much = softnet.squeezed > 10 && softnet.squeezed * 1000 > softnet.processed * SQUEEZED_PER_MILLE;
-    is_much.then(|| Finding {
+    is_much.then(|| DoctorFinding {
         id: "softnet-squeezed",
         severity: Severity::Note,
         device: String::new(),
@@ -210,13 +211,13 @@ fn softnet(facts: &Facts) -> Option<Finding> {
 }
 
 /// What the checker says is said in short: it says it better itself.
-fn checked(facts: &Facts) -> Option<Finding> {
+fn checked(facts: &Facts) -> Option<DoctorFinding> {
     let (shown, count) = &facts.checked;
     let (rule, first) = shown.first()?;
     let more: Vec<&str> = shown.iter().skip(1).map(|(rule, _)| rule.as_str()).collect();
     let more =
         if more.is_empty() { String::new() } else { format!("; {} more ({})", count - 1, more.join(", ")) };
-    Some(Finding {
+    Some(DoctorFinding {
         id: "check",
         severity: Severity::Warning,
         device: String::new(),
@@ -227,13 +228,13 @@ fn checked(facts: &Facts) -> Option<Finding> {
 }
 
 /// Somebody on the way clears the ECN field, or marks everything.
-fn bleached(ecn: &super::facts::Ecn) -> Option<Finding> {
+fn bleached(ecn: &super::facts::EcnResult) -> Option<DoctorFinding> {
     let sent = ecn.sent & ECN;
     let changed = ecn.quoted.iter().find(|(_, field)| field & ECN != sent);
     let (by, field) = match (changed, ecn.answered) {
         (Some((by, field)), _) => (format!("at or before {by}"), field & ECN),
-        // Whoever answers with another code point answers with a field of his own: that tells nothing of the
-        // way.
+        // Anyone who answers with another code point answers with a field of his own: that tells nothing of
+        // the way.
         (None, Some(field)) if field & ECN != sent && field >> 2 == ecn.sent >> 2 && ecn.sent >> 2 != 0 => {
             (format!("on the way to {} or back", ecn.host), field & ECN)
         }
@@ -244,7 +245,7 @@ fn bleached(ecn: &super::facts::Ecn) -> Option<Finding> {
         0 => format!("the ECN field is cleared {by}: marks of a queue arrive as nothing, or are never made"),
         _ => format!("the ECN field is changed {by}"),
     };
-    Some(Finding {
+    Some(DoctorFinding {
         id: "ecn-bleached",
         severity: if field == MARKED { Severity::Note } else { Severity::Warning },
         device: String::new(),

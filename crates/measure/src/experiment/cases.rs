@@ -1,18 +1,18 @@
 //! The cases of an experiment: a policy under a load, with all its repeats, and a figure's course over these.
 
 use super::figures::{NoSuchFigure, figure};
-use super::parts::{Experiment, Load, Policy, Run};
+use super::parts::{Experiment, LoadRecord, PolicyRecord, RunRecord};
 use alloc::vec::Vec;
 
 /// A policy under a load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case<'e> {
+pub struct ExperimentCase<'e> {
     /// The policy.
-    pub policy: &'e Policy,
+    pub policy: &'e PolicyRecord,
     /// The load.
-    pub load: &'e Load,
+    pub load: &'e LoadRecord,
     /// Its runs, by repeat; never empty.
-    pub runs: Vec<&'e Run>,
+    pub runs: Vec<&'e RunRecord>,
 }
 
 /// A figure over the repeats of a case.
@@ -41,7 +41,7 @@ impl Spread {
     }
 }
 
-impl Case<'_> {
+impl ExperimentCase<'_> {
     /// A figure in the measured window of each run; repeats that have nothing to measure are left out.
     ///
     /// # Errors
@@ -79,18 +79,18 @@ impl Case<'_> {
 
 impl Experiment {
     /// Its cases, by policy, then by load, in the scenario's order; those that were not run are left out.
-    pub fn cases(&self) -> Vec<Case<'_>> {
+    pub fn cases(&self) -> Vec<ExperimentCase<'_>> {
         let pairs = self.policies.iter().flat_map(|policy| self.loads.iter().map(move |load| (policy, load)));
         pairs.filter_map(|(policy, load)| self.case(&policy.name, &load.name)).collect()
     }
 
     /// One case by its names; `None` if it was not run.
-    pub fn case(&self, policy: &str, load: &str) -> Option<Case<'_>> {
-        let runs: Vec<&Run> =
+    pub fn case(&self, policy: &str, load: &str) -> Option<ExperimentCase<'_>> {
+        let runs: Vec<&RunRecord> =
             self.runs.iter().filter(|run| run.policy == policy && run.load == load).collect();
         let policy = self.policies.iter().find(|known| known.name == policy)?;
         let load = self.loads.iter().find(|known| known.name == load)?;
-        (!runs.is_empty()).then_some(Case { policy, load, runs })
+        (!runs.is_empty()).then_some(ExperimentCase { policy, load, runs })
     }
 }
 
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn cases_in_the_order_of_the_scenario() {
-        let run = |policy: &str, load: &str, repeat| Run {
+        let run = |policy: &str, load: &str, repeat| RunRecord {
             policy: policy.into(),
             load: load.into(),
             repeat,
-            ..Run::default()
+            ..RunRecord::default()
         };
-        let policy = |name: &str| Policy { name: name.into(), ..Policy::default() };
-        let load = |name: &str| Load { name: name.into(), ..Load::default() };
+        let policy = |name: &str| PolicyRecord { name: name.into(), ..PolicyRecord::default() };
+        let load = |name: &str| LoadRecord { name: name.into(), ..LoadRecord::default() };
         let experiment = Experiment {
             policies: vec![policy("none"), policy("tbf")],
             loads: vec![load("empty"), load("up")],

@@ -1,19 +1,19 @@
 //! The figures of a run by name, as expectations, tables and comparisons ask for them: `ping.p95`,
 //! `upload.rate`, `link dsl up.peak`, `class gateway:eth0 1:10.drops`.
 //!
-//! What stands before the last point is what is measured, what stands behind it the statistic. Spans are in
+//! What precedes the last point is what is measured, what follows it the statistic. Spans are in
 //! seconds, rates in bits per second, amounts of data in bytes; shares and counts have no unit.
 
-use super::parts::{LinkSeries, Probe, Run, Transfer};
+use super::parts::{LinkSeries, ProbeRecord, RunRecord, TransferRecord};
 use crate::trial::ClassSeries;
-use crate::{Jitter, Pings, Spans, deviation, jain, share};
+use crate::{Durations, Jitter, Pings, deviation, jain, share};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// A figure and its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Value {
+pub struct Quantity {
     /// The figure, in its unit.
     pub number: f64,
     /// `s`, `bit/s`, `bytes`, or nothing for a number or a share.
@@ -25,7 +25,7 @@ pub struct Value {
 pub enum NoSuchFigure {
     /// The run measures nothing that is called so.
     Unknown {
-        /// What can be asked for, in the order of the document. Any percentile `pN` can, too.
+        /// What can be requested, in the order of the document. Any percentile `pN` can, too.
         known: Vec<String>,
     },
     /// It has a name and no value: nothing was answered, or a transfer did not come to its end.
@@ -35,7 +35,7 @@ pub enum NoSuchFigure {
     },
 }
 
-type Found = Result<Value, NoSuchFigure>;
+type Found = Result<Quantity, NoSuchFigure>;
 
 /// A statistic: nothing, if the thing has none of that name.
 type Statistic = Option<Found>;
@@ -70,7 +70,7 @@ const CLASS_STATISTICS: [&str; 7] = ["rate", "sent", "packets", "peak", "queue",
 /// # Errors
 ///
 /// Nothing is called so, or it has no value.
-pub fn figure(run: &Run, name: &str, window: (u64, u64)) -> Result<Value, NoSuchFigure> {
+pub fn figure(run: &RunRecord, name: &str, window: (u64, u64)) -> Result<Quantity, NoSuchFigure> {
     // A point may be part of a statistic (`p99.9`) or of a name (a device `eth0.5`): the shortest statistic
     // that is known counts.
     let points = name.match_indices('.').rev().map(|(at, _)| (&name[..at], &name[at + 1..]));
@@ -79,7 +79,7 @@ pub fn figure(run: &Run, name: &str, window: (u64, u64)) -> Result<Value, NoSuch
 }
 
 /// The names of all figures of a run; percentiles are there as examples.
-pub fn figures(run: &Run) -> Vec<String> {
+pub fn figures(run: &RunRecord) -> Vec<String> {
     let mut names = Vec::new();
     let mut add = |of: &str, statistics: &[&str]| {
         names.extend(statistics.iter().map(|statistic| format!("{of}.{statistic}")));
@@ -112,7 +112,7 @@ pub fn figures(run: &Run) -> Vec<String> {
     names
 }
 
-fn asked(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
+fn asked(run: &RunRecord, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
     if let Some(rest) = of.strip_prefix("link ") {
         let (name, way) = rest.rsplit_once(' ')?;
         let link = run.queues.iter().find(|link| link.link == name && direction(link.up) == way)?;
@@ -134,8 +134,8 @@ fn asked(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic 
 }
 
 /// A statistic of the transfer of this id, or of all those of this group.
-fn of_group(run: &Run, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
-    let transfers: Vec<&Transfer> =
+fn of_group(run: &RunRecord, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
+    let transfers: Vec<&TransferRecord> =
         run.transfers.iter().filter(|t| t.id == of || group_of(&t.id) == of).collect();
     if transfers.is_empty() { None } else { of_transfers(run, &transfers, statistic, window) }
 }
@@ -152,11 +152,12 @@ pub fn group_of(id: &str) -> &str {
     }
 }
 
-fn of_probe(run: &Run, probe: &Probe, statistic: &str, window: (u64, u64)) -> Statistic {
+fn of_probe(run: &RunRecord, probe: &ProbeRecord, statistic: &str, window: (u64, u64)) -> Statistic {
     for (way, prefix) in ["there-", "back-"].into_iter().enumerate() {
         if let Some(statistic) = statistic.strip_prefix(prefix) {
             let Some(directions) = probe.directions(window) else { return Some(Err(NOT_RECORDED)) };
-            return of_spans(&directions[way], statistic).or_else(|| of_count(&directions[way], statistic));
+            return of_durations(&directions[way], statistic)
+                .or_else(|| of_count(&directions[way], statistic));
         }
     }
     let recorded = |series: Option<f64>, unit| {
@@ -176,21 +177,21 @@ fn of_probe(run: &Run, probe: &Probe, statistic: &str, window: (u64, u64)) -> St
             let answered: Vec<u64> = probe.within(window).filter_map(|(_, took)| took).collect();
             Some(seconds(deviation(&answered)))
         }
-        _ => of_spans(&pings, statistic).or_else(|| of_count(&pings, statistic)),
+        _ => of_durations(&pings, statistic).or_else(|| of_count(&pings, statistic)),
     }
 }
 
 /// RFC 1889's jitter is that of packets as they are received, which may be in another order than they were
 /// sent.
-fn received_jitter(probe: &Probe, window: (u64, u64)) -> Jitter {
+fn received_jitter(probe: &ProbeRecord, window: (u64, u64)) -> Jitter {
     let mut received: Vec<(u64, u64)> =
         probe.within(window).filter_map(|(sent, took)| took.map(|took| (sent + took, took))).collect();
     received.sort_by_key(|(at, _)| *at);
     Jitter::of(received.into_iter().map(|(_, took)| took))
 }
 
-fn of_spans(pings: &Pings, statistic: &str) -> Statistic {
-    let spans: &Spans = &pings.rtt;
+fn of_durations(pings: &Pings, statistic: &str) -> Statistic {
+    let spans: &Durations = &pings.rtt;
     Some(seconds(match statistic {
         "mean" => spans.mean(),
         "median" => spans.percentile(50.0),
@@ -224,8 +225,13 @@ fn of_count(pings: &Pings, statistic: &str) -> Statistic {
     ))
 }
 
-fn of_transfers(run: &Run, transfers: &[&Transfer], statistic: &str, window: (u64, u64)) -> Statistic {
-    let bytes_of = |transfer: &Transfer| match window == run.window {
+fn of_transfers(
+    run: &RunRecord,
+    transfers: &[&TransferRecord],
+    statistic: &str,
+    window: (u64, u64),
+) -> Statistic {
+    let bytes_of = |transfer: &TransferRecord| match window == run.window {
         true => transfer.bytes as f64,
         false => sum(run, &transfer.series, window).unwrap_or(0.0),
     };
@@ -247,7 +253,7 @@ fn of_transfers(run: &Run, transfers: &[&Transfer], statistic: &str, window: (u6
 }
 
 /// From the first beginning to the last end.
-fn time(transfers: &[&Transfer]) -> Found {
+fn time(transfers: &[&TransferRecord]) -> Found {
     let began = transfers.iter().map(|transfer| transfer.began).min();
     let ended = transfers.iter().map(|transfer| transfer.finished).min().flatten();
     let last = transfers.iter().filter_map(|transfer| transfer.finished).max();
@@ -257,7 +263,7 @@ fn time(transfers: &[&Transfer]) -> Found {
     }
 }
 
-fn of_link(run: &Run, link: &LinkSeries, statistic: &str, window: (u64, u64)) -> Statistic {
+fn of_link(run: &RunRecord, link: &LinkSeries, statistic: &str, window: (u64, u64)) -> Statistic {
     let sent = sum(run, &link.sent, window).unwrap_or(0.0);
     let capacity = sum(run, &link.capacity, window).filter(|bytes| *bytes > 0.0);
     let without_rate = NoSuchFigure::Nothing { why: "the link has no rate" };
@@ -268,7 +274,7 @@ fn of_link(run: &Run, link: &LinkSeries, statistic: &str, window: (u64, u64)) ->
         "peak" => plain(peak(run, &link.backlog, window), "bytes"),
         "drops" => plain(sum(run, &link.dropped, window).unwrap_or(0.0), ""),
         "delay" | "delay-max" => {
-            let delays = Spans::new(steps(run, &link.delays(run.step_ns), window).to_vec());
+            let delays = Durations::new(steps(run, &link.delays(run.step_ns), window).to_vec());
             let delay = if statistic == "delay" { delays.mean() } else { delays.max() };
             delay.map_or(Err(without_rate), |ns| plain(ns as f64 / 1e9, "s"))
         }
@@ -276,7 +282,7 @@ fn of_link(run: &Run, link: &LinkSeries, statistic: &str, window: (u64, u64)) ->
     })
 }
 
-fn of_class(run: &Run, class: &ClassSeries, statistic: &str, window: (u64, u64)) -> Statistic {
+fn of_class(run: &RunRecord, class: &ClassSeries, statistic: &str, window: (u64, u64)) -> Statistic {
     let sent = sum(run, &class.sent, window).unwrap_or(0.0);
     Some(match statistic {
         "sent" => plain(sent, "bytes"),
@@ -310,7 +316,7 @@ impl LinkSeries {
 }
 
 fn plain(number: f64, unit: &'static str) -> Found {
-    Ok(Value { number, unit })
+    Ok(Quantity { number, unit })
 }
 
 fn seconds(ns: Option<u64>) -> Found {
@@ -323,7 +329,7 @@ fn per_second(amount: f64, window: (u64, u64)) -> f64 {
 }
 
 /// The steps of a series that a window touches.
-fn steps<'s, T>(run: &Run, series: &'s [T], window: (u64, u64)) -> &'s [T] {
+fn steps<'s, T>(run: &RunRecord, series: &'s [T], window: (u64, u64)) -> &'s [T] {
     let step = run.step_ns.max(1);
     let end = (window.1.div_ceil(step) as usize).min(series.len());
     series.get((window.0 / step) as usize..end).unwrap_or_default()
@@ -331,7 +337,7 @@ fn steps<'s, T>(run: &Run, series: &'s [T], window: (u64, u64)) -> &'s [T] {
 
 /// What a series amounts to within a window; a step that is only partly in it counts in part. `None` of what
 /// was not recorded.
-fn sum<T: Copy + Into<u64>>(run: &Run, series: &[T], window: (u64, u64)) -> Option<f64> {
+fn sum<T: Copy + Into<u64>>(run: &RunRecord, series: &[T], window: (u64, u64)) -> Option<f64> {
     let step = run.step_ns.max(1);
     let part = |at: u64| {
         let (began, ended) = (at.saturating_mul(step), (at + 1).saturating_mul(step));
@@ -342,7 +348,7 @@ fn sum<T: Copy + Into<u64>>(run: &Run, series: &[T], window: (u64, u64)) -> Opti
     (!series.is_empty()).then_some(weighed)
 }
 
-fn peak<T: Copy + Into<u64>>(run: &Run, series: &[T], window: (u64, u64)) -> f64 {
+fn peak<T: Copy + Into<u64>>(run: &RunRecord, series: &[T], window: (u64, u64)) -> f64 {
     steps(run, series, window).iter().map(|&n| n.into()).max().unwrap_or(0) as f64
 }
 
@@ -355,31 +361,35 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Ten steps of a second, the window from the second to the ninth.
-    fn run() -> Run {
+    fn run() -> RunRecord {
         let answers: Vec<(u64, Option<u64>)> =
             (0..100).map(|n| (n * 100 * MS, (n % 10 != 0).then_some((20 + n % 2) * MS))).collect();
         let there =
             answers.iter().map(|(sent, took)| took.map(|_| 5 * MS).or((sent % 2000 == 0).then_some(5 * MS)));
-        let transfer = |id: &str, began, finished, bytes| Transfer {
+        let transfer = |id: &str, began, finished, bytes| TransferRecord {
             id: id.into(),
             began,
             finished,
             bytes,
             series: vec![bytes / 8; 10],
             retransmissions: 3,
-            ..Transfer::default()
+            ..TransferRecord::default()
         };
-        Run {
+        RunRecord {
             window: (1_000 * MS, 9_000 * MS),
             step_ns: 1_000 * MS,
             probes: vec![
-                Probe { id: "ping".into(), there: there.collect(), answers, ..Probe::default() },
-                Probe { id: "dead".into(), answers: vec![(2_000 * MS, None); 4], ..Probe::default() },
-                Probe {
+                ProbeRecord { id: "ping".into(), there: there.collect(), answers, ..ProbeRecord::default() },
+                ProbeRecord {
+                    id: "dead".into(),
+                    answers: vec![(2_000 * MS, None); 4],
+                    ..ProbeRecord::default()
+                },
+                ProbeRecord {
                     id: "flood".into(),
                     received: vec![1000; 10],
                     packets: vec![0, 10, 10, 10, 10, 10, 10, 10, 10, 99],
-                    ..Probe::default()
+                    ..ProbeRecord::default()
                 },
             ],
             transfers: vec![
@@ -406,7 +416,7 @@ mod tests {
                 dropped: vec![0, 0, 4, 0, 0, 0, 0, 0, 0, 1],
                 ..ClassSeries::default()
             }],
-            ..Run::default()
+            ..RunRecord::default()
         }
     }
 

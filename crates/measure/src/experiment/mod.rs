@@ -9,9 +9,9 @@ mod cases;
 mod figures;
 mod parts;
 
-pub use cases::{Case, Spread};
-pub use figures::{NoSuchFigure, Value, figure, figures, group_of};
+pub use cases::{ExperimentCase, Spread};
+pub use figures::{NoSuchFigure, Quantity, figure, figures, group_of};
 pub use parts::{
-    Arrivals, Cable, Comparison, Event, Experiment, Lateness, LinkSeries, Load, Node, Policy, Probe, Run,
-    Transfer,
+    ArrivalStats, Comparison, EventRecord, Experiment, Lateness, LinkRecord, LinkSeries, LoadRecord,
+    NodeRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord,
 };

@@ -15,7 +15,8 @@ pub struct Experiment {
     pub version: String,
     /// The command that makes it again; in virtual time, to the byte.
     pub again: String,
-    /// How it came about: `sim`, `lab`, `field` (over a real path, with a server of ours at its far end).
+    /// How it came about: `sim`, `lab`, `field` (over a real path, with a server of tidegate's at its remote
+    /// end).
     pub execution: String,
     /// The scenario's file.
     pub scenario: String,
@@ -33,15 +34,15 @@ pub struct Experiment {
     /// What was expected or published, and what was found.
     pub comparisons: Vec<Comparison>,
     /// Who is there.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NodeRecord>,
     /// What joins them.
-    pub links: Vec<Cable>,
+    pub links: Vec<LinkRecord>,
     /// The policies compared, in the scenario's order.
-    pub policies: Vec<Policy>,
+    pub policies: Vec<PolicyRecord>,
     /// The loads they are compared under, in the scenario's order.
-    pub loads: Vec<Load>,
+    pub loads: Vec<LoadRecord>,
     /// Its runs: by policy, then by load, then by repeat.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunRecord>,
     /// When it began, ns since 1970; `None`: virtual time has no date, or none was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_ns: Option<u64>,
@@ -50,7 +51,7 @@ pub struct Experiment {
 /// Somebody in the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Node {
+pub struct NodeRecord {
     /// The node's name in the scenario.
     pub name: String,
     /// `host`, `machine` (it has devices, which may have policies), `relay`.
@@ -62,7 +63,7 @@ pub struct Node {
 /// A link between two nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cable {
+pub struct LinkRecord {
     /// The link's name in the scenario.
     pub name: String,
     /// Where it begins: `gateway:eth0`, `isp`.
@@ -84,7 +85,7 @@ pub struct Cable {
 /// A policy that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Policy {
+pub struct PolicyRecord {
     /// Its name in the scenario.
     pub name: String,
     /// For people.
@@ -98,7 +99,7 @@ pub struct Policy {
 /// A load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Load {
+pub struct LoadRecord {
     /// Its name in the scenario.
     pub name: String,
     /// For people: `2 uploads`.
@@ -111,7 +112,7 @@ pub struct Load {
 /// One policy under one load with one seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Run {
+pub struct RunRecord {
     /// The policy's name.
     pub policy: String,
     /// The load's name.
@@ -129,17 +130,17 @@ pub struct Run {
     pub cut: bool,
     /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
     pub work: (u64, u64),
-    /// What is asked again and again: pings, calls, datagrams (one way), requests, pages.
-    pub probes: Vec<Probe>,
+    /// What is asked repeatedly: pings, calls, datagrams (one way), requests, pages.
+    pub probes: Vec<ProbeRecord>,
     /// TCP transfers.
-    pub transfers: Vec<Transfer>,
+    pub transfers: Vec<TransferRecord>,
     /// The policies' classes (where there are none, the root), each with its device in front: `gateway:eth0
     /// 1:10`.
     pub classes: Vec<ClassSeries>,
     /// What each direction of each link did, and the queue before it that no policy governs.
     pub queues: Vec<LinkSeries>,
     /// What happened at its time: commands of the timeline, changes of links, and what was asked.
-    pub events: Vec<Event>,
+    pub events: Vec<EventRecord>,
     /// How late packets were where a real clock decided; `None`: in virtual time nothing is late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Lateness>,
@@ -169,11 +170,11 @@ impl Lateness {
     }
 }
 
-/// Something that is asked again and again, or sent one way again and again, and how long each answer or
+/// Something that is asked repeatedly, or sent one way repeatedly, and how long each answer or
 /// journey took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Probe {
+pub struct ProbeRecord {
     /// Short and unique in a run: `ping`, `voip-up`, `web-document`.
     pub id: String,
     /// For people: `SSH login`.
@@ -197,13 +198,13 @@ pub struct Probe {
     pub packets: Vec<u32>,
     /// How what goes one way arrived, where that was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<ArrivalStats>,
 }
 
 /// How packets arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Arrivals {
+pub struct ArrivalStats {
     /// Those that came after one that was sent later (RFC 4737).
     pub reordered: u64,
     /// The most places that one came too late.
@@ -214,7 +215,7 @@ pub struct Arrivals {
     pub ds_fields: Vec<(u64, u64)>,
 }
 
-impl Probe {
+impl ProbeRecord {
     /// The answers to what was sent within a window.
     pub fn within(&self, window: (u64, u64)) -> impl Iterator<Item = (u64, Option<u64>)> {
         self.answers.iter().copied().filter(move |(sent, _)| (window.0..window.1).contains(sent))
@@ -267,7 +268,7 @@ pub struct LinkSeries {
 /// A TCP transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Transfer {
+pub struct TransferRecord {
     /// Short and unique in a run: `upload-1`.
     pub id: String,
     /// For people.
@@ -303,7 +304,7 @@ pub struct Transfer {
     pub delivery_bits: Vec<u64>,
 }
 
-impl Transfer {
+impl TransferRecord {
     /// Payload bits per second over a window.
     pub fn rate(&self, window: (u64, u64)) -> f64 {
         bits_per_second(self.bytes, window.1.saturating_sub(window.0))
@@ -313,7 +314,7 @@ impl Transfer {
 /// Something that happened at a moment of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Event {
+pub struct EventRecord {
     /// When it happened, ns from the begin of the run.
     pub at: u64,
     /// On which machine or link.
@@ -332,7 +333,7 @@ pub struct Comparison {
     pub id: String,
     /// What is compared, in words.
     pub what: String,
-    /// The figure asked for: `ping.mean of none/upload`, in the scenario's words.
+    /// The figure requested: `ping.mean of none/upload`, in the scenario's words.
     pub figure: String,
     /// The unit of the numbers below: `s`, `bit/s`, `bytes`, `` (a ratio or share).
     pub unit: String,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// Skews beyond this are no clocks' (NTP disciplines 500 ppm at most, RFC 5905): a queue grew all the time.
+/// Skews beyond this are no clocks' (NTP qdiscs 500 ppm at most, RFC 5905): a queue grew all the time.
 pub const MOST_SKEW_PPM: f64 = 1000.0;
 
 /// A raw delay at a time, both in ns.
@@ -15,7 +15,7 @@ pub(super) struct Point {
 /// The skew that explains the delays best.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Skew {
-    /// By how much the far clock goes faster, as a share.
+    /// By how much the remote clock goes faster, as a share.
     pub(super) slope: f64,
     /// Slopes that explain them as well.
     pub(super) between: (f64, f64),

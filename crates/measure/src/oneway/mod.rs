@@ -1,23 +1,23 @@
 //! One-way delays between two ends whose clocks agree on nothing, and what was lost, copied and overtaken on
 //! the way.
 //!
-//! The far clock shows `offset + (1 + skew) × here`, so the raw delay upwards is `delay + offset + skew ×
+//! The remote clock shows `offset + (1 + skew) × here`, so the raw delay upwards is `delay + offset + skew ×
 //! time` and downwards `delay - offset - skew × time`. Queues only add, so what lies lowest over time is a
 //! straight line whose slope is the skew (Moon, Skelly and Towsley 1999; by the lower convex hull: Zhang, Liu
 //! and Xia 2002); both directions share it. What remains after it is delay above the least, exactly. The
-//! offset cannot be known from within: it is taken so that the least delays are the same both ways, and
-//! whoever prints absolute delays says so.
+//! offset cannot be known from within: it is taken so that the least delays are the same in both directions,
+//! and anyone who prints absolute delays says so.
 
-mod fates;
 mod hull;
+mod losses;
 mod steps;
 
-pub use fates::{Losses, Order};
 pub use hull::MOST_SKEW_PPM;
-pub use steps::Step;
+pub use losses::{LossStats, Order};
+pub use steps::ClockStep;
 
-use crate::stream::{Course, Outcome};
-use crate::{Jitter, Spans};
+use crate::stream::{ExchangeResult, StreamTrace};
+use crate::{Durations, Jitter};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -41,56 +41,56 @@ pub struct Delay {
 
 /// One direction.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Side {
+pub struct DirectionStats {
     /// What did not arrive.
-    pub losses: Losses,
+    pub losses: LossStats,
     /// Copies that arrived beside the packet itself.
     pub copies: u64,
     /// What was overtaken.
     pub order: Order,
     /// The jitter of RFC 3550 at the end, ns.
     pub jitter_ns: Option<f64>,
-    /// The least delay, ns, if it is the same both ways.
+    /// The least delay, ns, if it is the same in both directions.
     pub least_ns: Option<u64>,
     /// The delays, in the order of sending.
     pub delays: Vec<Delay>,
 }
 
-impl Side {
+impl DirectionStats {
     /// Delays above the least.
-    pub fn above(&self) -> Spans {
-        Spans::new(self.delays.iter().map(|delay| delay.above_ns).collect())
+    pub fn above(&self) -> Durations {
+        Durations::new(self.delays.iter().map(|delay| delay.above_ns).collect())
     }
 
-    /// Delays, if the least is the same both ways.
-    pub fn absolute(&self) -> Option<Spans> {
+    /// Delays, if the least is the same in both directions.
+    pub fn absolute(&self) -> Option<Durations> {
         let least = self.least_ns?;
-        Some(Spans::new(self.delays.iter().map(|delay| delay.above_ns + least).collect()))
+        Some(Durations::new(self.delays.iter().map(|delay| delay.above_ns + least).collect()))
     }
 }
 
-/// What is known of the far clock against the one here.
+/// What is known about the remote clock against the one here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks {
     /// By how many millionths the other clock runs faster; negative: slower.
     pub skew_ppm: f64,
     /// Skews that explain the delays as well.
     pub skew_between: (f64, f64),
-    /// What it shows more, ns, at the first packet, if the least delay is the same both ways.
+    /// What it shows more, ns, at the first packet, if the least delay is the same in both directions.
     pub offset_ns: Option<i64>,
     /// The least delay there and back together, ns: needs no assumption.
     pub round_trip_ns: Option<u64>,
     /// Times at which one of them was set.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ClockStep>,
 }
 
 /// What an outcome says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// From here to the far end.
-    pub up: Side,
-    /// From the far end to here.
-    pub down: Side,
+pub struct OneWayResult {
+    /// From here to the remote end.
+    pub up: DirectionStats,
+    /// From the remote end to here.
+    pub down: DirectionStats,
     /// The clocks.
     pub clocks: Clocks,
     /// Why not to believe it, in words for people.
@@ -98,8 +98,8 @@ pub struct Reading {
 }
 
 /// Reads the delays of an outcome.
-pub fn read(outcome: &Outcome) -> Reading {
-    let raw = |course: &Course, sent_here: bool| raw_points(course, sent_here);
+pub fn read(outcome: &ExchangeResult) -> OneWayResult {
+    let raw = |course: &StreamTrace, sent_here: bool| raw_points(course, sent_here);
     let (mut up, mut down) = (raw(&outcome.up, true), raw(&outcome.down, false));
     let start = up.iter().chain(&down).map(|point| point.at).fold(f64::INFINITY, f64::min);
     let first = Bases { up: base(&up), down: base(&down) };
@@ -108,9 +108,9 @@ pub fn read(outcome: &Outcome) -> Reading {
     }
     let shown = steps::find(&up, &down);
     steps::remove(&shown, &mut up, &mut down);
-    let steps: Vec<Step> = shown.iter().map(Step::from).collect();
+    let steps: Vec<ClockStep> = shown.iter().map(ClockStep::from).collect();
     let skew = hull::skew(&up, &down);
-    let mut reading = Reading { doubts: doubts(outcome, &skew, &steps), ..Reading::default() };
+    let mut reading = OneWayResult { doubts: doubts(outcome, &skew, &steps), ..OneWayResult::default() };
     let least = [(&mut up, 1.0), (&mut down, -1.0)].map(|(points, sign)| {
         points.iter_mut().for_each(|point| point.raw -= sign * skew.slope * point.at);
         let least = points.iter().map(|point| point.raw).fold(f64::INFINITY, f64::min);
@@ -139,7 +139,7 @@ struct Bases {
 }
 
 /// Takes the offset that makes the least delays equal.
-fn anchor(reading: &mut Reading, first: Bases, least: [f64; 2]) {
+fn anchor(reading: &mut OneWayResult, first: Bases, least: [f64; 2]) {
     let (up, down) = (first.up + least[0], first.down + least[1]);
     let round_trip = (up + down).max(0.0);
     reading.clocks.round_trip_ns = Some(libm::round(round_trip) as u64);
@@ -149,8 +149,8 @@ fn anchor(reading: &mut Reading, first: Bases, least: [f64; 2]) {
 }
 
 /// Raw delays by the time here: what the receiver's clock shows more than the sender's did.
-fn raw_points(course: &Course, sent_here: bool) -> Vec<Point> {
-    let travelled = course.journeys.iter().filter_map(|journey| Some((journey.sent?, journey.arrived?)));
+fn raw_points(course: &StreamTrace, sent_here: bool) -> Vec<Point> {
+    let travelled = course.packets.iter().filter_map(|journey| Some((journey.sent?, journey.arrived?)));
     let point = |(sent, arrived): (u64, u64)| Point {
         at: if sent_here { sent as f64 } else { arrived as f64 },
         raw: (arrived as i64).wrapping_sub(sent as i64) as f64,
@@ -163,9 +163,9 @@ fn base(points: &[Point]) -> f64 {
 }
 
 /// What the packets of a direction tell, `points` being the delays of those that arrived.
-fn side(course: &Course, points: &[Point]) -> Side {
-    let began = course.journeys.iter().filter_map(|journey| journey.sent).min().unwrap_or(0);
-    let arrived = course.stream.dues().zip(&course.journeys).filter_map(|(due, journey)| {
+fn side(course: &StreamTrace, points: &[Point]) -> DirectionStats {
+    let began = course.packets.iter().filter_map(|journey| journey.sent).min().unwrap_or(0);
+    let arrived = course.stream.dues().zip(&course.packets).filter_map(|(due, journey)| {
         journey.arrived?;
         Some((due, journey, journey.sent?))
     });
@@ -182,9 +182,9 @@ fn side(course: &Course, points: &[Point]) -> Side {
         by_arrival.push((journey.rank, above_ns));
     }
     by_arrival.sort_unstable_by_key(|(rank, _)| *rank);
-    Side {
-        losses: Losses::of(course),
-        copies: course.journeys.iter().map(|journey| u64::from(journey.copies)).sum(),
+    DirectionStats {
+        losses: LossStats::of(course),
+        copies: course.packets.iter().map(|journey| u64::from(journey.copies)).sum(),
         order: Order::of(course),
         jitter_ns: Jitter::of(by_arrival.iter().map(|(_, above)| *above)).last(),
         least_ns: None,
@@ -192,7 +192,7 @@ fn side(course: &Course, points: &[Point]) -> Side {
     }
 }
 
-fn doubts(outcome: &Outcome, skew: &hull::Skew, steps: &[Step]) -> Vec<String> {
+fn doubts(outcome: &ExchangeResult, skew: &hull::Skew, steps: &[ClockStep]) -> Vec<String> {
     let mut doubts: Vec<String> =
         outcome.cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
     if (skew.between.1 - skew.between.0) * skew.length > UNSURE_NS {
@@ -211,7 +211,7 @@ fn doubts(outcome: &Outcome, skew: &hull::Skew, steps: &[Step]) -> Vec<String> {
     if !steps.is_empty() {
         doubts.push(format!("a clock was set {} times during the test", steps.len()));
     }
-    if fates::goes_back(&outcome.up) || fates::goes_back(&outcome.down) {
+    if losses::is_reordered(&outcome.up) || losses::is_reordered(&outcome.down) {
         doubts.push("the receiver's clock went back during the test".into());
     }
     doubts
@@ -220,7 +220,7 @@ fn doubts(outcome: &Outcome, skew: &hull::Skew, steps: &[Step]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Journey, Phase, Stream};
+    use crate::stream::{PacketRecord, PacketTrain, Stream};
 
     /// The clocks of a made-up path.
     #[derive(Clone, Copy)]
@@ -231,7 +231,7 @@ mod tests {
     }
 
     impl Truth {
-        /// What the far clock shows at a time here.
+        /// What the remote clock shows at a time here.
         fn far(self, here: u64) -> u64 {
             let skewed = here as i64 + (here as f64 * self.skew_ppm / 1e6) as i64 + self.offset;
             let step = self.step.filter(|(at, _)| here >= *at).map_or(0, |(_, by)| by);
@@ -240,28 +240,28 @@ mod tests {
     }
 
     /// Twenty seconds of packets each 20 ms, delayed by 10 ms upwards and 30 ms downwards and more at times.
-    fn outcome(truth: Truth) -> Outcome {
-        let phase = Phase { payload: 200, gap_ns: 20_000_000, packets: 1000, ..Phase::default() };
+    fn outcome(truth: Truth) -> ExchangeResult {
+        let phase = PacketTrain { payload: 200, gap_ns: 20_000_000, packets: 1000, ..PacketTrain::default() };
         let course = |up: bool| {
             let journey = |n: u64| {
                 let begun = 1_000_000_000 + n * 20_000_000;
                 let queue = (n * 7919 % 101) * (n * 31 % 7) * 10_000;
                 let ended = begun + if up { 10_000_000 } else { 30_000_000 } + queue;
                 let stamps = if up { (begun, truth.far(ended)) } else { (truth.far(begun), ended) };
-                Journey {
+                PacketRecord {
                     sent: Some(stamps.0),
                     arrived: Some(stamps.1),
                     rank: n as u32,
-                    ..Journey::default()
+                    ..PacketRecord::default()
                 }
             };
-            Course { stream: Stream::steady(phase), journeys: (0..1000).map(journey).collect() }
+            StreamTrace { stream: Stream::steady(phase), packets: (0..1000).map(journey).collect() }
         };
-        Outcome { up: course(true), down: course(false), cut: None }
+        ExchangeResult { up: course(true), down: course(false), cut: None }
     }
 
     /// The largest difference between delays found and those made up, ns.
-    fn worst(side: &Side) -> u64 {
+    fn worst(side: &DirectionStats) -> u64 {
         let off = |delay: &Delay| {
             delay
                 .above_ns
@@ -276,7 +276,8 @@ mod tests {
             let reading = read(&outcome(Truth { offset, skew_ppm, step: None }));
             assert!((reading.clocks.skew_ppm - skew_ppm).abs() < 0.1, "{:?}", reading.clocks);
             assert!(worst(&reading.up) < 2000 && worst(&reading.down) < 2000, "{}", worst(&reading.up));
-            // The far clock's share of a delay is not told from the delay itself: skew × delay is left.
+            // The remote clock's share of a delay is not reported from the delay itself: skew × delay is
+            // left.
             let round_trip = reading.clocks.round_trip_ns.unwrap_or(0);
             assert!(round_trip.abs_diff(40_000_000) < 10_000, "{round_trip}");
             assert_eq!(reading.up.least_ns, Some(round_trip.div_ceil(2)));
@@ -303,7 +304,7 @@ mod tests {
     fn a_queue_that_changes_its_direction_is_no_step() {
         let mut moved = outcome(Truth { offset: -3_000_000_000_000, skew_ppm: 10.0, step: None });
         for (course, busy) in [(&mut moved.up, 100..500), (&mut moved.down, 500..900)] {
-            let queued = course.journeys.iter_mut().enumerate().filter(|(n, _)| busy.contains(n));
+            let queued = course.packets.iter_mut().enumerate().filter(|(n, _)| busy.contains(n));
             queued.for_each(|(_, journey)| journey.arrived = journey.arrived.map(|at| at + 120_000_000));
         }
         let reading = read(&moved);
@@ -318,13 +319,16 @@ mod tests {
     #[test]
     fn one_direction_alone_has_no_offset() {
         let mut one = outcome(Truth { offset: 5, skew_ppm: 0.0, step: None });
-        one.down = Course::default();
+        one.down = StreamTrace::default();
         let reading = read(&one);
         assert_eq!(
             (reading.clocks.offset_ns, reading.up.least_ns, reading.down),
-            (None, None, Side::default())
+            (None, None, DirectionStats::default())
         );
         assert_eq!(worst(&reading.up), 0);
-        assert_eq!(read(&Outcome::default()), Reading { clocks: Clocks::default(), ..Reading::default() });
+        assert_eq!(
+            read(&ExchangeResult::default()),
+            OneWayResult { clocks: Clocks::default(), ..OneWayResult::default() }
+        );
     }
 }

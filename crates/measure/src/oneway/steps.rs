@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 /// A clock was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct ClockStep {
     /// When, ns from the beginning, by the clock here.
     pub at_ns: u64,
-    /// By how much the far clock shows more than before against the one here, ns.
+    /// By how much the remote clock shows more than before against the one here, ns.
     pub by_ns: i64,
 }
 
@@ -18,7 +18,7 @@ const LEAST_NS: f64 = 5e6;
 /// Windows in which each direction's least delay is compared.
 const WINDOWS: usize = 40;
 
-/// A step as each direction shows it: packets under way at that moment bear stamps of before and after it.
+/// A step as each direction shows it: packets in flight at that moment bear stamps of before and after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shown {
     /// From when on, by the clock here, upwards and downwards.
@@ -26,9 +26,9 @@ pub(super) struct Shown {
     by: f64,
 }
 
-impl From<&Shown> for Step {
-    fn from(shown: &Shown) -> Step {
-        Step { at_ns: shown.from[0].min(shown.from[1]) as u64, by_ns: shown.by as i64 }
+impl From<&Shown> for ClockStep {
+    fn from(shown: &Shown) -> ClockStep {
+        ClockStep { at_ns: shown.from[0].min(shown.from[1]) as u64, by_ns: shown.by as i64 }
     }
 }
 

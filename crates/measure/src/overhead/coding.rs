@@ -6,7 +6,7 @@ pub enum Coding {
     /// Byte by byte: Ethernet, cable, fibre, most shapers.
     #[default]
     Bytes,
-    /// In PTM's 64/65-octet coding: VDSL2.
+    /// In PTM's 64/65-byte coding: VDSL2.
     Ptm,
     /// In ATM cells, 53 bytes for each 48: ADSL.
     Atm,

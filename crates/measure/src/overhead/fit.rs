@@ -6,7 +6,7 @@
 //! more than its additional figures make it (BIC, Schwarz 1978).
 
 use super::coding::Coding;
-use super::line::{Floor, Line, Size};
+use super::line::{Floor, LineEstimate, Size};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -38,7 +38,7 @@ struct Explanation {
 }
 
 /// The line that explains a sweep best; `None` with fewer than four sizes.
-pub fn estimate(sizes: &[Size]) -> Option<Line> {
+pub fn estimate(sizes: &[Size]) -> Option<LineEstimate> {
     if sizes.len() < 4 {
         return None;
     }
@@ -61,11 +61,16 @@ pub fn estimate(sizes: &[Size]) -> Option<Line> {
     Some(line(taken, &good, rival, &sorted))
 }
 
-fn line(taken: &Explanation, good: &[&Explanation], rival: Option<(Coding, u32)>, sizes: &[Size]) -> Line {
+fn line(
+    taken: &Explanation,
+    good: &[&Explanation],
+    rival: Option<(Coding, u32)>,
+    sizes: &[Size],
+) -> LineEstimate {
     let rate = |one: &Explanation| 8e9 / one.ns_per_byte;
     let rates = || good.iter().map(|one| (rate(one), 1.96 * one.rate_error));
     let overheads = || good.iter().map(|one| one.overhead);
-    Line {
+    LineEstimate {
         overhead: taken.overhead,
         between: (overheads().min().unwrap_or(0), overheads().max().unwrap_or(0)),
         coding: taken.coding,

@@ -27,13 +27,13 @@ pub struct Floor {
     pub packets_per_second: f64,
     /// As the smallest unit, in bytes, overhead included.
     pub bytes: f64,
-    /// It is so short that it will be a smallest unit; the two cannot be told apart otherwise.
+    /// It is so short that it will be a smallest unit; the two cannot be distinguished otherwise.
     pub is_unit: bool,
 }
 
 /// What a sweep tells of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct LineEstimate {
     /// Bytes added to each IP packet.
     pub overhead: u32,
     /// Overheads that explain the sweep, with 95 % confidence.
@@ -54,7 +54,7 @@ pub struct Line {
     pub sizes: usize,
 }
 
-impl Line {
+impl LineEstimate {
     /// Bytes on the wire for an IP packet of so many.
     pub fn on_wire(&self, ip: u32) -> u32 {
         let unit =

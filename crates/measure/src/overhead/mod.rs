@@ -2,7 +2,8 @@
 //! packet sizes.
 //!
 //! ```text
-//! find the rate ──▶ flood size by size (sweep) ──▶ a packet's time on the line, by size (`service`) ──▶ the line that explains it (fit) ──▶ words
+//! find the rate ──▶ flood size by size (sweep) ──▶ a packet's time on the line, by size (`service`) ──▶ the
+//! line that explains it (fit) ──▶ words
 //! ```
 //! A line that is always busy gives each packet `8 × on_wire(size + overhead) / rate`, or its limit of
 //! packets if that takes longer (Siemon's measurements of a VDSL2 line, 2012). Sizes are those of IP packets,
@@ -16,7 +17,7 @@ mod words;
 
 pub use coding::Coding;
 pub use fit::estimate;
-pub use line::{Floor, Line, Size};
+pub use line::{Floor, LineEstimate, Size};
 pub use sweep::{Sweep, Swept, sweep};
 pub use words::Words;
 
@@ -27,14 +28,14 @@ use alloc::vec::Vec;
 
 /// A sweep as a document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub struct OverheadDocument {
     /// The version that measured.
     pub version: String,
     /// The command that measures again.
     pub again: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
-    /// The far end, or the file that the sweep came from.
+    /// The remote end, or the file that the sweep came from.
     pub host: String,
     /// What was swept.
     pub swept: Swept,

@@ -1,10 +1,10 @@
 //! The sweep: floods of one size after the other, none of which lets the line rest.
 
 use super::fit::estimate;
-use super::line::{Line, Size};
-use crate::capacity::{self, Capacity, FULL, HEADERS, OVERLOAD, Way, services};
+use super::line::{LineEstimate, Size};
+use crate::capacity::{self, Capacity, FULL, HEADERS, OVERLOAD, PathDirection, services};
 use crate::service::Service;
-use crate::stream::{Course, Exchange, Path, Phase, Stream};
+use crate::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// One after the other from the smallest packet on: enough to see every byte of a cell's or a unit's length.
 const FINE: u32 = 66;
 /// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
-const SMALLEST: u32 = Phase::LEAST as u32 + HEADERS;
+const SMALLEST: u32 = PacketTrain::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
 /// So many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
 /// known yet.
@@ -21,7 +21,7 @@ const LIMITED_BEFORE: u32 = 64;
 const CALM: f64 = 0.4;
 /// And beyond those.
 const COARSE: [u32; 8] = [160, 256, 384, 512, 700, 900, 1100, 1300];
-/// The size that comes again and again, to see whether the line stays what it is.
+/// The size that comes repeatedly, to see whether the line stays what it is.
 const REFERENCE: u32 = 512;
 /// No packets closer together than this are asked of a sender, ns.
 const CLOSEST_NS: f64 = 4_000.0;
@@ -33,7 +33,7 @@ const MOST_NS: f64 = 2.2e9;
 const PIECE_NS: u64 = 15_000_000_000;
 /// Nor has it more packets, lead and reference not counted.
 const PIECE_PACKETS: u32 = 500_000;
-/// Slower lines than this are swept both ways at once, bits per second.
+/// Slower lines than this are swept in both directions at once, bits per second.
 const TOGETHER: f64 = 20e6;
 /// Sizes that should be kept.
 const ENOUGH: usize = 24;
@@ -48,7 +48,7 @@ pub struct Sweep {
     /// Sizes that were not, and why.
     pub left_out: Vec<(u32, String)>,
     /// The line that explains it.
-    pub line: Option<Line>,
+    pub line: Option<LineEstimate>,
     /// Why not to believe it, in words for people.
     pub doubts: Vec<String>,
     /// What the reference took each time, ns.
@@ -63,7 +63,7 @@ pub struct Sweep {
 /// What was swept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Swept {
-    /// Upwards, if that was asked for and something arrived.
+    /// Upwards, if that was requested and something arrived.
     pub up: Option<Sweep>,
     /// Downwards.
     pub down: Option<Sweep>,
@@ -87,22 +87,26 @@ impl Swept {
     }
 
     /// A direction's.
-    pub fn of(&self, way: Way) -> Option<&Sweep> {
+    pub fn of(&self, way: PathDirection) -> Option<&Sweep> {
         match way {
-            Way::Up => self.up.as_ref(),
-            Way::Down => self.down.as_ref(),
+            PathDirection::Up => self.up.as_ref(),
+            PathDirection::Down => self.down.as_ref(),
         }
     }
 }
 
-/// A direction, what is known of it, and what is sent.
-type Planned = (Way, Sweep, Vec<Stream>);
+/// A direction, what is known about it, and what is sent.
+type Planned = (PathDirection, Sweep, Vec<Stream>);
 
 /// Sweeps these directions; `told` hears how far it is, 0 to 1.
 ///
 /// # Errors
 /// The path's.
-pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> Result<Swept, P::Error> {
+pub fn sweep<P: Path>(
+    path: &mut P,
+    ways: &[PathDirection],
+    told: &mut dyn FnMut(f64),
+) -> Result<Swept, P::Error> {
     let mut sweeps: Vec<Planned> = Vec::new();
     for way in ways {
         told(0.0);
@@ -117,7 +121,7 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
         told(done as f64 / rounds.len() as f64);
         let outcome = path.carry_out(exchange)?;
         for (way, sweep, _) in &mut sweeps {
-            sweep.take(way.course(&outcome));
+            sweep.take(way.trace(&outcome));
         }
         if outcome.cut.is_some() {
             cut = outcome.cut;
@@ -128,14 +132,15 @@ pub fn sweep<P: Path>(path: &mut P, ways: &[Way], told: &mut dyn FnMut(f64)) -> 
     for (way, mut sweep, _) in sweeps {
         sweep.conclude(swept.cut.as_deref());
         match way {
-            Way::Up => swept.up = Some(sweep),
-            Way::Down => swept.down = Some(sweep),
+            PathDirection::Up => swept.up = Some(sweep),
+            PathDirection::Down => swept.down = Some(sweep),
         }
     }
     Ok(swept)
 }
 
-/// Slow lines at once, others one way after the other: two floods would be too much for whoever sends them.
+/// Slow lines at once, others one way after the other: two floods would be too much for anyone who sends
+/// them.
 fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
     let together = sweeps.iter().all(|(_, sweep, _)| sweep.capacity.bits_per_second < TOGETHER);
     let mut rounds: Vec<Exchange> = Vec::new();
@@ -146,8 +151,8 @@ fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
                 rounds.push(Exchange::default());
             }
             match way {
-                Way::Up => rounds[at].up = piece.clone(),
-                Way::Down => rounds[at].down = piece.clone(),
+                PathDirection::Up => rounds[at].up = piece.clone(),
+                PathDirection::Down => rounds[at].down = piece.clone(),
             }
         }
     }
@@ -155,7 +160,7 @@ fn rounds(sweeps: &[Planned]) -> Vec<Exchange> {
 }
 
 /// If a limit of packets holds the smallest sizes, the size of IP packets at which it ends, about.
-fn limited<P: Path>(path: &mut P, way: Way, known: &Capacity) -> Result<Option<u32>, P::Error> {
+fn limited<P: Path>(path: &mut P, way: PathDirection, known: &Capacity) -> Result<Option<u32>, P::Error> {
     let rate = known.bits_per_second;
     // No cell is as long as what lies between these two.
     let phases = [flood(u32::from(FULL) + HEADERS, rate, 700e6), phase(SMALLEST, rate), phase(SMALL, rate)];
@@ -163,20 +168,23 @@ fn limited<P: Path>(path: &mut P, way: Way, known: &Capacity) -> Result<Option<u
         return Ok(None);
     }
     let outcome = path.carry_out(&way.exchange(Stream { phases: phases.into() }))?;
-    let found = services(way.course(&outcome), known.irregularity);
+    let found = services(way.trace(&outcome), known.irregularity);
     let [_, Some(smallest), Some(small)] = found[..] else { return Ok(None) };
     let is_limited = (small.ns / smallest.ns - 1.0).abs() < 0.02;
     Ok(is_limited.then(|| (smallest.ns * rate / 8e9) as u32))
 }
 
-/// What is sent: pieces that begin calmly, go on with full packets (until a burst is spent and the queue is
-/// full), and then flood size by size, with the reference first and last.
+/// What is sent: pieces that begin calmly, continue with full packets (until a burst is spent and the queue
+/// is full), and then flood size by size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
     // On slow lines so little is sent that it tells nothing, and what was seen before must do.
     let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
-    let calm =
-        Phase { packets: calm_packets, rest_ns: 50_000_000, ..flood(full, rate * CALM / OVERLOAD, 1e9) };
+    let calm = PacketTrain {
+        packets: calm_packets,
+        rest_ns: 50_000_000,
+        ..flood(full, rate * CALM / OVERLOAD, 1e9)
+    };
     let reference = phase(REFERENCE, rate);
     let begin = || Vec::from([calm, flood(full, rate, 700e6), reference]);
     let mut pieces = Vec::new();
@@ -221,16 +229,16 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn phase(ip: u32, rate: f64) -> Phase {
+fn phase(ip: u32, rate: f64) -> PacketTrain {
     let service = f64::from(ip) * 8e9 / rate;
     flood(ip, rate, (service * PACKETS).clamp(LEAST_NS, MOST_NS))
 }
 
 /// Packets of this size, more than the line takes, for so long.
-fn flood(ip: u32, rate: f64, length_ns: f64) -> Phase {
+fn flood(ip: u32, rate: f64, length_ns: f64) -> PacketTrain {
     let gap_ns = (f64::from(ip) * 8e9 / rate / OVERLOAD).max(1.0) as u64;
     let packets = (length_ns as u64 / gap_ns.max(1)).clamp(20, 60_000) as u32;
-    Phase { payload: (ip - HEADERS) as u16, gap_ns, packets, ..Phase::default() }
+    PacketTrain { payload: (ip - HEADERS) as u16, gap_ns, packets, ..PacketTrain::default() }
 }
 
 impl Sweep {
@@ -242,7 +250,7 @@ impl Sweep {
     }
 
     /// Reads a piece.
-    fn take(&mut self, course: &Course) {
+    fn take(&mut self, course: &StreamTrace) {
         self.asked += course.stream.packets();
         self.sent += course.sent();
         let calm = || course.of_phase(0).filter(|(_, journey)| journey.sent.is_some());
@@ -277,7 +285,7 @@ impl Sweep {
         let mut doubts: Vec<String> =
             cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
         if self.sizes.is_empty() && cut.is_some() {
-            // All else would say the same.
+            // Everything else would say the same.
             self.doubts = doubts;
             return;
         }

@@ -1,7 +1,7 @@
 //! What to write into a policy about a line.
 
 use super::coding::Coding;
-use super::line::Line;
+use super::line::LineEstimate;
 use alloc::format;
 use alloc::string::String;
 
@@ -40,9 +40,9 @@ pub struct Words {
 
 impl Words {
     /// Of a line.
-    pub fn of(line: &Line) -> Words {
+    pub fn of(line: &LineEstimate) -> Words {
         let unit = line.floor.filter(|floor| floor.is_unit).map(|floor| libm::round(floor.bytes) as u32);
-        // tc counts cells of ATM by itself; it knows no PTM, and its size is added before the smallest unit
+        // tc counts cells of ATM on its own; it knows no PTM, and its size is added before the smallest unit
         // counts.
         let layer = if line.coding == Coding::Atm { "atm" } else { "ethernet" };
         let mpu = unit.map_or(String::new(), |unit| format!(" mpu {unit}"));
@@ -66,7 +66,7 @@ impl Words {
     }
 }
 
-fn left_out(line: &Line) -> Option<String> {
+fn left_out(line: &LineEstimate) -> Option<String> {
     match line.coding {
         Coding::Ptm => Some("tc has no word for PTM: there give it 64/65 of the rate (0.984)".into()),
         Coding::Steps(step) => Some(format!(
@@ -87,20 +87,20 @@ mod tests {
 
     #[test]
     fn words_count_from_where_each_tool_does() {
-        let line = |coding, overhead| Line { coding, overhead, ..Line::default() };
+        let line = |coding, overhead| LineEstimate { coding, overhead, ..LineEstimate::default() };
         let unit = Some(Floor { bytes: 84.2, is_unit: true, ..Floor::default() });
         let limit = Some(Floor { bytes: 171.0, is_unit: false, ..Floor::default() });
         let cases = [
             (line(Coding::Ptm, 30), "overhead 16 linklayer ethernet", "overhead 30 ptm", Some("pppoe-ptm")),
             (line(Coding::Atm, 10), "overhead 0 linklayer atm", "overhead 10 atm", Some("pppoa-vcmux")),
             (
-                Line { floor: unit, ..line(Coding::Bytes, 38) },
+                LineEstimate { floor: unit, ..line(Coding::Bytes, 38) },
                 "overhead 24 mpu 84 linklayer ethernet",
                 "overhead 38 mpu 84 noatm",
                 Some("ethernet"),
             ),
             (
-                Line { floor: limit, ..line(Coding::Bytes, 53) },
+                LineEstimate { floor: limit, ..line(Coding::Bytes, 53) },
                 "overhead 39 linklayer ethernet",
                 "overhead 53 noatm",
                 None,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Attributes, Found, words};
 use tidegate_policy::{Act, Action, Control};
 
-/// Octets of how most actions' structures begin.
+/// Bytes of how most actions' structures begin.
 const GENERAL: usize = 20;
 
 /// A kind of action: its attributes.
@@ -19,13 +19,13 @@ pub(crate) struct Row {
     pub(crate) ages: u16,
     /// What is said of it.
     pub(crate) encode: fn(&mut Attributes, &Action, Devices<'_>) -> Result<(), Unsent>,
-    /// What is told of it.
-    pub(crate) decode: fn(Told<'_>) -> Option<(Head, Act)>,
+    /// What is reported of it.
+    pub(crate) decode: fn(ActionAttributes<'_>) -> Option<(Head, Act)>,
 }
 
-/// What is told of an action.
+/// What is reported of an action.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ActionAttributes<'a> {
     /// Its structure.
     pub(crate) structure: &'a [u8],
     /// All its attributes.
@@ -34,8 +34,8 @@ pub(crate) struct Told<'a> {
     pub(crate) names: Names<'a>,
 }
 
-impl Told<'_> {
-    /// How most structures begin, and what stands behind that.
+impl ActionAttributes<'_> {
+    /// How most structures begin, and what follows that.
     pub(super) fn begun(&self) -> Option<(Head, &[u8])> {
         let (general, own) = self.structure.split_at_checked(GENERAL)?;
         match numbers(general).as_slice() {

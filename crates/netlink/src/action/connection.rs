@@ -1,6 +1,6 @@
 //! connmark and ctinfo.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::encode::message::{Devices, Unsent};
 use tidegate_netlink_wire::attribute::Attributes;
 use tidegate_policy::{Act, Action, Connmark, Ctinfo};
@@ -22,7 +22,7 @@ fn encode_connmark(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Resu
     Ok(())
 }
 
-fn decode_connmark(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode_connmark(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, own) = told.begun()?;
     let control = head.control;
     let zone = u16::from_ne_bytes(own.get(..2)?.try_into().ok()?);
@@ -42,7 +42,7 @@ fn encode_ctinfo(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     Ok(())
 }
 
-fn decode_ctinfo(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode_ctinfo(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     let options = told.options;

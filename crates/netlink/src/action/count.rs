@@ -1,13 +1,13 @@
 //! simple and sample.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::encode::message::{Devices, Unsent};
 use alloc::borrow::ToOwned;
 use tidegate_netlink_wire::attribute::Attributes;
-use tidegate_policy::{Act, Action, Sample, Simple};
+use tidegate_policy::{Act, Action, SampleAction, Simple};
 
 /// What simple's text has, with the zeros that end it.
-const SIMPLE_OCTETS: usize = 32;
+const SIMPLE_LEN: usize = 32;
 
 /// `simple`.
 pub(super) const SIMPLE: Row =
@@ -22,13 +22,13 @@ fn encode_simple(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     to.payload(2, &general(action.index, act.control));
     if let Some(text) = &act.text {
         let mut bytes = text.as_bytes().to_vec();
-        bytes.resize(SIMPLE_OCTETS, 0);
+        bytes.resize(SIMPLE_LEN, 0);
         to.payload(3, &bytes);
     }
     Ok(())
 }
 
-fn decode_simple(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode_simple(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     Some((head, Act::Simple(Simple { text: told.options.text(3).map(str::to_owned), control })))
@@ -37,14 +37,14 @@ fn decode_simple(told: Told<'_>) -> Option<(Head, Act)> {
 fn encode_sample(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
     let Act::Sample(act) = &action.act else { return Ok(()) };
     to.payload(2, &general(action.index, act.control));
-    to.maybe(3, act.rate).maybe(5, act.group).maybe(4, act.octets);
+    to.maybe(3, act.rate).maybe(5, act.group).maybe(4, act.trunc_size);
     Ok(())
 }
 
-fn decode_sample(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode_sample(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     let options = told.options;
-    let (rate, group, octets) = (options.u32(3), options.u32(5), options.u32(4));
-    Some((head, Act::Sample(Sample { rate, group, octets, control })))
+    let (rate, group, bytes) = (options.u32(3), options.u32(5), options.u32(4));
+    Some((head, Act::Sample(SampleAction { rate, group, trunc_size: bytes, control })))
 }

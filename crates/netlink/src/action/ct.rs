@@ -1,6 +1,6 @@
 //! ct.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::encode::message::{Devices, Unsent};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -40,7 +40,7 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-/// An address as it stands in a packet.
+/// An address as it is in a packet.
 fn bytes(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -48,7 +48,7 @@ fn bytes(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     Some((head, Act::Ct(ct(control, told.options)?)))

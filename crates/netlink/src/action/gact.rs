@@ -1,6 +1,6 @@
 //! gact.
 
-use super::base::{Head, Row, Told, control, general};
+use super::base::{ActionAttributes, Head, Row, control, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
 use tidegate_netlink_wire::attribute::{Attributes, words};
@@ -21,7 +21,7 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     let random = told.options.get(3).and_then(random);

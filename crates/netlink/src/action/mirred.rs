@@ -1,6 +1,6 @@
 //! mirred.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent, number};
 use alloc::borrow::ToOwned;
@@ -24,7 +24,7 @@ fn encode(to: &mut Attributes, action: &Action, devices: Devices<'_>) -> Result<
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, own) = told.begun()?;
     let control = head.control;
     let words = numbers(own);

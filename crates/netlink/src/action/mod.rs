@@ -14,7 +14,7 @@ mod skbedit;
 mod skbmod;
 mod vlan;
 
-pub(crate) use base::{Head, Row, Told};
+pub(crate) use base::{ActionAttributes, Head, Row};
 pub(crate) use police::policer;
 
 /// Every kind of action.

@@ -1,6 +1,6 @@
 //! nat.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
 use core::net::Ipv4Addr;
@@ -21,7 +21,7 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, own) = told.begun()?;
     let control = head.control;
     Some((head, Act::Nat(nat(control, own)?)))

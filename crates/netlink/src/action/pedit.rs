@@ -1,6 +1,6 @@
 //! pedit.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
 use alloc::vec::Vec;
@@ -38,7 +38,7 @@ fn pedit_key(key: &PeditKey) -> Vec<u8> {
     bytes
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, own) = told.begun()?;
     let control = head.control;
     Some((head, Act::Pedit(pedit(control, own, told.options)?)))

@@ -1,6 +1,6 @@
 //! police: a structure of its own, older than the others.
 
-use super::base::{Head, Row, Told, control};
+use super::base::{ActionAttributes, Head, Row, control};
 use crate::decode::message::numbers;
 use crate::decode::rate::{SPEC, rate as told_rate};
 use crate::encode::message::{Devices, Unsent};
@@ -26,7 +26,7 @@ pub(crate) fn policer(to: &mut Attributes, at: u16, action: &Action) -> Result<(
 
 /// What is said of a policer.
 fn options(to: &mut Attributes, index: u32, police: &Police) {
-    // As long as the table reaches, or without any bound: the kernel takes that where nothing is said.
+    // As long as the table reaches, or without any bound: the kernel takes that where nothing is reported.
     let usual = if police.rate.is_some() { rate::LAST_ENTRY << rate::CELL_LOG } else { u32::MAX };
     let mtu = if police.mtu == usual { 0 } else { police.mtu };
     let cell_log = if mtu == 0 { rate::CELL_LOG } else { rate::cell_log(mtu) };
@@ -60,14 +60,14 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
-    told_police(told.options).map(|(head, police)| (head, Act::Police(police)))
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    decode_police(told.options).map(|(head, police)| (head, Act::Police(police)))
 }
 
-/// Octets of a policer's numbers before its rates (`tc_police`).
+/// Bytes of a policer's numbers before its rates (`tc_police`).
 const POLICE_RATES: usize = 20;
 
-fn told_police(options: &Found<'_>) -> Option<(Head, Police)> {
+fn decode_police(options: &Found<'_>) -> Option<(Head, Police)> {
     let bytes = options.get(1)?;
     let words = numbers(bytes);
     let ends = numbers(bytes.get(POLICE_RATES + 2 * SPEC..)?);

@@ -1,6 +1,6 @@
 //! skbedit.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::encode::message::{Devices, Unsent};
 use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_policy::{Act, Action, Control, PacketType, Skbedit};
@@ -27,7 +27,7 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, _) = told.begun()?;
     let control = head.control;
     Some((head, Act::Skbedit(skbedit(control, told.options))))

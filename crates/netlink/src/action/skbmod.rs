@@ -1,6 +1,6 @@
 //! skbmod.
 
-use super::base::{Head, Row, Told, general};
+use super::base::{ActionAttributes, Head, Row, general};
 use crate::decode::message::numbers;
 use crate::encode::message::{Devices, Unsent};
 use tidegate_netlink_wire::attribute::{Attributes, Found};
@@ -31,7 +31,7 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: Told<'_>) -> Option<(Head, Act)> {
+fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
     let (head, own) = told.begun()?;
     let control = head.control;
     Some((head, Act::Skbmod(skbmod(control, own, told.options)?)))

@@ -1,7 +1,7 @@
 //! Actions as they are told: each a structure that begins alike, and attributes beside it.
 
 use super::message::{Names, Unread, counted, numbers};
-use crate::action::{Head, Told, row};
+use crate::action::{ActionAttributes, Head, row};
 use alloc::format;
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Found, read};
@@ -24,7 +24,7 @@ pub(super) fn old_policer(bytes: &[u8]) -> Result<ActionDump, Unread> {
     let options = read(bytes);
     let odd = || Unread::Odd("a policer");
     let row = row("police").ok_or_else(odd)?;
-    let told = Told { structure: &[], options: &options, names: &|_| None };
+    let told = ActionAttributes { structure: &[], options: &options, names: &|_| None };
     let (head, act) = (row.decode)(told).ok_or_else(odd)?;
     let action = Action { index: head.index, old_style: true, ..Action::from(act) };
     Ok(dump(action, &head, &Found::default(), &options, row.ages))
@@ -38,9 +38,10 @@ fn action(bytes: &[u8], names: Names<'_>) -> Result<ActionDump, Unread> {
     };
     let odd = || Unread::Odd("an action's options");
     let options = attributes.nest(TCA_ACT_OPTIONS);
-    // Words to rewrite stand in one of two places.
+    // Words to rewrite are in one of two places.
     let structure = options.get(row.structure).or(options.get(2)).ok_or_else(odd)?;
-    let (head, act) = (row.decode)(Told { structure, options: &options, names }).ok_or_else(odd)?;
+    let (head, act) =
+        (row.decode)(ActionAttributes { structure, options: &options, names }).ok_or_else(odd)?;
     let mut action = Action { index: head.index, ..Action::from(act) };
     beside(&mut action, &attributes);
     Ok(dump(action, &head, &attributes, &options, row.ages))

@@ -36,7 +36,7 @@ pub(super) fn filter(dev: &str, message: &Message<'_>, names: Names<'_>) -> Resu
 fn entry(row: &Row, message: &Message<'_>, names: Names<'_>) -> Result<FilterEntry, Unread> {
     let kind = row.name;
     let (handle, options) = (message.handle, message.attributes.nest(TCA_OPTIONS));
-    // A preference's heading says nothing of what stands below it.
+    // A preference's heading says nothing of what is below it.
     if message.attributes.get(TCA_OPTIONS).is_none() && (handle == 0 || kind != "fw") {
         return Ok(FilterEntry::Heading);
     }
@@ -47,7 +47,7 @@ fn entry(row: &Row, message: &Message<'_>, names: Names<'_>) -> Result<FilterEnt
     let hits = match kind {
         "u32" => options.get(9).map(|bytes| hits(bytes, &options)),
         "matchall" => options.get(4).map(|bytes| U32Hits {
-            asked: counts(bytes).first().copied().unwrap_or(0),
+            lookups: counts(bytes).first().copied().unwrap_or(0),
             ..U32Hits::default()
         }),
         _ => None,
@@ -67,7 +67,7 @@ fn hits(bytes: &[u8], options: &Found<'_>) -> U32Hits {
     let at = |place: usize| counts.get(place).copied().unwrap_or(0);
     let mark = options.get(10).and_then(|bytes| numbers(bytes).get(2).copied()).unwrap_or(0);
     U32Hits {
-        asked: at(0),
+        lookups: at(0),
         matched: at(1),
         keys: counts.get(2..).unwrap_or_default().to_vec(),
         mark: mark.into(),

@@ -10,11 +10,11 @@ use tidegate_packet::Handle;
 use tidegate_policy::Kind;
 use tidegate_policy::dump::{QueueStats, RateSample};
 
-/// Octets of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
+/// Bytes of the part that messages about qdiscs, classes and filters begin with (`tcmsg`).
 const HEAD: usize = 20;
 const TCA_STATS_APP: u16 = 4;
 
-/// Why what stands on a device cannot be told.
+/// Why what is installed on a device cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unread {

@@ -1,4 +1,4 @@
-//! What the kernel tells of a device, as dumps: what `tc show` would print, in the types that the model
+//! What the kernel reports of a device, as dumps: what `tc show` would print, in the types that the model
 //! machine tells the same in.
 //!
 //! All kinds that can be set are read. What a newer kernel has besides is named: the rest of a mixed tree can
@@ -41,7 +41,7 @@ fn each<T>(
         }
         match one(&message) {
             Ok(dump) => all.push(dump),
-            // What has no handle was asked for by nobody (a card's mq), and comes again by itself.
+            // What has no handle was requested by no one (a card's mq), and comes again on its own.
             Err(Unread::Kind(_)) if message.handle == 0 => {}
             Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
             Err(other) => return Err(other),

@@ -13,7 +13,7 @@ fn layer(number: u8) -> LinkLayer {
     if number & 15 == 2 { LinkLayer::Atm } else { LinkLayer::Ethernet }
 }
 
-/// A rate (`tc_ratespec`), or what is told beside it because 32 bits are too few.
+/// A rate (`tc_ratespec`), or what is reported beside it because 32 bits are too few.
 pub(crate) fn rate(bytes: &[u8], wide: Option<u64>) -> Option<RateSpec> {
     let bytes = bytes.get(..SPEC)?;
     let narrow = u32::from_ne_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
@@ -25,7 +25,7 @@ pub(crate) fn rate(bytes: &[u8], wide: Option<u64>) -> Option<RateSpec> {
     })
 }
 
-/// A table of sizes; the kernel does not tell its entries.
+/// A table of sizes; the kernel does not report its entries.
 pub(crate) fn size_table(options: &[u8]) -> SizeTable {
     let base = read(options).get(1).unwrap_or_default();
     let (head, rest) = (base.get(..4).unwrap_or(&[0; 4]), numbers(base.get(4..).unwrap_or_default()));

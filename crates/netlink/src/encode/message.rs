@@ -7,7 +7,7 @@ use core::fmt;
 
 /// A message: its type, its flags, and what follows its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct NetlinkMessage {
     /// The type of the message (`nlmsg_type`): `RTM_NEWQDISC` is 36.
     pub kind: u16,
     /// Its flags (`nlmsg_flags`): `NLM_F_CREATE`, `NLM_F_EXCL`, ….

@@ -6,7 +6,7 @@ pub mod nft;
 pub(crate) mod rate;
 
 use alloc::vec::Vec;
-pub use message::{Devices, Message, Unsent};
+pub use message::{Devices, NetlinkMessage, Unsent};
 
 use crate::filter;
 use crate::kind::codec;
@@ -25,7 +25,7 @@ use tidegate_policy::{ActionsOp, ClassOp, Estimator, FilterOp, Kind, Op, QdiscOp
 ///
 /// # Errors
 /// A device that it names is not there, or it is none of tc's.
-pub fn message(op: &Op, devices: Devices<'_>) -> Result<Message, Unsent> {
+pub fn message(op: &Op, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> {
     match op {
         Op::Qdisc(op) => on_qdisc(op, devices),
         Op::Class(op) => on_class(op, devices),
@@ -59,7 +59,7 @@ const fn in_place(verb: Verb) -> u16 {
 }
 
 /// The part that messages about qdiscs, classes and filters begin with (`tcmsg`): the number of the device,
-/// the handle of what they are about, what that hangs on, and for filters preference and protocol.
+/// the handle of what they are about, what that is attached to, and for filters preference and protocol.
 ///
 /// ```
 /// use tidegate_netlink::encode::tc_head;
@@ -72,8 +72,8 @@ pub fn tc_head(device: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
     words(&[0, device, handle, parent.0, info])
 }
 
-/// What stands behind the head of a message that asks for qdiscs, classes or filters (`RTM_GETQDISC` and so
-/// on, as a dump); filters are asked for by what they hang on, the rest by
+/// What follows the head of a message that requests qdiscs, classes or filters (`RTM_GETQDISC` and so
+/// on, as a dump); filters are requested by what they are attached to, the rest by
 /// [`Handle::NONE`](tidegate_packet::Handle).
 pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     let mut body = tc_head(device, 0, parent, 0);
@@ -83,7 +83,7 @@ pub fn question(device: u32, parent: Handle) -> Vec<u8> {
     body
 }
 
-/// What stands behind the head of a message that asks for the machine's actions of a kind.
+/// What follows the head of a message that requests the machine's actions of a kind.
 pub fn actions_question(kind: &str) -> Vec<u8> {
     let mut to = Attributes::default();
     action::all_of(&mut to, kind);
@@ -105,7 +105,7 @@ fn estimator(to: &mut Attributes, estimator: Option<Estimator>) {
     }
 }
 
-fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> {
     let mut to = Attributes::default();
     kind(&mut to, op.kind.as_deref());
     estimator(&mut to, op.estimator);
@@ -123,10 +123,10 @@ fn on_qdisc(op: &QdiscOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     let mut body = tc_head(number(devices, &op.dev)?, op.handle.0, op.parent, 0);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELQDISC } else { RTM_NEWQDISC };
-    Ok(Message { kind, flags: flags(op.verb), body })
+    Ok(NetlinkMessage { kind, flags: flags(op.verb), body })
 }
 
-fn on_class(op: &ClassOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+fn on_class(op: &ClassOp, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> {
     let mut to = Attributes::default();
     kind(&mut to, op.kind.as_deref());
     estimator(&mut to, op.estimator);
@@ -137,10 +137,10 @@ fn on_class(op: &ClassOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     let mut body = tc_head(number(devices, &op.dev)?, op.classid.0, op.parent, 0);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELTCLASS } else { RTM_NEWTCLASS };
-    Ok(Message { kind, flags: in_place(op.verb), body })
+    Ok(NetlinkMessage { kind, flags: in_place(op.verb), body })
 }
 
-fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> {
     let mut to = Attributes::default();
     if op.chain != 0 {
         to.u32(TCA_CHAIN, op.chain);
@@ -153,16 +153,16 @@ fn on_filter(op: &FilterOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     let info = u32::from(op.pref) << 16 | u32::from(op.protocol.to_be());
     let (device, parent) = match op.block {
         0 => (number(devices, &op.dev)?, op.parent),
-        // The number of the block stands in the place of the parent.
+        // The number of the block is in the place of the parent.
         block => (TCM_IFINDEX_MAGIC_BLOCK, Handle(block)),
     };
     let mut body = tc_head(device, op.handle, parent, info);
     body.extend(to.bytes());
     let kind = if op.verb == Verb::Delete { RTM_DELTFILTER } else { RTM_NEWTFILTER };
-    Ok(Message { kind, flags: in_place(op.verb), body })
+    Ok(NetlinkMessage { kind, flags: in_place(op.verb), body })
 }
 
-fn on_actions(op: &ActionsOp, devices: Devices<'_>) -> Result<Message, Unsent> {
+fn on_actions(op: &ActionsOp, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> {
     let mut to = Attributes::default();
     let (kind, flags) = match op {
         ActionsOp::Set(verb, all) => {
@@ -181,5 +181,5 @@ fn on_actions(op: &ActionsOp, devices: Devices<'_>) -> Result<Message, Unsent> {
     };
     let mut body = words(&[0]);
     body.extend(to.bytes());
-    Ok(Message { kind, flags, body })
+    Ok(NetlinkMessage { kind, flags, body })
 }

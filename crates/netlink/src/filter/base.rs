@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) police: Option<u16>,
     /// What is said of it, with its actions.
     pub(super) encode: fn(&mut Attributes, &FilterOp, &FilterParams, Devices<'_>) -> Result<(), Unsent>,
-    /// What is told of it, without its actions.
+    /// What is reported of it, without its actions.
     pub(crate) decode: fn(&Found<'_>) -> Option<FilterParams>,
 }
 

@@ -5,7 +5,7 @@ use super::ematch;
 use crate::encode::message::{Devices, Unsent};
 use tidegate_netlink_wire::attribute::{Attributes, Found};
 use tidegate_packet::Handle;
-use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, FlowMode, FlowParams, FlowSaid};
+use tidegate_policy::{FilterOp, FilterParams, FlowKeySet, FlowMode, FlowOptions, FlowParams};
 
 /// `flow`.
 pub(super) const ROW: Row = Row { name: "flow", actions: 9, police: Some(10), encode, decode };
@@ -35,10 +35,10 @@ fn encode(
 }
 
 fn decode(options: &Found<'_>) -> Option<FilterParams> {
-    told(options).map(FilterParams::Flow)
+    decode_params(options).map(FilterParams::Flow)
 }
 
-fn told(from: &Found<'_>) -> Option<FlowParams> {
+fn decode_params(from: &Found<'_>) -> Option<FlowParams> {
     let of = |number: u16| from.u32(number).unwrap_or(0);
     Some(FlowParams {
         mode: Some(if of(2) == 0 { FlowMode::Map } else { FlowMode::Hash }),
@@ -51,6 +51,6 @@ fn told(from: &Found<'_>) -> Option<FlowParams> {
         baseclass: from.u32(3).map(Handle),
         perturb: of(12),
         terms: ematch::decode(&from.nest(11))?,
-        said: FlowSaid::default(),
+        said: FlowOptions::default(),
     })
 }

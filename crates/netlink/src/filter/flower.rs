@@ -26,7 +26,7 @@ fn encode(
 }
 
 fn decode(options: &Found<'_>) -> Option<FilterParams> {
-    Some(FilterParams::Flower(told(options)))
+    Some(FilterParams::Flower(decode_params(options)))
 }
 
 const TCA_FLOWER_CLASSID: u16 = 1;
@@ -57,7 +57,7 @@ enum Order {
 
 /// A field's attributes: for its value, for the bits compared (0: none can be named), and how it stands
 /// there.
-struct Place(u16, u16, Order);
+struct FlowerAttributes(u16, u16, Order);
 
 /// Class, device and fields.
 fn fields(to: &mut Attributes, params: &FlowerParams) {
@@ -68,7 +68,7 @@ fn fields(to: &mut Attributes, params: &FlowerParams) {
     }
 }
 
-/// What stands last: for whom it is, and the network's protocol.
+/// What is installed last: for whom it is, and the network's protocol.
 fn end(to: &mut Attributes, params: &FlowerParams, protocol: u16) {
     let flags = if params.skip_hw { SKIP_HW } else { 0 } | if params.skip_sw { SKIP_SW } else { 0 };
     to.u32(TCA_FLOWER_FLAGS, flags);
@@ -83,7 +83,7 @@ fn field(to: &mut Attributes, params: &FlowerParams, key: &FlowerKey) {
         to.payload(low, &(key.value as u16).to_be_bytes()).payload(high, &(key.mask as u16).to_be_bytes());
         return;
     }
-    let Some(Place(value, mask, order)) = place(params, key) else { return };
+    let Some(FlowerAttributes(value, mask, order)) = place(params, key) else { return };
     to.payload(value, &written(key.value, order));
     let all = key.mask == key.field.all() || short_address(key) && key.mask == u128::from(u32::MAX);
     let always = !matches!(key.field, FlowerField::SrcPort | FlowerField::DstPort);
@@ -105,66 +105,66 @@ fn written(value: u128, order: Order) -> Vec<u8> {
 }
 
 /// Where a field has its place depends on the protocols that others name.
-fn place(params: &FlowerParams, key: &FlowerKey) -> Option<Place> {
+fn place(params: &FlowerParams, key: &FlowerKey) -> Option<FlowerAttributes> {
     use FlowerField as F;
     use Order::{Network, Own16, Own32};
     let protocol = params.key(F::IpProto).map_or(TCP, |key| key.value);
     let v6 = params.key(F::EthType).is_some_and(|key| key.value == u128::from(IPV6))
         || key.value > u32::MAX.into();
     Some(match key.field {
-        F::DstMac => Place(4, 5, Network(6)),
-        F::SrcMac => Place(6, 7, Network(6)),
+        F::DstMac => FlowerAttributes(4, 5, Network(6)),
+        F::SrcMac => FlowerAttributes(6, 7, Network(6)),
         F::EthType => return None,
-        F::IpProto => Place(9, 0, Network(1)),
-        F::SrcIp if v6 => Place(14, 15, Network(16)),
-        F::SrcIp => Place(10, 11, Network(4)),
-        F::DstIp if v6 => Place(16, 17, Network(16)),
-        F::DstIp => Place(12, 13, Network(4)),
+        F::IpProto => FlowerAttributes(9, 0, Network(1)),
+        F::SrcIp if v6 => FlowerAttributes(14, 15, Network(16)),
+        F::SrcIp => FlowerAttributes(10, 11, Network(4)),
+        F::DstIp if v6 => FlowerAttributes(16, 17, Network(16)),
+        F::DstIp => FlowerAttributes(12, 13, Network(4)),
         F::SrcPort => match protocol {
-            UDP => Place(20, 37, Network(2)),
-            SCTP => Place(41, 39, Network(2)),
-            _ => Place(18, 35, Network(2)),
+            UDP => FlowerAttributes(20, 37, Network(2)),
+            SCTP => FlowerAttributes(41, 39, Network(2)),
+            _ => FlowerAttributes(18, 35, Network(2)),
         },
         F::DstPort => match protocol {
-            UDP => Place(21, 38, Network(2)),
-            SCTP => Place(42, 40, Network(2)),
-            _ => Place(19, 36, Network(2)),
+            UDP => FlowerAttributes(21, 38, Network(2)),
+            SCTP => FlowerAttributes(42, 40, Network(2)),
+            _ => FlowerAttributes(19, 36, Network(2)),
         },
-        F::VlanId => Place(23, 0, Own16),
-        F::VlanPrio => Place(24, 0, Network(1)),
-        F::VlanEthtype => Place(25, 0, Network(2)),
-        F::CvlanId => Place(77, 0, Own16),
-        F::CvlanPrio => Place(78, 0, Network(1)),
-        F::CvlanEthtype => Place(79, 0, Network(2)),
-        F::IpFlags => Place(47, 48, Network(4)),
-        F::IcmpCode if protocol == ICMPV6 => Place(53, 54, Network(1)),
-        F::IcmpType if protocol == ICMPV6 => Place(55, 56, Network(1)),
-        F::IcmpCode => Place(49, 50, Network(1)),
-        F::IcmpType => Place(51, 52, Network(1)),
-        F::ArpSip => Place(57, 58, Network(4)),
-        F::ArpTip => Place(59, 60, Network(4)),
-        F::ArpOp => Place(61, 62, Network(1)),
-        F::ArpSha => Place(63, 64, Network(6)),
-        F::ArpTha => Place(65, 66, Network(6)),
-        F::TcpFlags => Place(71, 72, Network(2)),
-        F::IpTos => Place(73, 74, Network(1)),
-        F::IpTtl => Place(75, 76, Network(1)),
-        F::CtState => Place(91, 92, Own16),
-        F::CtMark => Place(95, 96, Own32),
-        F::NumVlans => Place(102, 0, Network(1)),
+        F::VlanId => FlowerAttributes(23, 0, Own16),
+        F::VlanPrio => FlowerAttributes(24, 0, Network(1)),
+        F::VlanEthtype => FlowerAttributes(25, 0, Network(2)),
+        F::CvlanId => FlowerAttributes(77, 0, Own16),
+        F::CvlanPrio => FlowerAttributes(78, 0, Network(1)),
+        F::CvlanEthtype => FlowerAttributes(79, 0, Network(2)),
+        F::IpFlags => FlowerAttributes(47, 48, Network(4)),
+        F::IcmpCode if protocol == ICMPV6 => FlowerAttributes(53, 54, Network(1)),
+        F::IcmpType if protocol == ICMPV6 => FlowerAttributes(55, 56, Network(1)),
+        F::IcmpCode => FlowerAttributes(49, 50, Network(1)),
+        F::IcmpType => FlowerAttributes(51, 52, Network(1)),
+        F::ArpSip => FlowerAttributes(57, 58, Network(4)),
+        F::ArpTip => FlowerAttributes(59, 60, Network(4)),
+        F::ArpOp => FlowerAttributes(61, 62, Network(1)),
+        F::ArpSha => FlowerAttributes(63, 64, Network(6)),
+        F::ArpTha => FlowerAttributes(65, 66, Network(6)),
+        F::TcpFlags => FlowerAttributes(71, 72, Network(2)),
+        F::IpTos => FlowerAttributes(73, 74, Network(1)),
+        F::IpTtl => FlowerAttributes(75, 76, Network(1)),
+        F::CtState => FlowerAttributes(91, 92, Own16),
+        F::CtMark => FlowerAttributes(95, 96, Own32),
+        F::NumVlans => FlowerAttributes(102, 0, Network(1)),
     })
 }
 
-/// How a number stands in what is told.
+/// How a number is in what is reported.
 #[derive(Clone, Copy)]
-enum Told {
+enum ByteOrder {
     Network,
-    Own,
+    Host,
 }
-use Told::{Network, Own};
+use ByteOrder::{Host, Network};
 
 /// Fields with the attributes of their values and of the bits compared (0: all of them).
-const PLACES: [(F, u16, u16, Told); 38] = [
+const PLACES: [(F, u16, u16, ByteOrder); 38] = [
     (F::DstMac, 4, 5, Network),
     (F::SrcMac, 6, 7, Network),
     (F::EthType, 8, 0, Network),
@@ -179,10 +179,10 @@ const PLACES: [(F, u16, u16, Told); 38] = [
     (F::DstPort, 21, 38, Network),
     (F::SrcPort, 41, 39, Network),
     (F::DstPort, 42, 40, Network),
-    (F::VlanId, 23, 0, Own),
+    (F::VlanId, 23, 0, Host),
     (F::VlanPrio, 24, 0, Network),
     (F::VlanEthtype, 25, 0, Network),
-    (F::CvlanId, 77, 0, Own),
+    (F::CvlanId, 77, 0, Host),
     (F::CvlanPrio, 78, 0, Network),
     (F::CvlanEthtype, 79, 0, Network),
     (F::IpFlags, 47, 48, Network),
@@ -198,8 +198,8 @@ const PLACES: [(F, u16, u16, Told); 38] = [
     (F::TcpFlags, 71, 72, Network),
     (F::IpTos, 73, 74, Network),
     (F::IpTtl, 75, 76, Network),
-    (F::CtState, 91, 92, Own),
-    (F::CtMark, 95, 96, Own),
+    (F::CtState, 91, 92, Host),
+    (F::CtMark, 95, 96, Host),
     (F::NumVlans, 102, 0, Network),
     // Ranges of ports: the lowest and the highest.
     (F::SrcPort, 87, 88, Network),
@@ -209,7 +209,7 @@ const PLACES: [(F, u16, u16, Told); 38] = [
 const FIRST_RANGE: u16 = 87;
 const LAST_RANGE: u16 = 89;
 
-fn told(from: &Found<'_>) -> FlowerParams {
+fn decode_params(from: &Found<'_>) -> FlowerParams {
     let flags = from.u32(22).unwrap_or(0);
     let mut params = FlowerParams {
         classid: from.u32(1).map(Handle),
@@ -229,11 +229,11 @@ fn told(from: &Found<'_>) -> FlowerParams {
     params
 }
 
-fn number(bytes: &[u8], order: Told) -> u128 {
+fn number(bytes: &[u8], order: ByteOrder) -> u128 {
     let one_more = |sum: u128, byte: &u8| sum << 8 | u128::from(*byte);
     match order {
         Network => bytes.iter().fold(0, one_more),
-        Own if cfg!(target_endian = "little") => bytes.iter().rev().fold(0, one_more),
-        Own => bytes.iter().fold(0, one_more),
+        Host if cfg!(target_endian = "little") => bytes.iter().rev().fold(0, one_more),
+        Host => bytes.iter().fold(0, one_more),
     }
 }

@@ -68,10 +68,10 @@ fn selector(params: &U32Params, all: &[Action]) -> Vec<u8> {
 }
 
 fn decode(options: &Found<'_>) -> Option<FilterParams> {
-    told(options).map(FilterParams::U32)
+    decode_params(options).map(FilterParams::U32)
 }
 
-fn told(options: &Found<'_>) -> Option<U32Params> {
+fn decode_params(options: &Found<'_>) -> Option<U32Params> {
     let bytes = options.get(5).unwrap_or(&[0; 16]);
     let (head, keys) = bytes.split_at_checked(16)?;
     let be = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);

@@ -6,7 +6,7 @@ use tidegate_netlink_wire::numbers::TCA_OPTIONS;
 use tidegate_policy::dump::Xstats;
 use tidegate_policy::{ClassParams, QdiscParams};
 
-/// How a kind's parameters are sent, and what the kernel tells of it is read.
+/// How a kind's parameters are sent, and what the kernel reports of it is read.
 pub(crate) trait Codec: Sync {
     /// Writes what is said of a qdisc, if anything is. Kinds older than attributes have a structure of their
     /// own; `change`: it is there already.

@@ -1,4 +1,5 @@
-//! A qdisc made outside: no kernel has it, so nothing is said of it but its kind, which the kernel refuses.
+//! A qdisc made outside: no kernel has it, so nothing is reported of it but its kind, which the kernel
+//! refuses.
 
 use super::base::Codec;
 use tidegate_policy::QdiscParams;

@@ -59,7 +59,8 @@ const OF_CLASS: u32 = 1;
 fn read_stats(words: &[u32]) -> Option<FqCodelStats> {
     let (OF_QDISC, words) = words.split_first().map(|(which, rest)| (*which, rest))? else { return None };
     structure!(words => FqCodelStats {
-        maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark, memory_used,
+        maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark,
+        memory_used,
         drop_overmemory,
     })
 }

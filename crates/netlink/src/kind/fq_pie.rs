@@ -52,5 +52,6 @@ fn decode(from: &Found<'_>) -> FqPieParams {
 }
 
 fn read_stats(words: &[u32]) -> Option<FqPieStats> {
-    structure!(words => FqPieStats { packets_in, dropped, overlimit, overmemory, ecn_mark, new_flow_count, new_flows_len, old_flows_len, memory_used })
+    structure!(words => FqPieStats { packets_in, dropped, overlimit, overmemory, ecn_mark, new_flow_count,
+        new_flows_len, old_flows_len, memory_used })
 }

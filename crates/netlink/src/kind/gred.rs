@@ -21,7 +21,7 @@ impl Codec for Gred {
     }
 }
 
-/// Bytes of what is told of one queue of gred (`tc_gred_qopt`).
+/// Bytes of what is reported of one queue of gred (`tc_gred_qopt`).
 const GRED_QUEUE: usize = 52;
 
 fn encode(to: &mut Attributes, params: &GredParams) {
@@ -31,13 +31,13 @@ fn encode(to: &mut Attributes, params: &GredParams) {
     }
 }
 
-const fn told(flags: GredFlags) -> u8 {
+const fn flag_bits(flags: GredFlags) -> u8 {
     flags.ecn as u8 | (flags.harddrop as u8) << 1
 }
 
 fn encode_setup(to: &mut Attributes, setup: &GredSetup) {
     let mut payload = words(&[setup.vqs, setup.default]);
-    payload.extend([u8::from(setup.grio), told(setup.flags), 0, 0]);
+    payload.extend([u8::from(setup.grio), flag_bits(setup.flags), 0, 0]);
     to.payload(3, &payload).maybe(5, setup.limit);
 }
 
@@ -52,7 +52,7 @@ fn encode_queue(to: &mut Attributes, queue: &GredQueue) {
     to.u32(4, curve.max_p);
     if let Some(flags) = flags {
         let (mut entry, mut list) = (Attributes::default(), Attributes::default());
-        entry.u32(2, *vq).u32(12, told(*flags).into());
+        entry.u32(2, *vq).u32(12, flag_bits(*flags).into());
         list.nest(1, &entry);
         to.nest(6, &list);
     }

@@ -6,7 +6,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_netlink_wire::attribute::{Attributes, Found, read, words};
 use tidegate_netlink_wire::numbers::TCA_OPTIONS;
-use tidegate_policy::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams, Table};
+use tidegate_policy::{
+    NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams,
+};
 
 pub(super) struct Netem;
 
@@ -103,8 +105,8 @@ fn slots(slot: &NetemSlot) -> Vec<u8> {
     bytes
 }
 
-fn table(to: &mut Attributes, number: u16, table: Option<&Table>) {
-    if let Some(Table(values)) = table {
+fn table(to: &mut Attributes, number: u16, table: Option<&NetemDistribution>) {
+    if let Some(NetemDistribution(values)) = table {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         to.payload(number, &bytes);
     }

@@ -1,4 +1,4 @@
-//! plug: a structure of two numbers; the kernel tells nothing of it.
+//! plug: a structure of two numbers; the kernel reports nothing of it.
 
 use super::base::Codec;
 use tidegate_netlink_wire::attribute::{Attributes, words};

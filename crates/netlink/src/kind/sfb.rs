@@ -47,5 +47,6 @@ fn decode(from: &Found<'_>) -> Option<SfbParams> {
 }
 
 fn read_stats(words: &[u32]) -> Option<SfbStats> {
-    structure!(words => SfbStats { earlydrop, penaltydrop, bucketdrop, queuedrop, childdrop, marked, maxqlen, maxprob, avgprob })
+    structure!(words => SfbStats { earlydrop, penaltydrop, bucketdrop, queuedrop, childdrop, marked, maxqlen,
+        maxprob, avgprob })
 }

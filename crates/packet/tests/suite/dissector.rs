@@ -25,8 +25,8 @@ fn v6(protocol: u8, rest: &[u8]) -> Vec<u8> {
 const PORTS: [u8; 8] = [0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0];
 const BOTH: (u16, u16) = (0x1234, 0x5678);
 
-fn keys(ethertype: u16, octets: &[u8]) -> FlowKeys {
-    dissect(&Head::from_network(ethertype, octets), Dissector::Modern)
+fn keys(ethertype: u16, bytes: &[u8]) -> FlowKeys {
+    dissect(&Head::from_network(ethertype, bytes), Dissector::Modern)
 }
 
 fn four() -> Addrs {
@@ -55,12 +55,12 @@ fn ports_stand_where_protocols_have_them() {
             assert_eq!(keys(kind, &packet), wanted, "{protocol}");
         }
     }
-    // The authentication header has its index four octets on (RFC 4302).
+    // The authentication header has its index four bytes on (RFC 4302).
     assert_eq!(keys(IPV4, &v4(51, &[0, 0, 0, 0, 0x12, 0x34, 0x56, 0x78])).ports, BOTH);
     for protocol in [1, 2, 58, 89] {
         assert_eq!(keys(IPV4, &v4(protocol, &PORTS)).ports, (0, 0), "{protocol}");
     }
-    // Any fragment but a whole packet: nobody can say whose ports they are.
+    // Any fragment but a whole packet: no one can say whose ports they are.
     for fragment in [[0x20, 0], [0, 1], [0x1f, 0xff]] {
         let mut packet = v4(17, &PORTS);
         packet[6..8].copy_from_slice(&fragment);
@@ -107,7 +107,7 @@ fn tags_and_pppoe_are_looked_behind() {
     assert_eq!((three.vlan, three.ports), ([Some((5, QINQ)), Some((7, VLAN))], BOTH));
     assert_eq!(keys(VLAN, &[0x20, 7, 8]), FlowKeys { ethertype: VLAN, ..FlowKeys::default() });
     assert_eq!(keys(VLAN, &tag(7, ARP, &[])).ethertype, ARP);
-    // Tags beside the packet stand before those in it.
+    // Tags beside the packet precede those in it.
     let mut head = Head::from_network(VLAN, &tag(7, IPV4, &plain));
     assert!(head.push_tag(VLAN, 9));
     assert_eq!(dissect(&head, Dissector::Modern).vlan, [Some((9, VLAN)), Some((7, VLAN))]);
@@ -126,7 +126,7 @@ fn tags_and_pppoe_are_looked_behind() {
 #[test]
 fn options_of_ipv6_are_passed_over() {
     // For routers (0), a routing header (43) and for the destination (60): next header, and length in words
-    // of eight octets beyond the first.
+    // of eight bytes beyond the first.
     for first in [0, 43, 60] {
         let short = [&[17, 0, 0, 0, 0, 0, 0, 0][..], &PORTS].concat();
         let long = [&[17, 1][..], &[0; 14], &PORTS].concat();
@@ -170,10 +170,10 @@ fn tunnels_are_followed_to_the_innermost_packet() {
         );
         let head = Head::from_network(IPV4, &packet);
         assert_eq!(dissect(&head, Dissector::Legacy).ports, (0, 0));
-        let (innermost_kind, octets) = innermost(&head, Dissector::Modern).expect("there is one");
+        let (innermost_kind, bytes) = innermost(&head, Dissector::Modern).expect("there is one");
         let wanted = if kind == IPV6 { v6(17, &PORTS) } else { inner.clone() };
-        assert_eq!((innermost_kind, octets), (kind, &wanted[..]));
-        assert_eq!(innermost(&head, Dissector::Legacy).map(|(_, octets)| octets.len()), Some(packet.len()));
+        assert_eq!((innermost_kind, bytes), (kind, &wanted[..]));
+        assert_eq!(innermost(&head, Dissector::Legacy).map(|(_, bytes)| bytes.len()), Some(packet.len()));
     }
     // Routing (RFC 1701) and version 1 (PPTP) are not followed.
     for flags in [[0x40, 0], [0, 1], [0, 4]] {

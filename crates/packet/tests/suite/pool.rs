@@ -2,16 +2,16 @@
 
 use tidegate_packet::header::ethertype::{IPV4, IPV6};
 use tidegate_packet::{
-    Addrs, Dissector, Fifo, Handle, HashKey, Head, Mark, Meta, Pkt, Pool, Stand, truesize,
+    Addrs, Dissector, Fifo, FwMark, Handle, HashKey, Head, Meta, Pkt, Pool, QueueLocation, truesize,
 };
 
 /// UDP from 10.0.0.HOST port 1 to 10.9.0.1 port 2.
 fn head(host: u8) -> Head {
-    let mut octets = [0; 32];
-    (octets[0], octets[3], octets[8], octets[9]) = (0x45, 32, 64, 17);
-    octets[12..20].copy_from_slice(&[10, 0, 0, host, 10, 9, 0, 1]);
-    (octets[21], octets[23], octets[25]) = (1, 2, 12);
-    Head::from_network(IPV4, &octets)
+    let mut bytes = [0; 32];
+    (bytes[0], bytes[3], bytes[8], bytes[9]) = (0x45, 32, 64, 17);
+    bytes[12..20].copy_from_slice(&[10, 0, 0, host, 10, 9, 0, 1]);
+    (bytes[21], bytes[23], bytes[25]) = (1, 2, 12);
+    Head::from_network(IPV4, &bytes)
 }
 
 fn put(pool: &mut Pool, host: u8) -> Pkt {
@@ -25,7 +25,7 @@ fn source(pool: &Pool, pkt: &Pkt) -> u8 {
     pool.head(pkt).network()[15]
 }
 
-/// As the oracle's kernel charges: up to 176 octets 768, up to 688 1280, above 2304.
+/// As the oracle's kernel charges: up to 176 bytes 768, up to 688 1280, above 2304.
 #[test]
 fn memory_by_the_allocators_steps() {
     let sizes = [0, 60, 176, 177, 688, 689, 1514].map(truesize);
@@ -55,7 +55,7 @@ fn slots_are_counted_and_used_again() {
     assert_eq!((pool.live(), pool.take_released()), (0, None));
 }
 
-/// A ticket that is dropped is a packet that is lost: the check says so where checks are compiled in.
+/// A ticket that is dropped is a packet that is dropped: the check says so where checks are compiled in.
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ticket must be queued, sent or released")]
@@ -87,7 +87,7 @@ fn copies_are_like_what_they_are_of() {
     let before = pool.copy(&one).expect("room");
     assert!(!pool.has_copied(), "nobody follows");
     pool.follow_copies();
-    pool.meta_mut(&one).mark = Mark(7);
+    pool.meta_mut(&one).mark = FwMark(7);
     pool.translate(&one, |head| head.network_mut()[15] = 77);
     let (copy, duplicate) = (pool.copy(&one).expect("room"), pool.duplicate(&one).expect("room"));
     assert_eq!(pool.copied().collect::<Vec<_>>(), [copy.slot(), duplicate.slot()]);
@@ -96,7 +96,7 @@ fn copies_are_like_what_they_are_of() {
     assert_eq!(told, [(copy.slot(), one.slot()), (duplicate.slot(), one.slot())]);
     assert!(!pool.has_copied());
     for pkt in [&copy, &duplicate] {
-        assert_eq!((source(&pool, pkt), pool.meta(pkt).mark, pool.meta(pkt).ident), (77, Mark(7), 1));
+        assert_eq!((source(&pool, pkt), pool.meta(pkt).mark, pool.meta(pkt).ident), (77, FwMark(7), 1));
         assert_eq!(pool.arrived_keys(pkt).addrs, Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]));
     }
     assert_eq!(pool.live(), 4);
@@ -110,26 +110,32 @@ fn where_packets_wait_is_followed_for_who_asks() {
     let mut pool = Pool::new(4);
     let one = put(&mut pool, 1);
     let (qdisc, on) = (Handle::new(1, 0), Handle::new(2, 3));
-    pool.note_stand(&one, qdisc, on);
-    assert_eq!((pool.follows_stands(), pool.stand(one.slot())), (false, Stand::default()));
-    pool.follow_stands();
-    assert!(pool.follows_stands());
+    pool.set_queue_location(&one, qdisc, on);
+    assert_eq!(
+        (pool.tracks_queue_locations(), pool.queue_location(one.slot())),
+        (false, QueueLocation::default())
+    );
+    pool.track_queue_locations();
+    assert!(pool.tracks_queue_locations());
     let two = put(&mut pool, 2);
     pool.note_queue(&two, 5);
-    pool.note_stand(&two, qdisc, on);
+    pool.set_queue_location(&two, qdisc, on);
     pool.note_queue(&two, 6);
-    let stands = Stand { qdisc, on, queue: Some(6) };
+    let stands = QueueLocation { qdisc, on, queue: Some(6) };
     assert_eq!(
-        (pool.stand(two.slot()), pool.stand(one.slot()), pool.stand(99)),
-        (stands, Stand::default(), Stand::default())
+        (pool.queue_location(two.slot()), pool.queue_location(one.slot()), pool.queue_location(99)),
+        (stands, QueueLocation::default(), QueueLocation::default())
     );
     let copy = pool.copy(&two).expect("room");
-    assert_eq!(pool.stand(copy.slot()), stands);
+    assert_eq!(pool.queue_location(copy.slot()), stands);
     // Following again forgets nothing; another device does.
-    pool.follow_stands();
-    assert_eq!(pool.stand(two.slot()), stands);
-    pool.forget_stand(&two);
-    assert_eq!((pool.stand(two.slot()), pool.stand(copy.slot())), (Stand::default(), stands));
+    pool.track_queue_locations();
+    assert_eq!(pool.queue_location(two.slot()), stands);
+    pool.clear_queue_location(&two);
+    assert_eq!(
+        (pool.queue_location(two.slot()), pool.queue_location(copy.slot())),
+        (QueueLocation::default(), stands)
+    );
     for pkt in [one, two, copy] {
         pool.release(pkt);
     }
@@ -139,14 +145,16 @@ fn where_packets_wait_is_followed_for_who_asks() {
 fn what_a_packet_is_to_connections() {
     let mut pool = Pool::new(4);
     let pkt = put(&mut pool, 1);
-    let (lan, wan, far) = ([10, 0, 0, 1], [192, 0, 2, 1], [10, 9, 0, 1]);
+    let (lan, wan, session) = ([10, 0, 0, 1], [192, 0, 2, 1], [10, 9, 0, 1]);
     assert_eq!(pool.untranslated_keys(&pkt), None, "nothing is known");
     // What will be translated is as it will be; the same is nothing to tell.
-    pool.set_inside(&pkt, Some((Addrs::V4(lan, far), (1, 2))));
+    pool.set_inside(&pkt, Some((Addrs::V4(lan, session), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None);
-    for (addrs, ports) in
-        [(Addrs::V4(wan, far), (1, 2)), (Addrs::V4(lan, far), (9, 2)), (Addrs::V4(wan, far), (9, 2))]
-    {
+    for (addrs, ports) in [
+        (Addrs::V4(wan, session), (1, 2)),
+        (Addrs::V4(lan, session), (9, 2)),
+        (Addrs::V4(wan, session), (9, 2)),
+    ] {
         pool.set_inside(&pkt, Some((addrs, ports)));
         let told = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
         assert_eq!(told, Some((addrs, ports, 17)));
@@ -157,22 +165,22 @@ fn what_a_packet_is_to_connections() {
     let hash = pool.hash(&pkt);
     pool.meta_mut(&pkt).connection = 3;
     pool.translate(&pkt, |head| head.network_mut()[12..16].copy_from_slice(&wan));
-    assert_eq!(pool.keys(&pkt).addrs, Addrs::V4(wan, far));
-    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, far));
+    assert_eq!(pool.keys(&pkt).addrs, Addrs::V4(wan, session));
+    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, session));
     assert_eq!(
         pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports)),
-        Some((Addrs::V4(lan, far), (1, 2)))
+        Some((Addrs::V4(lan, session), (1, 2)))
     );
     assert_ne!(pool.hash(&pkt), hash);
     // Twice translated, it still came as it came; another header is another packet's.
     pool.translate(&pkt, |head| head.network_mut()[15] = 99);
-    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, far));
+    assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4(lan, session));
     pool.set_head(&pkt, head(5), false);
-    assert_eq!((pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs), (3, Addrs::V4(lan, far)));
+    assert_eq!((pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs), (3, Addrs::V4(lan, session)));
     pool.set_head(&pkt, head(5), true);
     assert_eq!(
         (pool.meta(&pkt).connection, pool.arrived_keys(&pkt).addrs),
-        (0, Addrs::V4([10, 0, 0, 5], far))
+        (0, Addrs::V4([10, 0, 0, 5], session))
     );
     pool.release(pkt);
 }
@@ -223,18 +231,18 @@ fn another_machine_knows_nothing_of_the_one_before() {
     let pkt = put(&mut pool, 1);
     let meta = pool.meta_mut(&pkt);
     (meta.mark, meta.priority, meta.connection, meta.watched, meta.dsfield, meta.len) =
-        (Mark(7), 6, 3, true, 3, 99);
+        (FwMark(7), 6, 3, true, 3, 99);
     meta.set_tx_queue(Some(4));
     pool.translate(&pkt, |head| head.network_mut()[15] = 77);
-    pool.arrive_anew(&pkt);
+    pool.reset_for_next_machine(&pkt);
     let meta = pool.meta(&pkt);
-    assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (Mark(0), 0, 0, true));
+    assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (FwMark(0), 0, 0, true));
     assert_eq!((meta.dsfield, meta.len, meta.ident, meta.tx_queue(), meta.ethertype), (3, 60, 1, None, IPV4));
     assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4([10, 0, 0, 77], [10, 9, 0, 1]));
-    // Rewritten octets are read anew: what the frame says it holds counts.
+    // Rewritten bytes are read again: what the frame says it holds counts.
     pool.rewrite(&pkt, |head| head.frame_mut()[12..14].copy_from_slice(&IPV6.to_be_bytes()));
     assert_eq!(pool.meta(&pkt).ethertype, IPV4);
-    pool.arrive_anew(&pkt);
+    pool.reset_for_next_machine(&pkt);
     assert_eq!((pool.meta(&pkt).ethertype, pool.meta(&pkt).rewritten()), (IPV6, true));
     pool.release(pkt);
     assert!(pool.take_released().is_some());
@@ -245,7 +253,7 @@ fn one_bit_is_made_wrong() {
     let mut pool = Pool::new(1);
     let pkt = put(&mut pool, 1);
     pool.meta_mut(&pkt).dsfield = 2;
-    // The 16th octet of the frame is the DS field's, the last of IPv4's source the 30th.
+    // The 16th byte of the frame is the DS field's, the last of IPv4's source the 30th.
     pool.corrupt(&pkt, 15, 7);
     pool.corrupt(&pkt, 29, 9);
     assert_eq!((pool.meta(&pkt).dsfield, source(&pool, &pkt)), (0x82, 3));
@@ -271,7 +279,7 @@ fn hashes_are_remembered_until_they_are_set() {
     assert_eq!(pool.hash(&one), hash);
     pool.set_dissector(Dissector::Legacy);
     assert_eq!(pool.dissector(), Dissector::Legacy);
-    // A router's hop: 64 are 63, and the last is told.
+    // A router's hop: 64 are 63, and the last is reported.
     assert!(pool.hop(&one));
     assert_eq!(pool.head(&one).network()[8], 63);
     for left in (0..63).rev() {
@@ -297,7 +305,7 @@ fn a_queue_has_two_ends() {
     fifo.push_front(&mut pool, first);
     assert_eq!((fifo.len(), fifo.bytes(), fifo.is_empty()), (3, 600, false));
     assert_eq!(fifo.front(&pool).map(|meta| meta.ident), Some(1));
-    fifo.front_mut(&mut pool).expect("there is one").mark = Mark(9);
+    fifo.front_mut(&mut pool).expect("there is one").mark = FwMark(9);
     let mut other = Fifo::new();
     let last = put(&mut pool, 4);
     other.push_front(&mut pool, last);

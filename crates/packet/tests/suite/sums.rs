@@ -4,20 +4,20 @@ use tidegate_packet::header::ethertype::{IPV4, IPV6};
 use tidegate_packet::header::proto::{ICMP, ICMPV6, IGMP, TCP, UDP};
 use tidegate_packet::{Head, checksum};
 
-/// The ones' complement sum of octets; what a right checksum completes to 0xffff (or 0, which is the same
+/// The ones' complement sum of bytes; what a right checksum completes to 0xffff (or 0, which is the same
 /// number).
-fn sum(octets: &[u8]) -> u32 {
+fn sum(bytes: &[u8]) -> u32 {
     let sum: u32 =
-        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
     let sum = (sum >> 16) + (sum & 0xffff);
     (sum >> 16) + (sum & 0xffff)
 }
 
-/// A packet with a payload of so many octets behind 8 of a header, which count up.
+/// A packet with a payload of this many bytes behind 8 of a header, which count up.
 fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
     let header = if protocol == TCP { 20 } else { 8 };
     let len = (header + payload) as u16;
-    let mut octets = if v6 {
+    let mut bytes = if v6 {
         let [high, low] = len.to_be_bytes();
         let mut front = vec![0x60, 0, 0, 0, high, low, protocol, 64];
         front.extend([[0xfd, 1].repeat(8), [0xfe, 2].repeat(8)].concat());
@@ -26,35 +26,35 @@ fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
         let [high, low] = (len + 20).to_be_bytes();
         vec![0x45, 0, high, low, 1, 2, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 9, 0, 2]
     };
-    let front = octets.len();
-    octets.extend((0..header + payload).map(|at| at as u8));
+    let front = bytes.len();
+    bytes.extend((0..header + payload).map(|at| at as u8));
     match protocol {
         // Where the checksum stands.
-        TCP => octets[front + 16..front + 18].fill(0),
+        TCP => bytes[front + 16..front + 18].fill(0),
         UDP => {
-            octets[front + 4..front + 6].copy_from_slice(&len.to_be_bytes());
-            octets[front + 6..front + 8].fill(0);
+            bytes[front + 4..front + 6].copy_from_slice(&len.to_be_bytes());
+            bytes[front + 6..front + 8].fill(0);
         }
-        _ => octets[front + 2..front + 4].fill(0),
+        _ => bytes[front + 2..front + 4].fill(0),
     }
-    octets
+    bytes
 }
 
 /// The sum over the whole of what a transport's checksum covers.
-fn covered(v6: bool, protocol: u8, octets: &[u8]) -> u32 {
+fn covered(v6: bool, protocol: u8, bytes: &[u8]) -> u32 {
     let front = if v6 { 40 } else { 20 };
-    let len = ((octets.len() - front) as u16).to_be_bytes();
+    let len = ((bytes.len() - front) as u16).to_be_bytes();
     let pseudo = match (v6, protocol) {
         (_, ICMP | IGMP) => Vec::new(),
-        (false, _) => [&octets[12..20], &[0, protocol], &len].concat(),
-        (true, _) => [&octets[8..40], &[0, protocol], &len].concat(),
+        (false, _) => [&bytes[12..20], &[0, protocol], &len].concat(),
+        (true, _) => [&bytes[8..40], &[0, protocol], &len].concat(),
     };
-    sum(&[&pseudo[..], &octets[front..]].concat())
+    sum(&[&pseudo[..], &bytes[front..]].concat())
 }
 
 #[test]
 fn checksums_are_written_once_and_right() {
-    // 200 octets of payload: what is behind those kept counts all the same.
+    // 200 bytes of payload: what is behind those kept counts all the same.
     for payload in [0, 1, 12, 85, 86, 87, 200, 201] {
         for (v6, protocol) in [
             (false, TCP),
@@ -65,19 +65,19 @@ fn checksums_are_written_once_and_right() {
             (true, UDP),
             (true, ICMPV6),
         ] {
-            let mut octets = packet(v6, protocol, payload);
-            let mut head = Head::from_network(if v6 { IPV6 } else { IPV4 }, &octets);
+            let mut bytes = packet(v6, protocol, payload);
+            let mut head = Head::from_network(if v6 { IPV6 } else { IPV4 }, &bytes);
             assert!(!head.is_summed());
             head.fill_sums();
             assert!(head.is_summed() && head.has_right_header() && head.has_right_transport());
             let kept = head.network().len();
-            octets[..kept].copy_from_slice(head.network());
+            bytes[..kept].copy_from_slice(head.network());
             let said = format!("IPv6 {v6}, protocol {protocol}, payload {payload}");
-            assert_eq!(covered(v6, protocol, &octets), 0xffff, "{said}");
+            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{said}");
             if !v6 {
-                assert_eq!(sum(&octets[..20]), 0xffff, "{said}");
+                assert_eq!(sum(&bytes[..20]), 0xffff, "{said}");
             }
-            // One octet that is wrong is seen, in the header or behind it.
+            // One byte that is wrong is seen, in the header or behind it.
             let at = head.transport().expect("there is one").at;
             for wrong in [at, 12] {
                 if wrong == 12 && matches!(protocol, ICMP | IGMP) {
@@ -100,14 +100,14 @@ fn checksums_are_written_once_and_right() {
 #[test]
 fn no_checksum_and_a_checksum_of_zero() {
     for (protocol, written) in [(UDP, 0xffff_u16), (TCP, 0)] {
-        let mut octets = packet(false, protocol, 4);
-        let end = octets.len();
-        octets[end - 2..].fill(0);
+        let mut bytes = packet(false, protocol, 4);
+        let end = bytes.len();
+        bytes[end - 2..].fill(0);
         // What completes the rest to all ones.
         let place = if protocol == TCP { 36 } else { 26 };
-        let rest = covered(false, protocol, &octets) as u16;
-        octets[end - 2..].copy_from_slice(&(!rest).to_be_bytes());
-        let mut head = Head::from_network(IPV4, &octets);
+        let rest = covered(false, protocol, &bytes) as u16;
+        bytes[end - 2..].copy_from_slice(&(!rest).to_be_bytes());
+        let mut head = Head::from_network(IPV4, &bytes);
         head.fill_sums();
         assert_eq!(head.network()[place..place + 2], written.to_be_bytes(), "{protocol}");
         // Either form of nothing is right for TCP; a UDP checksum of 0 is left out.
@@ -125,8 +125,8 @@ fn no_checksum_and_a_checksum_of_zero() {
 
 #[test]
 fn what_follows_the_network_header() {
-    let told = |kind, octets: &[u8]| {
-        Head::from_network(kind, octets).transport().map(|it| (it.protocol, it.at, it.len))
+    let told = |kind, bytes: &[u8]| {
+        Head::from_network(kind, bytes).transport().map(|it| (it.protocol, it.at, it.len))
     };
     assert_eq!(told(IPV4, &packet(false, UDP, 4)), Some((UDP, 20, 12)));
     assert_eq!(told(IPV6, &packet(true, TCP, 4)), Some((TCP, 40, 24)));
@@ -171,21 +171,21 @@ fn octets_that_are_written_keep_checksums_right() {
             (1, &[0x20]),
             (addresses + 3, &[4, 3]),
         ] {
-            let mut octets = head.network().to_vec();
-            checksum::rewrite(&mut octets, at, new);
-            assert_eq!(octets[at..at + new.len()], *new);
+            let mut bytes = head.network().to_vec();
+            checksum::rewrite(&mut bytes, at, new);
+            assert_eq!(bytes[at..at + new.len()], *new);
             let said = format!("IPv6 {v6}, protocol {protocol}, octet {at}");
-            assert_eq!(covered(v6, protocol, &octets), 0xffff, "{said}");
+            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{said}");
             if !v6 {
-                assert_eq!(sum(&octets[..20]), 0xffff, "{said}");
+                assert_eq!(sum(&bytes[..20]), 0xffff, "{said}");
             }
         }
         let len = head.network().len();
-        let mut octets = head.network().to_vec();
-        checksum::rewrite(&mut octets, len - 1, &[1, 2]);
-        assert_eq!(octets, head.network(), "what does not fit is not written");
-        checksum::rewrite(&mut octets, 0, &[0x66; 36]);
-        assert_eq!(octets, head.network(), "nor what is too long");
+        let mut bytes = head.network().to_vec();
+        checksum::rewrite(&mut bytes, len - 1, &[1, 2]);
+        assert_eq!(bytes, head.network(), "what does not fit is not written");
+        checksum::rewrite(&mut bytes, 0, &[0x66; 36]);
+        assert_eq!(bytes, head.network(), "nor what is too long");
     }
     // A later fragment has no transport's checksum, and UDP may have none at all.
     let mut fragment = packet(false, UDP, 12);
@@ -198,7 +198,7 @@ fn octets_that_are_written_keep_checksums_right() {
     assert_eq!(none[26..28], [0, 0]);
 }
 
-/// Where a head writes octets itself it is told which checksums they stand under.
+/// Where a head writes bytes itself it is told which checksums they stand under.
 #[test]
 fn a_head_mends_the_checksums_it_is_told_of() {
     for protocol in [TCP, UDP] {
@@ -250,10 +250,10 @@ fn frames_have_a_link_header() {
     let head = Head::from_frame(&frame);
     assert_eq!((head.ethertype(), head.frame(), head.is_summed()), (IPV6, &frame[..], true));
     assert_eq!(
-        [-14, -1, 0, 6, 100].map(|at| head.octet(at)),
+        [-14, -1, 0, 6, 100].map(|at| head.byte_at(at)),
         [Some(1), Some(0xdd), Some(0x60), Some(UDP), None]
     );
-    assert_eq!((head.octet(-15), Head::from_frame(&frame[..5]).frame().len()), (None, 14));
+    assert_eq!((head.byte_at(-15), Head::from_frame(&frame[..5]).frame().len()), (None, 14));
     let mut head = Head::from_network(IPV4, &packet(false, UDP, 4));
     head.set_addresses([1; 6], [2; 6]);
     assert_eq!(head.frame()[..14], [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]);
@@ -278,20 +278,20 @@ fn frames_have_a_link_header() {
 /// Tags are written into the frame as it leaves, the outermost first; what is too long is cut.
 #[test]
 fn tags_on_the_wire() {
-    let octets = packet(false, UDP, 200);
-    let mut head = Head::from_network(IPV4, &octets);
+    let bytes = packet(false, UDP, 200);
+    let mut head = Head::from_network(IPV4, &bytes);
     assert!(head.push_tag(0x8100, 7) && head.push_tag(0x88a8, 9) && !head.push_tag(0x8100, 1));
     assert_eq!(head.tags(), [(0x88a8, 9), (0x8100, 7)]);
     let wire = head.on_wire();
     assert_eq!(wire.frame()[12..24], [0x88, 0xa8, 0, 9, 0x81, 0, 0, 7, 8, 0, 0x45, 0]);
-    assert_eq!((wire.tags().len(), wire.frame().len(), &wire.frame()[22..]), (0, 128, &octets[..106]));
+    assert_eq!((wire.tags().len(), wire.frame().len(), &wire.frame()[22..]), (0, 128, &bytes[..106]));
     head.pop_tag();
     assert_eq!(head.tags(), [(0x8100, 7)]);
-    let mut short = Head::from_network(IPV4, &octets[..30]);
+    let mut short = Head::from_network(IPV4, &bytes[..30]);
     assert!(short.push_tag(0x8100, 7));
     assert_eq!(
         (short.on_wire().frame().len(), &short.on_wire().frame()[16..]),
-        (48, &[&[8, 0], &octets[..30]].concat()[..])
+        (48, &[&[8, 0], &bytes[..30]].concat()[..])
     );
     short.pop_tag();
     short.pop_tag();

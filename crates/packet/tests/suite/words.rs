@@ -2,16 +2,17 @@
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{
-    Draws, Fifo, Handle, Head, Jiffies, Led, Mark, Meta, Pool, Rate, Scratch, Seeded, Span, Time, jenkins,
+    Fifo, FwMark, Handle, Head, Jiffies, Meta, Nanos, Pool, RandomSource, Rate, RedirectedTo, Scratch,
+    Seeded, Time, jenkins,
 };
 
 #[test]
 fn units() {
     assert_eq!(
-        [Span::secs(2), Span::millis(2), Span::micros(2)],
-        [Span(2_000_000_000), Span(2_000_000), Span(2_000)]
+        [Nanos::secs(2), Nanos::millis(2), Nanos::micros(2)],
+        [Nanos(2_000_000_000), Nanos(2_000_000), Nanos(2_000)]
     );
-    assert_eq!(Span::millis(1500).as_secs_f64(), 1.5);
+    assert_eq!(Nanos::millis(1500).as_secs_f64(), 1.5);
     assert_eq!((Rate::bits(1_000_007).0, Rate(125).as_bits()), (125_000, 1000));
     let class = Handle::new(0x12, 0x34);
     assert_eq!((class.0, class.major(), class.minor()), (0x0012_0034, 0x12, 0x34));
@@ -22,8 +23,8 @@ fn units() {
     assert_eq!(told, ["root", "none", ":5", "1a:", "12:34"]);
     // 1 µs is 1000 / 1024 of CoDel's units, 15 of psched's ticks.
     assert_eq!((Time(1_024_000).codel(), Time(64_000).psched()), (1000, 1000));
-    assert_eq!((Time(9) - Time(4), Time(4) - Time(9), Time(9) - Span(4)), (Span(5), Span(0), Time(5)));
-    assert_eq!(Mark(7).0, 7);
+    assert_eq!((Time(9) - Time(4), Time(4) - Time(9), Time(9) - Nanos(4)), (Nanos(5), Nanos(0), Time(5)));
+    assert_eq!(FwMark(7).0, 7);
 }
 
 /// The counter begins 300 seconds before zero; lengths of time are rounded up to whole ticks.
@@ -78,7 +79,7 @@ fn jenkins_of_words() {
     );
 }
 
-/// An IPv4 packet: addresses, protocol, octets behind the header.
+/// An IPv4 packet: addresses, protocol, bytes behind the header.
 fn v4(from: [u8; 4], to: [u8; 4], protocol: u8, dsfield: u8, behind: &[u8]) -> Head {
     let mut p = vec![0x45, dsfield];
     p.extend((20 + behind.len() as u16).to_be_bytes());
@@ -122,7 +123,7 @@ fn flow_hashes_are_those_of_linux() {
     }
 }
 
-/// The same datagram with a tag of VLAN 5 in its octets, and in GRE: as a recorded kernel hashed them, and by
+/// The same datagram with a tag of VLAN 5 in its bytes, and in GRE: as a recorded kernel hashed them, and by
 /// what the flags of GRE (RFC 2890) leave before the packet inside.
 #[test]
 fn keys_behind_tags_and_tunnels() {
@@ -174,23 +175,23 @@ fn slots() {
     assert_eq!((pool.take_released(), pool.take_released(), pool.live()), (Some(slots[1]), None, 0));
 }
 
-/// On another machine only its octets are known, and whether they were rewritten against their checksums.
+/// On another machine only its bytes are known, and whether they were rewritten against their checksums.
 #[test]
 fn arriving_anew() {
     let head = v4([1; 4], [2; 4], 17, 0xb8, &ports(1, 2));
     let mut pool = Pool::new(1);
     let mut meta = Meta::of(&head, 60);
-    (meta.mark, meta.priority, meta.ident) = (Mark(7), 3, 9);
+    (meta.mark, meta.priority, meta.ident) = (FwMark(7), 3, 9);
     meta.set_rewritten(true);
     meta.set_tx_queue(Some(2));
     let pkt = pool.insert(meta, head).expect("the pool has room");
     assert!(pool.meta_mut(&pkt).ecn() == 0);
     pool.meta_mut(&pkt).dsfield = 0x20;
-    pool.arrive_anew(&pkt);
+    pool.reset_for_next_machine(&pkt);
     let meta = pool.meta(&pkt);
     assert_eq!(
         (meta.mark, meta.priority, meta.ident, meta.dsfield, meta.frame_len),
-        (Mark(0), 0, 9, 0x20, 60)
+        (FwMark(0), 0, 9, 0x20, 60)
     );
     assert_eq!((meta.rewritten(), meta.tx_queue(), pool.head(&pkt).dsfield()), (true, None, 0x20));
     pool.release(pkt);
@@ -211,9 +212,9 @@ fn notes_about_a_packet() {
     assert_eq!((meta.rewritten(), meta.tx_queue()), (false, Some(126)), "there is no such queue");
     meta.set_tx_queue(None);
     assert_eq!(meta.tx_queue(), None);
-    assert_eq!(Led::NOWHERE.place(), None);
+    assert_eq!(RedirectedTo::NOWHERE.place(), None);
     for place in [(0, false), (0, true), (16_383, true), (9, false)] {
-        assert_eq!(Led::at(place.0, place.1).place(), Some(place));
+        assert_eq!(RedirectedTo::at(place.0, place.1).place(), Some(place));
     }
     let mut scratch = Scratch::default();
     scratch.set(1, 2);
@@ -248,7 +249,7 @@ fn checksums() {
     head.network_mut()[10] ^= 1;
     assert_eq!((head.has_right_header(), head.sound_header(0x73)), (false, None));
 
-    // UDP with the octets `ab`: 0xc0a80001 + 0xc0a80002 + 17 + 10 + ports 1, 2 + length 10 + 0x6162.
+    // UDP with the bytes `ab`: 0xc0a80001 + 0xc0a80002 + 17 + 10 + ports 1, 2 + length 10 + 0x6162.
     let udp = [0, 1, 0, 2, 0, 10, 0, 0, 0x61, 0x62];
     let mut head = v4([192, 168, 0, 1], [192, 168, 0, 2], proto::UDP, 0, &udp);
     assert!(head.has_right_transport(), "UDP may leave its checksum out");

@@ -8,7 +8,7 @@ use core::net::IpAddr;
 pub struct Connmark {
     /// The conntrack zone in which connections are looked up; 0: the usual one.
     pub zone: u16,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 
@@ -22,7 +22,7 @@ pub struct Ctinfo {
     pub dscp: Option<(u32, u32)>,
     /// The packet's mark becomes the connection's mark in these bits.
     pub mark: Option<u32>,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 
@@ -54,7 +54,7 @@ pub struct Ct {
     pub zone: Option<u16>,
     /// With `commit`: the connection's labels become the first in the bits of the second.
     pub label: Option<(u128, u128)>,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 
@@ -65,7 +65,7 @@ pub enum CtNat {
     Known,
     /// A new connection is translated.
     New {
-        /// Its source; else its destination.
+        /// Its source; otherwise its destination.
         source: bool,
         /// To one of these addresses.
         addresses: (IpAddr, IpAddr),

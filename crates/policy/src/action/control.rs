@@ -1,9 +1,9 @@
 //! Decisions about packets.
 
-/// What becomes of a packet after an action (`TC_ACT_*` of `linux/pkt_cls.h`; tc-actions(8)).
+/// What happens to a packet after an action (`TC_ACT_*` of `linux/pkt_cls.h`; tc-actions(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Control {
-    /// The packet goes on its way (`pass`, `ok`).
+    /// The packet continues its way (`pass`, `ok`).
     #[default]
     Pass,
     /// The packet is dropped (`drop`, `shot`).
@@ -12,11 +12,11 @@ pub enum Control {
     Continue,
     /// All filters are asked again, from the first (`reclassify`).
     Reclassify,
-    /// The filter's next action follows; after the last, the packet goes on (`pipe`).
+    /// The filter's next action follows; after the last, the packet continues (`pipe`).
     Pipe,
     /// The packet was taken away (`stolen`).
     Stolen,
-    /// The packet is left to whoever handles such ones; in software that is nobody (`trap`).
+    /// The packet is left to anyone who handles such ones; in software that is no one (`trap`).
     Trap,
     /// The filter's actions are carried out again, without so many of the first (`jump`).
     Jump(u32),

@@ -8,19 +8,19 @@ use alloc::string::String;
 pub struct Simple {
     /// What the line says; `None`: the action must be there already.
     pub text: Option<String>,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 
 /// sample: some packets are shown to the listeners of a psample group (tc-sample(8)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct SampleAction {
     /// One packet in so many, by draws; `None` beside a group of `None`: the action must be there already.
     pub rate: Option<u32>,
     /// The number of the psample group.
     pub group: Option<u32>,
     /// So many of a packet's first bytes are shown (`trunc`); `None`: all.
-    pub octets: Option<u32>,
-    /// How the packet goes on after this action.
+    pub trunc_size: Option<u32>,
+    /// How the packet continues after this action.
     pub control: Control,
 }

@@ -1,4 +1,4 @@
-//! csum: checksums are computed anew.
+//! csum: checksums are computed again.
 
 use super::control::Control;
 
@@ -7,7 +7,7 @@ use super::control::Control;
 pub struct Csum {
     /// Which checksums: bits of [`Csum::NAMES`].
     pub sums: u32,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 

@@ -14,7 +14,7 @@ pub struct Skbedit {
     pub packet_type: Option<PacketType>,
     /// The packet's priority becomes what its DS field says (`inheritdsfield`).
     pub inherit_dsfield: bool,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: super::control::Control,
 }
 

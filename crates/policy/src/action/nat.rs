@@ -15,6 +15,6 @@ pub struct Nat {
     pub new: Ipv4Addr,
     /// The bits that are compared and changed: /24 is 0xffff_ff00.
     pub mask: u32,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }

@@ -1,4 +1,4 @@
-//! pedit: octets of a packet become others, in words of 32 bits.
+//! pedit: bytes of a packet become others, in words of 32 bits.
 
 use super::control::Control;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 pub struct Pedit {
     /// The words, in the order in which they are rewritten.
     pub keys: Vec<PeditKey>,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 
@@ -17,7 +17,7 @@ pub struct Pedit {
 pub struct PeditKey {
     /// The header that [`PeditKey::offset`] is counted from.
     pub header: PeditHeader,
-    /// The value is added; else it is set.
+    /// The value is added; otherwise it is set.
     pub add: bool,
     /// The value, in network byte order.
     pub value: u32,
@@ -48,9 +48,9 @@ pub enum PeditHeader {
     Network,
     /// The link header.
     Ethernet,
-    /// The network header, meant to be IPv4's; nobody looks.
+    /// The network header, meant to be IPv4's; no one looks.
     Ipv4,
-    /// The network header, meant to be IPv6's; nobody looks.
+    /// The network header, meant to be IPv6's; no one looks.
     Ipv6,
     /// What follows the network header, meant to be TCP's.
     Tcp,

@@ -15,6 +15,6 @@ pub struct Skbmod {
     pub swap: bool,
     /// An ECN-capable packet gets the CE mark (RFC 3168), and nothing else is done.
     pub ecn: bool,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }

@@ -7,7 +7,7 @@ use super::control::Control;
 pub struct Vlan {
     /// What is done to the packet's tags.
     pub how: VlanHow,
-    /// How the packet goes on after this action.
+    /// How the packet continues after this action.
     pub control: Control,
 }
 

@@ -31,29 +31,29 @@ pub struct Term {
 pub enum Ematch {
     /// A number in the packet compared with another.
     Cmp {
-        /// How many octets it has.
+        /// How many bytes it has.
         width: Width,
-        /// Where it stands in the layer.
+        /// Where it is in the layer.
         offset: u16,
         /// The layer.
         layer: Layer,
         /// Bits that are compared; 0: all.
         mask: u32,
-        /// The octets are turned round before.
+        /// The bytes are turned round before.
         trans: bool,
         /// How.
-        how: Compare,
+        how: EmatchCompare,
         /// With this.
         value: u32,
     },
-    /// Octets in the packet that must be these.
+    /// Bytes in the packet that must be these.
     Nbyte {
-        /// Where they stand in the layer.
+        /// Where they are in the layer.
         offset: u16,
         /// The layer.
         layer: Layer,
         /// They.
-        octets: Vec<u8>,
+        data: Vec<u8>,
     },
     /// A word, as u32 compares it.
     U32(super::parts::U32Key),
@@ -62,7 +62,7 @@ pub enum Ematch {
         /// What is compared.
         left: MetaValue,
         /// How.
-        how: Compare,
+        how: EmatchCompare,
         /// With what.
         right: MetaValue,
     },
@@ -72,7 +72,7 @@ pub enum Ematch {
 
 /// How two numbers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compare {
+pub enum EmatchCompare {
     /// Equal.
     Eq,
     /// The first is greater.
@@ -81,22 +81,22 @@ pub enum Compare {
     Lt,
 }
 
-impl Compare {
+impl EmatchCompare {
     /// Its name in tc.
     pub const fn name(self) -> &'static str {
         match self {
-            Compare::Eq => "eq",
-            Compare::Gt => "gt",
-            Compare::Lt => "lt",
+            EmatchCompare::Eq => "eq",
+            EmatchCompare::Gt => "gt",
+            EmatchCompare::Lt => "lt",
         }
     }
 
     /// Is `left` equal to, less than or greater than `right`, as this comparison asks?
     pub const fn holds(self, left: u64, right: u64) -> bool {
         match self {
-            Compare::Eq => left == right,
-            Compare::Gt => left > right,
-            Compare::Lt => left < right,
+            EmatchCompare::Eq => left == right,
+            EmatchCompare::Gt => left > right,
+            EmatchCompare::Lt => left < right,
         }
     }
 }
@@ -104,7 +104,7 @@ impl Compare {
 /// How many bytes a number in a packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// One octet.
+    /// One byte.
     U8,
     /// Two.
     U16,
@@ -204,7 +204,7 @@ pub enum MetaId {
 }
 
 impl MetaId {
-    /// What sockets can be asked for, as tc calls it.
+    /// What sockets can be requested, as tc calls it.
     pub const SOCKET: [&'static str; 18] = [
         "sk_family",
         "sk_state",

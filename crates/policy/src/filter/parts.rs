@@ -34,7 +34,7 @@ pub struct U32Key {
     pub value: u32,
     /// The bits of the word that are compared.
     pub mask: u32,
-    /// Octets from the network header (negative: before it).
+    /// Bytes from the network header (negative: before it).
     pub offset: i32,
     /// -1: the offset counts from the header after the network header (`nexthdr+`), else 0.
     pub offset_mask: i32,
@@ -66,7 +66,7 @@ pub struct U32Params {
 /// How far on the next header begins (`offset …`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct U32Offset {
-    /// So many octets always.
+    /// This many bytes always.
     pub plus: u16,
     /// And as many as this field says.
     pub field: Option<U32OffsetField>,

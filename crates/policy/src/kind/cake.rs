@@ -1,12 +1,12 @@
 //! cake: shaper, tins, flows and hosts in one.
 
 use super::name::Kind;
-use super::row::{Changes, Classes, Filters, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{Changes, ClassLayout, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec::Vec;
 use tidegate_packet::Rate;
 
-/// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not said, so the default
+/// The options of cake (Høiland-Jørgensen, Täht, Morton 2018; tc-cake(8)). `None`: not given, so the default
 /// when it is made, and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CakeParams {
@@ -22,7 +22,7 @@ pub struct CakeParams {
     pub tins: Option<CakeTins>,
     /// What counts as one flow within a tin.
     pub flows: Option<CakeFlows>,
-    /// Hosts are told apart by the addresses they had before address translation.
+    /// Hosts are distinguished by the addresses they had before address translation.
     pub nat: Option<bool>,
     /// The DSCP is cleared once it is read.
     pub wash: Option<bool>,
@@ -32,7 +32,7 @@ pub struct CakeParams {
     pub ack_filter: Option<CakeAckFilter>,
     /// Cut super-packets into what goes over the wire.
     pub split_gso: Option<bool>,
-    /// Bytes of memory that waiting packets may take; 0 in a dump: as much as the rate asks for.
+    /// Bytes of memory that waiting packets may take; 0 in a dump: as much as the rate requests.
     pub memory_limit: Option<u32>,
     /// The bits of the firewall mark that name a tin; 0: none.
     pub fwmark: Option<u32>,
@@ -126,7 +126,7 @@ pub enum CakeFlows {
 }
 
 impl CakeFlows {
-    /// All of them.
+    /// Every flow isolation mode.
     pub const ALL: [CakeFlows; 8] = [
         CakeFlows::Blind,
         CakeFlows::SourceHosts,
@@ -152,7 +152,7 @@ impl CakeFlows {
         }
     }
 
-    /// Are conversations told apart?
+    /// Are conversations distinguished?
     pub const fn by_conversation(self) -> bool {
         matches!(
             self,
@@ -309,17 +309,17 @@ pub struct CakeFlowStats {
 }
 
 const fn flag(key: &'static str, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec::exact(key, Takes::Flag, default, doc)
+    OptionSpec::exact(key, ValueKind::Flag, default, doc)
 }
 
 /// The order is that of the table in tc's own help: rate, time, tins, flows, then what few need.
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("bandwidth", Takes::Rate, "unlimited", "shape to this rate"),
+    OptionSpec::exact("bandwidth", ValueKind::Rate, "unlimited", "shape to this rate"),
     flag("unlimited", "this", "do not shape: take turns as the device asks"),
     flag("autorate-ingress", "off", "follow the rate at which packets arrive"),
     OptionSpec::exact(
         "rtt",
-        Takes::Time,
+        ValueKind::Time,
         "100ms",
         "round-trip time of senders; a twentieth of it is the delay to hold",
     ),
@@ -357,11 +357,26 @@ const OPTIONS: &[OptionSpec] = &[
     flag("ack-filter", "", "leave out acknowledgements that two later ones make needless"),
     flag("ack-filter-aggressive", "", "leave out acknowledgements that one later one makes needless"),
     flag("no-ack-filter", "this", "leave none out"),
-    OptionSpec::exact("memlimit", Takes::Size, "four round trips at the rate", "memory that packets may use"),
-    OptionSpec::exact("fwmark", Takes::Number, "none", "bits of the firewall mark that name a tin, from 1"),
+    OptionSpec::exact(
+        "memlimit",
+        ValueKind::Size,
+        "four round trips at the rate",
+        "memory that packets may use",
+    ),
+    OptionSpec::exact(
+        "fwmark",
+        ValueKind::Number,
+        "none",
+        "bits of the firewall mark that name a tin, from 1",
+    ),
     flag("raw", "this", "count frames as the device has them"),
-    OptionSpec::exact("overhead", Takes::Signed, "", "bytes that the link adds to an IP packet, -64 to 256"),
-    OptionSpec::exact("mpu", Takes::Decimal, "0", "least bytes that a packet costs, 0 to 256"),
+    OptionSpec::exact(
+        "overhead",
+        ValueKind::Signed,
+        "",
+        "bytes that the link adds to an IP packet, -64 to 256",
+    ),
+    OptionSpec::exact("mpu", ValueKind::Decimal, "0", "least bytes that a packet costs, 0 to 256"),
     flag("noatm", "this", "the link carries whole frames"),
     flag("atm", "", "the link cuts packets into cells of 48 bytes that cost 53"),
     flag("ptm", "", "one byte in 65 is the link's"),
@@ -386,7 +401,7 @@ const OPTIONS: &[OptionSpec] = &[
 
 pub(super) const CAKE: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::Flows,
+    classes: ClassLayout::Flows,
     filters: Filters::OfQdisc,
     waits: Waits::KeptShort,
     changes: Changes::InPlace,

@@ -2,34 +2,39 @@
 
 use super::name::Kind;
 use super::row::{Changes, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "", "packets that may wait; must be given"),
+    OptionSpec::exact("limit", ValueKind::Number, "", "packets that may wait; must be given"),
     OptionSpec::exact(
         "bandwidth",
-        Takes::Rate32,
+        ValueKind::Rate32,
         "",
         "the link's rate, to let the average sink while it is idle; must be given",
     ),
     OptionSpec::exact(
         "min",
-        Takes::Number,
+        ValueKind::Number,
         "max/3",
         "average queue in packets from which flows are compared",
     ),
     OptionSpec::exact(
         "max",
-        Takes::Number,
+        ValueKind::Number,
         "limit/4",
         "average queue in packets from which every packet is marked",
     ),
-    OptionSpec::exact("burst", Takes::Number, "(2 min + max) / 3", "packets the average lets pass at once"),
-    OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
-    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact(
+        "burst",
+        ValueKind::Number,
+        "(2 min + max) / 3",
+        "packets the average lets pass at once",
+    ),
+    OptionSpec::exact("avpkt", ValueKind::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
         "ecn",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "mark packets that can carry a mark instead of dropping them",
     ),

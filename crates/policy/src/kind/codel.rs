@@ -2,11 +2,11 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, Reports, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of codel (RFC 8289; tc-codel(8)). `None`: not said, so the default when it is made, and as it
+/// The options of codel (RFC 8289; tc-codel(8)). `None`: not given, so the default when it is made, and as it
 /// was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodelParams {
@@ -47,17 +47,22 @@ pub struct CodelStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "1000", "packets that may wait"),
-    OptionSpec::exact("target", Takes::Time, "5ms", "waiting time that is accepted as standing queue"),
-    OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark every packet that waited longer"),
+    OptionSpec::exact("limit", ValueKind::Number, "1000", "packets that may wait"),
+    OptionSpec::exact("target", ValueKind::Time, "5ms", "waiting time that is accepted as standing queue"),
+    OptionSpec::exact("ce_threshold", ValueKind::Time, "off", "mark every packet that waited longer"),
     OptionSpec::exact(
         "interval",
-        Takes::Time,
+        ValueKind::Time,
         "100ms",
         "time given to senders to react: a usual worst round trip",
     ),
-    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
-    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
+    OptionSpec::exact(
+        "ecn",
+        ValueKind::Flag,
+        "",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
+    OptionSpec::exact("noecn", ValueKind::Flag, "this", "always drop"),
 ];
 
 pub(super) const CODEL: KindSpec = KindSpec {

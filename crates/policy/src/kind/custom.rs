@@ -2,7 +2,7 @@
 //! operations.
 
 use super::name::Kind;
-use super::row::{Classes, Filters, Waits};
+use super::row::{ClassLayout, Filters, Waits};
 use crate::spec::table::KindSpec;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -59,7 +59,7 @@ impl PartialEq for CustomParams {
 }
 
 pub(super) const CUSTOM: KindSpec = KindSpec {
-    classes: Classes::Bands,
+    classes: ClassLayout::Bands,
     filters: Filters::OfQdisc,
     waits: Waits::Otherwise,
     queues: false,

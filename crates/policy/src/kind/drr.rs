@@ -1,8 +1,8 @@
 //! drr: classes take turns by bytes.
 
 use super::name::Kind;
-use super::row::{Classes, Filters};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{ClassLayout, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 /// The options of a class of drr, deficit round robin (Shreedhar and Varghese 1995; tc-drr(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct DrrClassParams {
 
 const CLASS: &[OptionSpec] = &[OptionSpec::exact(
     "quantum",
-    Takes::Size,
+    ValueKind::Size,
     "the largest frame",
     "bytes that the class sends in its turn, not 0",
 )];
@@ -21,7 +21,7 @@ const CLASS: &[OptionSpec] = &[OptionSpec::exact(
 pub(super) const DRR: KindSpec = KindSpec {
     qdisc: Some(&[]),
     class: Some(CLASS),
-    classes: Classes::Made,
+    classes: ClassLayout::Made,
     filters: Filters::OfQdisc,
     ..KindSpec::new(
         Kind::Drr,

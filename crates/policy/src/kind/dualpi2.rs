@@ -2,12 +2,12 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of dualpi2 (RFC 9332). `None`: not said, so the default when it is made, and as it was when it
-/// is changed.
+/// The options of dualpi2 (RFC 9332). `None`: not given, so the default when it is made, and as it was when
+/// it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DualPi2Params {
     /// Packets that may wait, in both queues together.
@@ -81,64 +81,74 @@ pub struct DualPi2Stats {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact(
         "limit",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "10000",
         "packets that may wait in both queues together, at least 1",
     ),
     OptionSpec::exact(
         "memlimit",
-        Takes::Size,
+        ValueKind::Size,
         "limit times two largest frames",
         "bytes of memory that both may use",
     ),
     OptionSpec::exact(
         "coupling_factor",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "2",
         "low-latency packets are marked so much more often, 1 to 255",
     ),
-    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold in the classic queue"),
-    OptionSpec::exact("tupdate", Takes::Time, "16ms", "time between adjustments of the probability"),
-    OptionSpec::exact("alpha", Takes::Fraction, "0.16", "weight of the delay's distance from the target, Hz"),
-    OptionSpec::exact("beta", Takes::Fraction, "3.2", "weight of the delay's growth, Hz"),
+    OptionSpec::exact("target", ValueKind::Time, "15ms", "delay to hold in the classic queue"),
+    OptionSpec::exact("tupdate", ValueKind::Time, "16ms", "time between adjustments of the probability"),
+    OptionSpec::exact(
+        "alpha",
+        ValueKind::Fraction,
+        "0.16",
+        "weight of the delay's distance from the target, Hz",
+    ),
+    OptionSpec::exact("beta", ValueKind::Fraction, "3.2", "weight of the delay's growth, Hz"),
     OptionSpec::exact(
         "max_rtt",
-        Takes::Time,
+        ValueKind::Time,
         "",
         "longest round trip: target, tupdate, alpha and beta follow from it",
     ),
     OptionSpec::exact(
         "typical_rtt",
-        Takes::Time,
+        ValueKind::Time,
         "max_rtt/6",
         "usual round trip: the target; needs max_rtt, or gives it",
     ),
     OptionSpec::exact(
         "step_thresh",
-        Takes::TimeOrPackets,
+        ValueKind::TimeOrPackets,
         "1ms",
         "low-latency packets that waited longer are marked; or `Np`",
     ),
-    OptionSpec::exact("min_qlen_step", Takes::Decimal, "0", "packets that must wait for the step to mark"),
+    OptionSpec::exact(
+        "min_qlen_step",
+        ValueKind::Decimal,
+        "0",
+        "packets that must wait for the step to mark",
+    ),
     OptionSpec::exact(
         "classic_protection",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "10",
         "per cent of the link guaranteed to the classic queue",
     ),
     OptionSpec::exact(
         "drop_on_overload",
-        Takes::Flag,
+        ValueKind::Flag,
         "on",
         "when marks do not help, drop low-latency packets too",
     ),
-    OptionSpec::exact("overflow", Takes::Flag, "", "let the low-latency queue grow to the limit instead"),
-    OptionSpec::exact("drop_dequeue", Takes::Flag, "on", "decide about a packet when it leaves"),
-    OptionSpec::exact("drop_enqueue", Takes::Flag, "", "decide about a packet when it arrives"),
-    OptionSpec::exact("l4s_ect", Takes::Flag, "on", "ECT(1) and CE packets are low-latency"),
-    OptionSpec::exact("any_ect", Takes::Flag, "", "every packet that can carry a mark is low-latency"),
-    OptionSpec::exact("split_gso", Takes::Flag, "on", "cut what the sender put together into packets"),
-    OptionSpec::exact("no_split_gso", Takes::Flag, "", "leave it together"),
+    OptionSpec::exact("overflow", ValueKind::Flag, "", "let the low-latency queue grow to the limit instead"),
+    OptionSpec::exact("drop_dequeue", ValueKind::Flag, "on", "decide about a packet when it leaves"),
+    OptionSpec::exact("drop_enqueue", ValueKind::Flag, "", "decide about a packet when it arrives"),
+    OptionSpec::exact("l4s_ect", ValueKind::Flag, "on", "ECT(1) and CE packets are low-latency"),
+    OptionSpec::exact("any_ect", ValueKind::Flag, "", "every packet that can carry a mark is low-latency"),
+    OptionSpec::exact("split_gso", ValueKind::Flag, "on", "cut what the sender put together into packets"),
+    OptionSpec::exact("no_split_gso", ValueKind::Flag, "", "leave it together"),
 ];
 
 pub(super) const DUALPI2: KindSpec = KindSpec {

@@ -1,8 +1,8 @@
 //! ets: strict bands, and below them bands that share by quanta.
 
 use super::name::Kind;
-use super::row::{Classes, Filters};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{ClassLayout, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec::Vec;
 
 /// Bands there can be.
@@ -29,17 +29,22 @@ pub struct EtsClassParams {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("bands", Takes::Decimal, "as many as strict and quanta need", "bands in all, 1 to 16"),
-    OptionSpec::exact("strict", Takes::Decimal, "0", "how many of them are strict; they come first"),
+    OptionSpec::exact(
+        "bands",
+        ValueKind::Decimal,
+        "as many as strict and quanta need",
+        "bands in all, 1 to 16",
+    ),
+    OptionSpec::exact("strict", ValueKind::Decimal, "0", "how many of them are strict; they come first"),
     OptionSpec::exact(
         "quanta",
-        Takes::Words("BYTES…"),
+        ValueKind::Words("BYTES…"),
         "the largest frame",
         "bytes that each band that is not strict sends in its turn",
     ),
     OptionSpec::exact(
         "priomap",
-        Takes::Priomap,
+        ValueKind::Priomap,
         "the last band",
         "band of each priority from 0 to 15, for packets that no filter takes",
     ),
@@ -47,7 +52,7 @@ const OPTIONS: &[OptionSpec] = &[
 
 const CLASS: &[OptionSpec] = &[OptionSpec::exact(
     "quantum",
-    Takes::Decimal,
+    ValueKind::Decimal,
     "",
     "bytes that the band sends in its turn; strict bands have none",
 )];
@@ -55,7 +60,7 @@ const CLASS: &[OptionSpec] = &[OptionSpec::exact(
 pub(super) const ETS: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     class: Some(CLASS),
-    classes: Classes::Bands,
+    classes: ClassLayout::Bands,
     filters: Filters::OfQdisc,
     ..KindSpec::new(Kind::Ets, "ets", "strict bands, then bands that share by quanta (IEEE 802.1Qaz)")
 };

@@ -2,8 +2,8 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::Voice;
+use crate::spec::error_style::ErrorStyle;
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -16,27 +16,27 @@ pub struct FifoParams {
 
 const PACKETS: &[OptionSpec] = &[OptionSpec::exact(
     "limit",
-    Takes::Size,
+    ValueKind::Size,
     "the device's txqueuelen",
     "packets that may wait; 0 drops everything",
 )];
 
 const BYTES: &[OptionSpec] = &[OptionSpec::exact(
     "limit",
-    Takes::Size,
+    ValueKind::Size,
     "txqueuelen times the largest frame",
     "bytes that may wait; a longer packet never enters",
 )];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "{kind}: Illegal value for \"{name}\": \"{text}\"",
     unknown: "{kind}: unknown parameter \"{word}\"",
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const PFIFO: KindSpec = KindSpec {
     qdisc: Some(PACKETS),
-    voice: VOICE,
+    error_style: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     ..KindSpec::new(Kind::Pfifo, "pfifo", "first in, first out, limited in packets")
@@ -44,7 +44,7 @@ pub(super) const PFIFO: KindSpec = KindSpec {
 
 pub(super) const BFIFO: KindSpec = KindSpec {
     qdisc: Some(BYTES),
-    voice: VOICE,
+    error_style: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     ..KindSpec::new(Kind::Bfifo, "bfifo", "first in, first out, limited in bytes")
@@ -52,7 +52,7 @@ pub(super) const BFIFO: KindSpec = KindSpec {
 
 pub(super) const PFIFO_HEAD_DROP: KindSpec = KindSpec {
     qdisc: Some(PACKETS),
-    voice: VOICE,
+    error_style: VOICE,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
     ..KindSpec::new(

@@ -1,8 +1,8 @@
 //! Classes changed with the words of another kind.
 //!
 //! The kernel does not compare the kind that a command on a class names with that of the qdisc: it reads the
-//! attributes, which are told apart by their numbers alone, as that qdisc's own. So the weight of a QFQ class
-//! becomes the quantum of a DRR class.
+//! attributes, which are distinguished by their numbers alone, as that qdisc's own. So the weight of a QFQ
+//! class becomes the quantum of a DRR class.
 
 use super::drr::DrrClassParams;
 use super::hfsc::{HfscClassParams, ServiceCurve};

@@ -2,11 +2,11 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, Reports};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of fq (tc-fq(8)). `None`: not said, so the default when it is made, and as it was when it is
+/// The options of fq (tc-fq(8)). `None`: not given, so the default when it is made, and as it was when it is
 /// changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqParams {
@@ -32,7 +32,7 @@ pub struct FqParams {
     pub refill_delay_us: Option<u32>,
     /// Mark what leaves so much later than it should, µs; `u32::MAX`: never.
     pub ce_threshold_us: Option<u32>,
-    /// How much later than asked for a timer may fire, ns.
+    /// How much later than requested a timer may fire, ns.
     pub timer_slack_ns: Option<u32>,
     /// How far ahead a packet may be timed, µs.
     pub horizon_us: Option<u32>,
@@ -72,59 +72,64 @@ pub struct FqStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "10000", "packets in all"),
-    OptionSpec::exact("flow_limit", Takes::Number, "100", "packets of one flow"),
+    OptionSpec::exact("limit", ValueKind::Number, "10000", "packets in all"),
+    OptionSpec::exact("flow_limit", ValueKind::Number, "100", "packets of one flow"),
     OptionSpec::exact(
         "buckets",
-        Takes::Number,
+        ValueKind::Number,
         "1024",
         "places of the table of flows, rounded up to a power of two",
     ),
-    OptionSpec::exact("maxrate", Takes::Rate32, "none", "the rate that no flow exceeds"),
+    OptionSpec::exact("maxrate", ValueKind::Rate32, "none", "the rate that no flow exceeds"),
     OptionSpec::exact(
         "low_rate_threshold",
-        Takes::Rate32,
+        ValueKind::Rate32,
         "550kbit",
         "a flow at most this fast is paced packet by packet",
     ),
-    OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark what leaves so much later than it should"),
+    OptionSpec::exact(
+        "ce_threshold",
+        ValueKind::Time,
+        "off",
+        "mark what leaves so much later than it should",
+    ),
     OptionSpec::exact(
         "timer_slack",
-        Takes::Nanos,
+        ValueKind::Nanos,
         "10us",
         "how much later than asked for a flow may be woken",
     ),
-    OptionSpec::exact("horizon", Takes::Time, "10s", "how far ahead a packet may be timed"),
-    OptionSpec::exact("horizon_cap", Takes::Flag, "", "send what is timed further ahead at the horizon"),
-    OptionSpec::exact("horizon_drop", Takes::Flag, "this", "drop what is timed further ahead"),
-    OptionSpec::exact("defrate", Takes::Rate32, "", "without effect today"),
+    OptionSpec::exact("horizon", ValueKind::Time, "10s", "how far ahead a packet may be timed"),
+    OptionSpec::exact("horizon_cap", ValueKind::Flag, "", "send what is timed further ahead at the horizon"),
+    OptionSpec::exact("horizon_drop", ValueKind::Flag, "this", "drop what is timed further ahead"),
+    OptionSpec::exact("defrate", ValueKind::Rate32, "", "without effect today"),
     OptionSpec::exact(
         "quantum",
-        Takes::Number,
+        ValueKind::Number,
         "two of the largest frames",
         "bytes that a flow sends in its turn",
     ),
     OptionSpec::exact(
         "initial_quantum",
-        Takes::Number,
+        ValueKind::Number,
         "ten of the largest frames",
         "bytes a new flow may send at first",
     ),
     OptionSpec::exact(
         "orphan_mask",
-        Takes::Number,
+        ValueKind::Number,
         "1023",
         "bits of the hash that identifies flows without a socket",
     )
     .blamed("initial_quantum"),
     OptionSpec::exact(
         "refill_delay",
-        Takes::Time,
+        ValueKind::Time,
         "40ms",
         "silence after which a flow may send its quantum at once",
     ),
-    OptionSpec::exact("pacing", Takes::Flag, "this", "hold flows to their rates"),
-    OptionSpec::exact("nopacing", Takes::Flag, "", "do not hold flows to rates"),
+    OptionSpec::exact("pacing", ValueKind::Flag, "this", "hold flows to their rates"),
+    OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not hold flows to rates"),
 ];
 
 pub(super) const FQ: KindSpec = KindSpec {

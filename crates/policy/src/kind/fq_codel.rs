@@ -1,12 +1,12 @@
 //! fq_codel: controlled delay in each of many flows (RFC 8290).
 
 use super::name::Kind;
-use super::row::{Ahead, Changes, Classes, Filters, Reports, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{Ahead, Changes, ClassLayout, Filters, Reports, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not said, so the default when it is made, and
+/// The options of fq_codel (RFC 8290; tc-fq_codel(8)). `None`: not given, so the default when it is made, and
 /// as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqCodelParams {
@@ -24,7 +24,7 @@ pub struct FqCodelParams {
     pub ecn: Option<bool>,
     /// Packets that waited longer are marked, µs. In a dump `None`: off, as by default.
     pub ce_threshold_us: Option<u32>,
-    /// Only packets whose DS field under the mask equals the value are held against `ce_threshold_us`:
+    /// Only packets whose DS field under the mask equals the value are compared with `ce_threshold_us`:
     /// (value, mask).
     pub ce_selector: Option<(u8, u8)>,
     /// Bytes of memory that waiting packets may take. Default: 32 MiB.
@@ -58,34 +58,39 @@ pub struct FqCodelStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "10240", "packets in all"),
-    OptionSpec::exact("flows", Takes::Number, "1024", "queues, 1 to 65536; fixed once created"),
-    OptionSpec::exact("quantum", Takes::Number, "the largest frame", "bytes that a flow sends in its turn"),
-    OptionSpec::exact("target", Takes::Time, "5ms", "waiting time that is accepted as standing queue"),
-    OptionSpec::exact("ce_threshold", Takes::Time, "off", "mark every packet that waited longer"),
+    OptionSpec::exact("limit", ValueKind::Number, "10240", "packets in all"),
+    OptionSpec::exact("flows", ValueKind::Number, "1024", "queues, 1 to 65536; fixed once created"),
+    OptionSpec::exact(
+        "quantum",
+        ValueKind::Number,
+        "the largest frame",
+        "bytes that a flow sends in its turn",
+    ),
+    OptionSpec::exact("target", ValueKind::Time, "5ms", "waiting time that is accepted as standing queue"),
+    OptionSpec::exact("ce_threshold", ValueKind::Time, "off", "mark every packet that waited longer"),
     OptionSpec::exact(
         "ce_threshold_selector",
-        Takes::Selector,
+        ValueKind::Selector,
         "all packets",
         "which DS fields ce_threshold is for: (field & MASK) = VALUE",
     ),
-    OptionSpec::exact("memory_limit", Takes::Size, "32m", "bytes of memory in all"),
+    OptionSpec::exact("memory_limit", ValueKind::Size, "32m", "bytes of memory in all"),
     OptionSpec::exact(
         "interval",
-        Takes::Time,
+        ValueKind::Time,
         "100ms",
         "time given to senders to react: a usual worst round trip",
     ),
     OptionSpec::exact(
         "ecn",
-        Takes::Flag,
+        ValueKind::Flag,
         "this",
         "mark packets that can carry a mark instead of dropping them",
     ),
-    OptionSpec::exact("noecn", Takes::Flag, "", "always drop"),
+    OptionSpec::exact("noecn", ValueKind::Flag, "", "always drop"),
     OptionSpec::exact(
         "drop_batch",
-        Takes::Number,
+        ValueKind::Number,
         "64",
         "packets dropped at once from the fattest flow when full",
     ),
@@ -93,7 +98,7 @@ const OPTIONS: &[OptionSpec] = &[
 
 pub(super) const FQ_CODEL: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::Flows,
+    classes: ClassLayout::Flows,
     filters: Filters::OfQdisc,
     waits: Waits::KeptShort,
     changes: Changes::InPlaceIfSame,

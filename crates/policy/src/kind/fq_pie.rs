@@ -3,11 +3,11 @@
 use super::name::Kind;
 use super::pie::PieParams;
 use super::row::{Ahead, Changes, Reports, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not said, so the default when it is made,
+/// The options of fq_pie (tc-fq_pie(8); PIE is RFC 8033). `None`: not given, so the default when it is made,
 /// and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FqPieParams {
@@ -49,54 +49,64 @@ pub struct FqPieStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "10240", "packets in all"),
-    OptionSpec::exact("flows", Takes::Number, "1024", "queues, 1 to 65536; fixed once created"),
-    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold"),
+    OptionSpec::exact("limit", ValueKind::Number, "10240", "packets in all"),
+    OptionSpec::exact("flows", ValueKind::Number, "1024", "queues, 1 to 65536; fixed once created"),
+    OptionSpec::exact("target", ValueKind::Time, "15ms", "delay to hold"),
     OptionSpec::exact(
         "tupdate",
-        Takes::Time,
+        ValueKind::Time,
         "15ms",
         "time between adjustments of the probabilities, in whole timer ticks",
     ),
     OptionSpec::exact(
         "alpha",
-        Takes::Number,
+        ValueKind::Number,
         "2",
         "weight of the delay's distance from target, 0 to 32, in 1/16 Hz",
     )
     .within(0.0, 32.0),
-    OptionSpec::exact("beta", Takes::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
+    OptionSpec::exact("beta", ValueKind::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
         .within(0.0, 32.0),
     OptionSpec::exact(
         "quantum",
-        Takes::Size,
+        ValueKind::Size,
         "the largest frame",
         "bytes that a flow sends in its turn, 256 to 2^20",
     ),
     OptionSpec::exact(
         "memory_limit",
-        Takes::Size,
+        ValueKind::Size,
         "32m",
         "bytes of memory; what comes beyond is counted, not dropped",
     ),
     OptionSpec::exact(
         "ecn_prob",
-        Takes::Number,
+        ValueKind::Number,
         "10",
         "per cent of probability up to which packets are marked",
     )
     .within(0.0, 99.0),
-    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
-    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
-    OptionSpec::exact("bytemode", Takes::Flag, "", "weigh the probability by the packet's length"),
-    OptionSpec::exact("nobytemode", Takes::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact(
+        "ecn",
+        ValueKind::Flag,
+        "",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
+    OptionSpec::exact("noecn", ValueKind::Flag, "this", "always drop"),
+    OptionSpec::exact("bytemode", ValueKind::Flag, "", "weigh the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", ValueKind::Flag, "this", "every packet is worth the same"),
     OptionSpec::exact(
         "dq_rate_estimator",
-        Takes::Flag,
+        ValueKind::Flag,
         "",
         "delay from backlog and measured rate, as RFC 8033 has it",
     ),
-    OptionSpec::exact("no_dq_rate_estimator", Takes::Flag, "this", "delay from the time that packets waited"),
+    OptionSpec::exact(
+        "no_dq_rate_estimator",
+        ValueKind::Flag,
+        "this",
+        "delay from the time that packets waited",
+    ),
 ];
 
 pub(super) const FQ_PIE: KindSpec = KindSpec {

@@ -4,7 +4,7 @@ use super::name::Kind;
 use super::red::IdleTable;
 use super::red::RedCurve;
 use super::row::{Ahead, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,11 +31,11 @@ pub struct GredSetup {
     pub grio: bool,
     /// Bytes that may wait in all. Default: the device's transmit queue length times its largest frame.
     pub limit: Option<u32>,
-    /// What becomes of packets that are to be marked, in queues without flags of their own.
+    /// What happens to packets that are to be marked, in queues without flags of their own.
     pub flags: GredFlags,
 }
 
-/// What becomes of packets that are to be marked.
+/// What happens to packets that are to be marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GredFlags {
     /// Mark packets that can carry a mark instead of dropping them.
@@ -78,7 +78,7 @@ pub struct GredQueueDump {
     pub forced_mark: u32,
     /// Marked by the probability.
     pub prob_mark: u32,
-    /// Packets for which there was no room.
+    /// Packets for which there was no space.
     pub pdrop: u32,
     /// Packets that came to it.
     pub packets: u32,
@@ -89,81 +89,106 @@ pub struct GredQueueDump {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact(
         "setup",
-        Takes::Words("vqs N default N [grio] [limit SIZE] [ecn] [harddrop]"),
+        ValueKind::Words("vqs N default N [grio] [limit SIZE] [ecn] [harddrop]"),
         "",
         "the table of virtual queues, 1 to 16: how many, and the default one; must come first",
     )
     .or(&["init"]),
-    OptionSpec::exact("vq", Takes::Decimal, "", "the virtual queue that is set up; must be given")
+    OptionSpec::exact("vq", ValueKind::Decimal, "", "the virtual queue that is set up; must be given")
         .or(&["DP"]),
     OptionSpec::exact(
         "prio",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "8",
         "with grio: averages of queues before it in this order count with its own",
     ),
-    OptionSpec::exact("limit", Takes::Size, "", "bytes that may wait in the virtual queue; must be given"),
+    OptionSpec::exact(
+        "limit",
+        ValueKind::Size,
+        "",
+        "bytes that may wait in the virtual queue; must be given",
+    ),
     OptionSpec::exact(
         "min",
-        Takes::Size,
+        ValueKind::Size,
         "",
         "average queue in bytes from which packets are marked; must \
     be given",
     ),
     OptionSpec::exact(
         "max",
-        Takes::Size,
+        ValueKind::Size,
         "",
         "average queue in bytes from which every packet is; must be given",
     ),
-    OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "", "bytes of a usual packet; must be given"),
     OptionSpec::exact(
         "burst",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "(2 min + max) / (3 avpkt)",
         "packets the average lets pass \
     at once",
     ),
-    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
         "bandwidth",
-        Takes::Rate32,
+        ValueKind::Rate32,
         "10mbit",
         "the link's rate, to let the average sink while it is idle",
     ),
     OptionSpec::exact(
         "ecn",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "mark packets that can carry a mark instead of dropping them",
     ),
-    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+    OptionSpec::exact(
+        "harddrop",
+        ValueKind::Flag,
+        "off",
+        "above max drop even packets that can carry a mark",
+    ),
 ];
 
 /// What follows `setup`.
 pub const GRED_SETUP: &[OptionSpec] = &[
-    OptionSpec::exact("vqs", Takes::Decimal, "", "virtual queues, 1 to 16; must be given, before default")
-        .or(&["DPs"]),
-    OptionSpec::exact("default", Takes::Decimal, "", "the queue of packets that name none; must be given"),
+    OptionSpec::exact(
+        "vqs",
+        ValueKind::Decimal,
+        "",
+        "virtual queues, 1 to 16; must be given, before default",
+    )
+    .or(&["DPs"]),
+    OptionSpec::exact(
+        "default",
+        ValueKind::Decimal,
+        "",
+        "the queue of packets that name none; must be given",
+    ),
     OptionSpec::exact(
         "grio",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "averages of queues that go before count with a queue's own",
     ),
     OptionSpec::exact(
         "limit",
-        Takes::Size,
+        ValueKind::Size,
         "the device's txqueuelen",
         "bytes that may wait in all queues together",
     ),
     OptionSpec::exact(
         "ecn",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "mark packets that can carry a mark instead of dropping them",
     ),
-    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+    OptionSpec::exact(
+        "harddrop",
+        ValueKind::Flag,
+        "off",
+        "above max drop even packets that can carry a mark",
+    ),
 ];
 
 pub(super) const GRED: KindSpec = KindSpec {

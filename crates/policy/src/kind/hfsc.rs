@@ -1,9 +1,9 @@
 //! hfsc: service curves in a tree.
 
 use super::name::Kind;
-use super::row::{Changes, Classes, Filters};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::{Help, Voice};
+use super::row::{Changes, ClassLayout, Filters};
+use crate::spec::error_style::{ErrorStyle, Help};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 /// The options of hfsc, the hierarchical fair service curve (Stoica, Zhang, Ng 1997; tc-hfsc(7)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct ServiceCurve {
 
 const OPTIONS: &[OptionSpec] = &[OptionSpec::short(
     "default",
-    Takes::Hex16,
+    ValueKind::Hex16,
     "none: drop",
     "class (hexadecimal minor) of what no filter takes",
 )
@@ -45,35 +45,35 @@ const OPTIONS: &[OptionSpec] = &[OptionSpec::short(
 const CLASS: &[OptionSpec] = &[
     OptionSpec::short(
         "rt",
-        Takes::Curve,
+        ValueKind::Curve,
         "none",
         "real time: service given at once, whatever the others want",
     ),
-    OptionSpec::short("ls", Takes::Curve, "none", "link sharing: the class's part of what is left"),
-    OptionSpec::short("sc", Takes::Curve, "none", "the same curve for real time and link sharing"),
+    OptionSpec::short("ls", ValueKind::Curve, "none", "link sharing: the class's part of what is left"),
+    OptionSpec::short("sc", ValueKind::Curve, "none", "the same curve for real time and link sharing"),
     OptionSpec::short(
         "ul",
-        Takes::Curve,
+        ValueKind::Curve,
         "none",
         "upper limit of what link sharing may give; needs ls or sc",
     ),
 ];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "{more}HFSC: Illegal \"{name}\"",
     unknown: "HFSC: What is \"{word}\" ?",
     twice: "HFSC: Double \"{name}\"",
     help: Help::Begun,
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const HFSC: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     class: Some(CLASS),
-    classes: Classes::Made,
+    classes: ClassLayout::Made,
     filters: Filters::OfClassesToo,
     changes: Changes::InPlace,
-    voice: VOICE,
+    error_style: VOICE,
     keeps_rate: true,
     ..KindSpec::new(
         Kind::Hfsc,

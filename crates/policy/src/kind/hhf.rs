@@ -2,12 +2,12 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, Reports};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of hhf, the heavy-hitter filter (tc-hhf(8)). `None`: not said, so the default when it is made,
-/// and as it was when it is changed.
+/// The options of hhf, the heavy-hitter filter (tc-hhf(8)). `None`: not given, so the default when it is
+/// made, and as it was when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HhfParams {
     /// Packets that may wait. Default: 1000.
@@ -40,29 +40,39 @@ pub struct HhfStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "1000", "packets in all"),
+    OptionSpec::exact("limit", ValueKind::Number, "1000", "packets in all"),
     OptionSpec::exact(
         "quantum",
-        Takes::Number,
+        ValueKind::Number,
         "the largest frame",
         "bytes that heavy hitters send in their turn",
     ),
-    OptionSpec::exact("hh_limit", Takes::Number, "2048", "heavy hitters that are known at once"),
-    OptionSpec::exact("reset_timeout", Takes::Time, "40ms", "for how long each flow's bytes are added up"),
+    OptionSpec::exact("hh_limit", ValueKind::Number, "2048", "heavy hitters that are known at once"),
+    OptionSpec::exact(
+        "reset_timeout",
+        ValueKind::Time,
+        "40ms",
+        "for how long each flow's bytes are added up",
+    ),
     OptionSpec::exact(
         "admit_bytes",
-        Takes::Number,
+        ValueKind::Number,
         "131072",
         "bytes in that time that make a flow a heavy hitter",
     ),
     OptionSpec::exact(
         "evict_timeout",
-        Takes::Time,
+        ValueKind::Time,
         "1s",
         "silence after which a flow is no heavy hitter \
     any more",
     ),
-    OptionSpec::exact("non_hh_weight", Takes::Number, "2", "how many quanta all others send in their turn"),
+    OptionSpec::exact(
+        "non_hh_weight",
+        ValueKind::Number,
+        "2",
+        "how many quanta all others send in their turn",
+    ),
 ];
 
 pub(super) const HHF: KindSpec = KindSpec {

@@ -1,10 +1,10 @@
 //! htb: token buckets that borrow.
 
 use super::name::Kind;
-use super::row::{Ahead, Classes, Filters};
+use super::row::{Ahead, ClassLayout, Filters};
 use crate::rate::{RateSpec, Ticks};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::{Help, Voice};
+use crate::spec::error_style::{ErrorStyle, Help};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -46,68 +46,70 @@ pub struct HtbClassParams {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::short(
         "default",
-        Takes::Hex,
+        ValueKind::Hex,
         "0: send at once, unshaped",
         "class (hexadecimal minor) of what no filter takes",
     ),
     OptionSpec::short(
         "direct_qlen",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "the device's txqueuelen",
         "packets that may wait unshaped",
     ),
-    OptionSpec::short("debug", Takes::Ignored, "", "without effect today"),
+    OptionSpec::short("debug", ValueKind::Ignored, "", "without effect today"),
     OptionSpec::short(
         "r2q",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "10",
         "a class's quantum is its rate in bytes per second divided by this",
     ),
-    OptionSpec::short("offload", Takes::Flag, "", "let the hardware do it; no simulated device can"),
+    OptionSpec::short("offload", ValueKind::Flag, "", "let the hardware do it; no simulated device can"),
 ];
 
 const CLASS: &[OptionSpec] = &[
     OptionSpec::short(
         "prio",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "0",
         "order among leaves, 0 (first) to 7, when there is rate to borrow",
     ),
     OptionSpec::short(
         "mtu",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "1600",
         "largest packet, for the default of burst and cburst only",
     ),
-    OptionSpec::short("mpu", Takes::Decimal16, "0", "least bytes that a packet counts"),
-    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet"),
+    OptionSpec::short("mpu", ValueKind::Decimal16, "0", "least bytes that a packet counts"),
+    OptionSpec::short("overhead", ValueKind::Decimal16, "0", "bytes that the link adds to each packet"),
     OptionSpec::short(
         "linklayer",
-        Takes::LinkLayer,
+        ValueKind::LinkLayer,
         "ethernet",
         "how the link cuts packets: whole, or in ATM cells",
     ),
     OptionSpec::short(
         "quantum",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "rate/r2q, 1000 to 200000",
         "bytes served in a turn, when borrowing",
     ),
-    OptionSpec::short("burst", Takes::SizeCell, "rate/hz + mtu", "size of the rate's bucket")
+    OptionSpec::short("burst", ValueKind::SizeCell, "rate/hz + mtu", "size of the rate's bucket")
         .or(&["buffer", "maxburst"]),
-    OptionSpec::short("cburst", Takes::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")
+    OptionSpec::short("cburst", ValueKind::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")
         .or(&["cbuffer", "cmaxburst"]),
-    OptionSpec::exact("ceil", Takes::Rate, "rate", "the rate that the class may borrow up to").once("ceil"),
-    OptionSpec::exact("rate", Takes::Rate, "", "the guaranteed rate of the class").once("rate"),
+    OptionSpec::exact("ceil", ValueKind::Rate, "rate", "the rate that the class may borrow up to")
+        .once("ceil"),
+    OptionSpec::exact("rate", ValueKind::Rate, "", "the guaranteed rate of the class").once("rate"),
 ];
 
-const VOICE: Voice = Voice { illegal_usage: true, as_typed: true, help: Help::InClasses, ..Voice::PLAIN };
+const VOICE: ErrorStyle =
+    ErrorStyle { illegal_usage: true, as_typed: true, help: Help::InClasses, ..ErrorStyle::PLAIN };
 
 pub(super) const HTB: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
     class: Some(CLASS),
-    voice: VOICE,
-    classes: Classes::Made,
+    error_style: VOICE,
+    classes: ClassLayout::Made,
     filters: Filters::OfClassesToo,
     keeps_rate: true,
     ..KindSpec::new(

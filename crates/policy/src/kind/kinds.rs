@@ -2,7 +2,7 @@
 
 use super::name::Kind;
 use super::params::QdiscParams;
-use super::row::{Ahead, Changes, Classes, Filters, Reports, Waits};
+use super::row::{Ahead, Changes, ClassLayout, Filters, Reports, Waits};
 use super::{
     blackhole, cake, choke, codel, custom, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hfsc, hhf,
     hook, htb, multiq, netem, noqueue, pfifo_fast, pie, plug, prio, qfq, red, sfb, sfq, skbprio, tbf,
@@ -10,7 +10,7 @@ use super::{
 use crate::spec::table::KindSpec;
 use alloc::vec::Vec;
 
-/// What is known of every kind whatever its parameters, in the order of the enum.
+/// What is known about every kind whatever its parameters, in the order of the enum.
 #[rustfmt::skip]
 pub(crate) const ROWS: &[KindSpec] = &[
     fifo::PFIFO,
@@ -92,7 +92,7 @@ impl Kind {
         ROWS.iter().map(|row| row.kind)
     }
 
-    /// What is known of it whatever its parameters.
+    /// What is known about it whatever its parameters.
     pub const fn spec(self) -> &'static KindSpec {
         &ROWS[self as usize]
     }
@@ -103,7 +103,7 @@ impl Kind {
     }
 
     /// What classes it has.
-    pub const fn classes(self) -> Classes {
+    pub const fn classes(self) -> ClassLayout {
         self.spec().classes
     }
 
@@ -122,7 +122,7 @@ impl Kind {
         self.spec().changes
     }
 
-    /// When it tells its parent what its options left no room for.
+    /// When it tells its parent what its options left no space for.
     pub const fn reports(self) -> Reports {
         self.spec().reports
     }
@@ -134,12 +134,12 @@ impl Kind {
 
     /// Are its classes flows, which come and go with packets? They are no part of what was configured.
     pub const fn classes_are_flows(self) -> bool {
-        matches!(self.classes(), Classes::Flows)
+        matches!(self.classes(), ClassLayout::Flows)
     }
 
     /// Are its classes made by command?
     pub const fn classes_are_made(self) -> bool {
-        matches!(self.classes(), Classes::Made)
+        matches!(self.classes(), ClassLayout::Made)
     }
 
     /// Is it nothing but a place for filters on what arrives at a device, or leaves it?
@@ -159,7 +159,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// What a dump with these parameters does not tell and a command that makes the same again needs.
+    /// What a dump with these parameters does not report and a command that makes the same again needs.
     pub fn untold(self, params: &QdiscParams) -> Option<&'static str> {
         match params {
             QdiscParams::Red(params) | QdiscParams::Choke(params) => red::untold(params),

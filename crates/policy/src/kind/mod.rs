@@ -53,14 +53,16 @@ pub use hhf::HhfParams;
 pub use htb::{HtbClassParams, HtbParams};
 pub use multiq::MultiqParams;
 pub use name::Kind;
-pub use netem::{NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, Share, Table};
+pub use netem::{
+    NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability, NetemRate, NetemSlot,
+};
 pub use params::{ClassParams, QdiscParams};
 pub use pie::PieParams;
 pub use plug::{PlugCommand, PlugParams};
 pub use prio::PrioParams;
 pub use qfq::QfqClassParams;
 pub use red::{IdleTable, RedCurve, RedParams};
-pub use row::{Ahead, Changes, Classes, Filters, Reports, Waits};
+pub use row::{Ahead, Changes, ClassLayout, Filters, Reports, Waits};
 pub use sfb::SfbParams;
 pub use sfq::{SfqParams, SfqRed};
 pub use skbprio::SkbprioParams;

@@ -1,10 +1,10 @@
 //! multiq: a band for each of the device's transmit queues.
 
 use super::name::Kind;
-use super::row::{Changes, Classes, Filters};
+use super::row::{Changes, ClassLayout, Filters};
 use crate::spec::table::KindSpec;
 
-/// multiq: nothing is said of it; in a dump it tells its bands.
+/// multiq: nothing is reported of it; in a dump it tells its bands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MultiqParams {
     /// Bands: the device's transmit queues in use.
@@ -15,7 +15,7 @@ pub struct MultiqParams {
 
 pub(super) const MULTIQ: KindSpec = KindSpec {
     qdisc: Some(&[]),
-    classes: Classes::Bands,
+    classes: ClassLayout::Bands,
     filters: Filters::OfQdisc,
     changes: Changes::InPlace,
     ..KindSpec::new(

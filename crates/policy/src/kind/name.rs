@@ -13,7 +13,7 @@ pub enum Kind {
     PfifoFast,
     /// None: what devices made in software have, on which packets leave at once.
     Noqueue,
-    /// Strict bands, each with a discipline of its own.
+    /// Strict bands, each with a qdisc of its own.
     Prio,
     /// Token bucket filter.
     Tbf,

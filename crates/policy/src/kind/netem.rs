@@ -1,12 +1,12 @@
 //! netem: a network's delays and faults.
 
 use super::name::Kind;
-use super::row::{Classes, Filters};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{ClassLayout, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::boxed::Box;
 
 /// A probability or a correlation, in 2^-32 (4294967295 = 1).
-pub type Share = u32;
+pub type NetemProbability = u32;
 
 /// The options of netem (tc-netem(8)). Each command sends all of them, so a change without an option takes
 /// that option away.
@@ -20,7 +20,7 @@ pub struct NetemParams {
     /// another, ns.
     pub jitter_ns: i64,
     /// How it varies; `None`: uniformly.
-    pub distribution: Option<Table>,
+    pub distribution: Option<NetemDistribution>,
     /// Are there correlations at all?
     pub correlations: Option<NetemCorrelations>,
     /// How packets are lost.
@@ -28,13 +28,13 @@ pub struct NetemParams {
     /// Packets that can carry a CE mark (RFC 3168) get one instead of being lost.
     pub ecn: bool,
     /// Probability of a second copy.
-    pub duplicate: Share,
+    pub duplicate: NetemProbability,
     /// Of every so many packets one may go ahead at once; 0: none.
     pub gap: u32,
     /// Probability that it does, with its correlation.
-    pub reorder: Option<(Share, Share)>,
+    pub reorder: Option<(NetemProbability, NetemProbability)>,
     /// Probability of a bit being wrong, with its correlation.
-    pub corrupt: Option<(Share, Share)>,
+    pub corrupt: Option<(NetemProbability, NetemProbability)>,
     /// The rate of the serial link that it imitates.
     pub rate: Option<NetemRate>,
     /// Packets leave in bursts, as on a radio link.
@@ -45,41 +45,41 @@ pub struct NetemParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetemCorrelations {
     /// The correlation of delays.
-    pub delay: Share,
+    pub delay: NetemProbability,
     /// The correlation of losses.
-    pub loss: Share,
+    pub loss: NetemProbability,
     /// The correlation of second copies.
-    pub duplicate: Share,
+    pub duplicate: NetemProbability,
 }
 
 /// How packets are lost; probabilities are in 2^-32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetemLoss {
     /// Each with this probability.
-    Random(Share),
+    Random(NetemProbability),
     /// A chain of four states; probabilities of going from one to another.
     States {
         /// From good to a burst of losses.
-        p13: Share,
+        p13: NetemProbability,
         /// From the burst to good.
-        p31: Share,
+        p31: NetemProbability,
         /// From losing in a burst to receiving in it.
-        p32: Share,
+        p32: NetemProbability,
         /// From receiving in a burst to losing in it.
-        p23: Share,
+        p23: NetemProbability,
         /// From good to a single loss.
-        p14: Share,
+        p14: NetemProbability,
     },
     /// Gilbert and Elliott's chain of two.
     Gilbert {
         /// From good to bad.
-        p: Share,
+        p: NetemProbability,
         /// From bad to good.
-        r: Share,
+        r: NetemProbability,
         /// Getting through while bad.
-        h: Share,
+        h: NetemProbability,
         /// Loss while good.
-        k1: Share,
+        k1: NetemProbability,
     },
 }
 
@@ -118,71 +118,76 @@ pub struct NetemSlot {
     /// How far it varies then, ns.
     pub dist_jitter_ns: i64,
     /// The distribution of the intervals.
-    pub distribution: Option<Table>,
+    pub distribution: Option<NetemDistribution>,
 }
 
 /// A distribution: where its quantiles lie, 8192 to a standard deviation. A dump does not bring it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table(pub Box<[i16]>);
+pub struct NetemDistribution(pub Box<[i16]>);
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Size, "1000", "packets that may wait"),
+    OptionSpec::exact("limit", ValueKind::Size, "1000", "packets that may wait"),
     OptionSpec::exact(
         "delay",
-        Takes::Words("TIME [JITTER [CORRELATION]]"),
+        ValueKind::Words("TIME [JITTER [CORRELATION]]"),
         "0",
         "how long each packet waits, how far that varies, and how like the one before it is",
     )
     .or(&["latency"]),
     OptionSpec::exact(
         "distribution",
-        Takes::Words("normal|pareto|paretonormal|experimental"),
+        ValueKind::Words("normal|pareto|paretonormal|experimental"),
         "uniform",
         "how delays spread around their mean; needs a delay with jitter",
     ),
     OptionSpec::exact(
         "loss",
-        Takes::Words(
+        ValueKind::Words(
             "[random] PERCENT [CORRELATION] | state P13 [P31 [P32 [P23 [P14]]]] | gemodel P [R [1-H [1-K]]]",
         ),
         "0%",
         "loss by chance, by a chain of four states, or by Gilbert and Elliott's chain of two",
     )
     .or(&["drop"]),
-    OptionSpec::exact("ecn", Takes::Flag, "off", "mark packets that can carry a mark instead of losing them"),
+    OptionSpec::exact(
+        "ecn",
+        ValueKind::Flag,
+        "off",
+        "mark packets that can carry a mark instead of losing them",
+    ),
     OptionSpec::exact(
         "duplicate",
-        Takes::Words("PERCENT [CORRELATION]"),
+        ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets that get a second copy",
     ),
     OptionSpec::exact(
         "corrupt",
-        Takes::Words("PERCENT [CORRELATION]"),
+        ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets that get one wrong bit",
     ),
     OptionSpec::exact(
         "reorder",
-        Takes::Words("PERCENT [CORRELATION]"),
+        ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
         "packets that leave at once, before those that wait; needs a delay",
     ),
     OptionSpec::exact(
         "gap",
-        Takes::Number,
+        ValueKind::Number,
         "1",
         "only every so many packets one may be reordered; needs reorder",
     ),
     OptionSpec::exact(
         "rate",
-        Takes::Words("RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]"),
+        ValueKind::Words("RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]"),
         "none",
         "a serial link, that adds bytes to each packet or cuts it into cells",
     ),
     OptionSpec::exact(
         "slot",
-        Takes::Words("MIN [MAX] | distribution NAME TIME JITTER, then [packets N] [bytes SIZE]"),
+        ValueKind::Words("MIN [MAX] | distribution NAME TIME JITTER, then [packets N] [bytes SIZE]"),
         "none",
         "packets leave in bursts, at such intervals and of such a size",
     ),
@@ -190,7 +195,7 @@ const OPTIONS: &[OptionSpec] = &[
 
 pub(super) const NETEM: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::One,
+    classes: ClassLayout::One,
     filters: Filters::Unsupported,
     ..KindSpec::new(
         Kind::Netem,

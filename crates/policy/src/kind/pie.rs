@@ -2,11 +2,11 @@
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, Reports, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The options of pie (RFC 8033; tc-pie(8)). `None`: not said, so the default when it is made, and as it was
+/// The options of pie (RFC 8033; tc-pie(8)). `None`: not given, so the default when it is made, and as it was
 /// when it is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PieParams {
@@ -52,34 +52,44 @@ pub struct PieStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Number, "1000", "packets that may wait"),
-    OptionSpec::exact("target", Takes::Time, "15ms", "delay to hold"),
+    OptionSpec::exact("limit", ValueKind::Number, "1000", "packets that may wait"),
+    OptionSpec::exact("target", ValueKind::Time, "15ms", "delay to hold"),
     OptionSpec::exact(
         "tupdate",
-        Takes::Time,
+        ValueKind::Time,
         "15ms",
         "time between adjustments of the probability, in whole timer ticks",
     ),
     OptionSpec::exact(
         "alpha",
-        Takes::Number,
+        ValueKind::Number,
         "2",
         "weight of the delay's distance from target, 0 to 32, in 1/16 Hz",
     )
     .within(0.0, 32.0),
-    OptionSpec::exact("beta", Takes::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
+    OptionSpec::exact("beta", ValueKind::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
         .within(0.0, 32.0),
-    OptionSpec::exact("ecn", Takes::Flag, "", "mark packets that can carry a mark instead of dropping them"),
-    OptionSpec::exact("noecn", Takes::Flag, "this", "always drop"),
-    OptionSpec::exact("bytemode", Takes::Flag, "", "weigh the probability by the packet's length"),
-    OptionSpec::exact("nobytemode", Takes::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact(
+        "ecn",
+        ValueKind::Flag,
+        "",
+        "mark packets that can carry a mark instead of dropping them",
+    ),
+    OptionSpec::exact("noecn", ValueKind::Flag, "this", "always drop"),
+    OptionSpec::exact("bytemode", ValueKind::Flag, "", "weigh the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", ValueKind::Flag, "this", "every packet is worth the same"),
     OptionSpec::exact(
         "dq_rate_estimator",
-        Takes::Flag,
+        ValueKind::Flag,
         "",
         "delay from backlog and measured rate, as RFC 8033 has it",
     ),
-    OptionSpec::exact("no_dq_rate_estimator", Takes::Flag, "this", "delay from the time that packets waited"),
+    OptionSpec::exact(
+        "no_dq_rate_estimator",
+        ValueKind::Flag,
+        "this",
+        "delay from the time that packets waited",
+    ),
 ];
 
 pub(super) const PIE: KindSpec = KindSpec {

@@ -1,10 +1,10 @@
 //! plug: packets wait until a command lets them go.
 
 use super::name::Kind;
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::Voice;
+use crate::spec::error_style::ErrorStyle;
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
-/// plug: the last command of a line holds. In a dump the kernel tells nothing.
+/// plug: the last command of a line holds. In a dump the kernel reports nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlugParams {
     /// What to do; when it is made, nothing but `limit` is looked at.
@@ -29,26 +29,26 @@ pub enum PlugCommand {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact(
         "block",
-        Takes::Flag,
+        ValueKind::Flag,
         "this",
         "hold what comes from now on; what came before is an epoch",
     ),
-    OptionSpec::exact("release", Takes::Flag, "", "let the epoch go that the last `block` closed"),
-    OptionSpec::exact("release_indefinite", Takes::Flag, "", "let everything go until the next `block`"),
-    OptionSpec::exact("limit", Takes::Size, "txqueuelen times the largest frame", "bytes that may wait"),
+    OptionSpec::exact("release", ValueKind::Flag, "", "let the epoch go that the last `block` closed"),
+    OptionSpec::exact("release_indefinite", ValueKind::Flag, "", "let everything go until the next `block`"),
+    OptionSpec::exact("limit", ValueKind::Size, "txqueuelen times the largest frame", "bytes that may wait"),
 ];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "Illegal value for \"{name}\": \"{text}\"",
     unknown: "plug: unknown parameter \"{word}\"",
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const PLUG: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    voice: VOICE,
+    error_style: VOICE,
     ..KindSpec::new(Kind::Plug, "plug", "holds packets until they are released, an epoch at a time")
 };
 
-/// What a dump does not tell.
+/// What a dump does not report.
 pub(super) const UNTOLD: &str = "how much may wait in it, and whether it is plugged";

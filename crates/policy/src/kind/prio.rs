@@ -1,8 +1,8 @@
 //! prio: strict bands.
 
 use super::name::Kind;
-use super::row::{Changes, Classes, Filters};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{Changes, ClassLayout, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 /// The options of prio, bands served in strict order (tc-prio(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,25 +25,25 @@ impl PrioParams {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("bands", Takes::Signed, "3", "number of bands, 2 to 16; band 0 is served first"),
+    OptionSpec::exact("bands", ValueKind::Signed, "3", "number of bands, 2 to 16; band 0 is served first"),
     OptionSpec::exact(
         "priomap",
-        Takes::Priomap,
+        ValueKind::Priomap,
         "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
         "band of each priority from 0 to 15, for packets that no filter takes; give `bands` before it",
     ),
-    OptionSpec::exact("multiqueue", Takes::Flag, "", "without effect today"),
+    OptionSpec::exact("multiqueue", ValueKind::Flag, "", "without effect today"),
 ];
 
 pub(super) const PRIO: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::Bands,
+    classes: ClassLayout::Bands,
     filters: Filters::OfQdisc,
     changes: Changes::InPlaceIfSame,
     ..KindSpec::new(Kind::Prio, "prio", "strict bands, each a class with a qdisc of its own")
 };
 
-/// A band that goes takes what hangs on it along.
+/// A band that goes takes what is attached to it along.
 pub(super) fn bands(params: &PrioParams) -> Option<u32> {
     Some(params.bands)
 }

@@ -1,8 +1,8 @@
 //! qfq: classes share by weight.
 
 use super::name::Kind;
-use super::row::{Classes, Filters};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{ClassLayout, Filters};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 /// The options of a class of qfq (QFQ+: Checconi, Valente, Rizzo 2013; tc-qfq(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub struct QfqClassParams {
 }
 
 const CLASS: &[OptionSpec] = &[
-    OptionSpec::short("weight", Takes::Decimal, "1", "the class's share among the others', 1 to 1024"),
+    OptionSpec::short("weight", ValueKind::Decimal, "1", "the class's share among the others', 1 to 1024"),
     OptionSpec::short(
         "maxpkt",
-        Takes::Decimal,
+        ValueKind::Decimal,
         "the largest frame",
         "its longest packet in bytes, 512 to 65536",
     ),
@@ -26,7 +26,7 @@ const CLASS: &[OptionSpec] = &[
 pub(super) const QFQ: KindSpec = KindSpec {
     qdisc: Some(&[]),
     class: Some(CLASS),
-    classes: Classes::Made,
+    classes: ClassLayout::Made,
     filters: Filters::OfQdisc,
     ..KindSpec::new(
         Kind::Qfq,

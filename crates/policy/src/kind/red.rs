@@ -1,8 +1,8 @@
 //! red: random early detection.
 
 use super::name::Kind;
-use super::row::{Ahead, Changes, Classes, Filters, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{Ahead, Changes, ClassLayout, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,7 +52,7 @@ pub struct RedParams {
 pub struct RedStats {
     /// Packets dropped before the queue was full.
     pub early: u32,
-    /// Packets that the queue below had no room for.
+    /// Packets that the queue below had no space for.
     pub pdrop: u32,
     /// Packets dropped in other ways.
     pub other: u32,
@@ -63,39 +63,49 @@ pub struct RedStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", Takes::Size, "", "bytes that may wait; must be given"),
-    OptionSpec::exact("min", Takes::Size, "max/3", "average queue in bytes from which packets are marked"),
-    OptionSpec::exact("max", Takes::Size, "limit/4", "average queue in bytes from which every packet is"),
+    OptionSpec::exact("limit", ValueKind::Size, "", "bytes that may wait; must be given"),
+    OptionSpec::exact(
+        "min",
+        ValueKind::Size,
+        "max/3",
+        "average queue in bytes from which packets are marked",
+    ),
+    OptionSpec::exact("max", ValueKind::Size, "limit/4", "average queue in bytes from which every packet is"),
     OptionSpec::exact(
         "burst",
-        Takes::Number,
+        ValueKind::Number,
         "(2 min + max) / (3 avpkt)",
         "packets the average lets pass at once",
     ),
-    OptionSpec::exact("avpkt", Takes::Size, "", "bytes of a usual packet; must be given"),
-    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
         "bandwidth",
-        Takes::Rate32,
+        ValueKind::Rate32,
         "10mbit",
         "the link's rate, to let the average sink while it is idle",
     ),
     OptionSpec::exact(
         "ecn",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "mark packets that can carry a mark instead of dropping them",
     ),
-    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+    OptionSpec::exact(
+        "harddrop",
+        ValueKind::Flag,
+        "off",
+        "above max drop even packets that can carry a mark",
+    ),
     OptionSpec::exact(
         "nodrop",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "let packets pass that would be marked and cannot be; needs ecn",
     ),
     OptionSpec::exact(
         "adaptive",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "accepted, without effect since iproute2 5.7: was meant to adapt the probability",
     )
@@ -104,7 +114,7 @@ const OPTIONS: &[OptionSpec] = &[
 
 pub(super) const RED: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::One,
+    classes: ClassLayout::One,
     filters: Filters::Unsupported,
     waits: Waits::KeptShort,
     changes: Changes::AsMade,

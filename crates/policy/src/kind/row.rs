@@ -1,8 +1,8 @@
-//! What is known of a kind whatever its parameters, and how it is asked for.
+//! What is known about a kind whatever its parameters, and how it is requested.
 
 /// What classes a kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Classes {
+pub enum ClassLayout {
     /// None.
     None,
     /// One for each flow; they come and go with packets, and are no part of what was configured.
@@ -47,19 +47,19 @@ pub enum Waits {
 #[derive(Clone, Copy, Debug)]
 pub enum Changes {
     /// Not at all, or not all of them: it must be made again.
-    Anew,
+    Recreate,
     /// One `change` sets all of them.
     InPlace,
     /// The same, as long as something stays as it is: see [`QdiscParams::fixed`](crate::QdiscParams::fixed).
     InPlaceIfSame,
-    /// By the one command that made it, because dumps do not tell all that it said.
+    /// By the one command that made it, because dumps do not report all that it said.
     AsMade,
 }
 
-/// When it tells its parent, while it is made with options, what these left no room for.
+/// When it tells its parent, while it is made with options, what these left no space for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reports {
-    /// Never: nothing is lost then, or no one is told.
+    /// Never: nothing is dropped then, or no one is told.
     Never,
     /// When it accepts them.
     IfAccepted,
@@ -96,7 +96,7 @@ pub enum Ahead {
         /// Bytes of a turn.
         quantum: u32,
     },
-    /// So little that a delay is held as long as senders heed losses and marks.
+    /// So little that a delay is held as long as senders heed drops and marks.
     Held {
         /// The delay, µs.
         us: u32,

@@ -1,9 +1,9 @@
 //! sfb: stochastic fair blue.
 
 use super::name::Kind;
-use super::row::{Changes, Classes, Filters, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::{Help, Voice};
+use super::row::{Changes, ClassLayout, Filters, Waits};
+use crate::spec::error_style::{ErrorStyle, Help};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 /// The options of sfb, stochastic fair blue (Feng, Kandlur, Saha, Shin 2001; tc-sfb(8)), as tc sends them.
 /// Probabilities are 16 bit, 65535 = 1.
@@ -53,53 +53,53 @@ pub struct SfbStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("rehash", Takes::Number, "600000", "milliseconds between changes of the hash key"),
+    OptionSpec::exact("rehash", ValueKind::Number, "600000", "milliseconds between changes of the hash key"),
     OptionSpec::exact(
         "db",
-        Takes::Number,
+        ValueKind::Number,
         "60000",
         "milliseconds before it in which the next key's bins warm up",
     ),
-    OptionSpec::exact("limit", Takes::Number, "the device's txqueuelen", "packets that may wait"),
+    OptionSpec::exact("limit", ValueKind::Number, "the device's txqueuelen", "packets that may wait"),
     OptionSpec::exact(
         "max",
-        Takes::Number,
+        ValueKind::Number,
         "25, or 5/4 target",
         "packets in a bin from which on it takes no more",
     ),
     OptionSpec::exact(
         "target",
-        Takes::Number,
+        ValueKind::Number,
         "20, or 4/5 max",
         "packets in a bin from which its probability grows",
     ),
-    OptionSpec::exact("increment", Takes::Fraction, "0.0005", "by how much it grows with a packet")
+    OptionSpec::exact("increment", ValueKind::Fraction, "0.0005", "by how much it grows with a packet")
         .within(0.0, 1.0),
     OptionSpec::exact(
         "decrement",
-        Takes::Fraction,
+        ValueKind::Fraction,
         "0.00005",
         "by how much it shrinks when a packet meets an empty bin",
     )
     .within(0.0, 1.0),
     OptionSpec::exact(
         "penalty_rate",
-        Takes::Number,
+        ValueKind::Number,
         "10",
         "packets per second of all flows that do not respond",
     ),
-    OptionSpec::exact("penalty_burst", Takes::Number, "20", "how many of these may pass at once"),
+    OptionSpec::exact("penalty_burst", ValueKind::Number, "20", "how many of these may pass at once"),
 ];
 
-const VOICE: Voice = Voice { help: Help::Unknown, ..Voice::PLAIN };
+const VOICE: ErrorStyle = ErrorStyle { help: Help::Unknown, ..ErrorStyle::PLAIN };
 
 pub(super) const SFB: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::One,
+    classes: ClassLayout::One,
     filters: Filters::OfQdisc,
     waits: Waits::KeptShort,
     changes: Changes::AsMade,
-    voice: VOICE,
+    error_style: VOICE,
     ..KindSpec::new(
         Kind::Sfb,
         "sfb",

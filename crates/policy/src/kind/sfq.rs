@@ -1,9 +1,9 @@
-//! sfq: flows, told apart by a hash, take turns.
+//! sfq: flows, distinguished by a hash, take turns.
 
 use super::name::Kind;
 use super::red::RedCurve;
-use super::row::{Ahead, Classes, Filters, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
+use super::row::{Ahead, ClassLayout, Filters, Waits};
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -60,59 +60,74 @@ pub struct SfqStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("quantum", Takes::Size, "the largest frame", "bytes that a flow sends in its turn")
+    OptionSpec::exact("quantum", ValueKind::Size, "the largest frame", "bytes that a flow sends in its turn")
         .blamed("limit"),
-    OptionSpec::exact("perturb", Takes::SignedAny, "0: never", "seconds between changes of the hash key"),
+    OptionSpec::exact("perturb", ValueKind::SignedAny, "0: never", "seconds between changes of the hash key"),
     OptionSpec::exact(
         "limit",
-        Takes::Number,
+        ValueKind::Number,
         "127",
         "packets in all, at least 2 and at most depth times flows",
     )
     .at_least(2.0, ", must be > 1"),
-    OptionSpec::exact("divisor", Takes::Number, "1024", "buckets of the hash, a power of two up to 65536"),
-    OptionSpec::exact("flows", Takes::Number, "128", "flows that may be active at once"),
-    OptionSpec::exact("depth", Takes::Number, "127", "packets that one flow may have, at most 127")
+    OptionSpec::exact(
+        "divisor",
+        ValueKind::Number,
+        "1024",
+        "buckets of the hash, a power of two up to 65536",
+    ),
+    OptionSpec::exact("flows", ValueKind::Number, "128", "flows that may be active at once"),
+    OptionSpec::exact("depth", ValueKind::Number, "127", "packets that one flow may have, at most 127")
         .blamed("flows"),
-    OptionSpec::exact("headdrop", Takes::Flag, "off", "drop a flow's oldest packet instead of its newest"),
+    OptionSpec::exact(
+        "headdrop",
+        ValueKind::Flag,
+        "off",
+        "drop a flow's oldest packet instead of its newest",
+    ),
     OptionSpec::exact(
         "redflowlimit",
-        Takes::Number,
+        ValueKind::Number,
         "none",
         "random early detection in each flow: bytes it may have",
     ),
     OptionSpec::exact(
         "min",
-        Takes::Number,
+        ValueKind::Number,
         "max/3",
         "average of a flow in bytes from which its packets are marked",
     ),
     OptionSpec::exact(
         "max",
-        Takes::Number,
+        ValueKind::Number,
         "redflowlimit/4",
         "average of a flow in bytes from which all of them are",
     ),
     OptionSpec::exact(
         "burst",
-        Takes::Number,
+        ValueKind::Number,
         "(2 min + max) / (3 avpkt)",
         "packets the average lets pass at once",
     ),
-    OptionSpec::exact("avpkt", Takes::Size, "1000", "bytes of a usual packet"),
-    OptionSpec::exact("probability", Takes::Fraction, "0.02", "probability of a mark at max"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
         "ecn",
-        Takes::Flag,
+        ValueKind::Flag,
         "off",
         "mark packets that can carry a mark instead of dropping them",
     ),
-    OptionSpec::exact("harddrop", Takes::Flag, "off", "above max drop even packets that can carry a mark"),
+    OptionSpec::exact(
+        "harddrop",
+        ValueKind::Flag,
+        "off",
+        "above max drop even packets that can carry a mark",
+    ),
 ];
 
 pub(super) const SFQ: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::Flows,
+    classes: ClassLayout::Flows,
     filters: Filters::OfQdisc,
     waits: Waits::UntilFull,
     ..KindSpec::new(Kind::Sfq, "sfq", "stochastic fairness: flows, identified by a hash, take turns")

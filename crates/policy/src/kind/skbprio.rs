@@ -1,9 +1,9 @@
 //! skbprio: the packet of the least priority makes room.
 
 use super::name::Kind;
-use super::row::{Ahead, Changes, Classes, Filters, Waits};
-use crate::spec::table::{KindSpec, OptionSpec, Takes};
-use crate::spec::voice::Voice;
+use super::row::{Ahead, Changes, ClassLayout, Filters, Waits};
+use crate::spec::error_style::ErrorStyle;
+use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -14,22 +14,22 @@ pub struct SkbprioParams {
     pub limit: Option<u32>,
 }
 
-const OPTIONS: &[OptionSpec] = &[OptionSpec::exact("limit", Takes::Size, "64", "packets that may wait")];
+const OPTIONS: &[OptionSpec] = &[OptionSpec::exact("limit", ValueKind::Size, "64", "packets that may wait")];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "skbprio: Illegal \"{name}\" value:\"{text}\"",
     illegal_usage: true,
     unknown: "skbprio: unknown parameter \"{word}\"",
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const SKBPRIO: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    classes: Classes::Priorities,
+    classes: ClassLayout::Priorities,
     filters: Filters::Unsupported,
     waits: Waits::UntilFull,
     changes: Changes::InPlace,
-    voice: VOICE,
+    error_style: VOICE,
     ..KindSpec::new(
         Kind::Skbprio,
         "skbprio",

@@ -1,10 +1,10 @@
 //! tbf: a token bucket.
 
 use super::name::Kind;
-use super::row::{Ahead, Changes, Classes, Filters};
+use super::row::{Ahead, Changes, ClassLayout, Filters};
 use crate::rate::{RateSpec, Ticks};
-use crate::spec::table::{Clash, KindSpec, OptionSpec, Takes};
-use crate::spec::voice::Voice;
+use crate::spec::error_style::ErrorStyle;
+use crate::spec::table::{Clash, KindSpec, OptionSpec, ValueKind};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -32,50 +32,50 @@ const fn beside(with: &'static str, line: &'static str) -> Clash {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::short("limit", Takes::Size, "", "bytes that may wait; either this or latency")
+    OptionSpec::short("limit", ValueKind::Size, "", "bytes that may wait; either this or latency")
         .once("limit")
         .not_with(beside("latency", "tbf: specifying both \"latency\" and \"limit\" is not allowed")),
-    OptionSpec::short("latency", Takes::Time, "", "longest time a packet may wait; sets limit")
+    OptionSpec::short("latency", ValueKind::Time, "", "longest time a packet may wait; sets limit")
         .once("latency")
         .not_with(beside("limit", "tbf: specifying both \"limit\" and \"/latency\" is not allowed")),
-    OptionSpec::short("burst", Takes::SizeCell, "", "size of the bucket: how much may leave at once")
+    OptionSpec::short("burst", ValueKind::SizeCell, "", "size of the bucket: how much may leave at once")
         .or(&["buffer", "maxburst"])
         .once("buffer/burst/maxburst"),
-    OptionSpec::exact("mtu", Takes::SizeCell, "", "size of the peak bucket; at least the largest packet")
+    OptionSpec::exact("mtu", ValueKind::SizeCell, "", "size of the peak bucket; at least the largest packet")
         .or(&["minburst"])
         .once("mtu/minburst"),
-    OptionSpec::exact("mpu", Takes::Size, "0", "least bytes that a packet counts").once("mpu"),
-    OptionSpec::exact("rate", Takes::Rate, "", "the rate packets leave at in the long run").once("rate"),
+    OptionSpec::exact("mpu", ValueKind::Size, "0", "least bytes that a packet counts").once("mpu"),
+    OptionSpec::exact("rate", ValueKind::Rate, "", "the rate packets leave at in the long run").once("rate"),
     OptionSpec::short(
         "peakrate",
-        Takes::Rate,
+        ValueKind::Rate,
         "none",
         "the rate at which the bucket itself may be emptied; needs mtu",
     )
     .once("peakrate"),
-    OptionSpec::short("overhead", Takes::Decimal16, "0", "bytes that the link adds to each packet")
+    OptionSpec::short("overhead", ValueKind::Decimal16, "0", "bytes that the link adds to each packet")
         .once("overhead"),
     OptionSpec::short(
         "linklayer",
-        Takes::LinkLayer,
+        ValueKind::LinkLayer,
         "ethernet",
         "how the link cuts packets: whole, or in ATM cells",
     ),
 ];
 
-const VOICE: Voice = Voice {
+const VOICE: ErrorStyle = ErrorStyle {
     illegal: "{more}tbf: illegal value for \"{name}\": \"{text}\"",
     as_typed: true,
     unknown: "tbf: unknown parameter \"{word}\"",
     twice: "tbf: duplicate \"{name}\" specification",
     value_first: true,
-    ..Voice::PLAIN
+    ..ErrorStyle::PLAIN
 };
 
 pub(super) const TBF: KindSpec = KindSpec {
     qdisc: Some(OPTIONS),
-    voice: VOICE,
-    classes: Classes::One,
+    error_style: VOICE,
+    classes: ClassLayout::One,
     filters: Filters::Unsupported,
     changes: Changes::InPlace,
     keeps_rate: true,

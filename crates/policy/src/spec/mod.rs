@@ -4,22 +4,22 @@
 //! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `syntax` reads words by these
 //! tables, `tc … help` prints them, and the documentation pages are made from them.
 
+pub(crate) mod error_style;
 mod filters;
 mod parts;
 mod refused;
 mod stab;
 pub(crate) mod table;
-pub(crate) mod voice;
 
+pub use error_style::{ErrorStyle, Help};
 pub use filters::{BASIC, FILTERS, FLOW, FLOWER, FW, MATCHALL, U32};
 pub use parts::{
-    ACTIONS, EMATCHES, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS,
-    action_kind, why_not,
+    ACTIONS, DocumentedName, EMATCHES, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS,
+    REFUSED_FLOWER_KEYS, action_kind, why_not,
 };
-pub use refused::{REFUSED, Refused};
+pub use refused::{REFUSED, UnsupportedKind};
 pub use stab::STAB;
-pub use table::{Again, Clash, FilterSpec, KindSpec, OptionSpec, Takes, Within, help_options};
-pub use voice::{Help, Voice};
+pub use table::{Clash, FilterSpec, KindSpec, OptionSpec, Repeat, ValueKind, Within, help_options};
 
 #[cfg(test)]
 mod tests {
@@ -42,7 +42,7 @@ mod tests {
     fn no_kind_is_both_built_and_refused() {
         let both: Vec<_> = REFUSED.iter().filter(|refused| KindSpec::find(refused.name).is_some()).collect();
         assert!(both.is_empty(), "{both:?}");
-        assert_eq!(Refused::find("teql0").map(|kind| kind.name), Some("teql"));
+        assert_eq!(UnsupportedKind::find("teql0").map(|kind| kind.name), Some("teql"));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! Linux has and tidegate has not, each with the reason.
 
 /// A name of tc's, and a sentence's end about it: what it does or, where it is not built, why not.
-pub type Part = (&'static str, &'static str);
+pub type DocumentedName = (&'static str, &'static str);
 
 /// The actions that are built.
-pub const ACTIONS: &[Part] = &[
+pub const ACTIONS: &[DocumentedName] = &[
     (
         "gact",
         "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` mixes in \
@@ -43,7 +43,7 @@ pub const ACTIONS: &[Part] = &[
 ];
 
 /// The conditions of basic filters that are built.
-pub const EMATCHES: &[Part] = &[
+pub const EMATCHES: &[DocumentedName] = &[
     ("cmp", "compares a number at a place in the packet"),
     ("nbyte", "compares bytes at a place in the packet"),
     ("u32", "compares masked bits at a place in the packet"),
@@ -51,7 +51,7 @@ pub const EMATCHES: &[Part] = &[
 ];
 
 /// Kinds of filters that are not built.
-pub const REFUSED_FILTERS: &[Part] = &[
+pub const REFUSED_FILTERS: &[DocumentedName] = &[
     ("gate", "opening times of a gate are not modelled"),
     ("xt", "targets of iptables are not carried out by filters"),
     ("ipt", "targets of iptables are not carried out by filters"),
@@ -64,14 +64,14 @@ pub const REFUSED_FILTERS: &[Part] = &[
 ];
 
 /// Conditions of basic filters that are not built.
-pub const REFUSED_EMATCHES: &[Part] = &[
+pub const REFUSED_EMATCHES: &[DocumentedName] = &[
     ("ipset", "sets of addresses are not kept"),
     ("ipt", "iptables' matches are asked by its own rules, which may set a mark for filters"),
     ("canid", "there are no CAN frames"),
 ];
 
 /// Actions that are not built.
-pub const REFUSED_ACTIONS: &[Part] = &[
+pub const REFUSED_ACTIONS: &[DocumentedName] = &[
     ("tunnel_key", "tunnels that take their addresses from packets are not built"),
     ("mpls", "MPLS labels are not read"),
     ("gate", "opening times of a gate are not modelled"),
@@ -82,7 +82,7 @@ pub const REFUSED_ACTIONS: &[Part] = &[
 ];
 
 /// Keys of flower that are not built.
-pub const REFUSED_FLOWER_KEYS: &[Part] = &[
+pub const REFUSED_FLOWER_KEYS: &[DocumentedName] = &[
     ("ct_zone", "filters do not ask for the zone of a connection"),
     ("ct_label", "filters do not ask for the labels of a connection"),
     ("hw_tc", "no card here sorts packets into traffic classes"),
@@ -112,6 +112,6 @@ pub fn action_kind(name: &str) -> Option<&'static str> {
 }
 
 /// Why a part is not built, if it is in a list of such.
-pub fn why_not(list: &[Part], name: &str) -> Option<&'static str> {
+pub fn why_not(list: &[DocumentedName], name: &str) -> Option<&'static str> {
     list.iter().find(|(known, _)| *known == name).map(|(_, why)| *why)
 }

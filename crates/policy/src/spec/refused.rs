@@ -1,20 +1,20 @@
 //! The kinds that Linux has or had and tidegate has not, each with the reason.
 
-/// A kind that is refused.
+/// A kind of qdisc that tidegate does not support.
 #[derive(Clone, Copy, Debug)]
-pub struct Refused {
+pub struct UnsupportedKind {
     /// Its name in tc.
     pub name: &'static str,
     /// What the kernel answers on a device with one queue, where it refuses too.
-    pub answer: Option<&'static str>,
+    pub reply: Option<&'static str>,
     /// Why it is not built.
     pub why: &'static str,
     /// What to do instead.
     pub instead: &'static str,
 }
 
-const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> Refused {
-    Refused { name, answer: None, why, instead }
+const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> UnsupportedKind {
+    UnsupportedKind { name, reply: None, why, instead }
 }
 
 const NOT_HERE: &str = "RTNETLINK answers: Operation not supported";
@@ -24,23 +24,23 @@ const BY_THE_CLOCK: &str =
     "it sends by the clock of a network card, at times that packets carry; no packet here carries one";
 const GONE: &str = "Linux has it no more since 6.3";
 
-/// All of them.
-pub const REFUSED: &[Refused] = &[
-    Refused {
+/// The kinds that tidegate does not support, each with its reason and a replacement.
+pub const REFUSED: &[UnsupportedKind] = &[
+    UnsupportedKind {
         name: "mq",
-        answer: Some(NOT_HERE),
+        reply: Some(NOT_HERE),
         why: ONE_QUEUE,
         instead: "put the qdisc on the device itself: each of mq's queues is a tree of its own",
     },
-    Refused {
+    UnsupportedKind {
         name: "mqprio",
-        answer: Some(NOT_HERE),
+        reply: Some(NOT_HERE),
         why: ONE_QUEUE,
         instead: "prio or ets sort by priority in one queue",
     },
-    Refused {
+    UnsupportedKind {
         name: "taprio",
-        answer: Some("Error: sch_taprio: Multi-queue device is required."),
+        reply: Some("Error: sch_taprio: Multi-queue device is required."),
         why: BY_THE_CLOCK,
         instead: "prio or ets sort by priority, without times",
     },
@@ -61,9 +61,9 @@ pub const REFUSED: &[Refused] = &[
     refused("rr", "it was never part of Linux itself", "drr or ets take turns"),
 ];
 
-impl Refused {
+impl UnsupportedKind {
     /// The entry of that name.
-    pub fn find(name: &str) -> Option<&'static Refused> {
+    pub fn find(name: &str) -> Option<&'static UnsupportedKind> {
         // teql's devices bring a kind of their own each: teql0, teql1.
         REFUSED.iter().find(|kind| kind.name == name || kind.name == "teql" && name.starts_with("teql"))
     }

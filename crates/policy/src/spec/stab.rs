@@ -1,29 +1,29 @@
 //! The table of the size table.
 
-use super::table::{OptionSpec, Takes};
+use super::table::{OptionSpec, ValueKind};
 
-/// The size table that stands before the kind of a root qdisc: `stab … htb …`.
+/// The size table that precedes the kind of a root qdisc: `stab … htb …`.
 pub const STAB: &[OptionSpec] = &[
-    OptionSpec::short("mtu", Takes::Decimal, "2047", "longest packet the table is made for")
+    OptionSpec::short("mtu", ValueKind::Decimal, "2047", "longest packet the table is made for")
         .once("mtu")
         .blamed("invalid mtu"),
-    OptionSpec::short("mpu", Takes::Decimal, "0", "least bytes that a packet counts")
+    OptionSpec::short("mpu", ValueKind::Decimal, "0", "least bytes that a packet counts")
         .once("mpu")
         .blamed("invalid mpu"),
     OptionSpec::short(
         "overhead",
-        Takes::Signed,
+        ValueKind::Signed,
         "0",
         "bytes that the link adds to each packet; may be negative",
     )
     .once("overhead")
     .blamed("invalid overhead"),
-    OptionSpec::short("tsize", Takes::Decimal, "512", "entries of the table")
+    OptionSpec::short("tsize", ValueKind::Decimal, "512", "entries of the table")
         .once("tsize")
         .blamed("invalid table size"),
     OptionSpec::short(
         "linklayer",
-        Takes::LinkLayer,
+        ValueKind::LinkLayer,
         "ethernet",
         "how the link cuts packets: whole, or in ATM cells",
     )

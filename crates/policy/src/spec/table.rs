@@ -1,13 +1,13 @@
 //! What tables of options are made of.
 
-use super::voice::Voice;
+use super::error_style::ErrorStyle;
 use crate::kind::name::Kind;
-use crate::kind::row::{Changes, Classes, Filters, Reports, Waits};
+use crate::kind::row::{Changes, ClassLayout, Filters, Reports, Waits};
 use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
 
-/// What is known of a kind of queueing discipline whatever its parameters: a row of the table of kinds.
+/// What is known about a kind of queueing discipline whatever its parameters: a row of the table of kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
     /// Which.
@@ -21,20 +21,20 @@ pub struct KindSpec {
     /// Options of its classes; `None`: classes are not made by hand.
     pub class: Option<&'static [OptionSpec]>,
     /// How tc words its complaints about this kind.
-    pub voice: Voice,
+    pub error_style: ErrorStyle,
     /// What classes it has.
-    pub classes: Classes,
+    pub classes: ClassLayout,
     /// Where filters may hang.
     pub filters: Filters,
     /// How packets wait in it.
     pub waits: Waits,
     /// How it is given other values.
     pub changes: Changes,
-    /// Does it tell its parent, while it is made with options, what these left no room for?
+    /// Does it tell its parent, while it is made with options, what these left no space for?
     pub reports: Reports,
     /// Does it hold what it sends to a rate, whatever its parameters?
     pub keeps_rate: bool,
-    /// Does it queue, so that it can be asked for by its name? (noqueue and the places for filters do not.)
+    /// Does it queue, so that it can be requested by its name? (noqueue and the places for filters do not.)
     pub queues: bool,
 }
 
@@ -60,11 +60,11 @@ pub struct OptionSpec {
     /// Other names, always written in full.
     pub aliases: &'static [&'static str],
     /// What follows the name.
-    pub takes: Takes,
+    pub value: ValueKind,
     /// The name tc uses when it complains about the value; often `key`, not always.
     pub blame: &'static str,
     /// What a second appearance means.
-    pub again: Again,
+    pub repeat: Repeat,
     /// The numbers it takes, where not all.
     pub within: Option<Within>,
     /// What it cannot stand beside.
@@ -77,7 +77,7 @@ pub struct OptionSpec {
 
 /// What an option takes, and in which notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum ValueKind {
     /// Nothing: naming it is enough.
     Flag,
     /// A decimal number.
@@ -110,7 +110,7 @@ pub enum Takes {
     Priomap,
     /// A length of time in microseconds, or a number of packets (`5p`).
     TimeOrPackets,
-    /// `VALUE/MASK`, both octets.
+    /// `VALUE/MASK`, both bytes.
     Selector,
     /// A service curve: `m1 RATE d TIME m2 RATE`, or `umax SIZE dmax TIME rate RATE`.
     Curve,
@@ -120,7 +120,7 @@ pub enum Takes {
     Nanos,
     /// A probability in per cent: `0.3%`.
     Percent,
-    /// Several words, that the kind reads by itself; this is how help names them.
+    /// Several words, that the kind reads on its own; this is how help names them.
     Words(&'static str),
     /// A word that is read and ignored.
     Ignored,
@@ -128,7 +128,7 @@ pub enum Takes {
 
 /// What a second appearance of an option means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum Repeat {
     /// The last one holds.
     Last,
     /// Refused, when the first was not zero; the words are the option's name in the complaint.
@@ -161,7 +161,7 @@ impl OptionSpec {
     /// An option whose name is written in full, of which the last one holds.
     pub(crate) const fn exact(
         key: &'static str,
-        takes: Takes,
+        takes: ValueKind,
         default: &'static str,
         doc: &'static str,
     ) -> OptionSpec {
@@ -169,9 +169,9 @@ impl OptionSpec {
             key,
             prefix: false,
             aliases: &[],
-            takes,
+            value: takes,
             blame: key,
-            again: Again::Last,
+            repeat: Repeat::Last,
             within: None,
             clash: None,
             default,
@@ -181,7 +181,7 @@ impl OptionSpec {
     /// An option whose name may be cut short.
     pub(crate) const fn short(
         key: &'static str,
-        takes: Takes,
+        takes: ValueKind,
         default: &'static str,
         doc: &'static str,
     ) -> OptionSpec {
@@ -197,7 +197,7 @@ impl OptionSpec {
     }
     /// Refused when it comes twice.
     pub(crate) const fn once(self, name: &'static str) -> OptionSpec {
-        OptionSpec { again: Again::Refused(name), ..self }
+        OptionSpec { repeat: Repeat::Refused(name), ..self }
     }
 
     /// Taken for no value outside of these bounds.
@@ -229,11 +229,11 @@ impl KindSpec {
             title,
             qdisc: None,
             class: None,
-            voice: Voice::PLAIN,
-            classes: Classes::None,
+            error_style: ErrorStyle::PLAIN,
+            classes: ClassLayout::None,
             filters: Filters::None,
             waits: Waits::Otherwise,
-            changes: Changes::Anew,
+            changes: Changes::Recreate,
             reports: Reports::Never,
             keeps_rate: false,
             queues: true,
@@ -276,7 +276,7 @@ pub fn help_options(options: &[OptionSpec], out: &mut String) {
             head.push('|');
             head.push_str(alias);
         }
-        let takes = option.takes.words();
+        let takes = option.value.words();
         if !takes.is_empty() {
             head.push(' ');
             head.push_str(takes);
@@ -289,60 +289,66 @@ pub fn help_options(options: &[OptionSpec], out: &mut String) {
     }
 }
 
-impl Takes {
+impl ValueKind {
     /// How the value is named in help.
     pub const fn words(self) -> &'static str {
         match self {
-            Takes::Flag => "",
-            Takes::Decimal | Takes::Number | Takes::Decimal16 | Takes::Signed | Takes::SignedAny => "N",
-            Takes::Hex | Takes::Hex16 => "HEX",
-            Takes::Size => "SIZE",
-            Takes::SizeCell => "SIZE[/CELL]",
-            Takes::Rate | Takes::Rate32 => "RATE",
-            Takes::Time | Takes::Nanos => "TIME",
-            Takes::Percent => "PERCENT",
-            Takes::Words(words) => words,
-            Takes::LinkLayer => "ethernet|atm|adsl",
-            Takes::TimeOrPackets => "TIME|Np",
-            Takes::Priomap => "BAND…",
-            Takes::Selector => "VALUE/MASK",
-            Takes::Curve => "[m1 RATE d TIME] m2 RATE | [umax SIZE dmax TIME] rate RATE",
-            Takes::Fraction => "FRACTION",
-            Takes::Ignored => "WORD",
+            ValueKind::Flag => "",
+            ValueKind::Decimal
+            | ValueKind::Number
+            | ValueKind::Decimal16
+            | ValueKind::Signed
+            | ValueKind::SignedAny => "N",
+            ValueKind::Hex | ValueKind::Hex16 => "HEX",
+            ValueKind::Size => "SIZE",
+            ValueKind::SizeCell => "SIZE[/CELL]",
+            ValueKind::Rate | ValueKind::Rate32 => "RATE",
+            ValueKind::Time | ValueKind::Nanos => "TIME",
+            ValueKind::Percent => "PERCENT",
+            ValueKind::Words(words) => words,
+            ValueKind::LinkLayer => "ethernet|atm|adsl",
+            ValueKind::TimeOrPackets => "TIME|Np",
+            ValueKind::Priomap => "BAND…",
+            ValueKind::Selector => "VALUE/MASK",
+            ValueKind::Curve => "[m1 RATE d TIME] m2 RATE | [umax SIZE dmax TIME] rate RATE",
+            ValueKind::Fraction => "FRACTION",
+            ValueKind::Ignored => "WORD",
         }
     }
 
     /// What a value must look like, for an explanation after a refusal.
     pub const fn example(self) -> &'static str {
         match self {
-            Takes::Flag => "no value",
-            Takes::Decimal => "a decimal number such as 1500, without a unit",
-            Takes::Number => "a number such as 1024 or 0x400, without a unit",
-            Takes::Decimal16 => "a decimal number from 0 to 65535",
-            Takes::Signed | Takes::SignedAny => "a whole number without a unit",
-            Takes::Hex => "a hexadecimal number such as 20 or 0x20",
-            Takes::Hex16 => "a class's minor number, in hexadecimal up to ffff",
-            Takes::Size => "an amount such as 10k (10240 bytes), 1500b or 12kbit",
-            Takes::SizeCell => {
+            ValueKind::Flag => "no value",
+            ValueKind::Decimal => "a decimal number such as 1500, without a unit",
+            ValueKind::Number => "a number such as 1024 or 0x400, without a unit",
+            ValueKind::Decimal16 => "a decimal number from 0 to 65535",
+            ValueKind::Signed | ValueKind::SignedAny => "a whole number without a unit",
+            ValueKind::Hex => "a hexadecimal number such as 20 or 0x20",
+            ValueKind::Hex16 => "a class's minor number, in hexadecimal up to ffff",
+            ValueKind::Size => "an amount such as 10k (10240 bytes), 1500b or 12kbit",
+            ValueKind::SizeCell => {
                 "an amount such as 10k (10240 bytes) or 1500b, if need be with a cell size: 10k/8"
             }
-            Takes::Rate32 => {
+            ValueKind::Rate32 => {
                 "a rate with its unit, such as 500kbit or 1.5mbit, below 34359738368 bit per second"
             }
-            Takes::Rate => "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)",
-            Takes::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
-            Takes::LinkLayer => "ethernet, atm or adsl",
-            Takes::TimeOrPackets => "a time such as 1ms, or packets such as 5p",
-            Takes::Priomap => "up to 16 band numbers, each less than the number of bands",
-            Takes::Selector => "a value and a mask, such as 0x01/0x03",
-            Takes::Curve => {
+            ValueKind::Rate => {
+                "a rate with its unit, such as 500kbit, 1.5mbit or 64kbps (kilobytes per second)"
+            }
+            ValueKind::Time => "a time with its unit, such as 5ms or 100us; without one, microseconds",
+            ValueKind::LinkLayer => "ethernet, atm or adsl",
+            ValueKind::TimeOrPackets => "a time such as 1ms, or packets such as 5p",
+            ValueKind::Priomap => "up to 16 band numbers, each less than the number of bands",
+            ValueKind::Selector => "a value and a mask, such as 0x01/0x03",
+            ValueKind::Curve => {
                 "a service curve, such as m1 2mbit d 10ms m2 100kbit, or umax 1500b dmax 20ms rate 100kbit"
             }
-            Takes::Fraction => "a probability from 0 to 1, such as 0.02",
-            Takes::Nanos => "a time with its unit, such as 20us or 500ns; without one, nanoseconds",
-            Takes::Percent => "a probability from 0% to 100%, such as 0.3%",
-            Takes::Words(words) => words,
-            Takes::Ignored => "one word",
+            ValueKind::Fraction => "a probability from 0 to 1, such as 0.02",
+            ValueKind::Nanos => "a time with its unit, such as 20us or 500ns; without one, nanoseconds",
+            ValueKind::Percent => "a probability from 0% to 100%, such as 0.3%",
+            ValueKind::Words(words) => words,
+            ValueKind::Ignored => "one word",
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Echo requests as long as frames are: what comes back has filled the line both ways, and its slower
-//! direction decides how much that is.
+//! Echo requests as long as frames are: what comes back has filled the line in both directions, and its
+//! slower direction decides how much that is.
 
-use super::meter::{FIRST, Load, Meter, Pace, Shared};
+use super::meter::{ByteMeter, FIRST, Pace, RunningLoad, Shared};
 use crate::Error;
-use crate::ping::message::{self, Sign, Which};
+use crate::ping::message::{self, RequestId, Sign};
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use tidegate_measure::ramp::{Echoed, STEP};
 use tidegate_sys::icmp::{self, Icmp};
 use tidegate_sys::stamped;
 
-/// Octets of data, and of what goes in front of them: a packet of 1,400.
+/// Bytes of data, and of what goes in front of them: a packet of 1,400.
 const DATA: u16 = 1372;
 const HEADS: usize = 28;
 /// How soon answers are listened to.
@@ -25,10 +25,10 @@ const REMEMBERED: usize = 1 << 16;
 ///
 /// # Errors
 /// No permission, or no way.
-pub fn echoes(to: IpAddr, most: f64, began: Instant) -> Result<Load, Error> {
+pub fn echoes(to: IpAddr, most: f64, began: Instant) -> Result<RunningLoad, Error> {
     let socket = Icmp::open(to).map_err(Error::io(format!("send echo requests to {to}")))?;
     stamped::note(&socket, to.is_ipv6(), false).map_err(Error::io("listen for answers"))?;
-    let mut load = Load::new(began);
+    let mut load = RunningLoad::new(began);
     let mut echoes = Echoes::new(socket, to.is_ipv6(), most);
     load.spawn("echoes", move |shared, meter| {
         if let Err(error) = echoes.go(shared, meter) {
@@ -46,7 +46,7 @@ struct Echoes {
     /// When each of the last requests was sent, by number.
     sent: Vec<Instant>,
     next: u64,
-    /// Octets that came back in this step, and how long the last of it took.
+    /// Bytes that came back in this step, and how long the last of it took.
     back: u64,
     took: Duration,
 }
@@ -62,15 +62,15 @@ impl Echoes {
         Echoes { socket, v6, sign, ramp, sent, next: 0, back: 0, took: Duration::ZERO }
     }
 
-    fn go(&mut self, shared: &Shared, meter: &Meter) -> io::Result<()> {
+    fn go(&mut self, shared: &Shared, meter: &ByteMeter) -> io::Result<()> {
         let mut pace = Pace::new();
         let mut step = Instant::now();
         let length = Duration::from_nanos(STEP);
         while !shared.is_over() {
             for _ in 0..pace.due(usize::from(DATA) + HEADS, self.ramp.offered()) {
-                self.ask()?;
+                self.send_request()?;
             }
-            self.hear(meter)?;
+            self.receive(meter)?;
             while step.elapsed() >= length {
                 step += length;
                 let bits = std::mem::take(&mut self.back) as f64 * 8e9 / STEP as f64;
@@ -82,18 +82,18 @@ impl Echoes {
         Ok(())
     }
 
-    fn ask(&mut self) -> io::Result<()> {
+    fn send_request(&mut self) -> io::Result<()> {
         let data = message::data(self.sign, self.next, DATA);
         self.sent[self.next as usize % REMEMBERED] = Instant::now();
         match icmp::send(&self.socket, &message::request(self.v6, self.sign, self.next, &data)) {
             Err(error) if !is_passing(&error) => return Err(error),
-            // No room: it is lost on this computer, as it would be on the way.
+            // No space: it is lost on this computer, as it would be on the way.
             _ => self.next += 1,
         }
         Ok(())
     }
 
-    fn hear(&mut self, meter: &Meter) -> io::Result<()> {
+    fn receive(&mut self, meter: &ByteMeter) -> io::Result<()> {
         let mut buffer = [0; 2048];
         loop {
             let came = match stamped::receive(&self.socket, &mut buffer) {
@@ -102,14 +102,13 @@ impl Echoes {
                 Err(error) if is_passing(&error) => continue,
                 Err(error) => return Err(error),
             };
-            let octets = &buffer[..came.octets.min(buffer.len())];
+            let data = &buffer[..came.bytes.min(buffer.len())];
             // A raw socket over IPv4 gives the packet's head as well.
             let raw = self.socket.is_raw();
-            let head = if raw && !self.v6 { usize::from(octets.first().unwrap_or(&0) & 15) * 4 } else { 0 };
+            let head = if raw && !self.v6 { usize::from(data.first().unwrap_or(&0) & 15) * 4 } else { 0 };
             let kinds = if self.v6 { [129; 2] } else { [0; 2] };
-            let of_ours =
-                octets.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
-            if let Some(Which::Number(number)) = of_ours {
+            let of_ours = data.get(head..).and_then(|message| message::echo(message, kinds, self.sign, raw));
+            if let Some(RequestId::Number(number)) = of_ours {
                 let bytes = (usize::from(DATA) + HEADS) as u64;
                 meter.add(bytes);
                 self.back += bytes;
@@ -121,7 +120,7 @@ impl Echoes {
     }
 }
 
-/// What may pass: no room just now, or somebody on the way said something.
+/// What may pass: no space just now, or somebody on the way said something.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, WouldBlock};
     /// "No buffer space available".

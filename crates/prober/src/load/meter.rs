@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 pub(super) const STEP: u64 = 100_000_000;
 /// The least and the most that anybody begins with and goes to, bits per second.
 pub(super) const FIRST: f64 = 256e3;
-/// Longer than that nobody loads a line without being asked again.
+/// Longer than that no one loads a line without being asked again.
 pub(super) const LONGEST: usize = 36_000;
 
 /// Bytes by step.
 #[derive(Debug)]
-pub struct Meter {
+pub struct ByteMeter {
     pub(super) began: Instant,
     pub(super) steps: Mutex<Vec<u64>>,
 }
 
-impl Meter {
-    pub(super) fn new(began: Instant) -> Meter {
-        Meter { began, steps: Mutex::default() }
+impl ByteMeter {
+    pub(super) fn new(began: Instant) -> ByteMeter {
+        ByteMeter { began, steps: Mutex::default() }
     }
 
     pub(super) fn add(&self, bytes: u64) {
@@ -56,14 +56,14 @@ impl Meter {
 
 /// A load at work; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Load {
+pub struct RunningLoad {
     /// What went through.
-    pub meter: Arc<Meter>,
+    pub meter: Arc<ByteMeter>,
     pub(super) shared: Arc<Shared>,
     pub(super) threads: Vec<JoinHandle<()>>,
 }
 
-/// What a load's threads and whoever looks have in common.
+/// What a load's threads and anyone who looks have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) over: AtomicBool,
@@ -71,8 +71,8 @@ pub(super) struct Shared {
     pub(super) full: AtomicBool,
     /// From now on only as much as is needed to know the rate.
     pub(super) level: AtomicBool,
-    /// Why it stopped by itself.
-    pub(super) trouble: Mutex<Option<String>>,
+    /// Why it stopped on its own.
+    pub(super) problem: Mutex<Option<String>>,
 }
 
 impl Shared {
@@ -80,21 +80,21 @@ impl Shared {
         self.over.load(Ordering::Acquire)
     }
 
-    pub(super) fn stop(&self, trouble: impl Into<String>) {
-        let mut told = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get_or_insert(trouble.into());
+    pub(super) fn stop(&self, problem: impl Into<String>) {
+        let mut told = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        told.get_or_insert(problem.into());
     }
 }
 
-impl Load {
-    pub(super) fn new(began: Instant) -> Load {
-        Load { meter: Arc::new(Meter::new(began)), shared: Arc::default(), threads: Vec::new() }
+impl RunningLoad {
+    pub(super) fn new(began: Instant) -> RunningLoad {
+        RunningLoad { meter: Arc::new(ByteMeter::new(began)), shared: Arc::default(), threads: Vec::new() }
     }
 
     pub(super) fn spawn(
         &mut self,
         name: &str,
-        work: impl FnOnce(&Shared, &Meter) + Send + 'static,
+        work: impl FnOnce(&Shared, &ByteMeter) + Send + 'static,
     ) -> Result<(), crate::error::Error> {
         let (shared, meter) = (Arc::clone(&self.shared), Arc::clone(&self.meter));
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared, &meter));
@@ -113,14 +113,14 @@ impl Load {
         self.shared.level.store(true, Ordering::Release);
     }
 
-    /// Why it stopped by itself, if it did.
+    /// Why it stopped on its own, if it did.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Load {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Release);
         for thread in self.threads.drain(..) {
@@ -146,10 +146,10 @@ impl Pace {
         Pace { due: Instant::now() }
     }
 
-    /// How many packets of so many octets are due at this rate, until now.
-    pub(super) fn due(&mut self, octets: usize, bits_per_second: f64) -> u32 {
+    /// How many packets of this many bytes are due at this rate, until now.
+    pub(super) fn due(&mut self, bytes: usize, bits_per_second: f64) -> u32 {
         let now = Instant::now();
-        let gap = Duration::from_secs_f64(octets as f64 * 8.0 / bits_per_second.max(1.0));
+        let gap = Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second.max(1.0));
         self.due = self.due.max(now.checked_sub(MADE_UP.max(gap)).unwrap_or(now));
         let mut count = 0;
         while self.due <= now {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_step_counts_as_far_as_it_is_meant() {
-        let meter = Meter { began: Instant::now(), steps: Mutex::new(vec![1000, 2000, 4000]) };
+        let meter = ByteMeter { began: Instant::now(), steps: Mutex::new(vec![1000, 2000, 4000]) };
         assert_eq!(meter.bytes(0, 300_000_000), 7000);
         assert_eq!(meter.bytes(50_000_000, 250_000_000), 500 + 2000 + 2000);
         assert_eq!(meter.rate(100_000_000, 200_000_000), 160_000.0);

@@ -1,8 +1,8 @@
-//! Datagrams that end at a router near by: they fill the line away from here, and nobody beyond that router
+//! Datagrams that end at a router near by: they fill the line away from here, and no one beyond that router
 //! gets them.
 
 use super::echo::is_passing;
-use super::meter::{FIRST, Load, Meter, Pace, Shared};
+use super::meter::{ByteMeter, FIRST, Pace, RunningLoad, Shared};
 use crate::Error;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tidegate_measure::ramp::{Delayed, STEP};
 use tidegate_sys::stamped;
 
-/// Octets of payload, and of what goes in front of them: a packet of 1,400.
+/// Bytes of payload, and of what goes in front of them: a packet of 1,400.
 const PAYLOAD: usize = 1372;
 const HEADS: usize = 28;
-/// "Discard" (RFC 863): should one get there after all, nobody answers.
+/// "Discard" (RFC 863): should one get there after all, no one answers.
 const PORT: u16 = 9;
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(5);
@@ -31,10 +31,10 @@ pub fn outward(
     (most, round_trip_ns): (f64, u64),
     began: Instant,
     growth: impl Fn() -> Option<u64> + Send + 'static,
-) -> Result<Load, Error> {
+) -> Result<RunningLoad, Error> {
     let socket = open(to, hops).map_err(Error::io(format!("send datagrams towards {to}")))?;
     let mut ramp = Delayed::new(FIRST, most, round_trip_ns);
-    let mut load = Load::new(began);
+    let mut load = RunningLoad::new(began);
     load.spawn("outward", move |shared, meter| {
         if let Err(error) = go(&socket, &mut ramp, &growth, (shared, meter)) {
             shared.stop(format!("datagrams towards {to} cannot be sent: {error}"));
@@ -56,7 +56,7 @@ fn go(
     socket: &UdpSocket,
     ramp: &mut Delayed,
     growth: &impl Fn() -> Option<u64>,
-    (shared, meter): (&Shared, &Meter),
+    (shared, meter): (&Shared, &ByteMeter),
 ) -> io::Result<()> {
     let payload = [0x55; PAYLOAD];
     let (mut pace, mut step, mut is_level) = (Pace::new(), Instant::now(), false);

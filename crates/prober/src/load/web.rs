@@ -1,7 +1,7 @@
-//! Downloads from a web server, again and again: plain HTTP/1.1 (RFC 9112), nothing is kept.
+//! Downloads from a web server, repeatedly: plain HTTP/1.1 (RFC 9112), nothing is kept.
 
-use super::meter::{Load, Meter, Shared};
-use crate::{Error, Family, addresses};
+use super::meter::{ByteMeter, RunningLoad, Shared};
+use crate::{AddressFamily, Error, addresses};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How soon it is noticed that all is over.
 const NOTICE: Duration = Duration::from_millis(100);
-/// Octets of an answer's head at most.
+/// Bytes of an answer's head at most.
 const HEAD: usize = 16_384;
 
 /// Something to download.
@@ -52,16 +52,21 @@ impl Page {
     }
 }
 
-/// Downloads a page by so many connections at once, again and again. The meter counts what came, without
+/// Downloads a page by so many connections at once, repeatedly. The meter counts what came, without
 /// TCP's and IP's headers.
 ///
 /// # Errors
 /// The server has no address.
-pub fn downloads(page: &Page, family: Family, connections: u32, began: Instant) -> Result<Load, Error> {
+pub fn downloads(
+    page: &Page,
+    family: AddressFamily,
+    connections: u32,
+    began: Instant,
+) -> Result<RunningLoad, Error> {
     let address =
         *addresses(&page.host, family)?.first().ok_or_else(|| Error::Wrong("it has no address".into()))?;
     let to = SocketAddr::new(address, page.port);
-    let mut load = Load::new(began);
+    let mut load = RunningLoad::new(began);
     for _ in 0..connections {
         let page = page.clone();
         load.spawn("download", move |shared, meter| {
@@ -77,8 +82,8 @@ pub fn downloads(page: &Page, family: Family, connections: u32, began: Instant) 
     Ok(load)
 }
 
-/// One download; how many octets of content came.
-fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &Meter) -> io::Result<u64> {
+/// One download; how many bytes of content came.
+fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &ByteMeter) -> io::Result<u64> {
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
     stream.set_read_timeout(Some(NOTICE))?;
     let agent = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
@@ -113,7 +118,7 @@ fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &Meter) -> io::
             return Err(io::Error::other("it does not answer as a web server does"));
         }
     }
-    // Whoever was stopped in the middle got something.
+    // Anyone who was stopped in the middle got something.
     Ok(if shared.is_over() { content.max(1) } else { content })
 }
 
@@ -121,7 +126,7 @@ fn is_waiting(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// Is it what was asked for?
+/// Is it what was requested?
 fn good(head: &[u8]) -> io::Result<()> {
     let line =
         String::from_utf8_lossy(head.split(|octet| *octet == b'\r').next().unwrap_or_default()).into_owned();

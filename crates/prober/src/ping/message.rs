@@ -1,8 +1,8 @@
-//! Echo requests and answers as octets (RFC 792, RFC 4443).
+//! Echo requests and answers as bytes (RFC 792, RFC 4443).
 
-/// Octets in front of the data of an echo message.
+/// Bytes in front of the data of an echo message.
 pub(crate) const HEAD: usize = 8;
-/// Octets of data that say whose request it is and which.
+/// Bytes of data that say whose request it is and which.
 pub(crate) const SIGNED: usize = 16;
 /// The most data: with both heads it is as long as IPv4 packets may be.
 pub(crate) const MOST_DATA: u16 = 65_507;
@@ -10,38 +10,38 @@ pub(crate) const MOST_DATA: u16 = 65_507;
 /// How the answers of one target are told from everybody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
-    /// In the data, where there is room for it.
+    /// In the data, where there is space for it.
     pub(crate) token: u64,
     /// In the head of ICMP messages, where the kernel leaves it to us.
     pub(crate) identifier: u16,
 }
 
-/// The data of request `number`: so many octets.
+/// The data of request `number`: this many bytes.
 pub(crate) fn data(sign: Sign, number: u64, size: u16) -> Vec<u8> {
-    let mut octets = [sign.token.to_be_bytes(), number.to_be_bytes()].concat();
-    // As ping does: octets that count up, so that nobody on the way compresses them to nothing.
-    octets.extend((SIGNED..size.into()).map(|at| at as u8));
-    octets.truncate(size.into());
-    octets
+    let mut bytes = [sign.token.to_be_bytes(), number.to_be_bytes()].concat();
+    // As ping does: bytes that count up, so that no one on the way compresses them to nothing.
+    bytes.extend((SIGNED..size.into()).map(|at| at as u8));
+    bytes.truncate(size.into());
+    bytes
 }
 
 /// An echo request with this data.
 pub(crate) fn request(v6: bool, sign: Sign, number: u64, data: &[u8]) -> Vec<u8> {
-    let mut octets = vec![if v6 { 128 } else { 8 }, 0, 0, 0];
-    octets.extend(sign.identifier.to_be_bytes());
-    octets.extend((number as u16).to_be_bytes());
-    octets.extend(data);
+    let mut bytes = vec![if v6 { 128 } else { 8 }, 0, 0, 0];
+    bytes.extend(sign.identifier.to_be_bytes());
+    bytes.extend((number as u16).to_be_bytes());
+    bytes.extend(data);
     if !v6 {
         // Over IPv6 the kernel does it, who knows the addresses that belong to it.
-        let sum = checksum(&octets);
-        octets[2..4].copy_from_slice(&sum.to_be_bytes());
+        let sum = checksum(&bytes);
+        bytes[2..4].copy_from_slice(&sum.to_be_bytes());
     }
-    octets
+    bytes
 }
 
 /// Which request somebody speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum RequestId {
     /// That one.
     Number(u64),
     /// One whose number ends in these sixteen bits.
@@ -49,9 +49,9 @@ pub(crate) enum Which {
 }
 
 /// Which request an echo message is about that begins with its type: an answer, or our request as somebody
-/// quotes it. `None`: none of ours.
-pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<Which> {
-    let head = octets.get(..HEAD)?;
+/// quotes it. `None`: none of tidegate's.
+pub(crate) fn echo(bytes: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
+    let head = bytes.get(..HEAD)?;
     if !kinds.contains(&head[0]) || head[1] != 0 {
         return None;
     }
@@ -59,9 +59,9 @@ pub(crate) fn echo(octets: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Opti
     if raw && head[4..6] != sign.identifier.to_be_bytes() {
         return None;
     }
-    match signed(&octets[HEAD..], sign) {
-        Signed::Yes(number) => Some(Which::Number(number)),
-        Signed::TooShort => Some(Which::Sequence(u16::from_be_bytes([head[6], head[7]]))),
+    match signed(&bytes[HEAD..], sign) {
+        Signed::Yes(number) => Some(RequestId::Number(number)),
+        Signed::TooShort => Some(RequestId::Sequence(u16::from_be_bytes([head[6], head[7]]))),
         Signed::No => None,
     }
 }
@@ -72,28 +72,28 @@ pub(crate) enum Signed {
     Yes(u64),
     /// It is another's.
     No,
-    /// Nobody can tell.
+    /// No one can tell.
     TooShort,
 }
 
 /// Whose data this is.
 pub(crate) fn signed(data: &[u8], sign: Sign) -> Signed {
-    let Some(number) = data.get(8..SIGNED).and_then(|octets| octets.try_into().ok()) else {
+    let Some(number) = data.get(8..SIGNED).and_then(|bytes| bytes.try_into().ok()) else {
         return Signed::TooShort;
     };
     if data[..8] == sign.token.to_be_bytes() { Signed::Yes(u64::from_be_bytes(number)) } else { Signed::No }
 }
 
 /// What follows the IPv4 header.
-pub(crate) fn behind_ip(octets: &[u8]) -> &[u8] {
-    let length = usize::from(octets.first().copied().unwrap_or_default() & 0x0f) * 4;
-    octets.get(length..).unwrap_or_default()
+pub(crate) fn behind_ip(bytes: &[u8]) -> &[u8] {
+    let length = usize::from(bytes.first().copied().unwrap_or_default() & 0x0f) * 4;
+    bytes.get(length..).unwrap_or_default()
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(octets: &[u8]) -> u16 {
+fn checksum(bytes: &[u8]) -> u16 {
     let words =
-        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from));
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u32::from));
     let mut sum: u32 = words.fold(0, |sum, word| {
         let sum = sum + word;
         (sum & 0xffff) + (sum >> 16)
@@ -124,7 +124,7 @@ pub(crate) fn is_expiry(v6: bool, kind: u8, code: u8) -> bool {
     code == 0 && kind == if v6 { 3 } else { 11 }
 }
 
-/// Is it a port that nobody listens at?
+/// Is it a port that no one listens at?
 pub(crate) fn is_closed_port(v6: bool, kind: u8, code: u8) -> bool {
     (kind, code) == if v6 { (1, 4) } else { (3, 3) }
 }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!((message.len(), &message[..2], checksum(&message)), (64, &[8, 0][..], 0));
         let mut answer = message.clone();
         answer[0] = 0;
-        assert_eq!(echo(&answer, [0, 8], SIGN, true), Some(Which::Number(0x1_0002)));
+        assert_eq!(echo(&answer, [0, 8], SIGN, true), Some(RequestId::Number(0x1_0002)));
         assert_eq!(echo(&message, [0, 0], SIGN, true), None, "a request is no answer");
         let other = Sign { identifier: 1, ..SIGN };
         assert_eq!(
@@ -155,17 +155,17 @@ mod tests {
     fn short_requests_are_known_by_their_sequence() {
         for size in 0..SIGNED as u16 {
             let message = request(true, SIGN, 0x1_0002, &data(SIGN, 0x1_0002, size));
-            assert_eq!(echo(&message, [128, 129], SIGN, true), Some(Which::Sequence(2)), "{size}");
+            assert_eq!(echo(&message, [128, 129], SIGN, true), Some(RequestId::Sequence(2)), "{size}");
         }
         assert_eq!(echo(&[0; 7], [0, 8], SIGN, false), None);
     }
 
     #[test]
     fn an_odd_octet_is_summed_as_if_a_zero_followed() {
-        // RFC 1071's example, and one octet more.
-        let octets = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
-        assert_eq!(checksum(&octets), !0xddf2);
-        assert_eq!(checksum(&[&octets[..], &[0x10]].concat()), !0xedf2);
+        // RFC 1071's example, and one byte more.
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(checksum(&bytes), !0xddf2);
+        assert_eq!(checksum(&[&bytes[..], &[0x10]].concat()), !0xedf2);
         assert_eq!(checksum(&[]), 0xffff);
     }
 

@@ -1,43 +1,45 @@
-//! Hosts asked again and again: on schedule, whatever is lost or late.
+//! Hosts asked repeatedly: on schedule, whatever is lost or late.
 //!
 //! ```text
-//! plans ─▶ Pinger: one thread ── sends when due ──▶ sockets ──▶ hears answers, departures, errors ──▶ book: the document's targets
-//!                                                                                 look, stop, end ◀──┘
+//! plans ─▶ Pinger: one thread ── sends when due ──▶ sockets ──▶ hears answers, departures, errors ──▶ book:
+//! the document's targets look, stop, end ◀──┘
 //! ```
 //! Requests of several targets are spread over the interval, so that they do not wait for each other.
 
-mod book;
 pub(crate) mod message;
 mod plan;
+mod requests;
 mod run;
 pub(crate) mod socket;
 
-use crate::{Error, Family, addresses};
+use crate::{AddressFamily, Error, addresses};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use plan::{LEAST_INTERVAL, MOST_REQUESTS, MOST_TARGETS, Plan, SHORTEST_INTERVAL, Seen, USUAL_SIZE};
-pub use tidegate_measure::pinged::Way;
+pub use plan::{
+    LEAST_INTERVAL, MOST_REQUESTS, MOST_TARGETS, PingProgress, PingSchedule, SHORTEST_INTERVAL, USUAL_SIZE,
+};
+pub use tidegate_measure::pinged::PingMethod;
 
 use plan::{Shared, lock};
 
-impl Plan {
+impl PingSchedule {
     /// Asks a host as ping does: five times a second, until it is stopped. Of its addresses the first that
     /// this computer knows a way to is taken.
     ///
     /// # Errors
     /// It has no address, or none that can be reached.
-    pub fn new(host: &str, family: Family) -> Result<Plan, Error> {
+    pub fn new(host: &str, family: AddressFamily) -> Result<PingSchedule, Error> {
         let found = addresses(host, family)?;
         let address = found.iter().find(|address| socket::is_reached(**address)).or(found.first());
         let address = *address.ok_or_else(|| Error::Wrong(format!("`{host}` has no address")))?;
-        Ok(Plan {
+        Ok(PingSchedule {
             id: host.to_owned(),
             host: host.to_owned(),
             address,
-            way: Way::Icmp,
+            way: PingMethod::Icmp,
             ds_field: 0,
             size: USUAL_SIZE,
             hop_limit: None,
@@ -60,11 +62,11 @@ impl Pinger {
     ///
     /// # Errors
     /// Too many targets, too short an interval, no permission, no way to somebody.
-    pub fn begin(plans: &[Plan]) -> Result<Pinger, Error> {
+    pub fn begin(plans: &[PingSchedule]) -> Result<Pinger, Error> {
         if plans.is_empty() || plans.len() > MOST_TARGETS {
             return Err(Error::Wrong(format!("from 1 to {MOST_TARGETS} targets can be asked at once")));
         }
-        plans.iter().try_for_each(Plan::check)?;
+        plans.iter().try_for_each(PingSchedule::check)?;
         let run = run::Run::new(plans)?;
         let began_ns = run.began_ns();
         let shared = Arc::new(Shared::default());
@@ -84,19 +86,19 @@ impl Pinger {
         self.began_ns
     }
 
-    /// Looks at what was seen so far. Whoever looks long keeps answers waiting, though not their times.
-    pub fn look<T>(&self, read: impl FnOnce(&Seen) -> T) -> T {
+    /// Looks at what was seen so far. Anyone who looks long keeps answers waiting, though not their times.
+    pub fn look<T>(&self, read: impl FnOnce(&PingProgress) -> T) -> T {
         read(&lock(&self.shared))
     }
 
-    /// Are all answered, or given up?
+    /// Are all answered, or abandoned?
     pub fn is_over(&self) -> bool {
         self.shared.over.load(Ordering::Acquire)
     }
 
     /// Asks no more and gives what was seen. Requests that may still be answered are left out, unless all
     /// were sent and waited for.
-    pub fn end(mut self) -> Seen {
+    pub fn end(mut self) -> PingProgress {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -104,8 +106,8 @@ impl Pinger {
         std::mem::take(&mut lock(&self.shared))
     }
 
-    /// Waits until all are answered or given up, and gives what was seen.
-    pub fn finish(mut self) -> Seen {
+    /// Waits until all are answered or abandoned, and gives what was seen.
+    pub fn finish(mut self) -> PingProgress {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -6,22 +6,22 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_measure::pinged::{Target, Way};
+use tidegate_measure::pinged::{PingMethod, PingTarget};
 
 /// The most targets at once.
 pub const MOST_TARGETS: usize = 64;
 /// The most requests that are kept, of all targets.
 pub const MOST_REQUESTS: u64 = 4_000_000;
-/// Whoever is not root asks no more often.
+/// Anyone who is not root asks no more often.
 pub const LEAST_INTERVAL: Duration = Duration::from_millis(2);
-/// Nobody asks more often.
+/// No one asks more often.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(100);
-/// Octets of data, where nothing is said: as ping's.
+/// Bytes of data, where nothing is reported: as ping's.
 pub const USUAL_SIZE: u16 = 56;
 
 /// Whom to ask, how, and how often.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PingSchedule {
     /// What it is called in results.
     pub id: String,
     /// The host as it was named.
@@ -29,12 +29,12 @@ pub struct Plan {
     /// Its address.
     pub address: IpAddr,
     /// How.
-    pub way: Way,
+    pub way: PingMethod,
     /// The DS field, with ECN.
     pub ds_field: u8,
-    /// Octets of data.
+    /// Bytes of data.
     pub size: u16,
-    /// Whoever stands at this hop is asked, not the host.
+    /// Anyone who is at this hop is asked, not the host.
     pub hop_limit: Option<u8>,
     /// From one request to the next.
     pub interval: Duration,
@@ -42,7 +42,7 @@ pub struct Plan {
     pub count: Option<u64>,
 }
 
-impl Plan {
+impl PingSchedule {
     pub(super) fn check(&self) -> Result<(), Error> {
         let root = tidegate_sys::process::effective_uid() == 0;
         let least = if root { SHORTEST_INTERVAL } else { LEAST_INTERVAL };
@@ -60,19 +60,19 @@ impl Plan {
     }
 }
 
-/// What the thread and whoever looks have in common.
+/// What the thread and anyone who looks have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    pub(super) seen: Mutex<Seen>,
+    pub(super) seen: Mutex<PingProgress>,
     pub(super) stop: AtomicBool,
     pub(super) over: AtomicBool,
 }
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct PingProgress {
     /// Of each plan, in their order.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PingTarget>,
     /// How long it has gone on, ns.
     pub now_ns: u64,
     /// How often the wall clock was set meanwhile; answers of those moments have no stamps of the kernel.
@@ -80,13 +80,13 @@ pub struct Seen {
     /// When it began, ns since 1970.
     pub began_ns: u64,
     /// Why it ended early, other than by being stopped.
-    pub trouble: Option<String>,
-    /// Of the last answer of each target: the DS field it came with, where the kernel tells.
+    pub problem: Option<String>,
+    /// Of the last answer of each target: the DS field it came with, where the kernel reports.
     pub answered_ds_field: Vec<Option<u8>>,
-    /// Who sent it.
+    /// Of each target's last reply: its sender.
     pub answered_by: Vec<Option<IpAddr>>,
 }
 
-pub(super) fn lock(shared: &Shared) -> MutexGuard<'_, Seen> {
+pub(super) fn lock(shared: &Shared) -> MutexGuard<'_, PingProgress> {
     shared.seen.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,26 +1,26 @@
 //! The thread that asks.
 
-use super::book;
-use super::plan::{MOST_REQUESTS, Plan, Seen, Shared, lock};
-use super::socket::{Heard, Socket, What};
-use crate::{Clock, Error};
+use super::plan::{MOST_REQUESTS, PingProgress, PingSchedule, Shared, lock};
+use super::requests;
+use super::socket::{PingEvent, PingMessage, Socket};
+use crate::{Error, ProbeClock};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tidegate_measure::pinged::Target;
+use tidegate_measure::pinged::PingTarget;
 use tidegate_sys::wait::Waiter;
 
 /// How long the last answers are waited for at least, and at most, ns. Between them: twice the slowest answer
 /// so far.
 const PATIENCE: (u64, u64) = (2_000_000_000, 10_000_000_000);
-/// How soon it is noticed that nobody wants more.
+/// How soon it is noticed that no one wants more.
 const NOTICE: u64 = 50_000_000;
 /// What one target may tell before the next is listened to.
 const MOST_AT_ONCE: usize = 256;
 
 /// Everybody who is asked.
 pub(super) struct Run {
-    clock: Clock,
+    clock: ProbeClock,
     asked: Vec<One>,
     sent: u64,
     /// The slowest answer so far.
@@ -37,12 +37,12 @@ struct One {
 }
 
 impl Run {
-    pub(super) fn new(plans: &[Plan]) -> Result<Run, Error> {
+    pub(super) fn new(plans: &[PingSchedule]) -> Result<Run, Error> {
         let mut asked = Vec::new();
         for (n, plan) in plans.iter().enumerate() {
             let socket = Socket::open(plan)?;
             let interval_ns = u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX);
-            // Spread over the interval: nobody's request waits for another's.
+            // Spread over the interval: no one's request waits for another's.
             let first = interval_ns / plans.len() as u64 * n as u64;
             asked.push(One {
                 socket,
@@ -51,7 +51,7 @@ impl Run {
                 left: plan.count,
             });
         }
-        Ok(Run { clock: Clock::begin(), asked, sent: 0, slowest_ns: 0 })
+        Ok(Run { clock: ProbeClock::begin(), asked, sent: 0, slowest_ns: 0 })
     }
 
     pub(super) fn began_ns(&self) -> u64 {
@@ -59,8 +59,8 @@ impl Run {
     }
 
     /// The document's targets, before anything was asked.
-    pub(super) fn nothing_yet(&self, plans: &[Plan]) -> Seen {
-        let target = |(plan, one): (&Plan, &One)| Target {
+    pub(super) fn nothing_yet(&self, plans: &[PingSchedule]) -> PingProgress {
+        let target = |(plan, one): (&PingSchedule, &One)| PingTarget {
             id: plan.id.clone(),
             host: plan.host.clone(),
             address: plan.address.to_string(),
@@ -69,26 +69,26 @@ impl Run {
             size: one.socket.size(),
             hop_limit: plan.hop_limit,
             interval_ns: one.interval_ns,
-            ..Target::default()
+            ..PingTarget::default()
         };
-        Seen {
+        PingProgress {
             targets: plans.iter().zip(&self.asked).map(target).collect(),
             began_ns: self.began_ns(),
             answered_ds_field: vec![None; plans.len()],
             answered_by: vec![None; plans.len()],
-            ..Seen::default()
+            ..PingProgress::default()
         }
     }
 
-    /// Asks until all is done, or nobody wants more.
+    /// Asks until all is done, or no one wants more.
     pub(super) fn go(mut self, shared: &Shared) {
-        if let Err(error) = self.ask_and_hear(shared) {
-            lock(shared).trouble = Some(format!("waiting for answers failed: {error}"));
+        if let Err(error) = self.exchange(shared) {
+            lock(shared).problem = Some(format!("waiting for answers failed: {error}"));
         }
         self.end(shared);
     }
 
-    fn ask_and_hear(&mut self, shared: &Shared) -> io::Result<()> {
+    fn exchange(&mut self, shared: &Shared) -> io::Result<()> {
         let mut waiter = Waiter::new()?;
         for (n, one) in self.asked.iter().enumerate() {
             waiter.add(&one.socket, n as u64)?;
@@ -102,14 +102,14 @@ impl Run {
             let next = self.asked.iter().filter_map(|one| one.due).min();
             let until = match next {
                 Some(due) => due,
-                None => match self.give_up_at(shared, now) {
+                None => match self.timeout_at(shared, now) {
                     Some(until) => until,
                     None => return Ok(()),
                 },
             };
             let wait = Duration::from_nanos(until.saturating_sub(now).min(NOTICE));
             let ready: Vec<u64> = waiter.wait(Some(wait))?.collect();
-            ready.into_iter().for_each(|n| self.hear(shared, n as usize));
+            ready.into_iter().for_each(|n| self.receive(shared, n as usize));
         }
     }
 
@@ -122,11 +122,11 @@ impl Run {
             };
             let mut seen = lock(shared);
             let Some(target) = seen.targets.get_mut(n) else { continue };
-            let octets = one.socket.prepare(target.asked.len() as u64);
+            let bytes = one.socket.prepare(target.asked.len() as u64);
             let sent_ns = self.clock.now();
-            let number = book::ask(target, sent_ns);
-            if let Err(error) = one.socket.ask(number, &octets) {
-                book::fault(target, "this computer", &error.to_string());
+            let number = requests::ask(target, sent_ns);
+            if let Err(error) = one.socket.send(number, &bytes) {
+                requests::fault(target, "this computer", &error.to_string());
             }
             target.passed_over += one.went(now);
             self.sent += 1;
@@ -134,27 +134,27 @@ impl Run {
         }
         if self.sent >= MOST_REQUESTS && self.asked.iter().any(|one| one.due.is_some()) {
             self.asked.iter_mut().for_each(|one| one.due = None);
-            lock(shared).trouble = Some(format!("more than {MOST_REQUESTS} requests are not kept"));
+            lock(shared).problem = Some(format!("more than {MOST_REQUESTS} requests are not kept"));
         }
     }
 
     /// Until when answers are waited for; `None`: no longer.
-    fn give_up_at(&self, shared: &Shared, now: u64) -> Option<u64> {
+    fn timeout_at(&self, shared: &Shared, now: u64) -> Option<u64> {
         let seen = lock(shared);
         let last =
             seen.targets.iter().filter_map(|target| target.asked.last()).map(|asked| asked.sent_ns).max()?;
         let patience = self.patience();
         let until = last + patience;
-        let waits = seen.targets.iter().any(|target| book::waits(target, now.saturating_sub(patience)));
+        let waits = seen.targets.iter().any(|target| requests::waits(target, now.saturating_sub(patience)));
         (waits && now < until).then_some(until)
     }
 
     /// Listens to one of them.
-    fn hear(&mut self, shared: &Shared, n: usize) {
+    fn receive(&mut self, shared: &Shared, n: usize) {
         let Some(one) = self.asked.get_mut(n) else { return };
         let mut seen = lock(shared);
         for _ in 0..MOST_AT_ONCE {
-            match one.socket.hear() {
+            match one.socket.receive() {
                 Ok(Some(heard)) => {
                     let at_ns = self.clock.stamped(heard.stamp_ns);
                     let took = note(&mut seen, n, &mut one.socket, &heard, at_ns);
@@ -162,7 +162,7 @@ impl Run {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    seen.trouble = Some(format!("a socket broke: {error}"));
+                    seen.problem = Some(format!("a socket broke: {error}"));
                     one.due = None;
                     break;
                 }
@@ -180,10 +180,10 @@ impl Run {
     fn end(&self, shared: &Shared) {
         let mut seen = lock(shared);
         seen.now_ns = self.clock.now();
-        // Whoever ends early does not know of the last requests whether they are lost.
+        // Anyone who ends early does not know of the last requests whether they are lost.
         if self.asked.iter().any(|one| one.due.is_some()) {
             let since = seen.now_ns.saturating_sub(self.patience());
-            seen.targets.iter_mut().for_each(|target| book::forget_since(target, since));
+            seen.targets.iter_mut().for_each(|target| requests::forget_since(target, since));
         }
     }
 }
@@ -204,23 +204,29 @@ impl One {
 }
 
 /// Notes what was heard; how long the answer took, if it is one.
-fn note(seen: &mut Seen, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u64) -> Option<u64> {
+fn note(
+    seen: &mut PingProgress,
+    n: usize,
+    socket: &mut Socket,
+    heard: &PingMessage,
+    at_ns: u64,
+) -> Option<u64> {
     let target = seen.targets.get_mut(n)?;
     match &heard.what {
-        What::Answer { which, error, by, ds_field } => {
-            let took = book::answered(target, *which, at_ns)?;
+        PingEvent::Answer { which, error, by, ds_field } => {
+            let took = requests::answered(target, *which, at_ns)?;
             target.errors_for_answers += u64::from(*error);
             (seen.answered_by[n], seen.answered_ds_field[n]) = (*by, *ds_field);
             Some(took)
         }
-        What::Left(number) => {
-            if heard.stamp_ns.is_some() && !book::left(target, *number, at_ns) {
-                socket.doubt_departures();
+        PingEvent::Left(number) => {
+            if heard.stamp_ns.is_some() && !requests::left(target, *number, at_ns) {
+                socket.distrust_departures();
             }
             None
         }
-        What::Fault { by, what } => {
-            book::fault(target, by, what);
+        PingEvent::Fault { by, what } => {
+            requests::fault(target, by, what);
             None
         }
     }
@@ -229,12 +235,12 @@ fn note(seen: &mut Seen, n: usize, socket: &mut Socket, heard: &Heard, at_ns: u6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Family;
+    use crate::AddressFamily;
 
     #[test]
     fn whoever_is_late_passes_over_and_still_asks_as_often() -> Result<(), Error> {
-        let mut plan = Plan::new("127.0.0.1", Family::V4)?;
-        plan.way = super::super::Way::Udp(9);
+        let mut plan = PingSchedule::new("127.0.0.1", AddressFamily::V4)?;
+        plan.way = super::super::PingMethod::Udp(9);
         let mut one = One { socket: Socket::open(&plan)?, interval_ns: 100, due: Some(0), left: Some(4) };
         let mut times = Vec::new();
         for now in [0, 130, 560, 600, 700] {

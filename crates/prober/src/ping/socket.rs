@@ -1,19 +1,19 @@
 //! A socket by which one target is asked, and what is heard by it.
 
-use super::message::{self, Sign, Signed, Which};
-use super::plan::Plan;
+use super::message::{self, RequestId, Sign, Signed};
+use super::plan::PingSchedule;
 use crate::Error;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use tidegate_measure::pinged::Way;
+use tidegate_measure::pinged::PingMethod;
 use tidegate_sys::icmp::{self, Icmp};
 use tidegate_sys::socket::ds_field;
 use tidegate_sys::stamped::{self, About};
 
-/// Room for the longest answer.
+/// Space for the longest answer.
 const BUFFER: usize = 1 << 16;
 /// Departures that the kernel has not told of yet; of more it will not.
 const MOST_DEPARTING: usize = 4096;
@@ -25,10 +25,10 @@ pub(super) struct Socket {
     v6: bool,
     sign: Sign,
     size: u16,
-    /// Is it whoever stands at a hop that is asked?
+    /// Is it anyone who is at a hop that is asked?
     of_hop: bool,
     /// The requests whose departures the kernel is to tell, in its order: the number it gives the first, and
-    /// our numbers. `None`: it does not tell.
+    /// our numbers. `None`: it does not report.
     departing: Option<(u32, VecDeque<u64>)>,
     buffer: Vec<u8>,
 }
@@ -41,20 +41,20 @@ enum Kind {
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct PingMessage {
     /// When, by the kernel's stamp, ns since 1970.
     pub(super) stamp_ns: Option<u64>,
     /// What.
-    pub(super) what: What,
+    pub(super) what: PingEvent,
 }
 
 /// What can be heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PingEvent {
     /// An answer; `error`: an ICMP error that is one.
     Answer {
         /// To which request.
-        which: Which,
+        which: RequestId,
         /// Is it an error?
         error: bool,
         /// Who said so.
@@ -74,15 +74,15 @@ pub(super) enum What {
 }
 
 impl Socket {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
     /// There is no way, or it is not allowed.
-    pub(super) fn open(plan: &Plan) -> Result<Socket, Error> {
+    pub(super) fn open(plan: &PingSchedule) -> Result<Socket, Error> {
         let v6 = plan.address.is_ipv6();
         let kind = match plan.way {
-            Way::Icmp => Kind::Icmp(Icmp::open(plan.address).map_err(|why| refused(plan, why))?),
-            Way::Udp(port) => {
+            PingMethod::Icmp => Kind::Icmp(Icmp::open(plan.address).map_err(|why| refused(plan, why))?),
+            PingMethod::Udp(port) => {
                 Kind::Udp(udp(SocketAddr::new(plan.address, port)).map_err(|why| refused(plan, why))?)
             }
         };
@@ -96,27 +96,27 @@ impl Socket {
         Ok(socket)
     }
 
-    fn set_up(&mut self, plan: &Plan) -> io::Result<()> {
+    fn set_up(&mut self, plan: &PingSchedule) -> io::Result<()> {
         ds_field(self, self.v6, plan.ds_field)?;
         if let Some(hops) = plan.hop_limit {
             stamped::hop_limit(self, self.v6, hops)?;
         }
-        self.number_anew()
+        self.rebind()
     }
 
     /// Has the kernel number departures from 0.
-    fn number_anew(&mut self) -> io::Result<()> {
+    fn rebind(&mut self) -> io::Result<()> {
         stamped::note(self, self.v6, false)?;
         self.departing = stamped::note(self, self.v6, true)?.then(|| (0, VecDeque::new()));
         Ok(())
     }
 
-    /// Octets of data that a request has.
+    /// Bytes of data that a request has.
     pub(super) fn size(&self) -> u16 {
         self.size
     }
 
-    /// The octets of request `number`.
+    /// The bytes of request `number`.
     pub(super) fn prepare(&self, number: u64) -> Vec<u8> {
         let data = message::data(self.sign, number, self.size);
         match self.kind {
@@ -128,15 +128,15 @@ impl Socket {
     /// Sends request `number`, prepared.
     ///
     /// # Errors
-    /// What the kernel says; the request has not gone.
-    pub(super) fn ask(&mut self, number: u64, octets: &[u8]) -> io::Result<()> {
-        // An error that came back for an earlier request is told once to whoever sends next, who is then not
-        // served.
-        if icmp::send(self, octets).is_err()
-            && let Err(error) = icmp::send(self, octets)
+    /// What the kernel reports; the request has not gone.
+    pub(super) fn send(&mut self, number: u64, bytes: &[u8]) -> io::Result<()> {
+        // An error that came back for an earlier request is told once to anyone who sends next, who is then
+        // not served.
+        if icmp::send(self, bytes).is_err()
+            && let Err(error) = icmp::send(self, bytes)
         {
-            // Nobody knows whether the kernel counted those.
-            self.number_anew()?;
+            // No one knows whether the kernel counted those.
+            self.rebind()?;
             return Err(error);
         }
         if let Some((first, waiting)) = &mut self.departing {
@@ -150,7 +150,7 @@ impl Socket {
     }
 
     /// The kernel's numbers are not what we thought: departures are not read any more.
-    pub(super) fn doubt_departures(&mut self) {
+    pub(super) fn distrust_departures(&mut self) {
         self.departing = None;
     }
 
@@ -158,20 +158,20 @@ impl Socket {
     ///
     /// # Errors
     /// The socket is broken.
-    pub(super) fn hear(&mut self) -> io::Result<Option<Heard>> {
+    pub(super) fn receive(&mut self) -> io::Result<Option<PingMessage>> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let heard = self.hear_into(&mut buffer);
+        let heard = self.receive_into(&mut buffer);
         self.buffer = buffer;
         heard
     }
 
-    fn hear_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<Heard>> {
-        // Bounded: whoever floods us does not keep us from asking.
+    fn receive_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<PingMessage>> {
+        // Bounded: anyone who floods us does not keep us from asking.
         for _ in 0..64 {
             if let Some(told) = stamped::notice(self, buffer)? {
-                let what = self.told(&told.about, &buffer[..told.octets]);
+                let what = self.error_event(&told.about, &buffer[..told.bytes]);
                 match what {
-                    Some(what) => return Ok(Some(Heard { stamp_ns: told.stamp_ns, what })),
+                    Some(what) => return Ok(Some(PingMessage { stamp_ns: told.stamp_ns, what })),
                     None => continue,
                 }
             }
@@ -181,38 +181,38 @@ impl Socket {
                 Ok(None) => return Ok(None),
                 Ok(Some(came)) => came,
             };
-            if let Some(which) = self.answer(&buffer[..came.octets]) {
+            if let Some(which) = self.answer(&buffer[..came.bytes]) {
                 let by = came.from.map(|from| from.ip());
-                let what = What::Answer { which, error: false, by, ds_field: came.ds_field };
-                return Ok(Some(Heard { stamp_ns: came.stamp_ns, what }));
+                let what = PingEvent::Answer { which, error: false, by, ds_field: came.ds_field };
+                return Ok(Some(PingMessage { stamp_ns: came.stamp_ns, what }));
             }
         }
         Ok(None)
     }
 
-    /// Which request these octets answer.
-    fn answer(&self, octets: &[u8]) -> Option<Which> {
+    /// Which request these bytes answer.
+    fn answer(&self, bytes: &[u8]) -> Option<RequestId> {
         match &self.kind {
-            Kind::Udp(_) => match message::signed(octets, self.sign) {
-                Signed::Yes(number) => Some(Which::Number(number)),
+            Kind::Udp(_) => match message::signed(bytes, self.sign) {
+                Signed::Yes(number) => Some(RequestId::Number(number)),
                 Signed::No | Signed::TooShort => None,
             },
             Kind::Icmp(socket) => {
-                let octets = if socket.is_raw() && !self.v6 { message::behind_ip(octets) } else { octets };
+                let bytes = if socket.is_raw() && !self.v6 { message::behind_ip(bytes) } else { bytes };
                 let answers = if self.v6 { [129, 129] } else { [0, 0] };
-                message::echo(octets, answers, self.sign, socket.is_raw())
+                message::echo(bytes, answers, self.sign, socket.is_raw())
             }
         }
     }
 
-    /// What is told about a request whose octets are quoted.
-    fn told(&mut self, about: &About, quoted: &[u8]) -> Option<What> {
+    /// What is reported about a request whose bytes are quoted.
+    fn error_event(&mut self, about: &About, quoted: &[u8]) -> Option<PingEvent> {
         match *about {
-            About::Left(number) => self.departed(number).map(What::Left),
+            About::Left(number) => self.departed(number).map(PingEvent::Left),
             About::Here(0) => None,
             About::Here(errno) => {
                 let what = io::Error::from_raw_os_error(errno).to_string();
-                Some(What::Fault { by: "this computer".to_owned(), what })
+                Some(PingEvent::Fault { by: "this computer".to_owned(), what })
             }
             About::Icmp { kind, code, by } => {
                 let which = self.quoted(quoted)?;
@@ -223,26 +223,26 @@ impl Socket {
                 };
                 let named = || by.map_or_else(|| "somebody".to_owned(), |by| by.to_string());
                 Some(match which {
-                    Some(which) if is_answer => What::Answer { which, error: true, by, ds_field: None },
-                    _ => What::Fault { by: named(), what: message::words(self.v6, kind, code) },
+                    Some(which) if is_answer => PingEvent::Answer { which, error: true, by, ds_field: None },
+                    _ => PingEvent::Fault { by: named(), what: message::words(self.v6, kind, code) },
                 })
             }
         }
     }
 
-    /// Which request is quoted; `Some(None)`: one of ours, but too little of it to say which; `None`: none of
-    /// ours.
+    /// Which request is quoted; `Some(None)`: one of tidegate's, but too little of it to say which; `None`:
+    /// none of ours.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
-    fn quoted(&self, octets: &[u8]) -> Option<Option<Which>> {
+    fn quoted(&self, bytes: &[u8]) -> Option<Option<RequestId>> {
         match &self.kind {
-            Kind::Udp(_) => match message::signed(octets, self.sign) {
-                Signed::Yes(number) => Some(Some(Which::Number(number))),
+            Kind::Udp(_) => match message::signed(bytes, self.sign) {
+                Signed::Yes(number) => Some(Some(RequestId::Number(number))),
                 Signed::TooShort => Some(None),
                 Signed::No => None,
             },
             Kind::Icmp(socket) => {
                 let requests = if self.v6 { [128, 128] } else { [8, 8] };
-                message::echo(octets, requests, self.sign, socket.is_raw()).map(Some)
+                message::echo(bytes, requests, self.sign, socket.is_raw()).map(Some)
             }
         }
     }
@@ -281,7 +281,7 @@ fn udp(to: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Why there is no socket.
-fn refused(plan: &Plan, why: io::Error) -> Error {
+fn refused(plan: &PingSchedule, why: io::Error) -> Error {
     match why.kind() {
         io::ErrorKind::PermissionDenied => Error::NotAllowed {
             what: "sending echo requests (ping)".to_owned(),
@@ -290,13 +290,13 @@ fn refused(plan: &Plan, why: io::Error) -> Error {
             tidegate)`; running as root. Or use UDP, which needs no permission: --udp"
                 .to_owned(),
         },
-        _ if no_way(&why) => Error::NoWay { to: plan.address.to_string(), why },
+        _ if is_unreachable(&why) => Error::NoRoute { to: plan.address.to_string(), why },
         _ => Error::Io { what: format!("open a socket to {}", plan.address), why },
     }
 }
 
 /// Does an error say that there is no way?
-pub(super) fn no_way(why: &io::Error) -> bool {
+pub(super) fn is_unreachable(why: &io::Error) -> bool {
     matches!(
         why.kind(),
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable | io::ErrorKind::AddrNotAvailable

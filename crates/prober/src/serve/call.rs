@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tidegate_probe_wire::{Call, Departures, FlowPlan, Message, SessionKey, Side, Start, Step};
-use tidegate_sys::datagrams::Datagrams;
+use tidegate_probe_wire::{
+    ConnectionId, ControlMessage, Departures, FlowPlan, Role, SessionAction, SessionKey, Start,
+};
+use tidegate_sys::datagrams::DatagramSocket;
 
 use super::flow;
 use super::shared::{STACK, Shared};
@@ -17,37 +19,43 @@ use crate::sending::Sending;
 
 /// How often it is said that we are still there, ns.
 const ALIVE_NS: u64 = 500_000_000;
-/// How long it is waited for a message while something goes on, and while nothing does.
+/// How long it is waited for a message while something continues, and while nothing does.
 const BUSY: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_millis(200);
 
 /// Answers a call until it ends.
-pub(super) fn answer(shared: &Arc<Shared>, call: Call, stream: TcpStream, datagrams: &Arc<Datagrams>) {
+pub(super) fn answer(
+    shared: &Arc<Shared>,
+    call: ConnectionId,
+    stream: TcpStream,
+    datagrams: &Arc<DatagramSocket>,
+) {
     let Ok(line) = Line::new(stream) else { return };
     let over = Arc::new(AtomicBool::new(false));
-    let mut answering = Answering { shared, call, line, datagrams, over: Arc::clone(&over), running: None };
+    let mut answering =
+        ServedConnection { shared, call, line, datagrams, over: Arc::clone(&over), running: None };
     let ended = answering.go();
     // Whatever is still being sent ends with the call.
     over.store(true, Ordering::Relaxed);
-    let Answering { line, .. } = answering;
+    let ServedConnection { line, .. } = answering;
     if let Ok(Some((plan, key))) = ended {
         let (stream, early) = line.into_parts();
-        // Who hung up has had enough.
+        // Who attached up has had enough.
         let _ = flow::let_flow(shared, call, stream, early, (&plan, &key));
     }
 }
 
-struct Answering<'s> {
+struct ServedConnection<'s> {
     shared: &'s Arc<Shared>,
-    call: Call,
+    call: ConnectionId,
     line: Line,
-    datagrams: &'s Arc<Datagrams>,
+    datagrams: &'s Arc<DatagramSocket>,
     /// The call has ended.
     over: Arc<AtomicBool>,
     running: Option<Running>,
 }
 
-/// An exchange that goes on.
+/// An exchange that continues.
 struct Running {
     /// Who sends the stream down, if there is one.
     sender: Option<JoinHandle<Departures>>,
@@ -57,7 +65,7 @@ struct Running {
     sent: Option<(u64, u64)>,
 }
 
-impl Answering<'_> {
+impl ServedConnection<'_> {
     /// Until the call ends, or becomes a flow.
     fn go(&mut self) -> io::Result<Option<(FlowPlan, SessionKey)>> {
         while !self.shared.is_over() {
@@ -67,39 +75,39 @@ impl Answering<'_> {
             };
             // A stranger who lost his place is to be gone soon.
             let wait = if self.running.is_some() || !is_known { BUSY } else { IDLE };
-            let step = match self.line.hear(most, wait)? {
+            let step = match self.line.receive(most, wait)? {
                 Came::End => return Ok(None),
                 Came::Garbage(why) => Some(self.shared.sessions().garbled(self.call, why)),
                 Came::Message(message) => {
-                    Some(self.shared.sessions().hear(self.shared.clock.now(), self.call, message))
+                    Some(self.shared.sessions().on_message(self.shared.clock.now(), self.call, message))
                 }
                 Came::Nothing => None,
             };
             match step {
-                None | Some(Step::Nothing) => {}
-                Some(Step::Say(message)) => {
-                    self.line.say(&message)?;
+                None | Some(SessionAction::Nothing) => {}
+                Some(SessionAction::Say(message)) => {
+                    self.line.send(&message)?;
                     // Everything after the handshake is sealed.
-                    if matches!(message, Message::Welcome { .. })
+                    if matches!(message, ControlMessage::Welcome { .. })
                         && let Some(key) = self.shared.sessions().key(self.call)
                     {
-                        self.line.seal(&key, Side::Server);
+                        self.line.seal(&key, Role::Server);
                     }
                 }
-                Some(Step::Last(message)) => {
-                    self.line.say(&message)?;
+                Some(SessionAction::Last(message)) => {
+                    self.line.send(&message)?;
                     return Ok(None);
                 }
-                Some(Step::HangUp) => return Ok(None),
-                Some(Step::Start(start)) => self.start(start)?,
-                Some(Step::Tell { quiet_ns }) => {
+                Some(SessionAction::HangUp) => return Ok(None),
+                Some(SessionAction::Start(start)) => self.start(start)?,
+                Some(SessionAction::Tell { quiet_ns }) => {
                     if let Some(running) = &mut self.running {
                         running.sent.get_or_insert((self.shared.clock.now(), quiet_ns));
                     }
                 }
-                Some(Step::Flow(plan, key)) => {
-                    self.line.seal(&key, Side::Server);
-                    self.line.say(&Message::Go)?;
+                Some(SessionAction::Flow(plan, key)) => {
+                    self.line.seal(&key, Role::Server);
+                    self.line.send(&ControlMessage::Go)?;
                     return Ok(Some((plan, key)));
                 }
             }
@@ -114,7 +122,7 @@ impl Answering<'_> {
     }
 
     fn start(&mut self, start: Start) -> io::Result<()> {
-        self.line.say(&Message::Go)?;
+        self.line.send(&ControlMessage::Go)?;
         let sender = match start.to {
             None => None,
             Some(to) => {
@@ -152,7 +160,7 @@ impl Answering<'_> {
         };
         if now.saturating_sub(running.alive) >= ALIVE_NS {
             running.alive = now;
-            self.line.say(&Message::Alive { arrived })?;
+            self.line.send(&ControlMessage::Alive { arrived })?;
         }
         let has_sent = running.sender.as_ref().is_none_or(JoinHandle::is_finished);
         let has_heard =
@@ -163,22 +171,22 @@ impl Answering<'_> {
     /// Tells what came, and when what went was sent.
     fn tell(&mut self) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
-        let mut trouble = String::new();
+        let mut problem = String::new();
         let departures = match running.sender.map(JoinHandle::join) {
             Some(Ok(departures)) => departures,
             Some(Err(_)) => {
-                trouble = "the server's sender failed".to_owned();
+                problem = "the server's sender failed".to_owned();
                 Departures::default()
             }
             None => Departures::default(),
         };
         let seen = self.shared.sessions().end_exchange(self.shared.clock.now(), self.call);
-        for (first, part) in seen.iter().flat_map(tidegate_probe_wire::Sightings::parts) {
-            self.line.say(&Message::Seen { first, part })?;
+        for (first, part) in seen.iter().flat_map(tidegate_probe_wire::PacketArrivals::parts) {
+            self.line.send(&ControlMessage::Seen { first, part })?;
         }
         for (first, part) in departures.parts() {
-            self.line.say(&Message::Departed { first, part })?;
+            self.line.send(&ControlMessage::Departed { first, part })?;
         }
-        self.line.say(&Message::Told { trouble })
+        self.line.send(&ControlMessage::Told { problem })
     }
 }

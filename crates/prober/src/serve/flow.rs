@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use tidegate_probe_wire::{Call, FlowPlan, Sample, SessionKey, Way};
+use tidegate_probe_wire::{ConnectionId, FlowDirection, FlowPlan, SessionKey, TcpSample};
 use tidegate_sys::socket;
 
 use super::shared::Shared;
@@ -17,13 +17,13 @@ const LOOK: Duration = Duration::from_millis(50);
 const UNSENT: u32 = 128 << 10;
 /// The client ends a flow; we do a little later, should it not, ns.
 const GRACE_NS: u64 = 2_000_000_000;
-/// Octets read at once.
+/// Bytes read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Lets it flow until its time has run out, or either side has ended it.
 pub(super) fn let_flow(
     shared: &Shared,
-    call: Call,
+    call: ConnectionId,
     stream: TcpStream,
     early: Vec<u8>,
     (plan, key): (&FlowPlan, &SessionKey),
@@ -32,18 +32,18 @@ pub(super) fn let_flow(
     socket::ds_field(&stream, v6, plan.dscp << 2)?;
     let most = shared.sessions().quotas().limits.bits_per_second / 8;
     match plan.way {
-        Way::Up => receive(shared, call, stream, early.len() as u64, most),
-        Way::Down => send(shared, call, stream, (plan, key), most),
+        FlowDirection::Up => receive(shared, call, stream, early.len() as u64, most),
+        FlowDirection::Down => send(shared, call, stream, (plan, key), most),
     }
 }
 
-fn is_over(shared: &Shared, call: Call) -> bool {
+fn is_over(shared: &Shared, call: ConnectionId) -> bool {
     shared.is_over() || shared.sessions().is_overdue(shared.clock.now(), call)
 }
 
 fn send(
     shared: &Shared,
-    call: Call,
+    call: ConnectionId,
     mut stream: TcpStream,
     (plan, key): (&FlowPlan, &SessionKey),
     most: u64,
@@ -52,18 +52,19 @@ fn send(
         socket::congestion_control(&stream, &plan.control)?;
     }
     socket::most_unsent(&stream, UNSENT)?;
-    // A rate of so many octets that it does not fit is none.
+    // A rate of this many bytes that it does not fit is none.
     if let Ok(most) = u32::try_from(most) {
         socket::most_per_second(&stream, most)?;
     }
     stream.set_write_timeout(Some(LOOK))?;
     let began = shared.clock.now();
-    let mut block = vec![0x5a; Sample::BLOCK];
+    let mut block = vec![0x5a; TcpSample::BLOCK];
     let mut seal = key.samples();
     while !is_over(shared, call) {
         let info = socket::tcp_info(&stream)?;
         let at_ns = shared.clock.now() - began;
-        block[..Sample::SEALED].copy_from_slice(&Sample { at_ns, ..sample(&info) }.write_sealed(&mut seal));
+        block[..TcpSample::SEALED]
+            .copy_from_slice(&TcpSample { at_ns, ..sample(&info) }.write_sealed(&mut seal));
         if at_ns > plan.length_ns.saturating_add(GRACE_NS) || !write_whole(shared, call, &mut stream, &block)?
         {
             break;
@@ -73,7 +74,12 @@ fn send(
 }
 
 /// Writes a block, however long that takes; false: it is over before.
-fn write_whole(shared: &Shared, call: Call, stream: &mut TcpStream, mut block: &[u8]) -> io::Result<bool> {
+fn write_whole(
+    shared: &Shared,
+    call: ConnectionId,
+    stream: &mut TcpStream,
+    mut block: &[u8],
+) -> io::Result<bool> {
     while !block.is_empty() {
         match stream.write(block) {
             Ok(written) => block = &block[written..],
@@ -88,8 +94,14 @@ fn write_whole(shared: &Shared, call: Call, stream: &mut TcpStream, mut block: &
     Ok(true)
 }
 
-/// Reads no faster than `most` octets per second: the sender's window closes.
-fn receive(shared: &Shared, call: Call, mut stream: TcpStream, early: u64, most: u64) -> io::Result<()> {
+/// Reads no faster than `most` bytes per second: the sender's window closes.
+fn receive(
+    shared: &Shared,
+    call: ConnectionId,
+    mut stream: TcpStream,
+    early: u64,
+    most: u64,
+) -> io::Result<()> {
     stream.set_read_timeout(Some(LOOK))?;
     let began = shared.clock.now();
     let mut chunk = vec![0; CHUNK];
@@ -97,7 +109,7 @@ fn receive(shared: &Shared, call: Call, mut stream: TcpStream, early: u64, most:
     while !is_over(shared, call) {
         match stream.read(&mut chunk) {
             Ok(0) => return Ok(()),
-            Ok(octets) => total += octets as u64,
+            Ok(bytes) => total += bytes as u64,
             Err(error) if is_patience(&error) => {}
             Err(error) => return Err(error),
         }

@@ -1,8 +1,9 @@
 //! The serving end: a door for each family of addresses (TCP and UDP), and a thread for each who has called.
 //!
 //! ```text
-//! door ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ steps: say, start a stream, let a flow flow, tell
-//! UDP thread ── packets, stamped by the kernel ──▶ Sessions ──▶ hellos answered
+//! door ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ steps: say, start
+//! a stream, let a flow flow, tell UDP thread ── packets, stamped by the kernel ──▶ Sessions ──▶ hellos
+//! answered
 //! ```
 
 mod call;
@@ -17,15 +18,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_probe_wire::{Counts, DRAW, Header, Heard, Quotas, Sessions, Token};
-use tidegate_sys::datagrams::{Datagrams, Outgoing, Room};
+use tidegate_probe_wire::{NONCE_LEN, PacketHeader, PacketResponse, Quotas, ServerStats, Sessions, Token};
+use tidegate_sys::datagrams::{DatagramSocket, Outgoing, ReceiveBuffers};
 use tidegate_sys::poll::readable;
 use tidegate_sys::socket;
 
 use shared::{STACK, Shared};
 
 use crate::chance;
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 
 /// How often a thread that waits looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -63,12 +64,12 @@ impl Server {
     ///
     /// # Errors
     /// A port is taken, an address not ours. That this machine lacks one of the families is none, if it was
-    /// not asked for.
+    /// not requested.
     pub fn start(serving: &Serving) -> io::Result<Server> {
         let everywhere = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let sessions = Sessions::new(serving.token.clone(), serving.quotas).with_controls(loaded_controls());
         let shared = Arc::new(Shared {
-            clock: Clock::begin(),
+            clock: ProbeClock::begin(),
             sessions: Mutex::new(sessions),
             over: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
@@ -95,14 +96,14 @@ impl Server {
     }
 
     /// What has happened so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ServerStats {
         self.shared.sessions().counts().clone()
     }
 
     fn open(&mut self, at: SocketAddr) -> io::Result<()> {
         let listener = socket::listen(at)?;
         let at = listener.local_addr()?;
-        let datagrams = Arc::new(Datagrams::bind(at)?);
+        let datagrams = Arc::new(DatagramSocket::bind(at)?);
         self.at.push(at);
         let (shared, own) = (Arc::clone(&self.shared), Arc::clone(&datagrams));
         spawn("packets", move || take_packets(&shared, &own))?;
@@ -129,13 +130,13 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Lets callers in, each on a thread of his own; there are as many as the sessions allow.
-fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<Datagrams>) {
+fn take_calls(shared: &Arc<Shared>, listener: &TcpListener, datagrams: &Arc<DatagramSocket>) {
     while !shared.is_over() {
         if !matches!(readable(&[listener.as_fd()], LOOK).as_deref(), Ok([true])) {
             continue;
         }
         let Ok((stream, from)) = listener.accept() else {
-            // Without descriptors to be had, it goes on at once otherwise.
+            // Without descriptors to be had, it continues at once otherwise.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -147,9 +148,9 @@ fn let_in(
     shared: &Arc<Shared>,
     stream: TcpStream,
     from: SocketAddr,
-    datagrams: &Arc<Datagrams>,
+    datagrams: &Arc<DatagramSocket>,
 ) -> io::Result<()> {
-    let (draw, number) = (chance::octets::<DRAW>()?, u32::from_be_bytes(chance::octets()?));
+    let (draw, number) = (chance::random_bytes::<NONCE_LEN>()?, u32::from_be_bytes(chance::random_bytes()?));
     let Ok(call) = shared.sessions().call(shared.clock.now(), from.ip(), draw, number) else { return Ok(()) };
     let (own, datagrams) = (Arc::clone(shared), Arc::clone(datagrams));
     if shared.threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
@@ -170,9 +171,9 @@ fn let_in(
 }
 
 /// Takes what comes by UDP.
-fn take_packets(shared: &Shared, socket: &Datagrams) {
-    let mut room = Room::default();
-    let mut answers: Vec<(SocketAddr, [u8; Header::OCTETS], usize)> = Vec::new();
+fn take_packets(shared: &Shared, socket: &DatagramSocket) {
+    let mut room = ReceiveBuffers::default();
+    let mut answers: Vec<(SocketAddr, [u8; PacketHeader::ENCODED_LEN], usize)> = Vec::new();
     let mut clock = shared.clock.clone();
     while !shared.is_over() {
         if !matches!(readable(&[socket.as_fd()], LOOK).as_deref(), Ok([true])) {
@@ -181,17 +182,17 @@ fn take_packets(shared: &Shared, socket: &Datagrams) {
         let mut sessions = shared.sessions();
         let took = socket.receive(&mut room, |packet| {
             let stamp = clock.stamped(packet.stamp);
-            if let Heard::Answer(header) =
-                sessions.datagram(clock.now(), packet.from, packet.octets, stamp, packet.ds)
+            if let PacketResponse::Answer(header) =
+                sessions.datagram(clock.now(), packet.from, packet.bytes, stamp, packet.ds)
             {
-                answers.push((packet.from, header, packet.octets.len()));
+                answers.push((packet.from, header, packet.bytes.len()));
             }
         });
         drop(sessions);
         for (to, header, length) in answers.drain(..) {
-            let mut octets = header.to_vec();
-            octets.resize(length, 0);
-            socket.send(&[Outgoing { to, ds: 0, octets: &octets }], |_| {});
+            let mut bytes = header.to_vec();
+            bytes.resize(length, 0);
+            socket.send(&[Outgoing { to, ds: 0, bytes: &bytes }], |_| {});
         }
         if took.is_err() {
             std::thread::sleep(Duration::from_millis(10));

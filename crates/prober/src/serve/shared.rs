@@ -1,6 +1,6 @@
 //! What the threads of a server share.
 
-use crate::clock::Clock;
+use crate::clock::ProbeClock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidegate_probe_wire::Sessions;
@@ -10,7 +10,7 @@ pub(super) const STACK: usize = 256 << 10;
 
 /// What its threads share.
 pub(crate) struct Shared {
-    pub(crate) clock: Clock,
+    pub(crate) clock: ProbeClock,
     pub(crate) sessions: Mutex<Sessions>,
     pub(super) over: AtomicBool,
     /// Callers' threads.

@@ -1,6 +1,6 @@
 //! The tree of pipes beside DPDK's rte_sched with the same load: in one run, in turns, on one core.
 
-use crate::rig::{Arrival, CASES, Case, Rig};
+use crate::rig::{BenchCase, CASES, PacketInput, Rig};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -85,9 +85,9 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-fn compare(program: &PathBuf, case: &Case) -> Option<()> {
+fn compare(program: &PathBuf, case: &BenchCase) -> Option<()> {
     let mut peer = Peer::start(program, case.leaves, case.backlog / case.flows)?;
-    let mut rig = Rig::new(case, Arrival::Given);
+    let mut rig = Rig::new(case, PacketInput::Given);
     rig.steady(8 * (case.leaves * case.backlog) as usize);
     peer.time()?;
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());

@@ -14,7 +14,7 @@
 mod beside;
 mod rig;
 
-use rig::{Arrival, CASES, Case, Rig};
+use rig::{BenchCase, CASES, PacketInput, Rig};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ fn time(rig: &mut Rig) -> (f64, f64) {
     (pieces[PIECES / 20], pieces[PIECES / 2])
 }
 
-fn measure(case: &Case, arrival: Arrival) -> (f64, f64, f64) {
+fn measure(case: &BenchCase, arrival: PacketInput) -> (f64, f64, f64) {
     let mut rig = None;
     let memory = allocation_counter::measure(|| rig = Some(Rig::new(case, arrival)));
     let Some(mut rig) = rig else { unreachable!("built above") };
@@ -56,9 +56,9 @@ fn count(words: &[String]) {
         return eprintln!("--count PACKETS NAME given|single|parsed");
     };
     let arrival = match arrival.as_str() {
-        "parsed" => Arrival::Parsed,
-        "single" => Arrival::Single,
-        _ => Arrival::Given,
+        "parsed" => PacketInput::Parsed,
+        "single" => PacketInput::Single,
+        _ => PacketInput::Given,
     };
     let (Ok(packets), Some(case)) = (packets.parse(), CASES.iter().find(|case| case.name == name)) else {
         let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
@@ -70,7 +70,7 @@ fn count(words: &[String]) {
 }
 
 /// Is a tree named by all words? Huge ones, which take long to build, must be.
-fn chosen(case: &Case, words: &[String]) -> bool {
+fn chosen(case: &BenchCase, words: &[String]) -> bool {
     words.iter().all(|word| case.name.contains(word.as_str())) && (!words.is_empty() || case.leaves < 50_000)
 }
 
@@ -87,9 +87,9 @@ fn main() {
         bytes per leaf"
     );
     for case in CASES.iter().filter(|case| chosen(case, &words)) {
-        let given = measure(case, Arrival::Given);
-        let single = measure(case, Arrival::Single);
-        let parsed = measure(case, Arrival::Parsed);
+        let given = measure(case, PacketInput::Given);
+        let single = measure(case, PacketInput::Single);
+        let parsed = measure(case, PacketInput::Parsed);
         print!("{:40}", case.name);
         for (best, median, _) in [given, single, parsed] {
             print!(" {best:7.1} {median:7.1}");

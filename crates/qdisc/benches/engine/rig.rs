@@ -3,28 +3,28 @@
 
 #![allow(unreachable_pub)] // shared with a test
 
-use tidegate_packet::{Handle, Head, Mark, Meta, Pkt, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pkt, Pool, Rate, Seeded, Time};
 use tidegate_policy::*;
-use tidegate_qdisc::{Device, EventRing, Offer, Shaper};
+use tidegate_qdisc::{DeviceInfo, EventRing, Shaper, XmitStatus};
 
 /// Packets polled, then offered, at a time: as rte_sched's benchmark does.
 const BATCH: usize = 32;
 /// Bytes of every packet.
 const LEN: u32 = 64;
 /// Between two packets: 10.24 Gbit/s of 64 bytes.
-const STEP: Span = Span(50);
+const STEP: Nanos = Nanos(50);
 /// The link of every shaping tree: never the bottleneck, so that every poll finds a packet.
 const LINK: Rate = Rate::bits(100_000_000_000);
 const ROOT: Handle = Handle::new(1, 0);
 
 /// How packets come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum PacketInput {
     /// Their priority names the leaf, and the flow hash is known.
     Given,
     /// The same, one by one instead of in batches.
     Single,
-    /// With header bytes: dissected and hashed here where a discipline asks, classified by filters.
+    /// With header bytes: dissected and hashed here where a qdisc asks, classified by filters.
     Parsed,
 }
 
@@ -32,7 +32,7 @@ pub enum Arrival {
 struct Sort {
     head: Head,
     priority: u32,
-    mark: Mark,
+    mark: FwMark,
 }
 
 /// What a packet's priority and mark name.
@@ -51,7 +51,7 @@ enum Names {
 }
 
 impl Names {
-    fn of(case: &Case) -> Names {
+    fn of(case: &BenchCase) -> Names {
         match case.name.split(' ').next() {
             Some("sfq,") => Names::Flow,
             Some("fq_codel," | "cake,") => Names::Nothing,
@@ -71,11 +71,11 @@ impl Names {
         }
     }
 
-    fn mark(self, leaf: u32) -> Mark {
+    fn mark(self, leaf: u32) -> FwMark {
         match self {
-            Names::Pipes => Mark(leaf_class(leaf).0),
-            Names::Shares => Mark(leaf_class(leaf % SHARES).0),
-            _ => Mark(leaf + 1),
+            Names::Pipes => FwMark(leaf_class(leaf).0),
+            Names::Shares => FwMark(leaf_class(leaf % SHARES).0),
+            _ => FwMark(leaf + 1),
         }
     }
 }
@@ -89,9 +89,9 @@ fn flow_hash(flow: u32) -> u32 {
 pub struct Rig {
     shaper: Shaper,
     pool: Pool,
-    draws: Seeded,
+    source: Seeded,
     now: Time,
-    arrival: Arrival,
+    arrival: PacketInput,
     names: Names,
     leaves: u32,
     flows: u32,
@@ -106,7 +106,7 @@ pub struct Rig {
 
 /// A tree to be built, and what loads it.
 #[derive(Clone, Copy)]
-pub struct Case {
+pub struct BenchCase {
     /// Its name in the table.
     pub name: &'static str,
     /// Leaves: classes, bands or flows that packets are spread over.
@@ -115,78 +115,81 @@ pub struct Case {
     pub flows: u32,
     /// Packets waiting in each leaf.
     pub backlog: u32,
-    /// Configures it.
-    pub build: fn(&mut Rig, &Case),
+    /// Builds the tree.
+    pub build: fn(&mut Rig, &BenchCase),
 }
 
 /// All trees.
-pub const CASES: &[Case] = &[
-    Case { name: "pfifo", leaves: 1, flows: 1, backlog: 256, build: |rig, _| rig.root("pfifo", None) },
-    Case { name: "prio, 3 bands", leaves: 3, flows: 1, backlog: 128, build: prio },
-    Case { name: "tbf", leaves: 1, flows: 1, backlog: 256, build: tbf },
-    Case { name: "drr, 16 classes", leaves: 16, flows: 1, backlog: 16, build: drr },
-    Case { name: "sfq, 100 flows", leaves: 1, flows: 100, backlog: 400, build: sfq },
-    Case { name: "codel", leaves: 1, flows: 1, backlog: 256, build: |rig, _| rig.root("codel", None) },
-    Case {
+pub const CASES: &[BenchCase] = &[
+    BenchCase { name: "pfifo", leaves: 1, flows: 1, backlog: 256, build: |rig, _| rig.root("pfifo", None) },
+    BenchCase { name: "prio, 3 bands", leaves: 3, flows: 1, backlog: 128, build: prio },
+    BenchCase { name: "tbf", leaves: 1, flows: 1, backlog: 256, build: tbf },
+    BenchCase { name: "drr, 16 classes", leaves: 16, flows: 1, backlog: 16, build: drr },
+    BenchCase { name: "sfq, 100 flows", leaves: 1, flows: 100, backlog: 400, build: sfq },
+    BenchCase { name: "codel", leaves: 1, flows: 1, backlog: 256, build: |rig, _| rig.root("codel", None) },
+    BenchCase {
         name: "fq_codel, 100 flows",
         leaves: 1,
         flows: 100,
         backlog: 400,
         build: |rig, _| rig.root("fq_codel", None),
     },
-    Case { name: "cake, 100 flows", leaves: 1, flows: 100, backlog: 400, build: cake },
-    Case {
+    BenchCase { name: "cake, 100 flows", leaves: 1, flows: 100, backlog: 400, build: cake },
+    BenchCase {
         name: "htb, 1 leaf, pfifo",
         leaves: 1,
         flows: 1,
         backlog: 256,
         build: |rig, c| htb(rig, c, 1, 10),
     },
-    Case {
+    BenchCase {
         name: "htb, 16 leaves, pfifo",
         leaves: 16,
         flows: 1,
         backlog: 16,
         build: |rig, c| htb(rig, c, 1, 10),
     },
-    Case {
+    BenchCase {
         name: "htb, 4096 leaves, pfifo",
         leaves: 4096,
         flows: 1,
         backlog: 8,
         build: |rig, c| htb(rig, c, 1, 10),
     },
-    Case {
+    BenchCase {
         name: "htb, 16 borrowing, pfifo",
         leaves: 16,
         flows: 1,
         backlog: 16,
         build: |rig, c| htb(rig, c, 1, -2),
     },
-    Case { name: "htb, 16 leaves, fq_codel", leaves: 16, flows: 4, backlog: 16, build: htb_fq_codel },
-    Case { name: "htb, 4096 leaves, fq_codel", leaves: 4096, flows: 4, backlog: 8, build: htb_fq_codel },
-    Case {
+    BenchCase { name: "htb, 16 leaves, fq_codel", leaves: 16, flows: 4, backlog: 16, build: htb_fq_codel },
+    BenchCase { name: "htb, 4096 leaves, fq_codel", leaves: 4096, flows: 4, backlog: 8, build: htb_fq_codel },
+    BenchCase {
         name: "htb, 1024 x 16, pfifo",
         leaves: 16384,
         flows: 1,
         backlog: 2,
         build: |rig, c| htb(rig, c, 16, 10),
     },
-    Case { name: "pipes, 1 x 16", leaves: 1, flows: 16, backlog: 512, build: pipes },
-    Case { name: "pipes, 1024 x 16", leaves: 1024, flows: 16, backlog: 32, build: pipes },
-    Case { name: "pipes, 4096 x 16", leaves: 4096, flows: 16, backlog: 16, build: pipes },
-    Case { name: "shares, 100 classes", leaves: 100, flows: 1, backlog: 16, build: shares },
-    Case { name: "shares, 100000 classes", leaves: 100_000, flows: 1, backlog: 2, build: shares },
-    Case { name: "drr, 16384 classes", leaves: 16384, flows: 1, backlog: 2, build: drr },
+    BenchCase { name: "pipes, 1 x 16", leaves: 1, flows: 16, backlog: 512, build: pipes },
+    BenchCase { name: "pipes, 1024 x 16", leaves: 1024, flows: 16, backlog: 32, build: pipes },
+    BenchCase { name: "pipes, 4096 x 16", leaves: 4096, flows: 16, backlog: 16, build: pipes },
+    BenchCase { name: "shares, 100 classes", leaves: 100, flows: 1, backlog: 16, build: shares },
+    BenchCase { name: "shares, 100000 classes", leaves: 100_000, flows: 1, backlog: 2, build: shares },
+    BenchCase { name: "drr, 16384 classes", leaves: 16384, flows: 1, backlog: 2, build: drr },
 ];
 
 impl Rig {
     /// Builds the tree and fills it.
-    pub fn new(case: &Case, arrival: Arrival) -> Rig {
+    pub fn new(case: &BenchCase, arrival: PacketInput) -> Rig {
         let mut rig = Rig {
-            shaper: Shaper::new(Device { tx_queue_len: 100_000, ..Device::default() }, EventRing::new(0)),
+            shaper: Shaper::new(
+                DeviceInfo { tx_queue_len: 100_000, ..DeviceInfo::default() },
+                EventRing::new(0),
+            ),
             pool: Pool::new(1 << 20),
-            draws: Seeded::new(1),
+            source: Seeded::new(1),
             now: Time(1_000_000_000),
             arrival,
             names: Names::of(case),
@@ -200,7 +203,7 @@ impl Rig {
             lost: 0,
         };
         (case.build)(&mut rig, case);
-        if arrival == Arrival::Parsed && !matches!(rig.names, Names::Pipes | Names::Shares) {
+        if arrival == PacketInput::Parsed && !matches!(rig.names, Names::Pipes | Names::Shares) {
             rig.filters(case);
         }
         rig.sorts = (0..case.leaves * case.flows).map(|n| rig.sort(case, n)).collect();
@@ -213,7 +216,7 @@ impl Rig {
     }
 
     /// Leaf `n / flows`, flow `n % flows`.
-    fn sort(&self, case: &Case, n: u32) -> Sort {
+    fn sort(&self, case: &BenchCase, n: u32) -> Sort {
         let (leaf, flow) = (n / case.flows, n % case.flows);
         let mut ip = [0u8; 48];
         ip[0] = 0x45;
@@ -235,7 +238,7 @@ impl Rig {
     }
 
     /// Filters for each leaf: u32 on the destination port for a few, firewall marks for many.
-    fn filters(&mut self, case: &Case) {
+    fn filters(&mut self, case: &BenchCase) {
         let flat = matches!(
             case.name.split([',', ' ']).next(),
             Some("pfifo" | "tbf" | "sfq" | "codel" | "fq_codel" | "cake")
@@ -274,7 +277,7 @@ impl Rig {
             params,
             actions: Vec::new(),
         };
-        let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.filter_op(self.now, &mut self.pool, &mut self.source, &op);
         assert!(result.is_ok(), "filter {op:?}: {result:?}");
     }
 
@@ -295,7 +298,7 @@ impl Rig {
             estimator: None,
             blocks: SharedBlocks::default(),
         };
-        let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.qdisc_op(self.now, &mut self.pool, &mut self.source, &op);
         assert!(result.is_ok(), "qdisc {op:?}: {result:?}");
     }
 
@@ -303,7 +306,7 @@ impl Rig {
         let (kind, params) = (None, Some(params));
         let op =
             ClassOp { verb: Verb::Add, dev: "bench".into(), parent, classid, kind, params, estimator: None };
-        let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.draws, &op);
+        let result = self.shaper.class_op(self.now, &mut self.pool, &mut self.source, &op);
         assert!(result.is_ok(), "class {op:?}: {result:?}");
     }
 
@@ -320,7 +323,7 @@ impl Rig {
         let random = self.next_random();
         let leaf = ((u64::from(random) * u64::from(self.leaves)) >> 32) as u32;
         let flow = ((random & 0xffff) * self.flows) >> 16;
-        if self.arrival != Arrival::Parsed {
+        if self.arrival != PacketInput::Parsed {
             let meta = self.pool.meta_mut(&pkt);
             (meta.priority, meta.mark) = (self.names.priority(leaf, flow), self.names.mark(leaf));
             self.pool.set_hash(&pkt, flow_hash(flow));
@@ -339,7 +342,7 @@ impl Rig {
     fn offer(&mut self, pkt: Pkt) {
         self.now += STEP;
         let pkt = self.renew(pkt);
-        if self.shaper.offer(self.now, &mut self.pool, &mut self.draws, pkt) != Offer::Queued {
+        if self.shaper.offer(self.now, &mut self.pool, &mut self.source, pkt) != XmitStatus::Queued {
             self.lost += 1;
         }
     }
@@ -348,7 +351,7 @@ impl Rig {
     #[inline(never)]
     pub fn steady(&mut self, packets: usize) {
         for _ in 0..packets / BATCH {
-            if self.arrival == Arrival::Single {
+            if self.arrival == PacketInput::Single {
                 self.turn_singly();
             } else {
                 self.turn();
@@ -359,24 +362,24 @@ impl Rig {
     /// A batch out and in.
     fn turn(&mut self) {
         let mut batch = core::mem::take(&mut self.batch);
-        self.shaper.poll_batch(self.now, &mut self.pool, &mut self.draws, BATCH, &mut batch);
+        self.shaper.poll_batch(self.now, &mut self.pool, &mut self.source, BATCH, &mut batch);
         self.lost += BATCH - batch.len();
-        self.now += Span(STEP.0 * BATCH as u64);
+        self.now += Nanos(STEP.0 * BATCH as u64);
         let mut renewed = core::mem::take(&mut self.renewed);
         for pkt in batch.drain(..) {
             let pkt = self.renew(pkt);
             renewed.push(pkt);
         }
         let lost = &mut self.lost;
-        self.shaper.offer_batch(self.now, &mut self.pool, &mut self.draws, &mut renewed, |offer, _| {
-            *lost += usize::from(offer != Offer::Queued);
+        self.shaper.offer_batch(self.now, &mut self.pool, &mut self.source, &mut renewed, |offer, _| {
+            *lost += usize::from(offer != XmitStatus::Queued);
         });
         (self.batch, self.renewed) = (batch, renewed);
     }
 
     fn turn_singly(&mut self) {
         for _ in 0..BATCH {
-            match self.shaper.poll(self.now, &mut self.pool, &mut self.draws) {
+            match self.shaper.poll(self.now, &mut self.pool, &mut self.source) {
                 Some(pkt) => self.batch.push(pkt),
                 None => self.lost += 1,
             }
@@ -397,28 +400,28 @@ fn leaf_class(leaf: u32) -> Handle {
     ROOT.class(1 + leaf as u16)
 }
 
-fn prio(rig: &mut Rig, _case: &Case) {
+fn prio(rig: &mut Rig, _case: &BenchCase) {
     rig.root("prio", Some(QdiscParams::Prio(PrioParams::default())));
 }
 
-fn tbf(rig: &mut Rig, _case: &Case) {
+fn tbf(rig: &mut Rig, _case: &BenchCase) {
     let rate = RateSpec { rate: LINK, ..RateSpec::default() };
     let params = TbfParams { rate, limit: 1 << 20, burst: 1 << 20, ..TbfParams::default() };
     rig.root("tbf", Some(QdiscParams::Tbf(params)));
 }
 
 /// Shaping at a rate at which no packet takes a nanosecond: all is computed, and nothing has to wait.
-fn cake(rig: &mut Rig, _case: &Case) {
+fn cake(rig: &mut Rig, _case: &BenchCase) {
     let params = CakeParams { bandwidth: Some(Rate(1 << 50)), ..CakeParams::default() };
     rig.root("cake", Some(QdiscParams::Cake(Box::new(params))));
 }
 
-fn sfq(rig: &mut Rig, _case: &Case) {
+fn sfq(rig: &mut Rig, _case: &BenchCase) {
     let params = SfqParams { limit: 10_000, flows: 1024, depth: 127, divisor: 1024, ..SfqParams::default() };
     rig.root("sfq", Some(QdiscParams::Sfq(params)));
 }
 
-fn drr(rig: &mut Rig, case: &Case) {
+fn drr(rig: &mut Rig, case: &BenchCase) {
     rig.root("drr", None);
     for leaf in 0..case.leaves {
         rig.class(ROOT, leaf_class(leaf), ClassParams::Drr(DrrClassParams::default()));
@@ -428,7 +431,7 @@ fn drr(rig: &mut Rig, case: &Case) {
 /// A link class, then leaves in groups of `fanout` (1: all under the link). A leaf's rate is its share of the
 /// load times `share`, or divided by it when negative: with less than its share it borrows most of the time,
 /// and its mode changes all the time.
-fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
+fn htb(rig: &mut Rig, case: &BenchCase, fanout: u32, share: i64) {
     let load = u64::from(LEN) * 1_000_000_000 / STEP.0;
     let fair = load / u64::from(case.leaves);
     let rate = if share > 0 { fair * share as u64 } else { fair / share.unsigned_abs() };
@@ -436,7 +439,7 @@ fn htb(rig: &mut Rig, case: &Case, fanout: u32, share: i64) {
 }
 
 /// The same with the rate of a leaf, and how many bytes its bucket holds.
-fn htb_of(rig: &mut Rig, case: &Case, fanout: u32, rate: Rate, burst: u32) {
+fn htb_of(rig: &mut Rig, case: &BenchCase, fanout: u32, rate: Rate, burst: u32) {
     rig.root("htb", Some(QdiscParams::Htb(HtbParams::default())));
     let top = ROOT.class(0xfff0);
     rig.class(Handle::ROOT, top, htb_class(LINK, burst));
@@ -473,7 +476,7 @@ fn share_handle(leaf: u32) -> Handle {
 }
 
 /// A drr over htbs that have all leaves in equal parts. The mark names the htb.
-fn shares(rig: &mut Rig, case: &Case) {
+fn shares(rig: &mut Rig, case: &BenchCase) {
     rig.root("drr", None);
     rig.filter(0, "fw", None);
     let rate = Rate((10 * u64::from(LEN) * 1_000_000_000 / STEP.0 / u64::from(case.leaves)).min(LINK.0));
@@ -494,7 +497,7 @@ fn shares(rig: &mut Rig, case: &Case) {
     }
 }
 
-fn htb_fq_codel(rig: &mut Rig, case: &Case) {
+fn htb_fq_codel(rig: &mut Rig, case: &BenchCase) {
     htb(rig, case, 1, 10);
     for leaf in 0..case.leaves {
         rig.qdisc(leaf_class(leaf), Handle::new(0x100 + leaf as u16, 0), "fq_codel", None);
@@ -520,7 +523,7 @@ fn queue_in_pipe(pipe: u32, queue: u32) -> u32 {
 
 /// A link and its pipes, each with two buckets; in each pipe 12 bands of strict priority and a 13th of four
 /// classes by turns: the tree that rte_sched has. The mark names the pipe.
-fn pipes(rig: &mut Rig, case: &Case) {
+fn pipes(rig: &mut Rig, case: &BenchCase) {
     htb_of(rig, case, 1, LINK, 1_000_000);
     rig.filter(0, "fw", None);
     for pipe in 0..case.leaves {

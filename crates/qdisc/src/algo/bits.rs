@@ -20,7 +20,7 @@ pub struct BitTree {
 }
 
 impl BitTree {
-    /// Makes room for numbers below `size` (at most 64^4) if there is less; what is in stays in.
+    /// Makes space for numbers below `size` (at most 64^4) if there is less; what is in stays in.
     pub fn reserve(&mut self, size: usize) {
         let lowest = size.div_ceil(64).max(1);
         let present = if self.height > 1 { self.start[1] as usize } else { usize::from(self.height) };
@@ -125,20 +125,20 @@ mod tests {
 
     #[test]
     fn agrees_with_an_ordered_set() {
-        let mut draws = Seeded::new(7);
+        let mut random = Seeded::new(7);
         for size in [1u32, 63, 64, 65, 4096, 5000, 300_000] {
             let (mut bits, mut model) = (BitTree::default(), BTreeSet::new());
             bits.reserve(size as usize);
             for _ in 0..2000 {
-                let n = (draws.next() % u64::from(size)) as u32;
-                if draws.next().is_multiple_of(3) {
+                let n = (random.next() % u64::from(size)) as u32;
+                if random.next().is_multiple_of(3) {
                     bits.remove(n);
                     model.remove(&n);
                 } else {
                     bits.insert(n);
                     model.insert(n);
                 }
-                let from = (draws.next() % u64::from(size)) as u32;
+                let from = (random.next() % u64::from(size)) as u32;
                 assert_eq!(bits.next(from), model.range(from..).next().copied(), "size {size} from {from}");
                 assert_eq!(bits.is_empty(), model.is_empty());
             }

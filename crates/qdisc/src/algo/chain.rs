@@ -3,21 +3,21 @@
 
 const NIL: u32 = u32::MAX;
 
-/// An entry's place in a [`Chain`].
+/// An entry's place in a [`IndexList`].
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct ListLink {
     prev: u32,
     next: u32,
     linked: bool,
 }
 
-impl Default for Link {
-    fn default() -> Link {
-        Link { prev: NIL, next: NIL, linked: false }
+impl Default for ListLink {
+    fn default() -> ListLink {
+        ListLink { prev: NIL, next: NIL, linked: false }
     }
 }
 
-impl Link {
+impl ListLink {
     /// The entry behind it.
     #[inline]
     pub fn next(&self) -> Option<u32> {
@@ -33,31 +33,31 @@ impl Link {
 /// Entries that carry a link.
 pub trait Linked {
     /// The link.
-    fn link(&mut self) -> &mut Link;
+    fn link(&mut self) -> &mut ListLink;
 }
 
 /// A list of entries of one table. An entry is on at most one list.
 #[derive(Clone, Copy, Debug)]
-pub struct Chain {
+pub struct IndexList {
     head: u32,
     tail: u32,
     len: u32,
 }
 
-impl Default for Chain {
-    fn default() -> Chain {
-        Chain { head: NIL, tail: NIL, len: 0 }
+impl Default for IndexList {
+    fn default() -> IndexList {
+        IndexList { head: NIL, tail: NIL, len: 0 }
     }
 }
 
-impl Chain {
+impl IndexList {
     /// The first entry.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         (self.head != NIL).then_some(self.head)
     }
 
-    /// Entries on it.
+    /// Number of entries.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -70,7 +70,7 @@ impl Chain {
     /// Appends an entry that is on no list.
     #[inline]
     pub fn push<T: Linked>(&mut self, table: &mut [T], at: u32) {
-        *table[at as usize].link() = Link { prev: self.tail, next: NIL, linked: true };
+        *table[at as usize].link() = ListLink { prev: self.tail, next: NIL, linked: true };
         if self.tail == NIL {
             self.head = at;
         } else {
@@ -82,7 +82,7 @@ impl Chain {
 
     /// Puts an entry that is on no list in front of all.
     pub fn push_front<T: Linked>(&mut self, table: &mut [T], at: u32) {
-        *table[at as usize].link() = Link { prev: NIL, next: self.head, linked: true };
+        *table[at as usize].link() = ListLink { prev: NIL, next: self.head, linked: true };
         if self.head == NIL {
             self.tail = at;
         } else {
@@ -95,7 +95,7 @@ impl Chain {
     /// Takes an entry of this list out.
     #[inline]
     pub fn remove<T: Linked>(&mut self, table: &mut [T], at: u32) {
-        let Link { prev, next, .. } = core::mem::take(table[at as usize].link());
+        let ListLink { prev, next, .. } = core::mem::take(table[at as usize].link());
         if prev == NIL {
             self.head = next;
         } else {

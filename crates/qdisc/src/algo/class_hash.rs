@@ -75,7 +75,7 @@ impl Default for ClassHash {
 }
 
 impl ClassHash {
-    /// Classes in it.
+    /// Number of classes.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -97,7 +97,7 @@ impl ClassHash {
         self.pages.get(at).copied().filter(|index| *index != NONE)
     }
 
-    /// The index of a class of the qdisc's own whose number stands in a row, as most do.
+    /// The index of a class of the qdisc's own whose number is in a row, as most do.
     #[inline]
     pub fn quick(&self, id: Handle) -> Option<u32> {
         if id.qdisc() == self.qdisc { self.row.get(id.minor()) } else { None }
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     fn finds_what_an_ordered_map_finds() {
-        let mut draws = Seeded::new(3);
+        let mut random = Seeded::new(3);
         let qdisc = Handle::new(7, 0);
         for _ in 0..50 {
             let (mut hash, mut model, mut free) = (ClassHash::default(), BTreeMap::new(), Vec::new());
             for n in 0..400_u32 {
                 // Rows of numbers with gaps, and indices that are used again, as qdiscs give them.
                 let minor =
-                    if draws.next().is_multiple_of(8) { (draws.next() % 300) as u16 } else { n as u16 };
+                    if random.next().is_multiple_of(8) { (random.next() % 300) as u16 } else { n as u16 };
                 let id = qdisc.class(minor);
                 if let Some(index) = model.remove(&id) {
                     hash.remove(id);

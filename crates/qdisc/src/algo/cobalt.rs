@@ -73,9 +73,9 @@ pub struct State {
     pub dropping: bool,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CobaltVerdict {
     /// It should be dropped.
     pub drop: bool,
     /// It was marked.
@@ -83,7 +83,7 @@ pub struct Verdict {
 }
 
 /// What the law needs of a packet and of the draws, in the order in which it needs them.
-pub trait Judged {
+pub trait AqmQueue {
     /// Marks congestion; false when the packet cannot carry the mark.
     fn mark(&mut self) -> bool;
     /// 32 random bits.
@@ -91,7 +91,7 @@ pub trait Judged {
 }
 
 impl State {
-    /// The whole memory is full and a packet of this flow makes room; tells whether the flow counts as
+    /// The whole memory is full and a packet of this flow makes room; returns whether the flow counts as
     /// unresponsive from now on.
     pub fn full(&mut self, params: &Params, now: Time) -> bool {
         let mut begins = false;
@@ -106,7 +106,7 @@ impl State {
         begins
     }
 
-    /// The flow's queue was found empty; tells whether it ceases to count as unresponsive.
+    /// The flow's queue was found empty; returns whether it ceases to count as unresponsive.
     pub fn empty(&mut self, params: &Params, now: Time) -> bool {
         let mut ends = false;
         if self.blue > 0 && self.blue_is_due(params, now) {
@@ -122,19 +122,19 @@ impl State {
     }
 
     /// Judges a packet that waited for `sojourn` nanoseconds; `bulk` flows are charged for what is dropped
-    /// (0: nobody is).
-    pub fn judge(
+    /// (0: no one is).
+    pub fn decide(
         &mut self,
         params: &Params,
         now: Time,
         sojourn: u64,
         bulk: u32,
-        packet: &mut impl Judged,
-    ) -> Verdict {
+        packet: &mut impl AqmQueue,
+    ) -> CobaltVerdict {
         let mut since_due = self.since_due(now);
         let mut due = self.count > 0 && since_due >= 0;
         self.look_at(params, now, sojourn, bulk);
-        let mut verdict = Verdict { drop: false, marked: false };
+        let mut verdict = CobaltVerdict { drop: false, marked: false };
         if due && self.dropping {
             verdict.marked = packet.mark();
             verdict.drop = !verdict.marked;

@@ -89,7 +89,7 @@ impl Default for State {
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct Stats {
     /// The largest packet seen, bytes.
     pub maxpacket: u32,
     /// Packets marked instead of dropped.
@@ -99,13 +99,13 @@ pub struct Counts {
 }
 
 /// The queue that the law is applied to.
-pub trait Queue {
+pub trait CodelQueue {
     /// A packet taken out of it.
     type Packet;
     /// Takes the head.
     fn pop(&mut self) -> Option<Self::Packet>;
-    /// Loses a packet that was taken.
-    fn lose(&mut self, packet: Self::Packet);
+    /// Drops a packet that was taken.
+    fn drop_packet(&mut self, packet: Self::Packet);
     /// Marks congestion; false when the packet cannot carry the mark.
     fn mark(&mut self, packet: &Self::Packet) -> bool;
     /// When the packet came, and its length in bytes.
@@ -118,10 +118,10 @@ pub trait Queue {
 
 impl State {
     /// Takes the next packet that may leave, dropping or marking as the law says.
-    pub fn dequeue<Q: Queue>(
+    pub fn dequeue<Q: CodelQueue>(
         &mut self,
         params: &Params,
-        counts: &mut Counts,
+        counts: &mut Stats,
         now: u32,
         queue: &mut Q,
     ) -> Option<Q::Packet> {
@@ -144,7 +144,7 @@ impl State {
                     self.drop_next = self.law(self.drop_next, params.interval);
                     break;
                 }
-                queue.lose(packet);
+                queue.drop_packet(packet);
                 let next = queue.pop();
                 above = self.above(params, counts, now, queue, next.as_ref());
                 if above {
@@ -161,7 +161,7 @@ impl State {
                     counts.ecn_mark += 1;
                     head = Some(first);
                 } else {
-                    queue.lose(first);
+                    queue.drop_packet(first);
                     head = queue.pop();
                     self.above(params, counts, now, queue, head.as_ref());
                 }
@@ -174,10 +174,10 @@ impl State {
     }
 
     /// Has the sojourn time been above target long enough? Also learns from the packet.
-    fn above<Q: Queue>(
+    fn above<Q: CodelQueue>(
         &mut self,
         params: &Params,
-        counts: &mut Counts,
+        counts: &mut Stats,
         now: u32,
         queue: &Q,
         packet: Option<&Q::Packet>,
@@ -215,10 +215,10 @@ impl State {
         self.drop_next = self.law(now, params.interval);
     }
 
-    fn threshold_mark<Q: Queue>(
+    fn threshold_mark<Q: CodelQueue>(
         &self,
         params: &Params,
-        counts: &mut Counts,
+        counts: &mut Stats,
         queue: &mut Q,
         packet: &Q::Packet,
     ) {
@@ -281,14 +281,14 @@ mod tests {
     /// Packets that came at a time, with their lengths; the first leaves first.
     struct Line(Vec<(u32, u32)>);
 
-    impl Queue for Line {
+    impl CodelQueue for Line {
         type Packet = (u32, u32);
 
         fn pop(&mut self) -> Option<(u32, u32)> {
             (!self.0.is_empty()).then(|| self.0.remove(0))
         }
 
-        fn lose(&mut self, _: (u32, u32)) {}
+        fn drop_packet(&mut self, _: (u32, u32)) {}
 
         fn mark(&mut self, _: &(u32, u32)) -> bool {
             true
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_last_packet_is_no_standing_queue() {
         let params = Params::new(1514);
-        let mut counts = Counts::default();
+        let mut counts = Stats::default();
         let above = |backlog: u32| {
             let line = Line(Vec::from([(0, backlog)]));
             let mut state = State { first_above: 1, ..State::default() };
@@ -320,8 +320,8 @@ mod tests {
         assert_eq!([1513, 1514, 1515].map(above), [false, false, true]);
     }
 
-    /// An episode that begins less than 16 intervals after the last drop was due goes on at its rate; a later
-    /// one begins anew (Linux's reading of RFC 8289, section 5.5).
+    /// An episode that begins less than 16 intervals after the last drop was due continues at its rate; a
+    /// later one begins again (Linux's reading of RFC 8289, section 5.5).
     #[test]
     fn an_episode_remembers_the_last_for_sixteen_intervals() {
         let params = Params::new(1514);
@@ -342,7 +342,7 @@ mod tests {
         let params = Params { ce_threshold: 500, ..Params::new(1514) };
         let marked = |waited: u32| {
             let mut queue = Line(Vec::from([(1000, 100)]));
-            let mut counts = Counts::default();
+            let mut counts = Stats::default();
             let _ = State::default().dequeue(&params, &mut counts, 1000 + waited, &mut queue);
             counts.ce_mark
         };

@@ -1,7 +1,7 @@
 //! Service curves of two straight pieces (Stoica, Zhang and Ng, SIGCOMM 1997), in Linux's fixed point.
 //!
 //! Time runs in ticks of 64 ns, service in bytes. A slope is kept twice, as bytes per tick and as ticks per
-//! byte, both rounded up, so that going one way and back loses what Linux loses. Sums wrap: a piece of slope
+//! byte, both rounded up, so that going one way and back drops what Linux drops. Sums wrap: a piece of slope
 //! 0 never brings a byte, and its "never" is a number.
 
 use tidegate_policy::ServiceCurve;
@@ -57,7 +57,7 @@ fn scaled(x: u64, factor: u64, places: u32) -> u64 {
     (x >> places).wrapping_mul(factor).wrapping_add(rest.wrapping_mul(factor) >> places)
 }
 
-/// What was asked for: a curve through the origin.
+/// What was requested: a curve through the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     first: Slope,
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn after_an_idle_time_the_lesser_curve_holds() {
         // Concave: 1000 bytes fast, then slow. Long idle: the old curve is far above, the burst is granted
-        // anew.
+        // again.
         let shape = Shape::new(&ServiceCurve { m1: 1_000_000, d_us: 1000, m2: 1000 });
         let old = Curve::from(&shape, 0, 0);
         let mut fresh = old;

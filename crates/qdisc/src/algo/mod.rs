@@ -1,4 +1,4 @@
-//! Arithmetic and structures that several disciplines share.
+//! Arithmetic and structures that several qdiscs share.
 
 mod bits;
 mod chain;
@@ -14,7 +14,7 @@ pub mod red;
 mod wait;
 
 pub use bits::BitTree;
-pub use chain::{Chain, Link, Linked};
+pub use chain::{IndexList, Linked, ListLink};
 pub use class_hash::ClassHash;
 pub use curve::{Curve, Shape};
 pub use length::adjusted_size;

@@ -3,7 +3,7 @@
 //!
 //! A treap: a search tree over the keys that is a heap over a scramble of the slots' numbers, so it is as
 //! balanced as chance makes it and the same on any machine. Each node knows the least value below it. Many
-//! trees share one table, because an entry stands in one tree only.
+//! trees share one table, because an entry is in one tree only.
 
 use alloc::vec::Vec;
 
@@ -45,19 +45,19 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Makes room for slots below `size`.
+    /// Makes space for slots below `size`.
     pub fn reserve(&mut self, size: usize) {
         if self.entries.len() < size {
             self.entries.resize(size, ABSENT);
         }
     }
 
-    /// Does the entry stand in a tree?
+    /// Does the entry are in a tree?
     pub fn is_inside(&self, at: u32) -> bool {
         self.entries.get(at as usize).is_some_and(|entry| entry.inside)
     }
 
-    /// Puts in an entry that stands in no tree, behind those of the same key.
+    /// Puts in an entry that is in no tree, behind those of the same key.
     pub fn insert(&mut self, tree: &mut Ordered, at: u32, key: u64, value: u64) {
         self.arrivals += 1;
         self.insert_as(tree, at, key, self.arrivals, value);
@@ -72,7 +72,7 @@ impl Orders {
         tree.root = self.join(front, after);
     }
 
-    /// Takes an entry of this tree out; tells whether it was there.
+    /// Takes an entry of this tree out; returns whether it was there.
     pub fn remove(&mut self, tree: &mut Ordered, at: u32) -> bool {
         if !self.is_inside(at) {
             return false;
@@ -249,14 +249,14 @@ mod tests {
 
     #[test]
     fn agrees_with_a_sorted_list() {
-        let mut draws = Seeded::new(11);
+        let mut random = Seeded::new(11);
         let (mut orders, mut trees) = (Orders::default(), [Ordered::default(); 2]);
         let mut models = [Model::default(), Model::default()];
         for step in 0..20_000u64 {
-            let (at, which) = ((draws.next() % 60) as u32, (draws.next() % 2) as usize);
+            let (at, which) = ((random.next() % 60) as u32, (random.next() % 2) as usize);
             let (tree, model) = (&mut trees[at as usize % 2], &mut models[at as usize % 2]);
-            let (key, value) = (draws.next() % 20, draws.next() % 20);
-            match draws.next() % 3 {
+            let (key, value) = (random.next() % 20, random.next() % 20);
+            match random.next() % 3 {
                 0 if !orders.is_inside(at) => {
                     orders.insert(tree, at, key, value);
                     model.0.push((key, step, at, value));
@@ -271,7 +271,7 @@ mod tests {
                     model.0.iter_mut().filter(|entry| entry.2 == at).for_each(|entry| entry.3 = value);
                 }
             }
-            let (tree, list, limit) = (trees[which], models[which].sorted(), draws.next() % 20);
+            let (tree, list, limit) = (trees[which], models[which].sorted(), random.next() % 20);
             assert_eq!(orders.first(tree), list.first().map(|entry| entry.2));
             assert_eq!(orders.last(tree), list.last().map(|entry| entry.2));
             assert_eq!(orders.least(tree), list.iter().map(|entry| entry.3).min());

@@ -6,7 +6,7 @@
 //! later than on average: the probabilities since the last drop are summed. The delay is that of the packet
 //! sent last, or it is taken from the backlog and a measured rate. Times are psched ticks, 64 ns.
 
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{RandomSource, Time};
 use tidegate_policy::PieParams;
 
 /// The probability 1: 56 bits.
@@ -15,7 +15,7 @@ pub const CERTAIN: u64 = u64::MAX >> 8;
 const PER_SECOND: u64 = 15_625_000;
 /// How long after an idle phase nothing is dropped: 150 ms.
 const BURST_TICKS: u64 = 150_000_000 >> 6;
-/// A delay that asks for more: 250 ms.
+/// A delay that requests more: 250 ms.
 const LONG_TICKS: u64 = 250_000_000 >> 6;
 /// Bytes that a measurement of the rate spans.
 const MEASURED_BYTES: u32 = 16_384;
@@ -95,7 +95,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Begins anew with bursts and measurements; the probability stays.
+    /// Begins again with bursts and measurements; the probability stays.
     pub fn restart(&mut self) {
         let fresh = State { probability: self.probability, delay: self.delay, ..State::default() };
         *self = State { old_delay: self.old_delay, ..fresh };
@@ -105,7 +105,7 @@ impl State {
     pub fn drops(
         &mut self,
         params: &Params,
-        draws: &mut dyn Draws,
+        random: &mut dyn RandomSource,
         backlog: u32,
         len: u32,
         mtu: u32,
@@ -128,7 +128,7 @@ impl State {
         if self.sum >= CERTAIN / 2 * 17 {
             return true;
         }
-        let drop = draws.word() >> 8 < probability;
+        let drop = random.word() >> 8 < probability;
         if drop {
             self.sum = 0;
         }
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// Moves the probability by the delay; tells whether it stayed within bounds.
+    /// Moves the probability by the delay; returns whether it stayed within bounds.
     fn adjust(&mut self, params: &Params, delay: u64, old: u64) -> bool {
         let gain = |weight: u32| (u64::from(weight) * (CERTAIN / PER_SECOND)) >> 4;
         let (mut alpha, mut beta) = (gain(params.alpha), gain(params.beta));
@@ -264,11 +264,11 @@ mod tests {
     /// missing when they come to 8.5.
     #[test]
     fn drops_are_neither_too_close_nor_too_far_apart() {
-        let (mut state, mut draws) = (busy(CERTAIN / 100), Seeded::new(3));
+        let (mut state, mut random) = (busy(CERTAIN / 100), Seeded::new(3));
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..200_000 {
             gap += 1;
-            if state.drops(&PARAMS, &mut draws, 100_000, 1000, 1514) {
+            if state.drops(&PARAMS, &mut random, 100_000, 1000, 1514) {
                 state.dropped();
                 gaps.push(core::mem::take(&mut gap));
             }

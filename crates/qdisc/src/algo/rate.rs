@@ -3,7 +3,7 @@
 //! Every interval, of 2^n quarter seconds, what was sent in it becomes a rate, and the average moves by
 //! 1/2^ewma of its distance to that rate. Averages are scaled by 2^8.
 
-use tidegate_packet::{Jiffies, Time, Upkeep};
+use tidegate_packet::{Jiffies, PeriodicTimer, Time};
 use tidegate_policy::Estimator;
 use tidegate_policy::dump::RateSample;
 
@@ -13,7 +13,7 @@ pub struct RateEstimator {
     params: Estimator,
     /// When the present interval ends, jiffies; the timer may be a little later.
     ends: i64,
-    timer: Upkeep,
+    timer: PeriodicTimer,
     bytes_rate: u64,
     packets_rate: u64,
     last: Sent,
@@ -42,7 +42,7 @@ impl RateEstimator {
         RateEstimator {
             params,
             ends,
-            timer: Upkeep::until(jiffies, now, ends),
+            timer: PeriodicTimer::until(jiffies, now, ends),
             bytes_rate: before.map_or(0, |before| before.bytes_rate),
             packets_rate: before.map_or(0, |before| before.packets_rate),
             last: sent,

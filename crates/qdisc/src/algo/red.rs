@@ -8,7 +8,7 @@
 //! packets, as the user counts; averages are scaled by 2^wlog.
 
 use alloc::boxed::Box;
-use tidegate_packet::{Draws, Time};
+use tidegate_packet::{RandomSource, Time};
 use tidegate_policy::{IdleTable, RedCurve};
 
 /// A percent of the probability 2^32.
@@ -30,10 +30,10 @@ pub struct Params {
     idle: Option<Box<IdleTable>>,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RedVerdict {
     /// Nothing.
     Pass,
     /// It was its turn: mark it, or drop it.
@@ -106,8 +106,8 @@ impl Params {
         self.p_per_unit = (rounded as u32).max(1);
     }
 
-    fn draw(&self, draws: &mut dyn Draws) -> u32 {
-        draws.u32() / self.p_per_unit
+    fn draw(&self, random: &mut dyn RandomSource) -> u32 {
+        random.u32() / self.p_per_unit
     }
 }
 
@@ -147,23 +147,28 @@ impl State {
         (self.idle_since, self.average, self.count) = (None, 0, -1);
     }
 
-    /// What becomes of the packet that arrived.
-    pub fn judge(&mut self, params: &Params, draws: &mut dyn Draws) -> Verdict {
-        self.judge_beside(params, draws, 0)
+    /// What happens to the packet that arrived.
+    pub fn decide(&mut self, params: &Params, random: &mut dyn RandomSource) -> RedVerdict {
+        self.decide_beside(params, random, 0)
     }
 
     /// The same, where averages of other queues count with this one's.
-    pub fn judge_beside(&mut self, params: &Params, draws: &mut dyn Draws, others: u64) -> Verdict {
+    pub fn decide_beside(
+        &mut self,
+        params: &Params,
+        random: &mut dyn RandomSource,
+        others: u64,
+    ) -> RedVerdict {
         let average = self.average.wrapping_add(others);
         if average < params.min {
             self.pass();
-            return Verdict::Pass;
+            return RedVerdict::Pass;
         }
         if average >= params.max {
             self.pass();
-            return Verdict::Hard;
+            return RedVerdict::Hard;
         }
-        if self.takes_turn_at(params, draws, average) { Verdict::Mark } else { Verdict::Pass }
+        if self.is_selected_at(params, random, average) { RedVerdict::Mark } else { RedVerdict::Pass }
     }
 
     /// The average, scaled.
@@ -194,11 +199,11 @@ impl State {
 
     /// Inside the band: is it this packet's turn? The gap to the next is drawn then, and when the band is
     /// entered.
-    pub fn takes_turn(&mut self, params: &Params, draws: &mut dyn Draws) -> bool {
-        self.takes_turn_at(params, draws, self.average)
+    pub fn is_selected(&mut self, params: &Params, random: &mut dyn RandomSource) -> bool {
+        self.is_selected_at(params, random, self.average)
     }
 
-    fn takes_turn_at(&mut self, params: &Params, draws: &mut dyn Draws, average: u64) -> bool {
+    fn is_selected_at(&mut self, params: &Params, random: &mut dyn RandomSource, average: u64) -> bool {
         self.count = self.count.wrapping_add(1);
         if self.count != 0 {
             let height = average.wrapping_sub(params.min) >> params.curve.wlog;
@@ -206,10 +211,10 @@ impl State {
                 return false;
             }
             self.count = 0;
-            self.due = params.draw(draws);
+            self.due = params.draw(random);
             return true;
         }
-        self.due = params.draw(draws);
+        self.due = params.draw(random);
         false
     }
 
@@ -242,7 +247,7 @@ mod tests {
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
-    use tidegate_packet::{Seeded, Span};
+    use tidegate_packet::{Nanos, Seeded};
 
     fn curve(max_p: u32) -> RedCurve {
         RedCurve { min: 5_000, max: 20_000, wlog: 4, plog: 0, scell_log: 10, max_p }
@@ -291,11 +296,11 @@ mod tests {
     fn gaps_between_marks_are_uniform() {
         let params = params((u32::MAX / 10) + 1);
         let mut state = settled(&params, 12_500);
-        let mut draws = Seeded::new(7);
+        let mut random = Seeded::new(7);
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..200_000 {
             gap += 1;
-            if state.judge(&params, &mut draws) == Verdict::Mark {
+            if state.decide(&params, &mut random) == RedVerdict::Mark {
                 gaps.push(core::mem::take(&mut gap));
             }
         }
@@ -309,11 +314,11 @@ mod tests {
     #[test]
     fn outside_the_band_nothing_is_drawn() {
         let params = params(1 << 28);
-        let mut draws = Seeded::new(1);
-        let judged: Vec<Verdict> =
-            [4_900, 20_100].map(|length| settled(&params, length).judge(&params, &mut draws)).into();
-        assert_eq!(judged, vec![Verdict::Pass, Verdict::Hard]);
-        assert_eq!(draws.u32(), Seeded::new(1).u32());
+        let mut random = Seeded::new(1);
+        let judged: Vec<RedVerdict> =
+            [4_900, 20_100].map(|length| settled(&params, length).decide(&params, &mut random)).into();
+        assert_eq!(judged, vec![RedVerdict::Pass, RedVerdict::Hard]);
+        assert_eq!(random.u32(), Seeded::new(1).u32());
     }
 
     /// While idle the average is halved for each step of the table; in the first cell it sinks in proportion,
@@ -328,7 +333,7 @@ mod tests {
             let mut state = settled(&params, 16_000);
             let before = state.average;
             state.idle(Time(1_000));
-            state.arrival(&params, 16_000, Time(1_000) + Span::micros(us));
+            state.arrival(&params, 16_000, Time(1_000) + Nanos::micros(us));
             (before - state.average) * 1000 / before
         };
         assert_eq!([0, 256, 1023, 2048].map(sunk), [0, 250, 500, 875]);
@@ -342,7 +347,7 @@ mod tests {
         let params = params(1 << 28);
         let left = |average: u64, us: u64| {
             let mut state = State { average, idle_since: Some(Time(0)), ..State::default() };
-            state.arrival(&params, 0, Time(0) + Span::micros(us));
+            state.arrival(&params, 0, Time(0) + Nanos::micros(us));
             state.average
         };
         // 512 us are half a cell.

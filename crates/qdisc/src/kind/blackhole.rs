@@ -1,11 +1,11 @@
 //! blackhole: every packet is dropped, and senders are told that it was taken.
 //!
-//! So a TCP sender goes on until its packets time out; the qdiscs above count each one as a drop of their
+//! So a TCP sender continues until its packets time out; the qdiscs above count each one as a drop of their
 //! own.
 
 use super::NO_CHANGE;
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
 use tidegate_packet::Pkt;
@@ -21,8 +21,8 @@ impl Discipline for Blackhole {
         _filters: &mut FilterList,
         pkt: Pkt,
     ) -> Enqueue {
-        cx.drop(own.handle, pkt, Why::Full);
-        Enqueue::Lost
+        cx.drop(own.handle, pkt, DropReason::Full);
+        Enqueue::DroppedSilently
     }
 
     fn dequeue(&mut self, _cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {

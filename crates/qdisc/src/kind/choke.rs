@@ -2,14 +2,14 @@
 //! (Pan, Prabhakar and Psounis, INFOCOM 2000).
 //!
 //! While the average queue is above `min` an arrival is compared with a packet drawn from the queue; are they
-//! of one flow, both are lost. The more of the queue a flow holds, the more of it is met. Packets stand in a
-//! ring, where one lost in the middle leaves a gap until those before it are gone. Lengths are packets. The
-//! law is in [`crate::algo::red`].
+//! of one flow, both are dropped. The more of the queue a flow holds, the more of it is met. Packets are in a
+//! ring, where one dropped in the middle leaves a gap until those before it are gone. Lengths are packets.
+//! The law is in [`crate::algo::red`].
 
 use super::red::Flags;
 use crate::algo::red::{Params, State};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -34,27 +34,27 @@ pub(crate) struct Choke {
     tail: u32,
 }
 
-/// The octets of flow keys that are compared: network protocol, transport protocol, ports, and eight octets
+/// The bytes of flow keys that are compared: network protocol, transport protocol, ports, and eight bytes
 /// of addresses.
 type Digest = [u8; 16];
 
 fn digest(keys: &FlowKeys) -> Digest {
-    let mut octets = [0; 16];
-    octets[0..2].copy_from_slice(&keys.ethertype.to_be_bytes());
-    octets[2] = keys.protocol;
-    octets[4..6].copy_from_slice(&keys.ports.0.to_be_bytes());
-    octets[6..8].copy_from_slice(&keys.ports.1.to_be_bytes());
+    let mut bytes = [0; 16];
+    bytes[0..2].copy_from_slice(&keys.ethertype.to_be_bytes());
+    bytes[2] = keys.protocol;
+    bytes[4..6].copy_from_slice(&keys.ports.0.to_be_bytes());
+    bytes[6..8].copy_from_slice(&keys.ports.1.to_be_bytes());
     match &keys.addrs {
         Addrs::V4(src, dst) => {
-            octets[8..12].copy_from_slice(src);
-            octets[12..16].copy_from_slice(dst);
+            bytes[8..12].copy_from_slice(src);
+            bytes[12..16].copy_from_slice(dst);
         }
         // Linux compares the place where IPv4 addresses would stand: half of an IPv6 source, nothing of its
         // destination.
-        Addrs::V6(src, _) => octets[8..16].copy_from_slice(&src[..8]),
+        Addrs::V6(src, _) => bytes[8..16].copy_from_slice(&src[..8]),
         Addrs::None => {}
     }
-    octets
+    bytes
 }
 
 /// The digest of a packet; the kernel keeps it in the packet.
@@ -110,7 +110,7 @@ impl Choke {
     fn drawn(&self, cx: &mut Context<'_>) -> u32 {
         let places = self.tail.wrapping_sub(self.head) & self.mask();
         for _ in 0..TRIES {
-            let place = (self.head + cx.draw.source.below(places)) & self.mask();
+            let place = (self.head + cx.random.source.below(places)) & self.mask();
             if self.ring[place as usize].is_some() {
                 return place;
             }
@@ -160,7 +160,7 @@ impl Choke {
     }
 
     /// Judges an arrival by the average; true when it is to be dropped.
-    fn judge(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> bool {
+    fn decide(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: &Pkt) -> bool {
         if self.state.is_low(&self.params) {
             self.state.pass();
             return false;
@@ -168,7 +168,7 @@ impl Choke {
         if let Some(place) = self.matched(cx, pkt) {
             *self.stats.matched.get_or_insert(0) += 1;
             if let Some(other) = self.take(place) {
-                cx.drop(own.handle, other, Why::Early);
+                cx.drop(own.handle, other, DropReason::Early);
             }
             return true;
         }
@@ -176,7 +176,7 @@ impl Choke {
             self.state.pass();
             return self.must_drop(cx, pkt, true);
         }
-        self.state.takes_turn(&self.params, cx.draw.source) && self.must_drop(cx, pkt, false)
+        self.state.is_selected(&self.params, cx.random.source) && self.must_drop(cx, pkt, false)
     }
 
     /// All packets, oldest first.
@@ -190,7 +190,7 @@ impl Choke {
         all
     }
 
-    /// Moves what waits to a ring of another size, and loses what that has no place for.
+    /// Moves what waits to a ring of another size, and drops what that has no place for.
     fn move_to(&mut self, cx: &mut Context<'_>, own: QdiscState, limit: u32) {
         let fresh = ring(limit);
         if fresh.len() == self.ring.len() {
@@ -221,13 +221,13 @@ impl Discipline for Choke {
         let scratch = &mut cx.pool.meta_mut(&pkt).scratch;
         scratch.0 &= !0xff;
         self.state.arrival(&self.params, own.qlen, cx.now);
-        if self.judge(cx, own, &pkt) {
-            cx.drop(own.handle, pkt, Why::Early);
+        if self.decide(cx, own, &pkt) {
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         }
         if own.qlen >= self.limit {
             self.stats.pdrop += 1;
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         // With enough gaps the ring comes round before the limit does. Linux writes over what it finds there:
@@ -296,7 +296,7 @@ impl BuiltIn for Choke {
     }
 }
 
-/// A tree may end with packets in it, their pool with them: their tickets are then no losses.
+/// A tree may end with packets in it, their pool with them: their tickets are then no drops.
 impl Drop for Choke {
     fn drop(&mut self) {
         for pkt in &mut self.ring {

@@ -1,9 +1,9 @@
 //! codel: controlled delay on a single queue (RFC 8289). The law is in [`crate::algo::codel`].
 
 use super::purge_queue;
-use crate::algo::codel::{Counts, Params, Queue, State, micros, units};
+use crate::algo::codel::{CodelQueue, Params, State, Stats, micros, units};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Handle, Pkt, Time};
@@ -14,18 +14,18 @@ pub(crate) struct Codel {
     limit: u32,
     params: Params,
     state: State,
-    counts: Counts,
+    counts: Stats,
     drop_overlimit: u32,
     queue: Fifo,
 }
 
 impl Codel {
-    pub(crate) fn new(device: Device, params: Option<&CodelParams>) -> Codel {
+    pub(crate) fn new(device: DeviceInfo, params: Option<&CodelParams>) -> Codel {
         let mut codel = Codel {
             limit: 1000,
             params: Params::new(device.max_frame),
             state: State::default(),
-            counts: Counts::default(),
+            counts: Stats::default(),
             drop_overlimit: 0,
             queue: Fifo::new(),
         };
@@ -65,7 +65,7 @@ pub(crate) fn set_times(
 }
 
 /// A [`Fifo`] under CoDel's law.
-pub(crate) struct Judged<'q, 'c, 'd> {
+pub(crate) struct CodelFifo<'q, 'c, 'd> {
     pub(crate) cx: &'c mut Context<'d>,
     pub(crate) at: Handle,
     pub(crate) queue: &'q mut Fifo,
@@ -75,7 +75,7 @@ pub(crate) struct Judged<'q, 'c, 'd> {
     pub(crate) memory: u64,
 }
 
-impl Queue for Judged<'_, '_, '_> {
+impl CodelQueue for CodelFifo<'_, '_, '_> {
     type Packet = Pkt;
     fn pop(&mut self) -> Option<Pkt> {
         let pkt = self.queue.pop_front(self.cx.pool)?;
@@ -84,8 +84,8 @@ impl Queue for Judged<'_, '_, '_> {
         self.memory += u64::from(meta.truesize);
         Some(pkt)
     }
-    fn lose(&mut self, pkt: Pkt) {
-        self.cx.drop(self.at, pkt, Why::Codel);
+    fn drop_packet(&mut self, pkt: Pkt) {
+        self.cx.drop(self.at, pkt, DropReason::Codel);
     }
     fn mark(&mut self, pkt: &Pkt) -> bool {
         self.cx.pool.meta_mut(pkt).set_ce()
@@ -112,7 +112,7 @@ impl Discipline for Codel {
     ) -> Enqueue {
         if own.qlen >= self.limit {
             self.drop_overlimit += 1;
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         cx.pool.meta_mut(&pkt).scratch.set_first(cx.now.codel());
@@ -123,7 +123,7 @@ impl Discipline for Codel {
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let now = cx.now.codel();
         let mut judged =
-            Judged { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
+            CodelFifo { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
         let packet = self.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
         packet.map_or(Dequeue::Empty, Dequeue::Packet)
     }

@@ -1,18 +1,18 @@
 //! drr: deficit round robin (Shreedhar and Varghese 1995).
 //!
-//! Classes with packets stand in a ring. The first one sends while its deficit pays for its next packet; when
+//! Classes with packets are in a ring. The first one sends while its deficit pays for its next packet; when
 //! it does not, the deficit grows by the class's quantum and the class goes to the end. There is no default
 //! class: a packet that nothing classifies is dropped.
 
-use crate::algo::{Chain, ClassHash, Link, Linked, Sent};
-use crate::asking::{Consumed, choose_class};
+use crate::algo::{ClassHash, IndexList, Linked, ListLink, Sent};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::classify::{Consumed, choose_class};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::NO_CHANGE;
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -32,18 +32,18 @@ const AHEAD: u32 = 4;
 pub(crate) struct Drr {
     /// By slot; a deleted class leaves its slot to the next.
     classes: Vec<Slot>,
-    active: Chain,
+    active: IndexList,
     hash: ClassHash,
 }
 
 /// A class with its place in the ring; its qdisc is absent while the slot is free.
 struct Slot {
-    link: Link,
+    link: ListLink,
     class: Class,
 }
 
 impl Linked for Slot {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -54,7 +54,7 @@ struct Class {
     deficit: u32,
     packets: u64,
     bytes: u64,
-    child: Node,
+    child: QdiscNode,
 }
 
 impl Drr {
@@ -109,7 +109,7 @@ impl Discipline for Drr {
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let Some(at) = chosen else {
-            cx.drop(own.handle, pkt, Why::Unclassified);
+            cx.drop(own.handle, pkt, DropReason::Unclassified);
             return Enqueue::Dropped;
         };
         let Slot { link, class } = &mut self.classes[at as usize];
@@ -223,9 +223,9 @@ impl Classful for Drr {
             deficit: 0,
             packets: 0,
             bytes: 0,
-            child: Node::hidden(cx, Kind::Pfifo, op.classid),
+            child: QdiscNode::hidden(cx, Kind::Pfifo, op.classid),
         };
-        let slot = Slot { link: Link::default(), class };
+        let slot = Slot { link: ListLink::default(), class };
         let at = match self.classes.iter().position(|slot| slot.class.child.there().is_none()) {
             Some(at) => {
                 self.classes[at] = slot;
@@ -246,7 +246,7 @@ impl Classful for Drr {
         Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class)?;
         Some(&mut self.class(at).child)
     }
@@ -304,7 +304,13 @@ impl Batch for Drr {
         Ok(())
     }
 
-    fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn child_hint(
+        &self,
+        pool: &mut Pool,
+        qdisc: Handle,
+        filters: &FilterList,
+        pkt: &Pkt,
+    ) -> Option<&QdiscNode> {
         let meta = pool.meta(pkt);
         let at = match self.find(meta.priority_class()) {
             Some(at) => at,

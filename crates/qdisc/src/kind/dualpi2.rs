@@ -3,19 +3,19 @@
 //! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds
 //! the classic queue's delay by a base probability p: classic packets are dropped or marked with p²,
 //! low-latency ones marked with k·p, which balances the rates of a sender that gives way by the square root
-//! of what it loses and of one that gives way in proportion. The low-latency queue also marks whatever waited
+//! of what it drops and of one that gives way in proportion. The low-latency queue also marks whatever waited
 //! longer than a step, and is served first, but for a share that the classic queue is sure of.
 //!
 //! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No
 //! real kernel was at hand.
 
 use super::purge_queue;
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::classify::{ClassifyResult, Consumed, classify};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Draws, Fifo, Handle, Pkt, Pool, Span, Time};
+use tidegate_packet::{Fifo, Handle, Nanos, Pkt, Pool, RandomSource, Time};
 use tidegate_policy::dump::{DualPi2Stats, Xstats};
 use tidegate_policy::{DualPi2Params, Errno, QdiscParams, StepThreshold, TcError};
 
@@ -34,9 +34,9 @@ enum Traffic {
     Unmarked,
 }
 
-/// What becomes of a packet that leaves.
+/// What happens to a packet that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judged {
+enum DequeueVerdict {
     Passes,
     Drops,
 }
@@ -47,17 +47,17 @@ struct Law {
     /// How much of the probability one tick of 64 ns is worth: of distance from the target, and of growth.
     alpha: u64,
     beta: u64,
-    target: Span,
+    target: Nanos,
     coupling: u8,
     probability: u64,
-    last_delay: Span,
+    last_delay: Nanos,
 }
 
 impl Law {
     /// One step of the proportional integral law (RFC 9332, appendix A.1), in ticks of 64 ns. The probability
     /// stays within `most`.
-    fn update(&mut self, delay: Span, most: u64) {
-        let ticks = |span: Span| (span.0 >> 6) as i64;
+    fn update(&mut self, delay: Nanos, most: u64) {
+        let ticks = |span: Nanos| (span.0 >> 6) as i64;
         let part = |gain: u64, span: i64| span.saturating_mul(gain as i64);
         let change = part(self.alpha, ticks(delay) - ticks(self.target))
             .saturating_add(part(self.beta, ticks(delay) - ticks(self.last_delay)));
@@ -76,24 +76,24 @@ impl Law {
     }
 
     /// Is a classic packet hit? With p², by two draws.
-    fn hits_classic(&self, draws: &mut dyn Draws) -> bool {
-        falls(draws, self.probability) && falls(draws, self.probability)
+    fn hits_classic(&self, random: &mut dyn RandomSource) -> bool {
+        falls(random, self.probability) && falls(random, self.probability)
     }
 
     /// Is a low-latency packet hit? With k·p.
-    fn hits_low(&self, draws: &mut dyn Draws) -> bool {
-        falls(draws, self.coupled())
+    fn hits_low(&self, random: &mut dyn RandomSource) -> bool {
+        falls(random, self.coupled())
     }
 
     fn forget(&mut self) {
         self.probability = 0;
-        self.last_delay = Span(0);
+        self.last_delay = Nanos(0);
     }
 }
 
 /// Whether a draw falls below `probability`, of 2^32 - 1.
-fn falls(draws: &mut dyn Draws, probability: u64) -> bool {
-    u64::from(draws.u32()) < probability
+fn falls(random: &mut dyn RandomSource, probability: u64) -> bool {
+    u64::from(random.u32()) < probability
 }
 
 /// From 1/256 Hz to what a tick is worth.
@@ -110,7 +110,7 @@ pub(crate) struct DualPi2 {
     limit: u32,
     memory_limit: u32,
     law: Law,
-    tupdate: Span,
+    tupdate: Nanos,
     step: StepThreshold,
     min_qlen_step: u32,
     drop_on_overload: bool,
@@ -131,19 +131,19 @@ pub(crate) struct DualPi2 {
 
 impl DualPi2 {
     pub(crate) fn new(cx: &Context<'_>, params: Option<&DualPi2Params>) -> Result<DualPi2, TcError> {
-        let Device { max_frame, .. } = cx.device;
+        let DeviceInfo { max_frame, .. } = cx.device;
         let mut dual = DualPi2 {
             limit: 10_000,
             memory_limit: memory_of(10_000, max_frame),
             law: Law {
                 alpha: gain(41),
                 beta: gain(819),
-                target: Span::millis(15),
+                target: Nanos::millis(15),
                 coupling: 2,
                 probability: 0,
-                last_delay: Span(0),
+                last_delay: Nanos(0),
             },
-            tupdate: Span::millis(16),
+            tupdate: Nanos::millis(16),
             step: StepThreshold::Micros(1000),
             min_qlen_step: 0,
             drop_on_overload: true,
@@ -180,8 +180,8 @@ impl DualPi2 {
             self.memory_limit = memory_of(limit, self.max_frame);
         }
         self.memory_limit = params.memory_limit.unwrap_or(self.memory_limit);
-        self.law.target = params.target_us.map_or(self.law.target, |us| Span::micros(us.into()));
-        self.tupdate = params.tupdate_us.map_or(self.tupdate, |us| Span::micros(us.into()));
+        self.law.target = params.target_us.map_or(self.law.target, |us| Nanos::micros(us.into()));
+        self.tupdate = params.tupdate_us.map_or(self.tupdate, |us| Nanos::micros(us.into()));
         self.law.alpha = params.alpha.map_or(self.law.alpha, gain);
         self.law.beta = params.beta.map_or(self.law.beta, gain);
         self.step = params.step.unwrap_or(self.step);
@@ -229,23 +229,27 @@ impl DualPi2 {
     }
 
     /// The coupled law. `backlog`: bytes that wait without the packet.
-    fn judge(&mut self, cx: &mut Context<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> Judged {
+    fn decide(&mut self, cx: &mut Context<'_>, backlog: u64, traffic: Traffic, pkt: &Pkt) -> DequeueVerdict {
         if backlog < 2 * u64::from(cx.device.max_frame) || traffic == Traffic::Unmarked {
-            return Judged::Passes;
+            return DequeueVerdict::Passes;
         }
         let overload = self.law.overload();
         if traffic == Traffic::Classic {
-            let hit = self.law.hits_classic(cx.draw.source);
-            return if !hit || !overload && self.mark(cx.pool, pkt) { Judged::Passes } else { Judged::Drops };
+            let hit = self.law.hits_classic(cx.random.source);
+            return if !hit || !overload && self.mark(cx.pool, pkt) {
+                DequeueVerdict::Passes
+            } else {
+                DequeueVerdict::Drops
+            };
         }
         if overload {
-            if self.drop_on_overload && self.law.hits_classic(cx.draw.source) {
-                return Judged::Drops;
+            if self.drop_on_overload && self.law.hits_classic(cx.random.source) {
+                return DequeueVerdict::Drops;
             }
-        } else if !self.law.hits_low(cx.draw.source) {
-            return Judged::Passes;
+        } else if !self.law.hits_low(cx.random.source) {
+            return DequeueVerdict::Passes;
         }
-        if self.mark(cx.pool, pkt) { Judged::Passes } else { Judged::Drops }
+        if self.mark(cx.pool, pkt) { DequeueVerdict::Passes } else { DequeueVerdict::Drops }
     }
 
     /// Marks the packet if it can carry a mark.
@@ -257,22 +261,22 @@ impl DualPi2 {
 
     /// The step: has a low-latency packet waited for too long? Then it is marked, or dropped where it cannot
     /// carry a mark.
-    fn step(&mut self, cx: &mut Context<'_>, pkt: &Pkt) -> Judged {
+    fn step(&mut self, cx: &mut Context<'_>, pkt: &Pkt) -> DequeueVerdict {
         let waiting = self.low.len();
         let over = match self.step {
             StepThreshold::Micros(us) => {
-                Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Span::micros(us.into())
+                Note(cx.pool.meta(pkt).scratch.0).waited(cx.now) > Nanos::micros(us.into())
             }
             StepThreshold::Packets(packets) => waiting > packets,
         };
         if !over || waiting < self.min_qlen_step {
-            return Judged::Passes;
+            return DequeueVerdict::Passes;
         }
         if cx.pool.meta_mut(pkt).set_ce() {
             self.stats.step_marks += 1;
-            return Judged::Passes;
+            return DequeueVerdict::Passes;
         }
-        Judged::Drops
+        DequeueVerdict::Drops
     }
 
     /// The next packet by the weighted turns, and whether it waited in the low-latency queue.
@@ -296,8 +300,8 @@ impl DualPi2 {
     }
 
     /// How long the packet at the head of each queue had waited at `now`: classic, low-latency.
-    fn delays(&self, pool: &Pool, now: Time) -> (Span, Span) {
-        let head = |queue: &Fifo| queue.front(pool).map_or(Span(0), |meta| Note(meta.scratch.0).waited(now));
+    fn delays(&self, pool: &Pool, now: Time) -> (Nanos, Nanos) {
+        let head = |queue: &Fifo| queue.front(pool).map_or(Nanos(0), |meta| Note(meta.scratch.0).waited(now));
         (head(&self.classic), head(&self.low))
     }
 
@@ -316,13 +320,13 @@ impl DualPi2 {
             self.law.update(classic.max(low), self.most());
             self.next_update = at + self.tupdate;
             if self.law.probability == 0
-                && self.law.last_delay == Span(0)
+                && self.law.last_delay == Nanos(0)
                 && self.classic.is_empty()
                 && self.low.is_empty()
             {
                 // Nothing changes until something waits.
                 let rounds = now.since(at).0 / self.tupdate.0;
-                self.next_update = at + Span((rounds + 1) * self.tupdate.0);
+                self.next_update = at + Nanos((rounds + 1) * self.tupdate.0);
             }
         }
     }
@@ -344,7 +348,7 @@ impl Note {
     fn unmarked(self) -> bool {
         self.0 & 1 == 1
     }
-    fn waited(self, now: Time) -> Span {
+    fn waited(self, now: Time) -> Nanos {
         now.since(Time(self.0 >> 1))
     }
 }
@@ -364,11 +368,11 @@ impl Discipline for DualPi2 {
         };
         let memory = self.memory + u64::from(cx.pool.meta(&pkt).truesize);
         if own.qlen >= self.limit || memory > u64::from(self.memory_limit) {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
-        if self.drop_at_enqueue && self.judge(cx, own.backlog, traffic, &pkt) == Judged::Drops {
-            cx.drop(own.handle, pkt, Why::Early);
+        if self.drop_at_enqueue && self.decide(cx, own.backlog, traffic, &pkt) == DequeueVerdict::Drops {
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Dropped;
         }
         self.memory = memory;
@@ -396,17 +400,17 @@ impl Discipline for DualPi2 {
                 (true, false) => Traffic::LowLatency,
                 (true, true) => Traffic::Unmarked,
             };
-            let mut judged = Judged::Passes;
+            let mut judged = DequeueVerdict::Passes;
             if !self.drop_at_enqueue {
-                judged = self.judge(cx, backlog, traffic, &pkt);
+                judged = self.decide(cx, backlog, traffic, &pkt);
             }
-            if judged == Judged::Passes && traffic == Traffic::LowLatency {
+            if judged == DequeueVerdict::Passes && traffic == Traffic::LowLatency {
                 judged = self.step(cx, &pkt);
             }
-            if judged == Judged::Passes {
+            if judged == DequeueVerdict::Passes {
                 return Dequeue::Packet(pkt);
             }
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
         }
         Dequeue::Empty
     }
@@ -480,16 +484,16 @@ mod tests {
     const LAW: Law = Law {
         alpha: 44,
         beta: 879,
-        target: Span::millis(15),
+        target: Nanos::millis(15),
         coupling: 2,
         probability: 0,
-        last_delay: Span(0),
+        last_delay: Nanos(0),
     };
 
     /// Draws told in advance.
     struct Told(Vec<u32>);
 
-    impl Draws for Told {
+    impl RandomSource for Told {
         fn word(&mut self) -> u64 {
             self.u32().into()
         }
@@ -512,7 +516,7 @@ mod tests {
     #[test]
     fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
         let law = Law { probability: 1_000_000, ..LAW };
-        let classic = |draws: [u32; 2]| law.hits_classic(&mut Told(draws.into()));
+        let classic = |random: [u32; 2]| law.hits_classic(&mut Told(random.into()));
         let below = [[999_999, 999_999], [1_000_000, 0], [999_999, 1_000_000]].map(classic);
         let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut Told([draw].into())));
         assert_eq!((below, low), ([true, false, false], [true, false]));
@@ -526,7 +530,7 @@ mod tests {
         let (mut law, mut wanted, mut last) = (LAW, 0.0f64, 0.0);
         let hertz = |gain: u64| gain as f64 * 15_625_000.0 / CERTAIN as f64;
         for step in 0..200u64 {
-            let delay = Span::micros((step * 7919) % 40_000);
+            let delay = Nanos::micros((step * 7919) % 40_000);
             law.update(delay, CERTAIN);
             let seconds = delay.0 as f64 / 1e9;
             let change = hertz(LAW.alpha) * (seconds - 0.015) + hertz(LAW.beta) * (seconds - last);

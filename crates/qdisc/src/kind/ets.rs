@@ -1,18 +1,18 @@
 //! ets: enhanced transmission selection (IEEE 802.1Qaz): strict bands first, then bands that share what is
 //! left by deficit round robin.
 //!
-//! Classification is prio's, but for what nothing is said about: a priority without a band of its own takes
-//! the last one. Bands come and go with changes of the qdisc only; a band that becomes strict or stops being
-//! so keeps its packets.
+//! Classification is prio's, but for what nothing is reported about: a priority without a band of its own
+//! takes the last one. Bands come and go with changes of the qdisc only; a band that becomes strict or stops
+//! being so keeps its packets.
 
-use crate::algo::{Chain, Link, Linked};
-use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::Context;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -31,19 +31,19 @@ pub(crate) struct Ets {
     strict: usize,
     bands: Vec<Band>,
     /// Bands that share and have something to send.
-    active: Chain,
+    active: IndexList,
     handle: Handle,
 }
 
 struct Band {
-    link: Link,
+    link: ListLink,
     quantum: u32,
     deficit: u32,
-    child: Node,
+    child: QdiscNode,
 }
 
 impl Linked for Band {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -80,12 +80,13 @@ impl Ets {
     ) -> Result<Ets, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
-        let mut ets = Ets { map: [0; 16], strict: 0, bands: Vec::new(), active: Chain::default(), handle };
+        let mut ets =
+            Ets { map: [0; 16], strict: 0, bands: Vec::new(), active: IndexList::default(), handle };
         ets.set(cx, params);
         Ok(ets)
     }
 
-    /// Takes checked parameters; bands that are no more lose what they have.
+    /// Takes checked parameters; bands that are no more drop what they have.
     fn set(&mut self, cx: &mut Context<'_>, params: &EtsParams) {
         let (bands, strict) = (usize::from(params.bands), usize::from(params.strict));
         for n in 0..self.bands.len() {
@@ -105,8 +106,8 @@ impl Ets {
             band.child.destroy(cx);
         }
         for n in self.bands.len()..bands {
-            let child = Node::hidden(cx, Kind::Pfifo, self.handle.class(n as u16 + 1));
-            self.bands.push(Band { link: Link::default(), quantum: 0, deficit: 0, child });
+            let child = QdiscNode::hidden(cx, Kind::Pfifo, self.handle.class(n as u16 + 1));
+            self.bands.push(Band { link: ListLink::default(), quantum: 0, deficit: 0, child });
         }
         for (n, band) in self.bands.iter_mut().enumerate() {
             band.quantum = if n < strict { 0 } else { quantum_of(params, n, cx.device.max_frame) };
@@ -294,7 +295,7 @@ impl Classful for Ets {
         Ok(None)
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.index(class).map(|band| &mut self.bands[band].child)
     }
 

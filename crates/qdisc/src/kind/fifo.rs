@@ -5,24 +5,24 @@
 
 use super::NO_CHANGE;
 use crate::batch::{Budget, BuiltIn};
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Pkt, Pool, Strand};
+use tidegate_packet::{IntrusiveList, Pkt, Pool};
 use tidegate_policy::{FifoParams, Kind, QdiscParams, TcError};
 
 /// What waits in it is counted by its Node.
 pub(crate) struct Fifo {
-    queue: Strand,
+    queue: IntrusiveList,
     limit: u32,
     kind: Kind,
 }
 
 impl Fifo {
-    pub(crate) fn new(device: Device, kind: Kind, params: Option<&FifoParams>) -> Fifo {
+    pub(crate) fn new(device: DeviceInfo, kind: Kind, params: Option<&FifoParams>) -> Fifo {
         let limit = params.and_then(|p| p.limit).unwrap_or_else(|| default_limit(device, kind));
-        Fifo { queue: Strand::default(), limit, kind }
+        Fifo { queue: IntrusiveList::default(), limit, kind }
     }
 
     /// Does a packet of `len` bytes fit beside what waits?
@@ -34,7 +34,7 @@ impl Fifo {
         }
     }
 
-    /// Takes a packet for which there is room.
+    /// Takes a packet for which there is space.
     #[inline]
     pub(crate) fn push(&mut self, pool: &mut Pool, pkt: Pkt) {
         self.queue.push_back(pool, pkt);
@@ -80,7 +80,7 @@ impl Fifo {
     }
 }
 
-fn default_limit(device: Device, kind: Kind) -> u32 {
+fn default_limit(device: DeviceInfo, kind: Kind) -> u32 {
     match kind {
         Kind::Bfifo => device.tx_queue_len.max(1).saturating_mul(device.max_frame),
         Kind::PfifoHeadDrop | Kind::Pfifo => device.tx_queue_len.max(1),
@@ -101,11 +101,11 @@ impl Discipline for Fifo {
             return Enqueue::Queued;
         }
         if self.kind != Kind::PfifoHeadDrop || self.limit == 0 {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         if let Some((oldest, _)) = self.queue.take_front(cx.pool) {
-            cx.drop(own.handle, oldest, Why::Overflow);
+            cx.drop(own.handle, oldest, DropReason::Overflow);
         }
         self.queue.push_back(cx.pool, pkt);
         Enqueue::Congested

@@ -1,20 +1,20 @@
 //! fq: fair queueing with pacing.
 //!
 //! Flows take turns as in fq_codel, those that just began first. A flow that may not send yet waits for its
-//! time apart from the others. Packets without a socket, as all are here, are told apart by some bits of
+//! time apart from the others. Packets without a socket, as all are here, are distinguished by some bits of
 //! their hash; what paces them is the rate that no flow exceeds. (Sockets' own rates and time stamps of
 //! packets are not in recordings, nor in this model.) A flow that has been silent may send its quantum at
 //! once. Packets of the control priority go ahead of all flows.
 
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use crate::kind::purge_queue;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Pkt, Pool, Span, Time};
+use tidegate_packet::{Fifo, Nanos, Pkt, Pool, Time};
 use tidegate_policy::dump::{FqStats, Xstats};
 use tidegate_policy::{Errno, FqParams, QdiscParams, TcError};
 
@@ -42,12 +42,12 @@ pub(crate) struct Fq {
     timer_slack_ns: u32,
     horizon_us: u32,
     horizon_drop: bool,
-    device: Device,
+    device: DeviceInfo,
     /// The place of each flow, in the order in which the kernel would walk over them.
     places: BTreeMap<ParentQdisc, u32>,
     flows: Vec<Flow>,
-    new: Chain,
-    old: Chain,
+    new: IndexList,
+    old: IndexList,
     /// Flows that wait for their time: when, in order of arrival, which.
     delayed: BTreeSet<(u64, u64, u32)>,
     delays: u64,
@@ -67,7 +67,7 @@ struct ParentQdisc {
 
 #[derive(Default)]
 struct Flow {
-    link: Link,
+    link: ListLink,
     queue: Fifo,
     credit: i32,
     /// When it last had nothing to send, jiffies.
@@ -77,7 +77,7 @@ struct Flow {
 }
 
 impl Linked for Flow {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -103,8 +103,8 @@ impl Fq {
             device,
             places: BTreeMap::new(),
             flows: Vec::new(),
-            new: Chain::default(),
-            old: Chain::default(),
+            new: IndexList::default(),
+            old: IndexList::default(),
             delayed: BTreeSet::new(),
             delays: 0,
             next_delayed: u64::MAX,
@@ -268,7 +268,7 @@ impl Discipline for Fq {
         pkt: Pkt,
     ) -> Enqueue {
         if own.qlen >= self.limit {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         let meta = cx.pool.meta_mut(&pkt);
@@ -282,7 +282,7 @@ impl Discipline for Fq {
         let flow = &mut self.flows[at as usize];
         if flow.queue.len() >= self.flow_limit {
             self.stats.flows_plimit += 1;
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         if !flow.link.is_linked() && !flow.delayed {
@@ -310,7 +310,7 @@ impl Discipline for Fq {
             let list = if from_new { &mut self.new } else { &mut self.old };
             let Some(at) = list.first() else {
                 if self.next_delayed != u64::MAX {
-                    cx.wake(own, Time(self.next_delayed) + Span(u64::from(self.timer_slack_ns)));
+                    cx.wake(own, Time(self.next_delayed) + Nanos(u64::from(self.timer_slack_ns)));
                 }
                 return Dequeue::Throttled;
             };
@@ -382,7 +382,7 @@ impl Discipline for Fq {
         }
         self.places.clear();
         self.flows.clear();
-        (self.new, self.old) = (Chain::default(), Chain::default());
+        (self.new, self.old) = (IndexList::default(), IndexList::default());
         self.delayed.clear();
         // The moment of the next that waits is kept, as in Linux.
         (self.inactive, self.stats.throttled) = (0, 0);

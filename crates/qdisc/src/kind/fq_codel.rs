@@ -5,14 +5,14 @@
 //! its own CoDel. When the qdisc is full the flow with the most bytes pays, from its head, for all. A new
 //! flow that runs empty passes through the old list once, so that none can stay new.
 
-use super::codel::{Judged, set_times};
+use super::codel::{CodelFifo, set_times};
 use super::purge_queue;
-use crate::algo::codel::{Counts, Params, State, micros};
-use crate::algo::{Chain, Link, Linked};
-use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::algo::codel::{Params, State, Stats, micros};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Device, Why};
+use crate::classify::{ClassifyResult, Consumed, classify};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use crate::kind::classful;
 use alloc::vec;
@@ -35,7 +35,7 @@ pub(crate) struct FqCodel {
     memory_limit: u32,
     drop_batch: u32,
     params: Params,
-    counts: Counts,
+    counts: Stats,
     /// By bucket of the hash: 0, or one more than the place of its flow among those that were ever used. Most
     /// buckets never are, so a qdisc is small and its flows lie together. Made when the first packet comes.
     places: Vec<u32>,
@@ -43,8 +43,8 @@ pub(crate) struct FqCodel {
     /// The bucket of each flow, and the bytes waiting in it: close together for the search of the fattest.
     buckets: Vec<u32>,
     backlogs: Vec<u32>,
-    new_flows: Chain,
-    old_flows: Chain,
+    new_flows: IndexList,
+    old_flows: IndexList,
     new_flow_count: u32,
     memory: u64,
     drop_overlimit: u32,
@@ -55,20 +55,20 @@ pub(crate) struct FqCodel {
 #[derive(Default)]
 #[repr(align(64))]
 struct Flow {
-    link: Link,
+    link: ListLink,
     queue: Fifo,
     deficit: i32,
     state: State,
 }
 
 impl Linked for Flow {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
 
 impl FqCodel {
-    pub(crate) fn new(device: Device, params: Option<&FqCodelParams>) -> Result<FqCodel, TcError> {
+    pub(crate) fn new(device: DeviceInfo, params: Option<&FqCodelParams>) -> Result<FqCodel, TcError> {
         let mut law = Params::new(device.max_frame);
         law.ecn = true;
         let mut fq = FqCodel {
@@ -78,13 +78,13 @@ impl FqCodel {
             memory_limit: MEMORY_LIMIT,
             drop_batch: 64,
             params: law,
-            counts: Counts::default(),
+            counts: Stats::default(),
             places: Vec::new(),
             flows: Vec::new(),
             buckets: Vec::new(),
             backlogs: Vec::new(),
-            new_flows: Chain::default(),
-            old_flows: Chain::default(),
+            new_flows: IndexList::default(),
+            old_flows: IndexList::default(),
             new_flow_count: 0,
             memory: 0,
             drop_overlimit: 0,
@@ -197,7 +197,7 @@ impl FqCodel {
             let meta = cx.pool.meta(&pkt);
             bytes += meta.len;
             self.memory -= u64::from(meta.truesize);
-            cx.drop(at, pkt, Why::Overflow);
+            cx.drop(at, pkt, DropReason::Overflow);
             packets += 1;
             if packets >= self.drop_batch || bytes >= most >> 1 {
                 break;
@@ -222,7 +222,7 @@ impl Discipline for FqCodel {
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let Some(bucket) = chosen else {
-            cx.drop(own.handle, pkt, Why::Unclassified);
+            cx.drop(own.handle, pkt, DropReason::Unclassified);
             return Enqueue::Dropped;
         };
         let index = self.flow_of(bucket);
@@ -264,7 +264,7 @@ impl Discipline for FqCodel {
                 self.old_flows.push(&mut self.flows, index);
                 continue;
             }
-            let mut judged = Judged { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0 };
+            let mut judged = CodelFifo { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0 };
             let packet = flow.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
             self.memory -= judged.memory;
             backlog = judged.backlog;
@@ -315,12 +315,12 @@ impl Discipline for FqCodel {
         for (_, index) in self.in_order() {
             let flow = &mut self.flows[index];
             purge_queue(cx, own.handle, &mut flow.queue);
-            flow.link = Link::default();
+            flow.link = ListLink::default();
             flow.state = State::default();
         }
         self.backlogs.fill(0);
-        self.new_flows = Chain::default();
-        self.old_flows = Chain::default();
+        self.new_flows = IndexList::default();
+        self.old_flows = IndexList::default();
         self.memory = 0;
     }
 

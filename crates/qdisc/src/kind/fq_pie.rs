@@ -6,13 +6,13 @@
 
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
+use tidegate_packet::{Fifo, Jiffies, PeriodicTimer, Pkt, Time};
 use tidegate_policy::dump::{FqPieStats, Xstats};
 use tidegate_policy::{Errno, FqPieParams, PieParams, QdiscParams, TcError};
 
@@ -34,10 +34,10 @@ pub(crate) struct FqPie {
     ecn: bool,
     /// By bucket of the hash.
     flows: Vec<Flow>,
-    new_flows: Chain,
-    old_flows: Chain,
+    new_flows: IndexList,
+    old_flows: IndexList,
     memory: u64,
-    upkeep: Upkeep,
+    timer: PeriodicTimer,
     /// The flow that is looked after next.
     cursor: usize,
     stats: FqPieStats,
@@ -45,14 +45,14 @@ pub(crate) struct FqPie {
 
 #[derive(Default)]
 struct Flow {
-    link: Link,
+    link: ListLink,
     queue: Fifo,
     deficit: i32,
     state: State,
 }
 
 impl Linked for Flow {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -69,10 +69,10 @@ impl FqPie {
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             flows: Vec::new(),
-            new_flows: Chain::default(),
-            old_flows: Chain::default(),
+            new_flows: IndexList::default(),
+            old_flows: IndexList::default(),
             memory: 0,
-            upkeep: Upkeep::after(jiffies, cx.now, jiffies.hz / 2),
+            timer: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
             cursor: 0,
             stats: FqPieStats::default(),
         };
@@ -125,7 +125,7 @@ impl FqPie {
         }
         let flow = &mut self.flows[bucket as usize];
         let backlog = flow.queue.bytes() as u32;
-        if !flow.state.drops(&self.params, cx.draw.source, backlog, meta.frame_len, cx.device.max_frame) {
+        if !flow.state.drops(&self.params, cx.random.source, backlog, meta.frame_len, cx.device.max_frame) {
             return true;
         }
         let most = CERTAIN / 100 * u64::from(self.ecn_prob);
@@ -158,7 +158,7 @@ impl Discipline for FqPie {
         if !self.admits(cx, own, bucket, &pkt) {
             self.stats.dropped += 1;
             self.flows[bucket as usize].state.dropped();
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         }
         let meta = cx.pool.meta_mut(&pkt);
@@ -243,11 +243,11 @@ impl Discipline for FqPie {
         self.catch_up(cx.now, own);
         for flow in &mut self.flows {
             purge_queue(cx, own.handle, &mut flow.queue);
-            flow.link = Link::default();
+            flow.link = ListLink::default();
             flow.state = State::default();
         }
-        self.new_flows = Chain::default();
-        self.old_flows = Chain::default();
+        self.new_flows = IndexList::default();
+        self.old_flows = IndexList::default();
         self.memory = 0;
     }
 
@@ -256,7 +256,7 @@ impl Discipline for FqPie {
             pie: PieParams {
                 limit: Some(self.limit),
                 target_us: Some((self.params.target << 6) as u32 / 1000),
-                tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
+                tupdate_us: Some(self.timer.jiffies().micros(self.update_ticks)),
                 alpha: Some(self.params.alpha),
                 beta: Some(self.params.beta),
                 ecn: Some(self.ecn),
@@ -286,8 +286,8 @@ impl BuiltIn for FqPie {
             let last = self.cursor + BATCH >= self.flows.len();
             // The next batch's turn comes at the next tick; without an interval there is none.
             let fired = match (self.update_ticks, last) {
-                (0, _) | (_, true) => self.upkeep.fired(now, self.update_ticks),
-                (_, false) => self.upkeep.fired_until(now, |present| present),
+                (0, _) | (_, true) => self.timer.fired(now, self.update_ticks),
+                (_, false) => self.timer.fired_until(now, |present| present),
             };
             if fired.is_none() {
                 return;

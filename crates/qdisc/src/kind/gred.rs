@@ -7,9 +7,9 @@
 //! have the same `prio`, all share one average instead.
 
 use super::purge_queue;
-use crate::algo::red::{Params, State, Verdict};
+use crate::algo::red::{Params, RedVerdict, State};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -179,11 +179,11 @@ impl Virtual {
         &mut self,
         cx: &mut Context<'_>,
         pkt: &Pkt,
-        verdict: Verdict,
+        verdict: RedVerdict,
         backlog: u32,
     ) -> Result<(), Refused> {
-        if verdict != Verdict::Pass {
-            let hard = verdict == Verdict::Hard;
+        if verdict != RedVerdict::Pass {
+            let hard = verdict == RedVerdict::Hard;
             let marks = self.flags.ecn && !(hard && self.flags.harddrop) && cx.pool.meta_mut(pkt).set_ce();
             let stats = &mut self.stats;
             *match (hard, marks) {
@@ -228,7 +228,7 @@ impl Discipline for Gred {
                 self.queue.push_back(cx.pool, pkt);
                 return Enqueue::Queued;
             }
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         };
         cx.pool.meta_mut(&pkt).tc_index = at as u8;
@@ -244,8 +244,8 @@ impl Discipline for Gred {
         if let Some(shared) = &mut self.shared {
             shared.take_average_of(&queue.state);
         }
-        let verdict = queue.state.judge_beside(&queue.params, cx.draw.source, before);
-        if verdict != Verdict::Pass {
+        let verdict = queue.state.decide_beside(&queue.params, cx.random.source, before);
+        if verdict != RedVerdict::Pass {
             self.overlimits = self.overlimits.wrapping_add(1);
         }
         match queue.admits(cx, &pkt, verdict, backlog) {
@@ -254,11 +254,11 @@ impl Discipline for Gred {
                 Enqueue::Queued
             }
             Err(Refused::Early) => {
-                cx.drop(own.handle, pkt, Why::Early);
+                cx.drop(own.handle, pkt, DropReason::Early);
                 Enqueue::Congested
             }
             Err(Refused::Full) => {
-                cx.drop(own.handle, pkt, Why::Full);
+                cx.drop(own.handle, pkt, DropReason::Full);
                 Enqueue::Dropped
             }
         }

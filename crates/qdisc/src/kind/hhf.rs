@@ -4,11 +4,11 @@
 //! (the multistage filter of Estan and Varghese, SIGCOMM 2002, with conservative update and shielding). A
 //! flow whose four counters all pass a threshold within a period is a heavy hitter, and is known by name
 //! until it was silent for long. Heavy hitters share one queue, all others another that sends some quanta to
-//! the first's one. When the qdisc is full the heavy hitters' oldest packet is lost.
+//! the first's one. When the qdisc is full the heavy hitters' oldest packet is dropped.
 
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -40,13 +40,13 @@ pub(crate) struct Hhf {
     /// The counters, array by array; those whose bit is not set count as 0.
     counters: Vec<u32>,
     counted: Vec<u64>,
-    /// When they were begun anew, jiffies.
+    /// When they were begun again, jiffies.
     begun: u32,
     /// The heavy hitters, by the lowest bits of their hash.
     known: Vec<Vec<HeavyHitter>>,
     queues: [Queue; 2],
-    new: Chain,
-    old: Chain,
+    new: IndexList,
+    old: IndexList,
     stats: HhfStats,
 }
 
@@ -58,13 +58,13 @@ struct HeavyHitter {
 
 #[derive(Default)]
 struct Queue {
-    link: Link,
+    link: ListLink,
     queue: Fifo,
     deficit: i32,
 }
 
 impl Linked for Queue {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -76,7 +76,7 @@ fn before(a: u32, b: u32) -> bool {
 
 impl Hhf {
     pub(crate) fn new(cx: &mut Context<'_>, params: Option<&HhfParams>) -> Result<Hhf, TcError> {
-        let Device { jiffies, max_frame, .. } = cx.device;
+        let DeviceInfo { jiffies, max_frame, .. } = cx.device;
         let mut hhf = Hhf {
             limit: 1000,
             quantum: max_frame,
@@ -86,14 +86,14 @@ impl Hhf {
             reset_timeout: jiffies.of_micros(40_000),
             evict_timeout: jiffies.of_micros(1_000_000),
             jiffies,
-            key: cx.draw.source.key(),
+            key: cx.random.source.key(),
             counters: vec![0; ARRAYS * PLACES],
             counted: vec![0; ARRAYS * PLACES / 64],
             begun: jiffies.at(cx.now) as u32,
             known: Vec::new(),
             queues: [Queue::default(), Queue::default()],
-            new: Chain::default(),
-            old: Chain::default(),
+            new: IndexList::default(),
+            old: IndexList::default(),
             stats: HhfStats::default(),
         };
         hhf.known.resize_with(PLACES, Vec::new);
@@ -182,7 +182,8 @@ impl Hhf {
         false
     }
 
-    /// Notes a new heavy hitter, in the place of a silent one if there is such; tells whether there was room.
+    /// Notes a new heavy hitter, in the place of a silent one if there is such; returns whether there was
+    /// room.
     fn note(&mut self, bucket: usize, hash: u32, now: u32) -> bool {
         let timeout = self.evict_timeout;
         let silent = self.known[bucket].iter_mut().find(|one| before(one.seen.wrapping_add(timeout), now));
@@ -206,16 +207,16 @@ impl Hhf {
         weight.wrapping_mul(self.quantum) as i32
     }
 
-    /// The heavy hitters' oldest packet, or the others' where those have none, makes room for one of `len`
+    /// The heavy hitters' oldest packet, or the others' where those have none, makes space for one of `len`
     /// bytes in the queue `to`.
     fn drop_oldest(&mut self, cx: &mut Context<'_>, own: QdiscState, to: usize, len: u32) -> Enqueue {
         let from = if self.queues[HEAVY].queue.is_empty() { LIGHT } else { HEAVY };
         let Some(pkt) = self.queues[from].queue.pop_front(cx.pool) else { return Enqueue::Queued };
         if from == to {
-            cx.drop_instead(own.handle, pkt, Why::Overflow, len);
+            cx.drop_instead(own.handle, pkt, DropReason::Overflow, len);
             return Enqueue::Congested;
         }
-        cx.drop(own.handle, pkt, Why::Overflow);
+        cx.drop(own.handle, pkt, DropReason::Overflow);
         Enqueue::Queued
     }
 }

@@ -31,10 +31,10 @@ mod tbf;
 pub use cake::{CakeReason, CakeTin};
 
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::custom::Custom;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -81,7 +81,7 @@ macro_rules! bodies {
 
 macro_rules! declare {
     ([] $($body:ident($type:ty),)*) => {
-        /// The discipline of a node.
+        /// The qdisc of a node.
         pub(crate) enum Body {
             $($body($type),)*
             Custom(Box<Custom>),
@@ -172,7 +172,7 @@ macro_rules! rehashes {
 }
 use rehashes;
 
-/// A body as any discipline, be it in a box or not.
+/// A body as any qdisc, be it in a box or not.
 trait Any {
     fn any(&self) -> &dyn Discipline;
     fn any_mut(&mut self) -> &mut dyn Discipline;
@@ -242,17 +242,17 @@ impl Body {
         })
     }
 
-    /// The fifo that nobody asked for.
-    pub(crate) fn default_of(device: Device, kind: Kind) -> Body {
+    /// The fifo that was not requested.
+    pub(crate) fn default_of(device: DeviceInfo, kind: Kind) -> Body {
         Body::Fifo(fifo::Fifo::new(device, kind, None))
     }
 
-    pub(crate) fn pfifo_fast(device: Device) -> Body {
+    pub(crate) fn pfifo_fast(device: DeviceInfo) -> Body {
         Body::PfifoFast(Box::new(pfifo_fast::PfifoFast::new(device)))
     }
 
     pub(crate) fn fifo(kind: Kind, limit: u32) -> Body {
-        Body::Fifo(fifo::Fifo::new(Device::default(), kind, Some(&FifoParams { limit: Some(limit) })))
+        Body::Fifo(fifo::Fifo::new(DeviceInfo::default(), kind, Some(&FifoParams { limit: Some(limit) })))
     }
 
     /// Sets a fifo's limit from above; other kinds do not listen.
@@ -297,7 +297,7 @@ impl Body {
         qdisc: Handle,
         filters: &FilterList,
         pkt: &Pkt,
-    ) -> Option<&Node> {
+    ) -> Option<&QdiscNode> {
         batches!(self, d => d.child_hint(pool, qdisc, filters, pkt), None)
     }
 
@@ -342,12 +342,12 @@ impl Body {
         dispatch!(self, d => d.peek_slot())
     }
 
-    pub(crate) fn resize(&mut self, device: Device) {
+    pub(crate) fn resize(&mut self, device: DeviceInfo) {
         dispatch!(self, d => d.resize(device));
     }
 }
 
-/// Drops everything: what hangs where a child was deleted and nothing takes its place.
+/// Drops everything: what is attached where a child was deleted and nothing takes its place.
 pub(crate) struct Noop;
 
 impl Discipline for Noop {
@@ -358,7 +358,7 @@ impl Discipline for Noop {
         _filters: &mut FilterList,
         pkt: Pkt,
     ) -> Enqueue {
-        cx.drop(own.handle, pkt, Why::Full);
+        cx.drop(own.handle, pkt, DropReason::Full);
         Enqueue::Congested
     }
 
@@ -391,7 +391,7 @@ impl BuiltIn for Noop {
 pub(crate) const NO_CHANGE: TcError =
     TcError::new(Errno::Inval, "Change operation not supported by specified qdisc");
 
-/// Loses all of a queue, as one group.
+/// Drops all of a queue, as one group.
 pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate_packet::Fifo) {
     cx.next_purge_group();
     while let Some(pkt) = queue.pop_front(cx.pool) {
@@ -400,7 +400,7 @@ pub(crate) fn purge_queue(cx: &mut Context<'_>, at: Handle, queue: &mut tidegate
 }
 
 /// The one class of a kind with one child: it counts nothing.
-fn only_class(kind: Kind, qdisc: Handle, child: &Node) -> ClassDump {
+fn only_class(kind: Kind, qdisc: Handle, child: &QdiscNode) -> ClassDump {
     ClassDump {
         dev: Default::default(),
         kind,

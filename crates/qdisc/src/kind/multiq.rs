@@ -4,13 +4,13 @@
 //! (`skbedit queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing.
 //! Devices with one queue refuse it.
 
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::Context;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
 use tidegate_packet::{Handle, Pkt, Pool, Time};
@@ -19,7 +19,7 @@ use tidegate_policy::{ClassParams, Errno, Kind, MultiqParams, QdiscParams, TcErr
 
 pub(crate) struct Multiq {
     handle: Handle,
-    bands: Vec<Node>,
+    bands: Vec<QdiscNode>,
     /// The band that was asked last.
     turn: usize,
     /// The band whose packet was looked at last.
@@ -40,7 +40,8 @@ impl Multiq {
         if queues < 2 {
             return Err(TcError::bare(Errno::OpNotSupp));
         }
-        let bands = (1..=queues as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
+        let bands =
+            (1..=queues as u16).map(|n| QdiscNode::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
         Ok(Multiq { handle, bands, turn: 0, seen: 0, taken: 0, sent: 0 })
     }
 
@@ -132,7 +133,7 @@ impl Discipline for Multiq {
         QdiscParams::Multiq(MultiqParams { bands, max_bands: bands })
     }
 
-    /// Linux 6.1 counts its packets and not their bytes; what is lost below it takes off all the same.
+    /// Linux 6.1 counts its packets and not their bytes; what is dropped below it takes off all the same.
     fn amend_stats(&self, stats: &mut QueueStats) {
         stats.backlog = stats.backlog.wrapping_sub(self.taken).wrapping_add(self.sent);
     }
@@ -145,12 +146,12 @@ impl Classful for Multiq {
         self.index(class).is_some()
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.index(class).map(|band| &mut self.bands[band])
     }
 
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::noop(cx, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {

@@ -6,7 +6,7 @@
 
 use super::NO_CHANGE;
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState};
 use tidegate_classify::FilterList;
 use tidegate_packet::{Fifo, Pkt};
@@ -49,11 +49,11 @@ impl Ring {
 }
 
 impl PfifoFast {
-    pub(crate) fn new(device: Device) -> PfifoFast {
+    pub(crate) fn new(device: DeviceInfo) -> PfifoFast {
         PfifoFast { bands: PfifoFast::rings(device) }
     }
 
-    fn rings(device: Device) -> [Ring; 3] {
+    fn rings(device: DeviceInfo) -> [Ring; 3] {
         // Without places, what finds the device busy waits beside the rings, one packet at a time; the next
         // is refused.
         let beside = u32::from(!device.switches.no_bypass);
@@ -73,7 +73,7 @@ impl Discipline for PfifoFast {
         let band = PrioParams::MAP[cx.pool.meta(&pkt).priority as usize & 15];
         let ring = &mut self.bands[usize::from(band)];
         if ring.is_full() {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         ring.queue.push_back(cx.pool, pkt);
@@ -102,7 +102,7 @@ impl Discipline for PfifoFast {
         for band in &mut self.bands {
             // The kernel frees these at once and not with the others.
             while let Some(pkt) = band.pop(cx) {
-                cx.drop(own.handle, pkt, Why::PurgedAtOnce);
+                cx.drop(own.handle, pkt, DropReason::PurgedAtOnce);
             }
         }
     }
@@ -122,7 +122,7 @@ impl BuiltIn for PfifoFast {
         self.bands.iter().find_map(|band| band.queue.front_slot())
     }
 
-    fn resize(&mut self, device: Device) {
+    fn resize(&mut self, device: DeviceInfo) {
         debug_assert!(self.bands.iter().all(|band| band.queue.is_empty()), "it was emptied before");
         self.bands = PfifoFast::rings(device);
     }

@@ -4,10 +4,10 @@
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
 use crate::batch::BuiltIn;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Trimmed};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Jiffies, Pkt, Time, Upkeep};
+use tidegate_packet::{Fifo, Jiffies, PeriodicTimer, Pkt, Time};
 use tidegate_policy::dump::{PieStats, Xstats};
 use tidegate_policy::{Errno, PieParams, QdiscParams, TcError};
 
@@ -18,7 +18,7 @@ pub(crate) struct Pie {
     update_ticks: u32,
     ecn: bool,
     state: State,
-    upkeep: Upkeep,
+    timer: PeriodicTimer,
     stats: PieStats,
     queue: Fifo,
 }
@@ -32,7 +32,7 @@ impl Pie {
             update_ticks: jiffies.of_micros(15_000),
             ecn: false,
             state: State::default(),
-            upkeep: Upkeep::after(jiffies, cx.now, jiffies.hz / 2),
+            timer: PeriodicTimer::after(jiffies, cx.now, jiffies.hz / 2),
             stats: PieStats::default(),
             queue: Fifo::new(),
         };
@@ -58,7 +58,7 @@ impl Pie {
             return false;
         }
         let (len, mtu) = (cx.pool.meta(pkt).frame_len, cx.device.max_frame);
-        if !self.state.drops(&self.params, cx.draw.source, own.backlog as u32, len, mtu) {
+        if !self.state.drops(&self.params, cx.random.source, own.backlog as u32, len, mtu) {
             return true;
         }
         let mark = self.ecn && self.state.probability <= CERTAIN / 10 && cx.pool.meta_mut(pkt).set_ce();
@@ -81,7 +81,7 @@ impl Discipline for Pie {
         if !self.admits(cx, own, &pkt) {
             self.stats.dropped += 1;
             self.state.dropped();
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Dropped;
         }
         if !self.params.rate_estimator {
@@ -132,7 +132,7 @@ impl Discipline for Pie {
             limit: Some(self.limit),
             // Told in 32 bits of nanoseconds, so times beyond 4.29 s are told wrongly.
             target_us: Some((self.params.target << 6) as u32 / 1000),
-            tupdate_us: Some(self.upkeep.jiffies().micros(self.update_ticks)),
+            tupdate_us: Some(self.timer.jiffies().micros(self.update_ticks)),
             alpha: Some(self.params.alpha),
             beta: Some(self.params.beta),
             ecn: Some(self.ecn),
@@ -154,7 +154,7 @@ impl Discipline for Pie {
 
 impl BuiltIn for Pie {
     fn catch_up(&mut self, now: Time, own: QdiscState) {
-        while self.upkeep.fired(now, self.update_ticks).is_some() {
+        while self.timer.fired(now, self.update_ticks).is_some() {
             self.state.update(&self.params, own.backlog as u32);
         }
     }

@@ -7,14 +7,14 @@
 //! the next `block` go with later ones, or at `release_indefinite` (as Linux 6.1 does it; recorded).
 
 use crate::batch::BuiltIn;
-use crate::context::{Context, Device, Why};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
 use tidegate_classify::FilterList;
-use tidegate_packet::{Pkt, Strand};
+use tidegate_packet::{IntrusiveList, Pkt};
 use tidegate_policy::{PlugCommand, PlugParams, QdiscParams, TcError};
 
 pub(crate) struct Plug {
-    queue: Strand,
+    queue: IntrusiveList,
     /// Bytes that may wait.
     limit: u32,
     /// Does everything go?
@@ -29,10 +29,10 @@ pub(crate) struct Plug {
 
 impl Plug {
     /// What is said when it is made sets its limit, whatever it is; it begins plugged.
-    pub(crate) fn new(device: Device, params: Option<&PlugParams>) -> Plug {
+    pub(crate) fn new(device: DeviceInfo, params: Option<&PlugParams>) -> Plug {
         let limit = params
             .map_or_else(|| device.tx_queue_len.saturating_mul(device.max_frame), |params| params.limit);
-        Plug { queue: Strand::default(), limit, open: false, current: 0, closed: 0, released: 0 }
+        Plug { queue: IntrusiveList::default(), limit, open: false, current: 0, closed: 0, released: 0 }
     }
 
     fn is_plugged(&self) -> bool {
@@ -49,7 +49,7 @@ impl Discipline for Plug {
         pkt: Pkt,
     ) -> Enqueue {
         if own.backlog + u64::from(cx.pool.meta(&pkt).len) > u64::from(self.limit) {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         if !self.open {

@@ -3,13 +3,13 @@
 //! A packet's band is the minor number of its priority or of the first filter that matches, less one;
 //! otherwise the priority map's.
 
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::Classful;
+use crate::classify::{ClassifyResult, Consumed, classify};
 use crate::context::Context;
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
@@ -22,9 +22,9 @@ pub(crate) struct Prio {
     /// The band whose packet was looked at last.
     seen: u8,
     handle: Handle,
-    /// The bands that must be asked for a packet, a bit each: all but fifos in which nothing waits.
+    /// The bands that must be requested a packet, a bit each: all but fifos in which nothing waits.
     asked: u16,
-    bands: Vec<Node>,
+    bands: Vec<QdiscNode>,
 }
 
 const ALL: u16 = u16::MAX;
@@ -47,7 +47,7 @@ impl Prio {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         check(params)?;
         let bands =
-            (1..=params.bands as u16).map(|n| Node::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
+            (1..=params.bands as u16).map(|n| QdiscNode::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
         Ok(Prio { map: params.priomap, seen: 0, handle, asked: ALL, bands })
     }
 
@@ -131,7 +131,7 @@ impl Discipline for Prio {
             band.destroy(cx);
         }
         for n in self.bands.len() as u16 + 1..=params.bands as u16 {
-            self.bands.push(Node::hidden(cx, Kind::Pfifo, self.handle.class(n)));
+            self.bands.push(QdiscNode::hidden(cx, Kind::Pfifo, self.handle.class(n)));
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Classful for Prio {
         self.index(class).is_some()
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         self.asked = ALL;
         self.index(class).map(|band| &mut self.bands[band])
     }
@@ -193,7 +193,13 @@ impl Batch for Prio {
         self.bands[band].enqueue_plain(pool, pkt, len)
     }
 
-    fn child_hint(&self, pool: &mut Pool, _qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn child_hint(
+        &self,
+        pool: &mut Pool,
+        _qdisc: Handle,
+        filters: &FilterList,
+        pkt: &Pkt,
+    ) -> Option<&QdiscNode> {
         let meta = pool.meta(pkt);
         let class = meta.priority_class();
         let band = if class.qdisc() == self.handle {

@@ -1,19 +1,19 @@
 //! red: random early detection in front of a queue. The law is in [`crate::algo::red`].
 //!
 //! The queue is a child: a byte-limited fifo until another is put there. Its backlog, in bytes, is what is
-//! averaged. A change makes a new fifo and loses what waited in the old queue, whatever that was.
+//! averaged. A change makes a new fifo and drops what waited in the old queue, whatever that was.
 
 use super::only_class;
-use crate::algo::red::{Params, State, Verdict};
+use crate::algo::red::{Params, RedVerdict, State};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Time, Upkeep};
+use tidegate_packet::{Handle, PeriodicTimer, Pkt, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats, RedStats, Xstats};
 use tidegate_policy::{Errno, Kind, QdiscParams, RedCurve, RedParams, TcError};
 
@@ -23,14 +23,14 @@ pub(crate) struct Red {
     flags: Flags,
     state: State,
     /// Every half second, when it adapts itself: see [`crate::Switches::adaptive_red`].
-    upkeep: Upkeep,
+    timer: PeriodicTimer,
     stats: RedStats,
     overlimits: u32,
-    child: Node,
+    child: QdiscNode,
     handle: Handle,
 }
 
-/// What becomes of packets that are to be marked.
+/// What happens to packets that are to be marked.
 #[derive(Clone, Copy)]
 pub(crate) struct Flags {
     pub(crate) ecn: bool,
@@ -73,7 +73,7 @@ impl Red {
             params: law,
             flags,
             state: State::default(),
-            upkeep: Upkeep::never(cx.device.jiffies),
+            timer: PeriodicTimer::never(cx.device.jiffies),
             stats: RedStats::default(),
             overlimits: 0,
             child: queue(cx, handle, params.limit),
@@ -86,17 +86,17 @@ impl Red {
     /// Takes up the law: the average begins at nothing, in an idle queue.
     fn begin(&mut self, cx: &Context<'_>) {
         self.state = State::default();
-        self.upkeep = if self.flags.adaptive && cx.device.switches.adaptive_red {
-            Upkeep::after(cx.device.jiffies, cx.now, half_second(cx))
+        self.timer = if self.flags.adaptive && cx.device.switches.adaptive_red {
+            PeriodicTimer::after(cx.device.jiffies, cx.now, half_second(cx))
         } else {
-            Upkeep::never(cx.device.jiffies)
+            PeriodicTimer::never(cx.device.jiffies)
         };
         if self.child.qlen() == 0 {
             self.state.idle(cx.now);
         }
     }
 
-    /// Marks a packet that is to be marked, if that can be; else tells whether it is dropped.
+    /// Marks a packet that is to be marked, if that can be; else returns whether it is dropped.
     fn must_drop(&self, cx: &mut Context<'_>, pkt: &Pkt, hard: bool) -> Option<bool> {
         if !self.flags.ecn || hard && self.flags.harddrop {
             return Some(true);
@@ -105,8 +105,12 @@ impl Red {
     }
 }
 
-fn queue(cx: &mut Context<'_>, handle: Handle, limit: u32) -> Node {
-    if limit > 0 { Node::hidden_bfifo(cx, limit, handle.class(1)) } else { Node::noop(cx, handle.class(1)) }
+fn queue(cx: &mut Context<'_>, handle: Handle, limit: u32) -> QdiscNode {
+    if limit > 0 {
+        QdiscNode::hidden_bfifo(cx, limit, handle.class(1))
+    } else {
+        QdiscNode::noop(cx, handle.class(1))
+    }
 }
 
 fn half_second(cx: &Context<'_>) -> u32 {
@@ -123,15 +127,15 @@ impl Discipline for Red {
     ) -> Enqueue {
         self.catch_up(cx.now, own);
         self.state.arrival(&self.params, self.child.stats.backlog as u32, cx.now);
-        let verdict = self.state.judge(&self.params, cx.draw.source);
-        if verdict != Verdict::Pass {
+        let verdict = self.state.decide(&self.params, cx.random.source);
+        if verdict != RedVerdict::Pass {
             self.overlimits = self.overlimits.wrapping_add(1);
-            match self.must_drop(cx, &pkt, verdict == Verdict::Hard) {
+            match self.must_drop(cx, &pkt, verdict == RedVerdict::Hard) {
                 None => self.stats.marked += 1,
                 Some(false) => {}
                 Some(true) => {
                     self.stats.early += 1;
-                    cx.drop(own.handle, pkt, Why::Early);
+                    cx.drop(own.handle, pkt, DropReason::Early);
                     return Enqueue::Congested;
                 }
             }
@@ -196,12 +200,12 @@ impl Classful for Red {
         true
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::noop(cx, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
@@ -223,8 +227,8 @@ impl BuiltIn for Red {
     }
 
     fn catch_up(&mut self, now: Time, _own: QdiscState) {
-        let ticks = self.upkeep.jiffies().hz / 2;
-        while let Some(at) = self.upkeep.fired(now, ticks) {
+        let ticks = self.timer.jiffies().hz / 2;
+        while let Some(at) = self.timer.fired(now, ticks) {
             self.params.adapt(&self.state, at);
         }
     }

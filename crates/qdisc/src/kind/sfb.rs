@@ -2,17 +2,17 @@
 //!
 //! A flow is hashed into one bin on each of eight levels. A bin that fills raises its probability of marking,
 //! one found empty lowers it; a packet is marked with the lowest probability of its bins, so a flow that
-//! responds is safe as long as one of its bins is not shared with one that does not. Whoever comes to
+//! responds is safe as long as one of its bins is not shared with one that does not. Anyone who comes to
 //! probability 1 in all bins is held to a rate. The hash key changes after `rehash`; shortly before, the next
 //! key's bins learn about those flows too. The queue itself is a child.
 
-use crate::asking::{ClassifyResult, Consumed, classify};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::classify::{ClassifyResult, Consumed, classify};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -61,11 +61,11 @@ pub(crate) struct Sfb {
     tokens_since: i64,
     stats: SfbStats,
     overlimits: u32,
-    child: Node,
+    child: QdiscNode,
     handle: Handle,
 }
 
-/// What the kernel takes when nothing is said (tc always says something).
+/// What the kernel takes when nothing is reported (tc always says something).
 fn default_params() -> SfbParams {
     SfbParams {
         rehash_ms: 600_000,
@@ -130,20 +130,20 @@ impl Sfb {
             tokens_since: 0,
             stats: SfbStats::default(),
             overlimits: 0,
-            child: Node::noop(cx, handle.class(1)),
+            child: QdiscNode::noop(cx, handle.class(1)),
             handle,
         };
         sfb.set(cx, params);
         sfb
     }
 
-    /// Takes parameters over: everything learnt is forgotten, and what waits is lost with the queue.
+    /// Takes parameters over: everything learnt is forgotten, and what waits is dropped with the queue.
     fn set(&mut self, cx: &mut Context<'_>, params: Option<&SfbParams>) {
         self.params = params.cloned().unwrap_or_else(default_params);
         if self.params.limit == 0 {
             self.params.limit = cx.device.tx_queue_len;
         }
-        let queue = Node::hidden_pfifo(cx, self.params.limit, self.handle.class(1));
+        let queue = QdiscNode::hidden_pfifo(cx, self.params.limit, self.handle.class(1));
         let mut old = core::mem::replace(&mut self.child, queue);
         old.purge(cx);
         self.jiffies = cx.device.jiffies;
@@ -154,7 +154,7 @@ impl Sfb {
         self.tokens = self.params.penalty_burst;
         self.forget();
         for bank in self.banks.iter_mut() {
-            bank.key = cx.draw.source.key();
+            bank.key = cx.random.source.key();
         }
         old.end(cx);
     }
@@ -173,7 +173,7 @@ impl Sfb {
         }
         let (present, due) = (self.jiffies.at(cx.now), self.rehashed + self.rehash);
         if present > due {
-            self.banks[self.bank].key = cx.draw.source.key();
+            self.banks[self.bank].key = cx.random.source.key();
             self.bank ^= 1;
             (self.warming, self.rehashed) = (false, present);
         } else if !self.warming && self.warmup > 0 && present > due - self.warmup {
@@ -253,7 +253,7 @@ impl Sfb {
     /// Draws: marks, drops, or lets pass. Above a half the flow is dropped rather than marked, the more the
     /// higher.
     fn spares(&mut self, cx: &mut Context<'_>, pkt: &Pkt, probability: u32) -> bool {
-        let drawn = u32::from(cx.draw.source.u16());
+        let drawn = u32::from(cx.random.source.u16());
         if drawn >= probability {
             return true;
         }
@@ -279,7 +279,7 @@ impl Discipline for Sfb {
         if own.qlen >= self.params.limit {
             self.overlimits = self.overlimits.wrapping_add(1);
             self.stats.queuedrop += 1;
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Congested;
         }
         // The packet that finds it time for another bank still meets the old one, with its new key.
@@ -288,13 +288,13 @@ impl Discipline for Sfb {
         let hash = match self.choose(cx, own, filters, &pkt, bank) {
             Ok(Some(hash)) => hash,
             Ok(None) => {
-                cx.drop(own.handle, pkt, Why::Unclassified);
+                cx.drop(own.handle, pkt, DropReason::Unclassified);
                 return Enqueue::Dropped;
             }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let Some(hashes) = self.admits(cx, &pkt, hash, bank) else {
-            cx.drop(own.handle, pkt, Why::Early);
+            cx.drop(own.handle, pkt, DropReason::Early);
             return Enqueue::Congested;
         };
         cx.pool.meta_mut(&pkt).scratch.set(hashes[0], hashes[1]);
@@ -314,7 +314,7 @@ impl Discipline for Sfb {
     fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
         let result = self.child.dequeue(cx);
         if let Dequeue::Packet(pkt) = &result {
-            // What a discipline below wrote over the hashes is taken for them: Linux does too.
+            // What a qdisc below wrote over the hashes is taken for them: Linux does too.
             let scratch = cx.pool.meta(pkt).scratch;
             self.banks[0].count(scratch.first(), false);
             self.banks[1].count(scratch.second(), false);
@@ -338,7 +338,7 @@ impl Discipline for Sfb {
         self.forget();
         // Linux forgets the keys with the bins, and draws one only: the other bank has none until its turn is
         // over.
-        self.banks[0].key = cx.draw.source.key();
+        self.banks[0].key = cx.random.source.key();
         self.banks[1].key = HashKey::default();
     }
 
@@ -389,12 +389,12 @@ impl Classful for Sfb {
         Err(TcError::bare(if op.verb == Verb::Delete { Errno::Inval } else { Errno::NoSys }))
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::noop(cx, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
@@ -424,8 +424,8 @@ mod tests {
     #[test]
     fn v_b1_flows_seldom_share_all_bins() {
         extern crate std;
-        let mut draws = Seeded::new(1);
-        let key = HashKey(draws.next(), draws.next());
+        let mut random = Seeded::new(1);
+        let key = HashKey(random.next(), random.next());
         let mut next = 0u32;
         let mut hash = || {
             next += 1;

@@ -1,17 +1,17 @@
 //! sfq: stochastic fairness queueing (McKenney 1990).
 //!
 //! Packets are hashed into buckets; a bucket with packets occupies a slot, and slots take turns of a quantum
-//! of bytes. When the qdisc is full the longest slot loses its newest packet. Slots of equal length are kept
+//! of bytes. When the qdisc is full the longest slot drops its newest packet. Slots of equal length are kept
 //! on one list per length, so the longest is found at once. The hash key changes every `perturb` seconds, and
-//! what waits is hashed anew. Random early detection, if asked for, judges each flow by its own average
+//! what waits is hashed again. Random early detection, if requested, judges each flow by its own average
 //! backlog ([`crate::algo::red`]).
 
 use super::NO_CHANGE;
-use crate::algo::red::{Params, State, Verdict};
-use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::algo::red::{Params, RedVerdict, State};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::classify::{ClassifyResult, Consumed, classify};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash};
 use crate::kind::{classful, rehashes};
 use alloc::boxed::Box;
@@ -93,11 +93,11 @@ impl Sfq {
         };
         // Linux draws a key for every new qdisc, and another one for its parameters when they ask for
         // perturbation.
-        sfq.key = cx.draw.source.key();
+        sfq.key = cx.random.source.key();
         if let Some(params) = params {
             sfq.set(params)?;
             if sfq.perturb_secs > 0 {
-                sfq.key = cx.draw.source.key();
+                sfq.key = cx.random.source.key();
                 sfq.perturb = cx.wheel.arm(cx.now, sfq.perturb_secs as u32);
             }
         }
@@ -146,7 +146,7 @@ impl Sfq {
             self.limit = params.limit.min(self.depth * self.flow_limit);
             self.flow_limit = self.flow_limit.min(params.limit);
         }
-        // Depth and flows may leave room for a single packet: that is no queue.
+        // Depth and flows may leave space for a single packet: that is no queue.
         if self.limit == 1 {
             return Err(TcError::new(Errno::Inval, "sch_sfq: invalid limit"));
         }
@@ -261,7 +261,7 @@ impl Sfq {
         }
     }
 
-    /// Makes room: the longest slot loses a packet, the one served next if all have one.
+    /// Makes room: the longest slot drops a packet, the one served next if all have one.
     fn drop_one(&mut self, cx: &mut Context<'_>, at: Handle) {
         let slot = if self.longest > 1 {
             self.by_length[self.longest as usize]
@@ -271,7 +271,7 @@ impl Sfq {
             first
         };
         if let Some(pkt) = self.take(cx, slot, !self.headdrop) {
-            cx.drop(at, pkt, Why::Overflow);
+            cx.drop(at, pkt, DropReason::Overflow);
         }
     }
 
@@ -291,14 +291,14 @@ impl Sfq {
         Some(free)
     }
 
-    /// Judges an arrival by the average backlog of its slot, which is not empty; tells whether it is to be
+    /// Judges an arrival by the average backlog of its slot, which is not empty; returns whether it is to be
     /// dropped. With headdrop the slot's oldest packet is marked in its place.
-    fn judge(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
+    fn decide(&mut self, cx: &mut Context<'_>, slot: u32, pkt: &Pkt) -> bool {
         let (Some(red), slot) = (&mut self.red, &mut self.slots[slot as usize]) else { return false };
         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
-        let hard = match slot.red.judge(&red.law, cx.draw.source) {
-            Verdict::Pass => return false,
-            verdict => verdict == Verdict::Hard,
+        let hard = match slot.red.decide(&red.law, cx.random.source) {
+            RedVerdict::Pass => return false,
+            verdict => verdict == RedVerdict::Hard,
         };
         self.overlimits = self.overlimits.wrapping_add(1);
         let stats = &mut red.stats;
@@ -325,18 +325,18 @@ impl Sfq {
     /// oldest packet.
     fn refuse(&mut self, cx: &mut Context<'_>, at: Handle, slot: u32, pkt: Pkt) -> Enqueue {
         if !self.headdrop {
-            cx.drop(at, pkt, Why::Full);
+            cx.drop(at, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         let queue = &mut self.slots[slot as usize].queue;
         if let Some(oldest) = queue.pop_front(cx.pool) {
-            cx.drop(at, oldest, Why::Overflow);
+            cx.drop(at, oldest, DropReason::Overflow);
         }
         queue.push_back(cx.pool, pkt);
         Enqueue::Congested
     }
 
-    /// Hashes everything that waits anew.
+    /// Hashes everything that waits again.
     fn rehash(&mut self, cx: &mut Context<'_>, at: Handle) {
         let mut all = Fifo::new();
         for slot in 0..self.slots.len() as u32 {
@@ -360,7 +360,7 @@ impl Sfq {
                     }
                     self.append(cx, slot, pkt);
                 }
-                _ => cx.drop(at, pkt, Why::Rehash),
+                _ => cx.drop(at, pkt, DropReason::Rehash),
             }
         }
     }
@@ -379,7 +379,7 @@ impl Discipline for Sfq {
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
         };
         let Some(bucket) = chosen else {
-            cx.drop(own.handle, pkt, Why::Unclassified);
+            cx.drop(own.handle, pkt, DropReason::Unclassified);
             return Enqueue::Dropped;
         };
         cx.pool.note_queue(&pkt, bucket + 1);
@@ -387,11 +387,11 @@ impl Discipline for Sfq {
             self.make_tables();
         }
         let Some(slot) = self.slot_for(bucket) else {
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         };
         let waiting = self.slots[slot as usize].queue.len();
-        if waiting > 0 && self.judge(cx, slot, &pkt) || waiting >= self.depth {
+        if waiting > 0 && self.decide(cx, slot, &pkt) || waiting >= self.depth {
             return self.refuse(cx, own.handle, slot, pkt);
         }
         self.append(cx, slot, pkt);
@@ -502,7 +502,7 @@ impl Rehash for Sfq {
     }
 
     fn rehash(&mut self, cx: &mut Context<'_>, own: QdiscState, _due: Timer, filtered: bool) {
-        self.key = cx.draw.source.key();
+        self.key = cx.random.source.key();
         if !filtered && self.tail != NONE {
             self.rehash(cx, own.handle);
         }

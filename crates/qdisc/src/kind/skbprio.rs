@@ -1,11 +1,11 @@
 //! skbprio: strict priorities in one queue of limited length.
 //!
 //! The packet with the highest priority leaves first. When the queue is full, an arrival takes the place of
-//! the newest packet of the lowest priority there is, if that is lower than its own; else it is refused.
+//! the newest packet of the lowest priority there is, if that is lower than its own; otherwise it is refused.
 
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
 use crate::kind::classful;
 use alloc::vec::Vec;
@@ -54,7 +54,7 @@ impl Skbprio {
         self.busy.checked_ilog2().map(|level| level as usize)
     }
 
-    /// A packet of this level is lost for want of room.
+    /// A packet of this level is dropped for lack of space.
     fn note_loss(&mut self, level: usize) {
         let level = &mut self.levels[level];
         level.drops += 1;
@@ -78,14 +78,14 @@ impl Discipline for Skbprio {
         let lowest = self.busy.trailing_zeros() as usize;
         if level <= lowest.min(PRIORITIES - 1) {
             self.note_loss(level);
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         let len = cx.pool.meta(&pkt).len;
         self.push(cx.pool, level, pkt);
         if let Some(newest) = self.levels[lowest].queue.pop_back(cx.pool) {
             self.note_loss(lowest);
-            cx.drop_instead(own.handle, newest, Why::Overflow, len);
+            cx.drop_instead(own.handle, newest, DropReason::Overflow, len);
         }
         self.note_empty(lowest);
         Enqueue::Congested
@@ -114,7 +114,7 @@ impl Discipline for Skbprio {
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for level in &mut self.levels {
             while let Some(pkt) = level.queue.pop_front(cx.pool) {
-                cx.drop(own.handle, pkt, Why::PurgedAtOnce);
+                cx.drop(own.handle, pkt, DropReason::PurgedAtOnce);
             }
             (level.drops, level.overlimits) = (0, 0);
         }

@@ -9,13 +9,13 @@ use super::only_class;
 use crate::algo::Cost;
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Handle, Pkt, Span, Time};
+use tidegate_packet::{Handle, Nanos, Pkt, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats};
 use tidegate_policy::{Errno, Kind, QdiscParams, RateSpec, TbfParams, TcError, Ticks};
 
@@ -33,7 +33,7 @@ pub(crate) struct Tbf {
     peak_tokens: i64,
     checkpoint: Time,
     overlimits: u32,
-    child: Node,
+    child: QdiscNode,
     handle: Handle,
 }
 
@@ -52,7 +52,7 @@ fn buckets(params: &TbfParams) -> Result<Buckets, TcError> {
         return Err(INVALID);
     }
     let rate = Cost::new(params.rate);
-    let buffer = if params.burst > 0 { rate.ns(params.burst) } else { params.buffer.span().0 };
+    let buffer = if params.burst > 0 { rate.ns(params.burst) } else { params.buffer.duration().0 };
     let mut max_size = if params.burst > 0 { params.burst } else { bytes_in(&rate, buffer) };
     let (mut peak, mut peak_buffer) = (None, 0);
     if let Some(spec) = params.peak.filter(|p| p.rate.0 > 0) {
@@ -61,7 +61,7 @@ fn buckets(params: &TbfParams) -> Result<Buckets, TcError> {
         }
         let cost = Cost::new(spec);
         peak_buffer =
-            if params.peak_burst > 0 { cost.ns(params.peak_burst) } else { params.peak_buffer.span().0 };
+            if params.peak_burst > 0 { cost.ns(params.peak_burst) } else { params.peak_buffer.duration().0 };
         let most = if params.peak_burst > 0 { params.peak_burst } else { bytes_in(&cost, peak_buffer) };
         max_size = max_size.min(most);
         peak = Some(cost);
@@ -91,9 +91,9 @@ impl Tbf {
         let params = params.ok_or(TcError::bare(Errno::Inval))?;
         let b = buckets(params)?;
         let child = if params.limit > 0 {
-            Node::hidden_bfifo(cx, params.limit, handle.class(1))
+            QdiscNode::hidden_bfifo(cx, params.limit, handle.class(1))
         } else {
-            Node::noop(cx, handle.class(1))
+            QdiscNode::noop(cx, handle.class(1))
         };
         Ok(Tbf {
             params: params.clone(),
@@ -131,7 +131,7 @@ impl Discipline for Tbf {
         pkt: Pkt,
     ) -> Enqueue {
         if cx.pool.meta(&pkt).len > self.max_size {
-            cx.drop(own.handle, pkt, Why::TooLong);
+            cx.drop(own.handle, pkt, DropReason::TooLong);
             return Enqueue::Dropped;
         }
         self.child.enqueue(cx, pkt)
@@ -146,7 +146,7 @@ impl Discipline for Tbf {
         let (tokens, peak_tokens) = self.after(cx.now, len);
         if tokens < 0 || peak_tokens < 0 {
             let wait = (-tokens).max(-peak_tokens);
-            cx.wake(own, cx.now + Span(wait as u64));
+            cx.wake(own, cx.now + Nanos(wait as u64));
             self.overlimits = self.overlimits.wrapping_add(1);
             return Dequeue::Throttled;
         }
@@ -170,7 +170,7 @@ impl Discipline for Tbf {
         if !self.child.is_noop() {
             self.child.set_fifo_limit(params.limit);
         } else if params.limit > 0 {
-            self.child = Node::hidden_bfifo(cx, params.limit, self.handle.class(1));
+            self.child = QdiscNode::hidden_bfifo(cx, params.limit, self.handle.class(1));
         }
         self.params = params.clone();
         (self.rate, self.peak, self.max_size) = (b.rate, b.peak, b.max_size);
@@ -213,12 +213,12 @@ impl Classful for Tbf {
         true
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> Node {
-        Node::noop(cx, class)
+    fn default_child(&self, cx: &mut Context<'_>, class: Handle) -> QdiscNode {
+        QdiscNode::noop(cx, class)
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {

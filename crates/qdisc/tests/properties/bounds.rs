@@ -2,9 +2,9 @@
 
 use super::flat::{Flat, bytes_per_second, htb, tbf};
 use super::world::{ROOT, World, bucket};
-use tidegate_packet::{Handle, Span, Time};
+use tidegate_packet::{Handle, Nanos, Time};
 use tidegate_policy::*;
-use tidegate_qdisc::Device;
+use tidegate_qdisc::DeviceInfo;
 use tidegate_qdisc::algo::Cost;
 
 /// Packets come at random, now in bursts, now slowly.
@@ -12,10 +12,10 @@ fn random_load(world: &mut World, classes: u16, packets: usize, mean_gap: u64) {
     for _ in 0..packets {
         let gap = if world.below(4) == 0 { world.below(8 * mean_gap) } else { world.below(mean_gap) };
         let (class, len) = (1 + world.below(u64::from(classes)) as u16, 64 + world.below(1451) as u32);
-        world.pass(world.now + Span(gap));
+        world.pass(world.now + Nanos(gap));
         world.offer(class, 0, len);
     }
-    world.pass(world.now + Span::secs(100));
+    world.pass(world.now + Nanos::secs(100));
 }
 
 /// The most by which what was sent in an interval, as time on the wire, exceeds the interval; `last`: does
@@ -76,12 +76,12 @@ fn htb_never_exceeds_its_ceilings() {
         for (n, most) in (1..).zip(&ceilings) {
             let cost = Cost::new(super::world::rate(*most));
             let over = excess(&world.departures(n), &cost, false);
-            assert!(over <= bucket(*most, burst).span().0 as i64, "seed {seed}, class {n}: {over} ns");
+            assert!(over <= bucket(*most, burst).duration().0 as i64, "seed {seed}, class {n}: {over} ns");
         }
         let cost = Cost::new(super::world::rate(total));
         let over = excess(&world.departures(0), &cost, false);
         let leaves = 4 * (cost.ns(burst as u32) + cost.ns(1514)) as i64;
-        assert!(over <= bucket(total, burst).span().0 as i64 + leaves, "seed {seed}: {over} ns");
+        assert!(over <= bucket(total, burst).duration().0 as i64 + leaves, "seed {seed}: {over} ns");
     }
 }
 
@@ -163,7 +163,7 @@ fn v_r3_drr_is_fair_in_every_interval() {
 /// How far QFQ's service of a class strays from its share within any interval, in bytes: the most of ten
 /// backlogged classes with weights 1 to 16, on a device whose aggregates hold so many classes.
 fn qfq_strays(seed: u64, classes_together: u32) -> i128 {
-    let device = Device { tx_queue_len: classes_together - 1, ..Device::default() };
+    let device = DeviceInfo { tx_queue_len: classes_together - 1, ..DeviceInfo::default() };
     let mut world = World::on(device, seed, 0);
     world.root("qfq", None);
     let weights: Vec<i128> = (0..10).map(|_| 1i128 << world.below(5)).collect();
@@ -268,22 +268,24 @@ fn hfsc_meets_its_deadlines() {
         let mut clock = [Time(0); 4];
         for _ in 0..3000 {
             let step = world.below(1_500_000);
-            world.pass(world.now + Span(step));
+            world.pass(world.now + Nanos(step));
             let (class, len) = (1 + world.below(4) as u16, 64 + world.below(1451) as u32);
             let which = usize::from(class) - 1;
-            clock[which] = clock[which].max(world.now) + Span(u64::from(len) * 8_000_000_000 / rates[which]);
+            clock[which] = clock[which].max(world.now) + Nanos(u64::from(len) * 8_000_000_000 / rates[which]);
             deadlines.push((world.offered.len(), clock[which]));
             world.offer(class, 0, len);
             world.offer(9, 0, 1514);
         }
-        world.pass(world.now + Span::secs(30));
+        world.pass(world.now + Nanos::secs(30));
         assert_eq!(world.waiting(), 0);
         for (number, deadline) in deadlines {
-            let super::world::Fate::Sent(at) = world.fates[number] else { panic!("{number} was lost") };
+            let super::world::PacketState::Sent(at) = world.outcomes[number] else {
+                panic!("{number} was lost")
+            };
             // The end of its transmission; a tick of 64 ns is the grain of the arithmetic.
-            let done = at + Span(u64::from(world.offered[number].len) * 8_000_000_000 / LINK);
+            let done = at + Nanos(u64::from(world.offered[number].len) * 8_000_000_000 / LINK);
             assert!(
-                done <= deadline + Span(longest + 128),
+                done <= deadline + Nanos(longest + 128),
                 "seed {seed}, packet {number}: {} ns late",
                 done.since(deadline).0
             );

@@ -2,7 +2,7 @@
 //! reference's rows V-K and V-H4).
 
 use super::world::World;
-use tidegate_packet::{Rate, Span, Time};
+use tidegate_packet::{Nanos, Rate, Time};
 use tidegate_policy::dump::{CakeStats, Xstats};
 use tidegate_policy::{CakeFlows, CakeParams, CakeTins, QdiscParams};
 
@@ -36,7 +36,7 @@ fn stats(world: &mut World) -> CakeStats {
 
 /// Shares in percent of what was sent in the last of these seconds, by class.
 fn shares(world: &World, start: Time, classes: &[u16]) -> Vec<f64> {
-    let later = start + Span::secs(4);
+    let later = start + Nanos::secs(4);
     let bytes = |class: u16| -> f64 {
         world.departures(class).iter().filter(|(at, _)| *at > later).map(|(_, len)| f64::from(*len)).sum()
     };
@@ -58,13 +58,14 @@ fn saturated(tins: CakeTins, places: &[u16]) -> Vec<f64> {
     let mut world = cake(tins, CakeFlows::Flows);
     let start = world.now;
     for ms in 0..20_000 {
-        world.pass(start + Span::millis(ms));
+        world.pass(start + Nanos::millis(ms));
         places.iter().for_each(|place| (0..2).for_each(|_| world.offer(*place, 0, 1000)));
     }
     shares(&world, start, places)
 }
 
-/// What is told, the tins, the saturated ones by place, their shares in percent, and how near that must be.
+/// What is reported, the tins, the saturated ones by place, their shares in percent, and how near that must
+/// be.
 type Saturated = (&'static str, CakeTins, &'static [u16], &'static [f64], f64);
 
 /// V-K1: the highest tin whose time has come sends, and each has a clock of its own.
@@ -111,10 +112,10 @@ fn v_k2_shaper_has_no_burst() {
         let (class, flow) = (1 + world.below(4) as u16, world.below(6) as u16);
         let len = 60 + world.below(1455) as u32;
         let jitter = world.below(700_000);
-        world.pass(start + Span(n * 700_000 + jitter));
+        world.pass(start + Nanos(n * 700_000 + jitter));
         (0..1 + n % 3).for_each(|_| world.offer(class, flow, len));
         if n % 5000 == 0 {
-            world.pass(world.now + Span::secs(2));
+            world.pass(world.now + Nanos::secs(2));
         }
     }
     // Bytes beyond the rate at each departure, that of the packet before it included: the worst of all
@@ -156,7 +157,7 @@ fn v_k11_hosts_share() {
         let mut world = cake(CakeTins::BestEffort, mode);
         let start = world.now;
         for ms in 0..20_000 {
-            world.pass(start + Span::millis(ms));
+            world.pass(start + Nanos::millis(ms));
             for (n, (source, destination)) in flows.into_iter().enumerate() {
                 world.offer_between(source, destination, n as u16 + 1, 0, 1000);
             }
@@ -212,7 +213,7 @@ fn what_is_charged_is_what_the_link_carries() {
     world.root("cake", Some(QdiscParams::Cake(Box::new(params))));
     (0..4).for_each(|flow| world.offer(2, flow, 1514));
     world.offer(2, 9, 60);
-    world.pass(world.now + Span::secs(1));
+    world.pass(world.now + Nanos::secs(1));
     let stats = stats(&mut world);
     // 1500 bytes and 18 more fill 32 cells; 46 and 18 are the least of 64, which fill two.
     assert_eq!((stats.network_sizes, stats.adjusted_sizes), ((46, 1500), (106, 32 * 53)));

@@ -1,4 +1,4 @@
-//! What must hold of the disciplines whatever the tree, the packets and their times: nothing is lost from the
+//! What must hold of the qdiscs whatever the tree, the packets and their times: nothing is dropped from the
 //! books, flows stay in order, rates and shares keep their bounds over every interval. And the exact vectors
 //! of the reference (V-…), by their names there; and recorded runs of a real kernel.
 

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use tidegate_classify::Shared;
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Pkt, Pool, Span, Time};
+use tidegate_packet::{Dissector, Handle, Head, Jiffies, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
-use tidegate_qdisc::{Device, Event, EventRing, Offer, Shaper, Switches, What, Why};
+use tidegate_qdisc::{DeviceInfo, DropReason, Event, EventKind, EventRing, Shaper, Switches, XmitStatus};
 use tidegate_recording::line::{pieces, plain};
-use tidegate_recording::{DRAIN, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns};
+use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device as Named, Env};
 
@@ -19,20 +19,20 @@ const LINK: &str = "link0";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NeedsMore;
 
-/// What came of a run, in the form of the recording's files.
+/// The result of a run, in the form of the recording's files.
 pub(crate) struct Done {
     pub(crate) egress: String,
     pub(crate) drops: String,
     pub(crate) stats: String,
     pub(crate) filters: String,
     pub(crate) snapshot: String,
-    pub(crate) draws: RecordedDraws,
+    pub(crate) random: RecordedRandom,
 }
 
 pub(crate) struct Machine {
     shaper: Shaper,
     pool: Pool,
-    draws: RecordedDraws,
+    random: RecordedRandom,
     link: RecordedLink,
     mtu: u32,
     busy_until: Option<Time>,
@@ -41,7 +41,7 @@ pub(crate) struct Machine {
     snapshot: String,
     /// The exit code of the last command.
     code: u8,
-    /// `set +e` was said: the script goes on after a command that fails.
+    /// `set +e` was said: the script continues after a command that fails.
     goes_on: bool,
 }
 
@@ -53,9 +53,9 @@ struct Reply {
     stderr: String,
 }
 
-fn device(mtu: u32, tx_queue_len: u32) -> Device {
+fn device(mtu: u32, tx_queue_len: u32) -> DeviceInfo {
     let switches = Switches { no_bypass: true, ..Switches::default() };
-    Device {
+    DeviceInfo {
         max_frame: mtu + Head::ETHERNET as u32,
         tx_queue_len,
         tx_queues: 1,
@@ -72,7 +72,7 @@ impl Machine {
         Machine {
             shaper: Shaper::new(device(link.mtu, link.tx_queue_len), EventRing::new(EVENTS)),
             pool: Pool::new(POOL),
-            draws: recording.draws.clone(),
+            random: recording.random.clone(),
             link,
             mtu: link.mtu,
             busy_until: None,
@@ -121,8 +121,8 @@ impl Machine {
             .iter()
             .map(|dump| self.shaper_filters(end, dump.handle))
             .collect();
-        let Machine { egress, drops, snapshot, draws, .. } = self;
-        Ok(Done { egress, drops, stats, filters: filters.concat(), snapshot, draws })
+        let Machine { egress, drops, snapshot, random: draws, .. } = self;
+        Ok(Done { egress, drops, stats, filters: filters.concat(), snapshot, random: draws })
     }
 
     fn shaper_filters(&mut self, now: Time, parent: Handle) -> String {
@@ -137,8 +137,8 @@ impl Machine {
     fn offer(&mut self, now: Time, pkt: Pkt) {
         self.pool.set_dissector(Dissector::default());
         self.pool.meta_mut(&pkt).came_in = 0;
-        let offer = self.shaper.offer(now, &mut self.pool, &mut self.draws, pkt);
-        if offer != Offer::Stopped {
+        let offer = self.shaper.offer(now, &mut self.pool, &mut self.random, pkt);
+        if offer != XmitStatus::Stopped {
             self.send(now);
         }
     }
@@ -148,14 +148,14 @@ impl Machine {
         loop {
             let watchdog = self.shaper.timeout();
             let due = self.shaper.perturb_due().at;
-            let perturb = self.draws.next_by_timer().filter(|time| due <= *time);
+            let perturb = self.random.next_by_timer().filter(|time| due <= *time);
             let next = [self.busy_until, watchdog, perturb].into_iter().flatten().min();
             let Some(next) = next.filter(|time| *time <= end) else { return };
             if self.busy_until == Some(next) {
                 self.busy_until = None;
                 self.send(next);
             } else if perturb == Some(next) {
-                self.shaper.perturb(next, &mut self.pool, &mut self.draws);
+                self.shaper.perturb(next, &mut self.pool, &mut self.random);
             } else if self.shaper.fire(next) {
                 self.send(next);
             }
@@ -165,7 +165,7 @@ impl Machine {
 
     fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
-            let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.draws) else { return };
+            let Some(pkt) = self.shaper.poll(now, &mut self.pool, &mut self.random) else { return };
             let meta = self.pool.meta(&pkt);
             let (&Meta { ident, frame_len, dsfield, .. }, rewritten) = (meta, meta.rewritten());
             let seen = match rewritten {
@@ -177,15 +177,15 @@ impl Machine {
             }
             self.pool.release(pkt);
             if self.link.rate > 0 {
-                self.busy_until = Some(now + Span(self.link.frame_time(frame_len)));
+                self.busy_until = Some(now + Nanos(self.link.frame_time(frame_len)));
             }
         }
     }
 
     fn note_drops(&mut self) {
         for Event { time, what, ident, len, dsfield, .. } in self.shaper.events() {
-            // An acknowledgement left out was of use, and of some purged packets the kernel does not tell.
-            if !matches!(what, What::Drop(Why::Superseded | Why::PurgedUnseen)) {
+            // An acknowledgement left out was of use, and of some purged packets the kernel does not report.
+            if !matches!(what, EventKind::Drop(DropReason::Superseded | DropReason::PurgedUnseen)) {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield}", ns(time));
             }
         }
@@ -281,17 +281,17 @@ impl Machine {
 
     fn apply_op(&mut self, now: Time, op: &Op) -> Result<Result<Option<String>, TcError>, NeedsMore> {
         self.count_actions(now);
-        let (shaper, pool, draws) = (&mut self.shaper, &mut self.pool, &mut self.draws);
+        let (shaper, pool, random) = (&mut self.shaper, &mut self.pool, &mut self.random);
         let done = match op {
             Op::Qdisc(op) if op.dev == LINK && op.blocks == SharedBlocks::default() => {
-                shaper.qdisc_op(now, pool, draws, op).map(|()| None)
+                shaper.qdisc_op(now, pool, random, op).map(|()| None)
             }
-            Op::Class(op) if op.dev == LINK => shaper.class_op(now, pool, draws, op),
+            Op::Class(op) if op.dev == LINK => shaper.class_op(now, pool, random, op),
             Op::Filter(op) if op.dev == LINK && op.block == 0 && stays_here(op) => {
-                shaper.filter_op(now, pool, draws, op).map(|()| None)
+                shaper.filter_op(now, pool, random, op).map(|()| None)
             }
             Op::Chain(op) if op.dev == LINK && op.block == 0 => {
-                shaper.chain_op(now, pool, draws, op).map(|()| None)
+                shaper.chain_op(now, pool, random, op).map(|()| None)
             }
             _ => return Err(NeedsMore),
         };
@@ -318,8 +318,8 @@ impl Machine {
     }
 }
 
-/// The number and the DS field of a frame whose octets were rewritten: the recordings' listener knows only
-/// frames of IP, and takes IPv6's number from their last octets, which are kept of short ones.
+/// The number and the DS field of a frame whose bytes were rewritten: the recordings' listener knows only
+/// frames of IP, and takes IPv6's number from their last bytes, which are kept of short ones.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),

@@ -1,4 +1,4 @@
-//! Recorded runs of a real kernel, held against the tree of one device: every packet's departure and drop,
+//! Recorded runs of a real kernel, compared with the tree of one device: every packet's departure and drop,
 //! every random draw, every counter that tc lists.
 //!
 //! Recordings that need more than one device and tc (redirects, netfilter, shared blocks, a shell) are
@@ -7,7 +7,7 @@
 use super::recorded::{Machine, NeedsMore};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tidegate_archives::{Files, first_line, identical, recordings, without_place};
+use tidegate_archives::{RecordingFiles, first_line, identical, recordings, without_place};
 use tidegate_recording::{Recording, Texts};
 
 /// The archives, and how many of their recordings need one device and tc only.
@@ -25,7 +25,7 @@ const ARCHIVES: [(&str, usize); 10] = [
 ];
 
 /// The recordings of the chapters: one of each kind.
-fn chapters() -> BTreeMap<String, Files> {
+fn chapters() -> BTreeMap<String, RecordingFiles> {
     let packets = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines/packets");
     let entries = |path: &PathBuf| {
         std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path())
@@ -40,16 +40,16 @@ fn chapters() -> BTreeMap<String, Files> {
 }
 
 /// The first difference between what the kernel did and what the tree does.
-fn difference(files: &Files) -> Result<Option<String>, NeedsMore> {
+fn difference(files: &RecordingFiles) -> Result<Option<String>, NeedsMore> {
     let text = |name: &str| files.get(name).map_or("", String::as_str);
-    let draws = files.get("draws.csv").map(String::as_str);
+    let random = files.get("draws.csv").map(String::as_str);
     if text("link").contains("forward") {
         return Err(NeedsMore);
     }
-    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), draws, has_frames: false };
+    let texts = Texts { link: text("link"), schedule: text("schedule.csv"), random, has_frames: false };
     let recording = Recording::parse(&texts, 1).expect("a recording");
     let done = Machine::new(&recording).run(&recording, text("script.tc"))?;
-    if let Err(error) = done.draws.check() {
+    if let Err(error) = done.random.check() {
         return Ok(Some(error.to_string()));
     }
     let dropped = without_place(text("drops.csv"));

@@ -94,7 +94,7 @@ fn prio_always_serves_the_best_band() {
     }
 }
 
-/// Deficit round robin as its paper tells it: who is active stands in line; the first sends while its deficit
+/// Deficit round robin as its paper tells it: who is active is in line; the first sends while its deficit
 /// pays, else gets another quantum and goes to the end.
 #[derive(Default)]
 struct RoundRobin {

@@ -3,10 +3,10 @@
 
 use super::flat::{bytes_per_second, htb, tbf};
 use super::world::World;
-use tidegate_packet::{Handle, Rate, Span};
+use tidegate_packet::{Handle, Nanos, Rate};
 use tidegate_policy::*;
 
-/// A leaf of the tree: where its qdisc hangs, what stands above, which packets come.
+/// A leaf of the tree: where its qdisc is attached, what is above, which packets come.
 struct Leaf {
     parent: Handle,
     above: Vec<Handle>,
@@ -246,7 +246,7 @@ impl Tree {
             } else {
                 self.world.below(900_000)
             };
-            self.world.pass(self.world.now + Span(gap));
+            self.world.pass(self.world.now + Nanos(gap));
             let leaf = self.world.below(self.leaves.len() as u64) as usize;
             let (flow, len) = (self.world.below(4) as u16, 64 + self.world.below(1451) as u32);
             self.world.offer(self.leaves[leaf].class, flow, len);
@@ -263,7 +263,7 @@ fn the_books_of_every_qdisc_are_right_after_every_call() {
     for seed in 0..150 {
         let mut tree = Tree::new(seed);
         tree.run(150);
-        let end = tree.world.now + Span::secs(120);
+        let end = tree.world.now + Nanos::secs(120);
         tree.world.pass(end);
         assert_eq!(tree.world.waiting(), 0, "seed {seed}: all leaves in the end");
         if !tree.reorders {

@@ -1,9 +1,9 @@
 //! The exact vectors of the reference, by their names there.
 
 use super::flat::{bytes_per_second, htb, share, tbf};
-use super::world::{Fate, ROOT, World, rate};
+use super::world::{PacketState, ROOT, World, rate};
 use std::collections::BTreeMap;
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::*;
 
 /// When packets of these lengths, all there at once, leave, in ns.
@@ -12,7 +12,7 @@ fn times(world: &mut World, lens: &[u32], class: u16) -> Vec<u64> {
     for len in lens {
         world.offer(class, 0, *len);
     }
-    world.pass(start + Span::secs(10));
+    world.pass(start + Nanos::secs(10));
     world.departures(0).iter().map(|(at, _)| at.since(start).0).collect()
 }
 
@@ -22,7 +22,7 @@ fn v_t1_tbf() {
     world.root("tbf", Some(QdiscParams::Tbf(tbf(1_000_000, 10_240, 13_990))));
     let steps = (0..9).map(|n| 2_864_000 + n * 12_112_000);
     assert_eq!(times(&mut world, &[1514; 20], 1), [0; 6].into_iter().chain(steps).collect::<Vec<u64>>());
-    assert_eq!(world.fates.iter().filter(|fate| matches!(fate, Fate::Lost(_))).count(), 5);
+    assert_eq!(world.outcomes.iter().filter(|outcome| matches!(outcome, PacketState::Lost(_))).count(), 5);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn idle_buckets_of_tbf_are_full_and_no_fuller() {
         for _ in 0..10 {
             world.offer(1, 0, 1514);
         }
-        world.pass(start + Span::secs(10));
+        world.pass(start + Nanos::secs(10));
         let after = world.departures(0);
         after[before..].iter().map(|(at, _)| at.since(start).0).collect::<Vec<u64>>()
     };
@@ -81,7 +81,7 @@ fn htb_rates(a: ClassParams, b: ClassParams) -> [f64; 2] {
     world.class(Verb::Add, ROOT.class(9), ROOT.class(2), b);
     let start = world.now;
     for step in 0..60_000 {
-        world.pass(start + Span::millis(step));
+        world.pass(start + Nanos::millis(step));
         if step % 10 == 0 {
             world.offer(1, 0, 1514);
             world.offer(2, 0, 1514);
@@ -124,7 +124,7 @@ fn v_t7_htb_gives_the_rest_to_the_better_priority() {
 fn greedy(world: &mut World, classes: &[u16]) -> Vec<f64> {
     let start = world.now;
     for step in 0..60_000 {
-        world.pass(start + Span::millis(step));
+        world.pass(start + Nanos::millis(step));
         if step % 10 == 0 {
             classes.iter().for_each(|class| world.offer(*class, 0, 1514));
         }
@@ -218,7 +218,7 @@ fn v_s2_sfq_with_different_lengths() {
 }
 
 /// V-S3: below a slow token bucket, at most four packets: z z a a a b b c d come together. The first z leaves
-/// at once, the second is held for a peek and counts; then the longest flow loses, of equals the one that
+/// at once, the second is held for a peek and counts; then the longest flow drops, of equals the one that
 /// grew last, at length 1 the one whose turn is next.
 #[test]
 fn v_s3_sfq_drops_from_the_longest() {
@@ -233,9 +233,10 @@ fn v_s3_sfq_drops_from_the_longest() {
         world.offer(class, 0, 500);
     }
     let name = |number: usize| letters[usize::from(world.offered[number].class) - 1];
-    let lost: String = (0..9).filter(|n| matches!(world.fates[*n], Fate::Lost(_))).map(name).collect();
+    let lost: String =
+        (0..9).filter(|n| matches!(world.outcomes[*n], PacketState::Lost(_))).map(name).collect();
     assert_eq!(lost, "aaab");
-    world.pass(world.now + Span::secs(5));
+    world.pass(world.now + Nanos::secs(5));
     let name = |number: &usize| letters[usize::from(world.offered[*number].class) - 1];
     assert_eq!(world.sent.iter().map(name).collect::<String>(), "zzbcd");
 }
@@ -258,8 +259,10 @@ fn v_c1_codel_drops() {
     }
     let mut seen = Vec::new();
     for ms in [10, 210, 210, 420] {
-        world.now = start + Span::millis(ms);
-        let lost = |world: &World| world.fates.iter().filter(|fate| matches!(fate, Fate::Lost(_))).count();
+        world.now = start + Nanos::millis(ms);
+        let lost = |world: &World| {
+            world.outcomes.iter().filter(|outcome| matches!(outcome, PacketState::Lost(_))).count()
+        };
         let before = lost(&world);
         world.poll().expect("it has packets");
         seen.push((lost(&world) - before, world.waiting()));
@@ -278,11 +281,11 @@ fn v_c2_codel_under_a_quarter_too_much() {
     let (start, mut came, mut drops) = (world.now, 0, Vec::new());
     for ms in 1..=3000 {
         while came * 800 <= ms * 1000 {
-            world.now = start + Span::micros(came * 800);
+            world.now = start + Nanos::micros(came * 800);
             world.offer_only(1, 0, 1514);
             came += 1;
         }
-        world.now = start + Span::millis(ms);
+        world.now = start + Nanos::millis(ms);
         let before = world.waiting();
         world.poll().expect("more comes than goes");
         // Counted from the first time.
@@ -317,7 +320,7 @@ fn v_f1_fq_codel_serves_sparse_flows_first() {
     assert_eq!(order, "ababasbabsssabasbsababab");
 }
 
-/// V-F2: beyond the limit of 100 packets the fat flow loses from its head, half its bytes but at most 64
+/// V-F2: beyond the limit of 100 packets the fat flow drops from its head, half its bytes but at most 64
 /// packets each time.
 #[test]
 fn v_f2_fq_codel_takes_from_the_fattest() {
@@ -334,7 +337,8 @@ fn v_f2_fq_codel_takes_from_the_fattest() {
             losses.push(lost);
         }
     }
-    let victims: Vec<usize> = (0..210).filter(|n| matches!(world.fates[*n], Fate::Lost(_))).collect();
+    let victims: Vec<usize> =
+        (0..210).filter(|n| matches!(world.outcomes[*n], PacketState::Lost(_))).collect();
     assert!(victims.iter().all(|number| world.offered[*number].class == 1), "the thin flow loses nothing");
     assert!(
         losses.iter().all(|lost| *lost <= 64 && *lost >= 40),
@@ -400,7 +404,7 @@ fn voice_delays(rt: ServiceCurve) -> Vec<u64> {
     let start = world.now;
     for ms in 0..4000 {
         // Not in step with the others' packets.
-        world.pass(start + Span(ms * 1_003_000));
+        world.pass(start + Nanos(ms * 1_003_000));
         world.offer(2, 0, 1514);
         if ms % 200 == 0 {
             (11..17).for_each(|class| world.offer(class, 0, 1514));
@@ -409,10 +413,10 @@ fn voice_delays(rt: ServiceCurve) -> Vec<u64> {
             world.offer(1, 0, 160);
         }
     }
-    world.pass(world.now + Span::secs(5));
+    world.pass(world.now + Nanos::secs(5));
     let offered: Vec<Time> =
         world.offered.iter().filter(|packet| packet.class == 1).map(|packet| packet.at).collect();
-    let done = |(at, len): &(Time, u32)| *at + Span(u64::from(*len) * 8_000_000_000 / LINK);
+    let done = |(at, len): &(Time, u32)| *at + Nanos(u64::from(*len) * 8_000_000_000 / LINK);
     world.departures(1).iter().map(done).zip(offered).map(|(done, came)| done.since(came).0).collect()
 }
 
@@ -445,7 +449,7 @@ fn v_a3_hfsc_shares_by_its_curves() {
     }
     let start = world.now;
     for ms in 0..20_000 {
-        world.pass(start + Span::millis(ms));
+        world.pass(start + Nanos::millis(ms));
         (1..=3).for_each(|class| world.offer(class, 0, 1000));
     }
     let bytes =

@@ -1,10 +1,10 @@
 //! One device with a tree, packets that come and go, and the books about them.
 
 use std::collections::BTreeMap;
-use tidegate_packet::{Handle, Head, Mark, Meta, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{FwMark, Handle, Head, Meta, Nanos, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::*;
-use tidegate_qdisc::{Device, EventRing, Shaper, What, Why};
+use tidegate_qdisc::{DeviceInfo, DropReason, EventKind, EventRing, Shaper};
 
 pub(crate) const ROOT: Handle = Handle::new(1, 0);
 
@@ -17,16 +17,16 @@ pub(crate) struct Offered {
     pub(crate) len: u32,
 }
 
-/// What became of one.
+/// The outcome of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum PacketState {
     Waits,
     Sent(Time),
     /// By the qdisc of this handle; none: a hidden one at the bottom.
     Lost(Handle),
 }
 
-/// A qdisc with a handle, and which packets come to it: those of its classes from a number on that nobody
+/// A qdisc with a handle, and which packets come to it: those of its classes from a number on that no one
 /// above it dropped.
 struct Account {
     above: Vec<Handle>,
@@ -40,7 +40,7 @@ pub(crate) struct World {
     pub(crate) random: Seeded,
     pub(crate) now: Time,
     pub(crate) offered: Vec<Offered>,
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) outcomes: Vec<PacketState>,
     /// Numbers of the packets sent, in order.
     pub(crate) sent: Vec<usize>,
     link: Rate,
@@ -62,17 +62,17 @@ pub(crate) fn bucket(bits: u64, bytes: u64) -> Ticks {
 impl World {
     /// With a link of so many bits per second; 0: it takes everything at once.
     pub(crate) fn new(seed: u64, link: u64) -> World {
-        World::on(Device::default(), seed, link)
+        World::on(DeviceInfo::default(), seed, link)
     }
 
-    pub(crate) fn on(device: Device, seed: u64, link: u64) -> World {
+    pub(crate) fn on(device: DeviceInfo, seed: u64, link: u64) -> World {
         World {
             shaper: Shaper::new(device, EventRing::new(1 << 16)),
             pool: Pool::new(1 << 16),
             random: Seeded::new(seed),
             now: Time(1_000_000_000),
             offered: Vec::new(),
-            fates: Vec::new(),
+            outcomes: Vec::new(),
             sent: Vec::new(),
             link: Rate::bits(link),
             busy_until: None,
@@ -132,7 +132,7 @@ impl World {
         self.settle();
     }
 
-    /// Packets of this class are led there by a filter on their mark.
+    /// Packets of this class are redirected there by a filter on their mark.
     pub(crate) fn lead(&mut self, parent: Handle, class: u16, to: Handle) {
         let op = FilterOp {
             verb: Verb::Add,
@@ -181,7 +181,7 @@ impl World {
         let head = head(source, destination, class, flow);
         let pkt = self.pool.insert(self.meta(&head, class, len), head).expect("the pool has room");
         self.offered.push(Offered { at: self.now, class, flow, len });
-        self.fates.push(Fate::Waits);
+        self.outcomes.push(PacketState::Waits);
         let _ = self.shaper.offer(self.now, &mut self.pool, &mut self.random, pkt);
         self.settle();
         self.send();
@@ -196,7 +196,7 @@ impl World {
     fn meta(&self, head: &Head, class: u16, len: u32) -> Meta {
         let mut meta = Meta::of(head, len);
         meta.ident = self.offered.len() as u32;
-        meta.mark = Mark(u32::from(class));
+        meta.mark = FwMark(u32::from(class));
         meta.priority = if self.named { ROOT.class(class).0 } else { 0 };
         meta
     }
@@ -207,7 +207,7 @@ impl World {
         let number = pkt.map(|pkt| {
             let number = self.pool.meta(&pkt).ident as usize;
             self.pool.release(pkt);
-            self.fates[number] = Fate::Sent(self.now);
+            self.outcomes[number] = PacketState::Sent(self.now);
             self.sent.push(number);
             number
         });
@@ -220,7 +220,7 @@ impl World {
         while self.busy_until.is_none() {
             let Some(number) = self.poll() else { return };
             if let Some(ns) = (u64::from(self.offered[number].len) * 1_000_000_000).checked_div(self.link.0) {
-                self.busy_until = Some(self.now + Span(ns));
+                self.busy_until = Some(self.now + Nanos(ns));
             }
         }
     }
@@ -262,16 +262,21 @@ impl World {
         classes.iter().filter_map(|class| class.stats.as_ref()).map(|stats| stats.qlen).collect()
     }
 
-    /// Notes who was lost, and checks every account.
+    /// Notes who was dropped, and checks every account.
     fn settle(&mut self) {
         for event in self.shaper.events() {
             match event.what {
-                What::Drop(Why::Netfilter | Why::NetfilterLeaving) | What::Led => {
+                EventKind::Drop(DropReason::Netfilter | DropReason::NetfilterLeaving)
+                | EventKind::Redirected => {
                     panic!("nobody does that here")
                 }
-                What::Drop(_) => {
-                    assert_eq!(self.fates[event.ident as usize], Fate::Waits, "a packet has one end");
-                    self.fates[event.ident as usize] = Fate::Lost(event.at);
+                EventKind::Drop(_) => {
+                    assert_eq!(
+                        self.outcomes[event.ident as usize],
+                        PacketState::Waits,
+                        "a packet has one end"
+                    );
+                    self.outcomes[event.ident as usize] = PacketState::Lost(event.at);
                 }
             }
         }
@@ -287,13 +292,13 @@ impl World {
         for dump in self.dumps() {
             let Some(account) = self.accounts.get(&dump.handle.0) else { continue };
             let (mut packets, mut lost, mut bytes) = (0u64, 0u64, 0u64);
-            for (packet, fate) in self.offered.iter().zip(&self.fates).skip(account.since) {
-                match fate {
+            for (packet, outcome) in self.offered.iter().zip(&self.outcomes).skip(account.since) {
+                match outcome {
                     _ if !account.classes.contains(&packet.class) => continue,
-                    Fate::Lost(at) if account.above.contains(at) => continue,
-                    Fate::Lost(_) => lost += 1,
-                    Fate::Sent(_) => bytes += u64::from(packet.len),
-                    Fate::Waits => {}
+                    PacketState::Lost(at) if account.above.contains(at) => continue,
+                    PacketState::Lost(_) => lost += 1,
+                    PacketState::Sent(_) => bytes += u64::from(packet.len),
+                    PacketState::Waits => {}
                 }
                 packets += 1;
             }
@@ -325,15 +330,15 @@ impl World {
     /// When each packet was sent, and its length, for those of `class` (all: 0).
     pub(crate) fn departures(&self, class: u16) -> Vec<(Time, u32)> {
         let of = |number: &&usize| class == 0 || self.offered[**number].class == class;
-        let when = |number: &usize| match self.fates[*number] {
-            Fate::Sent(at) => (at, self.offered[*number].len),
+        let when = |number: &usize| match self.outcomes[*number] {
+            PacketState::Sent(at) => (at, self.offered[*number].len),
             other => panic!("{other:?} is not sent"),
         };
         self.sent.iter().filter(of).map(when).collect()
     }
 }
 
-/// A packet of that flow, as octets.
+/// A packet of that flow, as bytes.
 fn head(source: [u8; 4], destination: [u8; 4], class: u16, flow: u16) -> Head {
     let mut ip = [0u8; 48];
     (ip[0], ip[3], ip[8], ip[9]) = (0x45, 50, 64, 17);

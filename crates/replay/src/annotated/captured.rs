@@ -1,14 +1,15 @@
 //! The packets of one policy's run, for Wireshark.
 
-use super::diary::{Diary, Entry, Outside, PcapSink, fate, queue, wait};
+use super::pcapng_writer::{Entry, PcapSink, PcapngWriter, fate, queue, wait};
+use crate::captured::ExternalError;
 use crate::captured::{CaptureNetwork, ClassLabel, PacketLife, PacketObserver};
 use tidegate_packet::Time;
-use tidegate_sim::Stay;
+use tidegate_sim::SojournRecord;
 use tidegate_trial::START;
 
 /// A capture's packets under one policy, written as they leave.
 pub struct CapturedPackets {
-    diary: Diary,
+    writer: PcapngWriter,
     /// When the capture began, ns since 1970.
     began: u64,
 }
@@ -16,7 +17,7 @@ pub struct CapturedPackets {
 impl CapturedPackets {
     /// Begins a file for a policy of this name, with a capture that began then, ns since 1970.
     pub fn new(sink: Box<dyn PcapSink>, began: u64, policy: &str) -> CapturedPackets {
-        CapturedPackets { diary: Diary::new(sink, &format!("policy {policy}")), began }
+        CapturedPackets { writer: PcapngWriter::new(sink, &format!("policy {policy}")), began }
     }
 }
 
@@ -32,38 +33,49 @@ impl PacketObserver for CapturedPackets {
                     "packets that waited nowhere else, when the line began to send them or they were lost"
                 }
             };
-            self.diary.interface(name, description);
+            self.writer.interface(name, description);
         }
     }
 
     /// A packet has ended.
-    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) {
+    fn left(
+        &mut self,
+        gateway: &CaptureNetwork,
+        named: &ClassLabel,
+        life: &PacketLife,
+        sojourn: &SojournRecord,
+    ) {
         let interface = gateway.links.iter().position(|(_, name)| *name == named.device).unwrap_or(0);
-        self.diary.note(Entry {
+        self.writer.note(Entry {
             number: u64::from(life.number),
-            at: stay.ended,
+            at: sojourn.ended,
             interface: interface as u32,
-            queue: queue(life.stood.map_or(stay.stand, |(_, stand)| stand)),
-            stay,
-            link_header: gateway.link_header(stay.link),
+            queue: queue(life.stood.map_or(sojourn.queue, |(_, stand)| stand)),
+            sojourn,
+            link_header: gateway.link_header(sojourn.link),
             direction: Some(life.way),
-            comment: comment(gateway, named, life, stay),
+            comment: comment(gateway, named, life, sojourn),
         });
     }
 
     /// Writes what left until now.
-    fn advanced(&mut self, now: Time) -> Result<(), Outside> {
-        self.diary.write(now, (START, self.began))
+    fn advanced(&mut self, now: Time) -> Result<(), ExternalError> {
+        self.writer.write(now, (START, self.began))
     }
 }
 
 /// `eth0 1:20 (port 22), fq_codel, flow 17: waited 12.4 ms (3.0 ms in modem), sent`.
-fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay) -> String {
+fn comment(
+    gateway: &CaptureNetwork,
+    named: &ClassLabel,
+    life: &PacketLife,
+    sojourn: &SojournRecord,
+) -> String {
     let flow = life
         .stood
         .and_then(|(_, stand)| stand.queue)
         .map_or(String::new(), |queue| format!(", flow {queue}"));
-    let waited = wait(stay.ended.since(life.arrived).0);
+    let waited = wait(sojourn.ended.since(life.arrived).0);
     let elsewhere: Vec<String> = life
         .waits
         .iter()
@@ -74,6 +86,6 @@ fn comment(gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay
     format!(
         "{}{flow}: waited {waited}{elsewhere}, {}",
         named.words(),
-        fate(stay, gateway.device(stay.link).is_some())
+        fate(sojourn, gateway.device(sojourn.link).is_some())
     )
 }

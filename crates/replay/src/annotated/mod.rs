@@ -1,12 +1,13 @@
 //! Packets with their class, queue, wait and fate, as pcapng: Wireshark shows why a packet was late.
 //!
 //! [`CapturedPackets`] follows a capture's packets through a policy, [`SimulatedPackets`] those of a
-//! scenario's machines. Neither opens a file: whoever has one gives a [`PcapSink`].
+//! scenario's machines. Neither opens a file: anyone who has one gives a [`PcapSink`].
 
 mod captured;
-mod diary;
+mod pcapng_writer;
 mod simulated;
 
+pub use crate::captured::ExternalError;
 pub use captured::CapturedPackets;
-pub use diary::{Outside, PcapSink, wait};
+pub use pcapng_writer::{PcapSink, wait};
 pub use simulated::{SimulatedPackets, WatchedDevice};

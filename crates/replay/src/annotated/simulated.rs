@@ -1,12 +1,13 @@
-//! The packets that leave a machine's devices, while a run of a scenario goes on: in virtual time or by the
+//! The packets that leave a machine's devices, while a run of a scenario continues: in virtual time or by the
 //! real clock.
 
-use super::diary::{Diary, Entry, Outside, PcapSink, fate, queue, wait};
-use tidegate_packet::{Handle, Head, Stand, Time};
+use super::pcapng_writer::{Entry, PcapSink, PcapngWriter, fate, queue, wait};
+use crate::captured::ExternalError;
+use tidegate_packet::{Handle, Head, QueueLocation, Time};
 use tidegate_scenario::lay::{LaidOut, START};
 use tidegate_scenario::model::{NodeRole, Scenario};
 use tidegate_scenario::run::RunObserver;
-use tidegate_sim::{LinkId, Stay};
+use tidegate_sim::{LinkId, SojournRecord};
 
 /// A machine's device, by the scenario's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct WatchedDevice {
 }
 
 /// Opens a file once a run begins.
-type Open = Box<dyn FnMut() -> Result<Box<dyn PcapSink>, Outside>>;
+type Open = Box<dyn FnMut() -> Result<Box<dyn PcapSink>, ExternalError>>;
 
 /// The packets of one run, written as they leave.
 pub struct SimulatedPackets {
@@ -29,7 +30,7 @@ pub struct SimulatedPackets {
 
 /// The file that they are written to, once the run has begun.
 struct UnderWay {
-    diary: Diary,
+    writer: PcapngWriter,
     links: Vec<Watched>,
     count: u64,
 }
@@ -45,7 +46,7 @@ impl SimulatedPackets {
     /// Of one device, or of all that machines have. The file is opened when the run begins.
     pub fn new(
         wanted: Option<WatchedDevice>,
-        open: impl FnMut() -> Result<Box<dyn PcapSink>, Outside> + 'static,
+        open: impl FnMut() -> Result<Box<dyn PcapSink>, ExternalError> + 'static,
     ) -> SimulatedPackets {
         SimulatedPackets { wanted, open: Box::new(open), under_way: None }
     }
@@ -56,8 +57,8 @@ impl RunObserver for SimulatedPackets {
     ///
     /// # Errors
     /// There is no such device, or the file cannot be written.
-    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), Outside> {
-        let mut diary = Diary::new((self.open)()?, &scenario.title);
+    fn begin(&mut self, scenario: &Scenario, laid: &mut LaidOut) -> Result<(), ExternalError> {
+        let mut writer = PcapngWriter::new((self.open)()?, &scenario.title);
         let links = watched(self.wanted.as_ref(), scenario, laid);
         if links.is_empty() {
             let machines = scenario.nodes.iter().filter(|node| node.role == NodeRole::Machine);
@@ -70,45 +71,46 @@ impl RunObserver for SimulatedPackets {
         }
         for watched in &links {
             laid.world.net.observe(watched.link);
-            diary.interface(
+            writer.interface(
                 &watched.name,
                 "packets that waited there, when their sending began or they were lost",
             );
         }
-        self.under_way = Some(UnderWay { diary, links, count: 0 });
+        self.under_way = Some(UnderWay { writer, links, count: 0 });
         Ok(())
     }
 
-    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
+    fn advanced(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), ExternalError> {
         self.under_way.as_mut().map_or(Ok(()), |under_way| under_way.write(laid, now))
     }
 }
 
 impl UnderWay {
     /// Writes what happened until now.
-    fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), Outside> {
-        let UnderWay { diary, links, count } = self;
-        for stay in laid.world.net.take_stays() {
-            let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == stay.link) else {
+    fn write(&mut self, laid: &mut LaidOut, now: Time) -> Result<(), ExternalError> {
+        let UnderWay { writer: diary, links, count } = self;
+        for sojourn in laid.world.net.take_sojourns() {
+            let Some((at, watched)) = links.iter().enumerate().find(|(_, one)| one.link == sojourn.link)
+            else {
                 continue;
             };
             *count += 1;
             diary.note(Entry {
                 number: *count,
-                at: stay.ended,
+                at: sojourn.ended,
                 interface: at as u32,
-                queue: queue(stay.stand),
-                stay: &stay,
+                queue: queue(sojourn.queue),
+                sojourn: &sojourn,
                 link_header: watched.link_header,
                 direction: None,
-                comment: comment(&watched.name, &stay),
+                comment: comment(&watched.name, &sojourn),
             });
         }
         diary.write(now, (START, 0))
     }
 }
 
-/// The devices asked for, with their links.
+/// The devices requested, with their links.
 fn watched(wanted: Option<&WatchedDevice>, scenario: &Scenario, laid: &mut LaidOut) -> Vec<Watched> {
     let mut links = Vec::new();
     for (number, devices) in laid.devices.iter().enumerate() {
@@ -127,13 +129,17 @@ fn watched(wanted: Option<&WatchedDevice>, scenario: &Scenario, laid: &mut LaidO
 }
 
 /// `gateway:eth1 1:20, flow 17: waited 12.4 ms, sent`.
-fn comment(name: &str, stay: &Stay) -> String {
-    let place = match stay.stand {
-        Stand { on: Handle::NONE, .. } => "before any queue".to_owned(),
-        Stand { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
-        Stand { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
-        Stand { qdisc, .. } => qdisc.to_string(),
+fn comment(name: &str, sojourn: &SojournRecord) -> String {
+    let place = match sojourn.queue {
+        QueueLocation { on: Handle::NONE, .. } => "before any queue".to_owned(),
+        QueueLocation { on: Handle::ROOT, qdisc: Handle::NONE, .. } => "root".to_owned(),
+        QueueLocation { on, .. } if on != Handle::ROOT && on.minor() != 0 => on.to_string(),
+        QueueLocation { qdisc, .. } => qdisc.to_string(),
     };
-    let flow = stay.stand.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
-    format!("{name} {place}{flow}: waited {}, {}", wait(stay.ended.since(stay.came).0), fate(stay, true))
+    let flow = sojourn.queue.queue.map_or(String::new(), |queue| format!(", flow {queue}"));
+    format!(
+        "{name} {place}{flow}: waited {}, {}",
+        wait(sojourn.ended.since(sojourn.came).0),
+        fate(sojourn, true)
+    )
 }

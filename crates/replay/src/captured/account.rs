@@ -1,15 +1,15 @@
-//! What became of a capture's packets under one policy: packet by packet while they are there, then by class
+//! The outcome of a capture's packets under one policy: packet by packet while they are there, then by class
 //! and flow.
 
-use super::arrivals::{Arrival, Flows};
+use super::arrivals::{CapturedArrival, Flows};
 use super::network::{CaptureNetwork, ClassLabel};
 use super::words::reason;
 use std::collections::BTreeMap;
-use tidegate_measure::Spans;
-use tidegate_measure::replayed::{Class, Fates, Flow};
-use tidegate_packet::{Handle, Head, Stand, Time};
-use tidegate_pcap::Direction;
-use tidegate_sim::{Fate, LinkId, Stay};
+use tidegate_measure::Durations;
+use tidegate_measure::replayed::{ClassOutcome, FlowOutcome, OutcomeCounts};
+use tidegate_packet::{Handle, Head, QueueLocation, Time};
+use tidegate_pcap::CaptureDirection;
+use tidegate_sim::{LinkId, SojournEnd, SojournRecord};
 use tidegate_trial::{START, TrialPolicy};
 
 /// The bits of ECN, and what they are when congestion was met.
@@ -21,19 +21,25 @@ pub trait PacketObserver {
     fn begin(&mut self, gateway: &CaptureNetwork);
 
     /// A packet has left, or was dropped: where it stood, and how its last stay ended.
-    fn left(&mut self, gateway: &CaptureNetwork, named: &ClassLabel, life: &PacketLife, stay: &Stay);
+    fn left(
+        &mut self,
+        gateway: &CaptureNetwork,
+        named: &ClassLabel,
+        life: &PacketLife,
+        sojourn: &SojournRecord,
+    );
 
     /// Time has passed until `now`; [`Time::NEVER`]: the last packet has left.
     ///
     /// # Errors
     /// What keeps it from going on.
-    fn advanced(&mut self, now: Time) -> Result<(), Outside>;
+    fn advanced(&mut self, now: Time) -> Result<(), ExternalError>;
 }
 
 /// What failed outside of this crate: a file.
-pub type Outside = Box<dyn std::error::Error + Send + Sync>;
+pub type ExternalError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A packet under way.
+/// A packet in flight.
 pub struct PacketLife {
     /// Its number, from 1.
     pub number: u32,
@@ -42,11 +48,11 @@ pub struct PacketLife {
     /// The number of its flow.
     pub flow: u32,
     /// Which way it goes.
-    pub way: Direction,
+    pub way: CaptureDirection,
     /// The frame's length.
     pub len: u32,
     /// Where it stood, as far as that says most of it, and how much that says.
-    pub stood: Option<(LinkId, Stand)>,
+    pub stood: Option<(LinkId, QueueLocation)>,
     rank: Rank,
     /// How long it waited where: the links in turn.
     pub waits: Vec<(LinkId, u64)>,
@@ -66,7 +72,7 @@ struct Key {
 /// A class's, or a flow's, packets.
 #[derive(Default)]
 struct Ledger {
-    fates: Fates,
+    outcomes: OutcomeCounts,
     waits: Vec<(u32, u64)>,
     /// By step, packets and losses.
     steps: Vec<(u32, u32)>,
@@ -88,7 +94,7 @@ pub(crate) struct Account<'p> {
 /// How a packet ended.
 pub(crate) enum End {
     Sent,
-    Lost(String),
+    Dropped(String),
 }
 
 impl<'p> Account<'p> {
@@ -110,7 +116,7 @@ impl<'p> Account<'p> {
     }
 
     /// A packet arrives; returns its number.
-    pub(crate) fn arrives(&mut self, arrival: &Arrival) -> u32 {
+    pub(crate) fn arrives(&mut self, arrival: &CapturedArrival) -> u32 {
         self.next += 1;
         let life = PacketLife {
             number: self.next,
@@ -128,27 +134,29 @@ impl<'p> Account<'p> {
     }
 
     /// A packet's stay somewhere has ended.
-    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, stay: &Stay) {
-        // What machines make of packets is nobody's of the capture.
-        let Some(number) = stay.owner.filter(|_| !stay.copy) else { return };
+    pub(crate) fn stayed(&mut self, gateway: &CaptureNetwork, sojourn: &SojournRecord) {
+        // What machines make of packets is no one's of the capture.
+        let Some(number) = sojourn.owner.filter(|_| !sojourn.copy) else { return };
         let Some(life) = self.lives.get_mut(&number) else { return };
-        life.marked |= stay.dsfield & ECN == ECN && stay.came_with & ECN != ECN;
-        life.waits.push((stay.link, stay.ended.0.saturating_sub(stay.came.0)));
-        let rank = rank(gateway, stay);
+        life.marked |= sojourn.dsfield & ECN == ECN && sojourn.came_with & ECN != ECN;
+        life.waits.push((sojourn.link, sojourn.ended.0.saturating_sub(sojourn.came.0)));
+        let rank = rank(gateway, sojourn);
         if rank >= life.rank {
-            (life.rank, life.stood) = (rank, Some((stay.link, stay.stand)));
+            (life.rank, life.stood) = (rank, Some((sojourn.link, sojourn.queue)));
         }
-        let last = gateway.ways.last[usize::from(life.way == Direction::In)];
-        match stay.fate {
-            Fate::Lost(why) => self.ends(
+        let last = gateway.paths.last[usize::from(life.way == CaptureDirection::In)];
+        match sojourn.end {
+            SojournEnd::Dropped(why) => self.ends(
                 gateway,
                 number,
-                stay.ended,
-                End::Lost(reason(why, gateway.device(stay.link).is_some()).to_owned()),
-                Some(stay),
+                sojourn.ended,
+                End::Dropped(reason(why, gateway.device(sojourn.link).is_some()).to_owned()),
+                Some(sojourn),
             ),
-            Fate::Sent if stay.link == last => self.ends(gateway, number, stay.ended, End::Sent, Some(stay)),
-            Fate::Sent => {}
+            SojournEnd::Sent if sojourn.link == last => {
+                self.ends(gateway, number, sojourn.ended, End::Sent, Some(sojourn))
+            }
+            SojournEnd::Sent => {}
         }
     }
 
@@ -157,14 +165,27 @@ impl<'p> Account<'p> {
         self.ends(gateway, number, at, End::Sent, None);
     }
 
-    /// There was no room for a packet.
+    /// There was no space for a packet.
     pub(crate) fn refused(&mut self, gateway: &CaptureNetwork, number: u32, at: Time) {
-        self.ends(gateway, number, at, End::Lost("more packets wait than the simulator holds".into()), None);
+        self.ends(
+            gateway,
+            number,
+            at,
+            End::Dropped("more packets wait than the simulator holds".into()),
+            None,
+        );
     }
 
-    fn ends(&mut self, gateway: &CaptureNetwork, number: u32, at: Time, end: End, stay: Option<&Stay>) {
+    fn ends(
+        &mut self,
+        gateway: &CaptureNetwork,
+        number: u32,
+        at: Time,
+        end: End,
+        sojourn: Option<&SojournRecord>,
+    ) {
         let Some(life) = self.lives.remove(&number) else { return };
-        let inward = life.way == Direction::In;
+        let inward = life.way == CaptureDirection::In;
         let key = key(gateway, &life);
         let policy = self.policy;
         let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
@@ -173,8 +194,8 @@ impl<'p> Account<'p> {
             let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
             (named, Ledger::default())
         });
-        if let (Some(observer), Some(stay)) = (&mut self.observer, stay) {
-            observer.left(gateway, named, &life, stay);
+        if let (Some(observer), Some(sojourn)) = (&mut self.observer, sojourn) {
+            observer.left(gateway, named, &life, sojourn);
         }
         let (step, waited) = ((life.arrived.since(START).0 / self.step_ns) as u32, at.since(life.arrived).0);
         if self.flows.len() <= life.flow as usize {
@@ -183,7 +204,7 @@ impl<'p> Account<'p> {
         let (flow, classes) = &mut self.flows[life.flow as usize];
         *classes.entry(key).or_default() += 1;
         for ledger in [ledger, flow, &mut self.both[usize::from(inward)]] {
-            ledger.book(&life, step, waited, &end);
+            ledger.record(&life, step, waited, &end);
         }
     }
 
@@ -196,36 +217,38 @@ impl<'p> Account<'p> {
     fn close(&mut self) {
         for life in std::mem::take(&mut self.lives).into_values() {
             let flow = self.flows.get_mut(life.flow as usize).map(|(flow, _)| flow);
-            for ledger in flow.into_iter().chain([&mut self.both[usize::from(life.way == Direction::In)]]) {
-                ledger.fates.packets += 1;
-                ledger.fates.bytes += u64::from(life.len);
-                ledger.fates.waiting += 1;
+            for ledger in
+                flow.into_iter().chain([&mut self.both[usize::from(life.way == CaptureDirection::In)]])
+            {
+                ledger.outcomes.packets += 1;
+                ledger.outcomes.bytes += u64::from(life.len);
+                ledger.outcomes.waiting += 1;
             }
         }
     }
 
-    /// What became of what went out, of what came in, class by class, and the largest flows.
-    pub(crate) fn told(
+    /// The outcome of what went out, of what came in, class by class, and the largest flows.
+    pub(crate) fn class_outcomes(
         mut self,
         flows: &Flows,
         top: usize,
         steps: usize,
-    ) -> (Fates, Fates, Vec<Class>, Vec<Flow>) {
+    ) -> (OutcomeCounts, OutcomeCounts, Vec<ClassOutcome>, Vec<FlowOutcome>) {
         self.close();
         let names: BTreeMap<Key, String> =
             self.classes.iter().map(|(key, (named, _))| (*key, label(named))).collect();
         let classes =
             self.classes.into_iter().map(|(key, (named, ledger))| ledger.class(named, key.inward, steps));
         let mut largest: Vec<usize> = (0..self.flows.len()).collect();
-        largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.fates.bytes), *at));
+        largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.outcomes.bytes), *at));
         largest.truncate(top);
         let told = largest.into_iter().map(|at| {
             let (ledger, classes) = std::mem::take(&mut self.flows[at]);
             let most = classes.iter().max_by_key(|(key, count)| (**count, std::cmp::Reverse(**key)));
-            Flow {
+            FlowOutcome {
                 name: flows.name(at as u32),
                 class: most.map_or_else(String::new, |(key, _)| names[key].clone()),
-                fates: ledger.fates(),
+                outcomes: ledger.fates(),
             }
         });
         let (classes, told) = (classes.collect(), told.collect());
@@ -242,20 +265,20 @@ fn label(named: &ClassLabel) -> String {
 /// class says more than a root, and a longer wait more than a shorter one.
 type Rank = (u8, bool, u64);
 
-fn rank(gateway: &CaptureNetwork, stay: &Stay) -> Rank {
-    let is_device = gateway.device(stay.link).is_some();
-    let class = stay.stand.on != Handle::ROOT && stay.stand.on.minor() != 0;
-    let most = match stay.fate {
-        Fate::Lost(_) if is_device => 4,
-        _ if is_device && (class || !stay.stand.qdisc.is_none()) => 3,
+fn rank(gateway: &CaptureNetwork, sojourn: &SojournRecord) -> Rank {
+    let is_device = gateway.device(sojourn.link).is_some();
+    let class = sojourn.queue.on != Handle::ROOT && sojourn.queue.on.minor() != 0;
+    let most = match sojourn.end {
+        SojournEnd::Dropped(_) if is_device => 4,
+        _ if is_device && (class || !sojourn.queue.qdisc.is_none()) => 3,
         _ if !is_device => 2,
         _ => 1,
     };
-    (most, class, stay.ended.0.saturating_sub(stay.came.0))
+    (most, class, sojourn.ended.0.saturating_sub(sojourn.came.0))
 }
 
 fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
-    let inward = life.way == Direction::In;
+    let inward = life.way == CaptureDirection::In;
     let Some((link, stand)) = life.stood else { return Key { link: None, handle: Handle::NONE, inward } };
     let at = gateway.links.iter().position(|(known, _)| *known == link);
     let class = stand.on != Handle::ROOT && stand.on.minor() != 0;
@@ -269,11 +292,11 @@ fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
 }
 
 impl Ledger {
-    fn book(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
+    fn record(&mut self, life: &PacketLife, step: u32, waited: u64, end: &End) {
         let len = u64::from(life.len);
-        self.fates.packets += 1;
-        self.fates.bytes += len;
-        self.fates.marked += u64::from(life.marked);
+        self.outcomes.packets += 1;
+        self.outcomes.bytes += len;
+        self.outcomes.marked += u64::from(life.marked);
         if self.steps.len() <= step as usize {
             self.steps.resize(step as usize + 1, (0, 0));
         }
@@ -281,11 +304,11 @@ impl Ledger {
         *packets += 1;
         match end {
             End::Sent => {
-                self.fates.sent += 1;
-                self.fates.sent_bytes += len;
+                self.outcomes.sent += 1;
+                self.outcomes.sent_bytes += len;
                 self.waits.push((step, waited));
             }
-            End::Lost(why) => {
+            End::Dropped(why) => {
                 *dropped += 1;
                 match self.dropped.get_mut(why) {
                     Some(count) => *count += 1,
@@ -295,24 +318,35 @@ impl Ledger {
         }
     }
 
-    fn fates(self) -> Fates {
-        let Ledger { fates, waits, dropped, .. } = self;
+    fn fates(self) -> OutcomeCounts {
+        let Ledger { outcomes: fates, waits, dropped, .. } = self;
         let mut dropped: Vec<(String, u64)> = dropped.into_iter().collect();
         dropped.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        Fates { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
+        OutcomeCounts { dropped, ..fates }.with_waits(waits.into_iter().map(|(_, waited)| waited).collect())
     }
 
-    fn class(mut self, named: ClassLabel, inward: bool, steps: usize) -> Class {
+    fn class(mut self, named: ClassLabel, inward: bool, steps: usize) -> ClassOutcome {
         self.waits.sort_unstable();
         self.steps.resize(steps.max(self.steps.len()), (0, 0));
         let (mut median, mut longest) = (vec![None; self.steps.len()], vec![None; self.steps.len()]);
         for of_step in self.waits.chunk_by(|a, b| a.0 == b.0) {
             let at = of_step[0].0 as usize;
-            let spans = Spans::new(of_step.iter().map(|(_, waited)| *waited).collect());
+            let spans = Durations::new(of_step.iter().map(|(_, waited)| *waited).collect());
             (median[at], longest[at]) = (spans.percentile(50.0), spans.max());
         }
         let (packets, dropped) = std::mem::take(&mut self.steps).into_iter().unzip();
         let ClassLabel { device, id, title, queue } = named;
-        Class { device, id, title, queue, inward, fates: self.fates(), packets, dropped, median, longest }
+        ClassOutcome {
+            device,
+            id,
+            title,
+            queue,
+            inward,
+            outcomes: self.fates(),
+            packets,
+            dropped,
+            median,
+            longest,
+        }
     }
 }

@@ -3,15 +3,15 @@
 
 use super::frames::{self, Ip, LeftOut};
 use super::settings::CaptureSettings;
-use super::side::{Looking, Rule, as_address};
+use super::side::{DirectionRule, Looking, as_address};
 use super::split::{Piece, Splitter};
 use std::collections::BTreeMap;
-use tidegate_measure::replayed::Capture;
+use tidegate_measure::replayed::CaptureSummary;
 use tidegate_packet::Head;
 use tidegate_packet::header::ethertype;
-use tidegate_pcap::Direction;
+use tidegate_pcap::CaptureDirection;
 
-/// Flows that are told apart; what is beyond is one.
+/// Flows that are distinguished; what is beyond is one.
 const MOST_FLOWS: usize = 65_536;
 
 /// A packet is not believed to come so long after the first: a year, ns.
@@ -20,13 +20,13 @@ const LONGEST: u64 = 365 * 86_400 * 1_000_000_000;
 /// What a first reading of a capture found.
 pub struct Surveyed {
     /// Which packets go out, and which come in.
-    pub rule: Rule,
+    pub rule: DirectionRule,
     /// When its first packet was captured.
     pub began: u64,
     /// From its first packet to its last, in ns.
     pub duration: u64,
-    /// Octets of the file.
-    pub octets: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
     /// `pcap` or `pcapng`.
     pub format: &'static str,
     /// Where and why reading ended before the file did.
@@ -42,7 +42,7 @@ pub struct Survey {
 
 impl Survey {
     /// A packet of it.
-    pub fn packet(&mut self, packet: &tidegate_pcap::Packet<'_>) {
+    pub fn packet(&mut self, packet: &tidegate_pcap::CapturedPacket<'_>) {
         if let Some(time) = packet.time {
             let (first, last) = self.ends.unwrap_or((time, time));
             let believed = time.saturating_sub(first) <= LONGEST;
@@ -62,13 +62,16 @@ impl Survey {
         broken: Option<&tidegate_pcap::Broken>,
     ) -> Surveyed {
         let (began, last) = self.ends.unwrap_or_default();
-        let rule =
-            if options.from.is_empty() { self.looking.rule() } else { Rule::Ours(options.from.clone()) };
+        let rule = if options.from.is_empty() {
+            self.looking.rule()
+        } else {
+            DirectionRule::Ours(options.from.clone())
+        };
         Surveyed {
             rule,
             began,
             duration: last - began,
-            octets: bytes,
+            bytes,
             format,
             broken: broken
                 .map(|broken| format!("{broken}; the {} packets before it are used", broken.packets)),
@@ -77,32 +80,32 @@ impl Survey {
 }
 
 /// A packet that arrives.
-pub struct Arrival {
+pub struct CapturedArrival {
     /// After the first packet, ns.
     pub at: u64,
     /// Which way it goes.
-    pub way: Direction,
+    pub way: CaptureDirection,
     /// The machine itself sends it, or gets it.
     pub local: bool,
     /// The number of its flow.
     pub flow: u32,
     /// Its headers.
     pub head: Head,
-    /// Octets of the IP packet.
+    /// Bytes of the IP packet.
     pub len: u32,
 }
 
 /// Flows by number, each by the addresses, ports and protocol of its packets.
 #[derive(Default)]
 pub struct Flows {
-    known: BTreeMap<Key, u32>,
+    known: BTreeMap<CapturedFlowKey, u32>,
     /// The flows, by number.
-    pub keys: Vec<Key>,
+    pub keys: Vec<CapturedFlowKey>,
 }
 
 /// What the packets of a flow have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub struct CapturedFlowKey {
     /// The source address; of IPv4 as an IPv6-mapped one.
     pub source: [u8; 16],
     /// The destination address, likewise.
@@ -113,10 +116,10 @@ pub struct Key {
     pub ports: (u16, u16),
 }
 
-impl Key {
+impl CapturedFlowKey {
     /// Of a packet.
-    pub fn of(ip: &Ip<'_>) -> Key {
-        Key {
+    pub fn of(ip: &Ip<'_>) -> CapturedFlowKey {
+        CapturedFlowKey {
             source: ip.source(),
             destination: ip.destination(),
             protocol: ip.protocol(),
@@ -125,13 +128,13 @@ impl Key {
     }
 
     /// The other direction.
-    pub fn back(self) -> Key {
-        let Key { source, destination, protocol, ports } = self;
-        Key { source: destination, destination: source, protocol, ports: (ports.1, ports.0) }
+    pub fn back(self) -> CapturedFlowKey {
+        let CapturedFlowKey { source, destination, protocol, ports } = self;
+        CapturedFlowKey { source: destination, destination: source, protocol, ports: (ports.1, ports.0) }
     }
 }
 
-impl std::fmt::Display for Key {
+impl std::fmt::Display for CapturedFlowKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |address: &[u8; 16], port: u16| match (as_address(address), port) {
             (address, 0) => address.to_string(),
@@ -144,7 +147,7 @@ impl std::fmt::Display for Key {
 }
 
 impl Flows {
-    fn number(&mut self, key: Key) -> u32 {
+    fn number(&mut self, key: CapturedFlowKey) -> u32 {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
@@ -159,7 +162,7 @@ impl Flows {
 
     /// A flow in words.
     pub fn name(&self, flow: u32) -> String {
-        self.keys.get(flow as usize).map_or_else(|| "further flows".to_owned(), Key::to_string)
+        self.keys.get(flow as usize).map_or_else(|| "further flows".to_owned(), CapturedFlowKey::to_string)
     }
 }
 
@@ -167,7 +170,7 @@ impl Flows {
 pub(crate) struct Arrivals<'s> {
     surveyed: &'s Surveyed,
     options: &'s CaptureSettings,
-    /// Octets of the longest packet that the device carries.
+    /// Bytes of the longest packet that the device carries.
     mtu: u32,
     splitter: Splitter,
     pub flows: Flows,
@@ -176,7 +179,7 @@ pub(crate) struct Arrivals<'s> {
     out: (u64, u64),
     inward: (u64, u64),
     split: (u64, u64),
-    /// Packets that stand behind later ones in the file.
+    /// Packets that follow later ones in the file.
     late: u64,
     latest: u64,
 }
@@ -200,11 +203,16 @@ impl<'s> Arrivals<'s> {
     }
 
     /// What a packet of the capture comes to: one arrival, or several where it was too long for one frame.
-    pub(crate) fn take(&mut self, packet: &tidegate_pcap::Packet<'_>, mut arrive: impl FnMut(Arrival)) {
+    pub(crate) fn take(
+        &mut self,
+        packet: &tidegate_pcap::CapturedPacket<'_>,
+        mut arrive: impl FnMut(CapturedArrival),
+    ) {
         self.packets += 1;
         match self.taken(packet) {
             Ok(arrivals) => arrivals.into_iter().for_each(|arrival| {
-                let count = if arrival.way == Direction::Out { &mut self.out } else { &mut self.inward };
+                let count =
+                    if arrival.way == CaptureDirection::Out { &mut self.out } else { &mut self.inward };
                 *count = (count.0 + 1, count.1 + u64::from(arrival.len) + Head::ETHERNET as u64);
                 arrive(arrival);
             }),
@@ -212,7 +220,7 @@ impl<'s> Arrivals<'s> {
         }
     }
 
-    fn taken(&mut self, packet: &tidegate_pcap::Packet<'_>) -> Result<Vec<Arrival>, LeftOut> {
+    fn taken(&mut self, packet: &tidegate_pcap::CapturedPacket<'_>) -> Result<Vec<CapturedArrival>, LeftOut> {
         let ip = frames::open(packet)?;
         let way = self.surveyed.rule.way(&ip)?;
         // What has no time of its own comes with the one before.
@@ -228,24 +236,24 @@ impl<'s> Arrivals<'s> {
             self.split = (self.split.0 + 1, self.split.1 + pieces.len() as u64);
             pieces
         } else {
-            vec![Piece { front: ip.octets.to_vec(), len: ip.len }]
+            vec![Piece { front: ip.bytes.to_vec(), len: ip.len }]
         };
-        let flow = self.flows.number(Key::of(&ip));
-        let own = if way == Direction::Out { ip.source() } else { ip.destination() };
+        let flow = self.flows.number(CapturedFlowKey::of(&ip));
+        let own = if way == CaptureDirection::Out { ip.source() } else { ip.destination() };
         let local = self.options.local.iter().any(|prefix| prefix.holds(&own));
         let kind = if ip.v6 { ethertype::IPV6 } else { ethertype::IPV4 };
         let arrival = |piece: Piece| {
             let mut head = Head::from_network(kind, &piece.front);
             // Its checksums count as right: a card may have had them to fill in.
             head.sum_header();
-            Arrival { at: self.latest, way, local, flow, head, len: piece.len }
+            CapturedArrival { at: self.latest, way, local, flow, head, len: piece.len }
         };
         Ok(pieces.into_iter().map(arrival).collect())
     }
 
     /// What the document tells of the capture.
-    pub(crate) fn told(&self) -> Capture {
-        Capture {
+    pub(crate) fn told(&self) -> CaptureSummary {
+        CaptureSummary {
             file: self.options.file.clone(),
             format: self.surveyed.format.to_owned(),
             began: self.surveyed.began,
@@ -260,7 +268,7 @@ impl<'s> Arrivals<'s> {
         }
     }
 
-    /// Packets that stand behind later ones in the file.
+    /// Packets that follow later ones in the file.
     pub(crate) fn late(&self) -> u64 {
         self.late
     }

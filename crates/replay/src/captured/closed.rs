@@ -5,26 +5,26 @@
 //! began, with the round trip that its handshake shows. Datagrams come at their mean interval, whatever
 //! becomes of them. The result is the text of a scenario.
 
-use super::arrivals::{Key, Surveyed};
+use super::arrivals::{CapturedFlowKey, Surveyed};
 use super::frames::{self, Ip};
-use super::network::Candidate;
+use super::network::CandidatePolicy;
 use super::settings::CaptureSettings;
 use super::side::as_address;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::fmt::Write as _;
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 use tidegate_packet::header::{proto, tcp_flags};
-use tidegate_packet::{Rate, Span};
-use tidegate_pcap::Direction;
+use tidegate_packet::{Nanos, Rate};
+use tidegate_pcap::CaptureDirection;
 
 /// Conversations that are made again, the largest first.
 const MOST: usize = 60;
-/// Conversations that are told apart while the capture is read.
+/// Conversations that are distinguished while the capture is read.
 const MOST_KNOWN: usize = 65_536;
-/// The round trip of a connection whose handshake is not there, if nobody says.
-const USUAL_RTT: Span = Span::millis(30);
+/// The round trip of a connection whose handshake is not there, if no one says.
+const USUAL_RTT: Nanos = Nanos::millis(30);
 /// Link time after the last packet of the capture: what is slower than it was needs longer.
 const AFTER: u64 = 10;
 /// The longest capture whose connections are made again, ns.
@@ -70,7 +70,7 @@ impl ConversationRecord {
 /// A conversation that becomes part of the scenario.
 pub struct Conversation {
     /// Who spoke with whom.
-    pub key: Key,
+    pub key: CapturedFlowKey,
     /// What they said.
     pub talk: ConversationRecord,
     /// Its name in the scenario, and in what comes of it.
@@ -94,7 +94,7 @@ impl fmt::Display for ClosedError {
                 f,
                 "the capture lasts {}, and --closed simulates two hours at most; cut a part out of it with \
                 `editcap -A BEGIN -B END`",
-                span(*ns)
+                format_duration(*ns)
             ),
             ClosedError::NoRate => write!(f, "--closed needs --rate"),
         }
@@ -114,9 +114,9 @@ pub fn short_enough(surveyed: &Surveyed) -> Result<(), ClosedError> {
 /// The conversations of a capture.
 pub struct Conversations<'s> {
     surveyed: &'s Surveyed,
-    known: BTreeMap<Key, ConversationRecord>,
+    known: BTreeMap<CapturedFlowKey, ConversationRecord>,
     /// In the order in which they began.
-    order: Vec<Key>,
+    order: Vec<CapturedFlowKey>,
 }
 
 impl<'s> Conversations<'s> {
@@ -126,7 +126,7 @@ impl<'s> Conversations<'s> {
     }
 
     /// The next packet.
-    pub fn packet(&mut self, packet: &tidegate_pcap::Packet<'_>) {
+    pub fn packet(&mut self, packet: &tidegate_pcap::CapturedPacket<'_>) {
         if let (Ok(ip), Some(time)) = (frames::open(packet), packet.time)
             && let Ok(way) = self.surveyed.rule.way(&ip)
         {
@@ -134,10 +134,10 @@ impl<'s> Conversations<'s> {
         }
     }
 
-    /// Those that are made again, and what is to be known of the others.
+    /// Those that are made again, and what is to be known about the others.
     pub fn chosen(self, options: &CaptureSettings) -> (Vec<Conversation>, Vec<String>) {
         let mut notes = Vec::new();
-        let mut all: Vec<(Key, ConversationRecord)> =
+        let mut all: Vec<(CapturedFlowKey, ConversationRecord)> =
             self.order.iter().map(|key| (*key, self.known[key].clone())).collect();
         let before = all.len();
         all.retain(|(key, talk)| {
@@ -169,10 +169,10 @@ impl<'s> Conversations<'s> {
             let rtt = options.rtt.unwrap_or(USUAL_RTT);
             notes.push(format!(
                 "the handshakes of {unseen} connections are not in the capture: their round trip is taken as {}",
-                span(rtt.0)
+                format_duration(rtt.0)
             ));
         }
-        let part = |(n, (key, talk)): (usize, (Key, ConversationRecord))| Conversation {
+        let part = |(n, (key, talk)): (usize, (CapturedFlowKey, ConversationRecord))| Conversation {
             key,
             talk,
             id: format!("talk-{}", n + 1),
@@ -180,12 +180,12 @@ impl<'s> Conversations<'s> {
         (all.into_iter().enumerate().map(part).collect(), notes)
     }
 
-    fn see(&mut self, ip: &Ip<'_>, at: u64, way: Direction) {
-        let key = Key::of(ip);
+    fn see(&mut self, ip: &Ip<'_>, at: u64, way: CaptureDirection) {
+        let key = CapturedFlowKey::of(ip);
         let transport = ip.header() as u32;
         let (headers, flags) = match ip.protocol() {
             proto::TCP => {
-                let octet = |at: usize| ip.octets.get(ip.header() + at).copied().unwrap_or(0);
+                let octet = |at: usize| ip.bytes.get(ip.header() + at).copied().unwrap_or(0);
                 (transport + u32::from(octet(12) >> 4) * 4, octet(13))
             }
             proto::UDP => (transport + 8, 0),
@@ -202,7 +202,7 @@ impl<'s> Conversations<'s> {
                 return;
             }
             self.order.push(key);
-            let here = (way == Direction::Out) == by_client;
+            let here = (way == CaptureDirection::Out) == by_client;
             self.known.insert(
                 key,
                 ConversationRecord {
@@ -239,7 +239,7 @@ impl<'s> Conversations<'s> {
 pub fn scenario(
     options: &CaptureSettings,
     surveyed: &Surveyed,
-    (candidate, file): (&Candidate, Option<&str>),
+    (candidate, file): (&CandidatePolicy, Option<&str>),
     parts: &[Conversation],
     seed: u64,
 ) -> Result<String, ClosedError> {
@@ -257,7 +257,7 @@ pub fn scenario(
     for part in parts {
         let (source, destination) =
             (as_address(&part.key.source).to_string(), as_address(&part.key.destination).to_string());
-        let (near, far) = if part.talk.here { (source, destination) } else { (destination, source) };
+        let (near, session) = if part.talk.here { (source, destination) } else { (destination, source) };
         let near = hosts.entry(near).or_insert_with(|| {
             here.push(format!("here-{}", here.len() + 1));
             here[here.len() - 1].clone()
@@ -268,7 +268,7 @@ pub fn scenario(
         let rtt = part.talk.rtt.map_or(options.rtt.unwrap_or(USUAL_RTT).0, |rtt| rtt);
         let _ =
             writeln!(links, "[links.{name}]\nbetween = [\"isp\", \"{name}\"]\ndelay = \"{}us\"", rtt / 2000);
-        let _ = writeln!(links, "[hosts.{name}]\naddress = {}", quoted(&far));
+        let _ = writeln!(links, "[hosts.{name}]\naddress = {}", quoted(&session));
         traffic.push_str(&item(part, &near, &name));
     }
     let names: Vec<String> = here.iter().map(|name| quoted(name)).collect();
@@ -309,9 +309,9 @@ pub fn scenario(
 }
 
 /// A conversation as a scenario says it.
-fn item(part: &Conversation, near: &str, far: &str) -> String {
+fn item(part: &Conversation, near: &str, session: &str) -> String {
     let Conversation { key, talk, id } = part;
-    let (from, to) = if talk.is_out() { (near, far) } else { (far, near) };
+    let (from, to) = if talk.is_out() { (near, session) } else { (session, near) };
     let time = |ns: u64| format!("{}us", ns / 1000);
     let mut text = format!(
         "[[traffic]]\nid = \"{id}\"\nstart = \"{}\"\nport = {}\ntos = {}\n",
@@ -322,7 +322,7 @@ fn item(part: &Conversation, near: &str, far: &str) -> String {
     let (packets, bytes) = talk.sent[usize::from(!talk.forth())];
     if key.protocol == proto::TCP {
         // The one who is here calls, whichever way the bytes go.
-        let way = if talk.is_out() { format!("{near} -> {far}") } else { format!("{near} <- {far}") };
+        let way = if talk.is_out() { format!("{near} -> {session}") } else { format!("{near} <- {session}") };
         let _ = writeln!(text, "tcp = \"{way}\"\nbytes = {}", bytes.max(1));
     } else {
         let every = (talk.ended - talk.began) / packets.saturating_sub(1).max(1);

@@ -1,19 +1,19 @@
 //! From a captured frame to the IP packet in it.
 
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_pcap::{Direction, Packet, link};
+use tidegate_pcap::{CaptureDirection, CapturedPacket, link};
 
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip<'b> {
     /// What was kept of it, from its IP header on.
-    pub octets: &'b [u8],
+    pub bytes: &'b [u8],
     /// How long it was.
     pub len: u32,
     /// It is of IPv6.
     pub v6: bool,
     /// Which way it went, if the capture says.
-    pub direction: Option<Direction>,
+    pub direction: Option<CaptureDirection>,
 }
 
 /// Why a frame is left out.
@@ -66,41 +66,41 @@ impl LeftOut {
 ///
 /// # Errors
 /// Why the packet is left out.
-pub fn open<'b>(packet: &Packet<'b>) -> Result<Ip<'b>, LeftOut> {
-    let Opened { at, said } = before_ip(packet.link, packet.octets)?;
-    let octets = packet.octets.get(at..).ok_or(LeftOut::TooShort)?;
+pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
+    let Opened { at, said } = before_ip(packet.link, packet.bytes)?;
+    let data = packet.bytes.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
-    let (v6, header) = match octets.first().map(|octet| octet >> 4) {
+    let (v6, header) = match data.first().map(|byte| byte >> 4) {
         Some(4) => (false, 20),
         Some(6) => (true, 40),
         Some(_) => return Err(LeftOut::Damaged),
         None => return Err(LeftOut::TooShort),
     };
-    if octets.len() < header {
+    if data.len() < header {
         return Err(LeftOut::TooShort);
     }
-    let half = |at: usize| u32::from(u16::from_be_bytes([octets[at], octets[at + 1]]));
-    if !v6 && octets[0] & 15 < 5 {
+    let half = |at: usize| u32::from(u16::from_be_bytes([data[at], data[at + 1]]));
+    if !v6 && data[0] & 15 < 5 {
         return Err(LeftOut::Damaged);
     }
-    // A length of 0: more than the field can say, split by the card. Short frames are filled up to 60 octets.
+    // A length of 0: more than the field can say, split by the card. Short frames are filled up to 60 bytes.
     let said_len = if v6 { half(4) + 40 } else { half(2) };
     let empty = half(if v6 { 4 } else { 2 }) == 0 && !(v6 && there == 40);
     let len = if empty { there } else { said_len.min(there.max(said_len)) };
     if len < header as u32 || len > MOST {
         return Err(LeftOut::Damaged);
     }
-    let kept = octets.len().min(len as usize);
-    Ok(Ip { octets: &octets[..kept], len, v6, direction: packet.direction.or(said) })
+    let kept = data.len().min(len as usize);
+    Ok(Ip { bytes: &data[..kept], len, v6, direction: packet.direction.or(said) })
 }
 
-/// Octets of the longest packet that cards are given.
+/// Bytes of the longest packet that cards are given.
 const MOST: u32 = 524_288;
 
 /// Where IP begins, and which way the packet went.
 struct Opened {
     at: usize,
-    said: Option<Direction>,
+    said: Option<CaptureDirection>,
 }
 
 fn before_ip(link_type: u16, frame: &[u8]) -> Result<Opened, LeftOut> {
@@ -123,10 +123,10 @@ fn before_ip(link_type: u16, frame: &[u8]) -> Result<Opened, LeftOut> {
 }
 
 /// Linux's kinds of packets: 4 went out; 0 came to this machine, 1 and 2 to many.
-fn way(kind: u16) -> Option<Direction> {
+fn way(kind: u16) -> Option<CaptureDirection> {
     match kind {
-        4 => Some(Direction::Out),
-        0..=2 => Some(Direction::In),
+        4 => Some(CaptureDirection::Out),
+        0..=2 => Some(CaptureDirection::In),
         _ => None,
     }
 }
@@ -146,7 +146,7 @@ fn through_tags(frame: &[u8], kind: u16, at: usize) -> Result<usize, LeftOut> {
     }
 }
 
-/// PPP's protocol number (RFC 1661), which may be one octet.
+/// PPP's protocol number (RFC 1661), which may be one byte.
 fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
     match frame.get(at..).unwrap_or_default() {
         [0, 0x21 | 0x57, ..] => Ok(at + 2),
@@ -159,12 +159,12 @@ fn through_ppp(frame: &[u8], at: usize) -> Result<usize, LeftOut> {
 impl Ip<'_> {
     /// The protocol above IP (and above extension headers that are known).
     pub fn protocol(&self) -> u8 {
-        self.octets[if self.v6 { 6 } else { 9 }]
+        self.bytes[if self.v6 { 6 } else { 9 }]
     }
 
     /// The DS field with ECN.
     pub fn dsfield(&self) -> u8 {
-        if self.v6 { self.octets[0] << 4 | self.octets[1] >> 4 } else { self.octets[1] }
+        if self.v6 { self.bytes[0] << 4 | self.bytes[1] >> 4 } else { self.bytes[1] }
     }
 
     /// The source address; of IPv4 as an IPv6-mapped one.
@@ -177,27 +177,27 @@ impl Ip<'_> {
         self.address(if self.v6 { 24 } else { 16 })
     }
 
-    /// An address in sixteen octets, IPv4's as the last four behind ::ffff.
+    /// An address in sixteen bytes, IPv4's as the last four behind ::ffff.
     fn address(&self, at: usize) -> [u8; 16] {
         let mut all = [0; 16];
         match self.v6 {
-            true => all.copy_from_slice(&self.octets[at..at + 16]),
+            true => all.copy_from_slice(&self.bytes[at..at + 16]),
             false => {
                 all[10..12].fill(0xff);
-                all[12..].copy_from_slice(&self.octets[at..at + 4]);
+                all[12..].copy_from_slice(&self.bytes[at..at + 4]);
             }
         }
         all
     }
 
-    /// Octets of the IP header; options of IPv6 are not looked behind.
+    /// Bytes of the IP header; options of IPv6 are not looked behind.
     pub fn header(&self) -> usize {
-        if self.v6 { 40 } else { usize::from(self.octets[0] & 15) * 4 }
+        if self.v6 { 40 } else { usize::from(self.bytes[0] & 15) * 4 }
     }
 
     /// Is it a later piece of a packet?
     pub fn is_later_fragment(&self) -> bool {
-        !self.v6 && (u16::from_be_bytes([self.octets[6], self.octets[7]]) & 0x1fff) != 0
+        !self.v6 && (u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff) != 0
     }
 
     /// The ports, where it has some that are kept.
@@ -205,8 +205,8 @@ impl Ip<'_> {
         let with =
             matches!(self.protocol(), proto::TCP | proto::UDP | 33 | 132 | 136) && !self.is_later_fragment();
         let at = self.header();
-        let octets = self.octets.get(at..at + 4).filter(|_| with)?;
-        Some((u16::from_be_bytes([octets[0], octets[1]]), u16::from_be_bytes([octets[2], octets[3]])))
+        let bytes = self.bytes.get(at..at + 4).filter(|_| with)?;
+        Some((u16::from_be_bytes([bytes[0], bytes[1]]), u16::from_be_bytes([bytes[2], bytes[3]])))
     }
 }
 
@@ -218,37 +218,37 @@ mod tests {
     const IP: [u8; 28] =
         [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
 
-    fn packet(link: u16, octets: &[u8], length: u32) -> Packet<'_> {
-        Packet { number: 1, time: Some(0), link, octets, length, direction: None, interface: 0 }
+    fn packet(link: u16, data: &[u8], length: u32) -> CapturedPacket<'_> {
+        CapturedPacket { number: 1, time: Some(0), link, bytes: data, length, direction: None, interface: 0 }
     }
 
     #[test]
     fn what_stands_before_ip_is_taken_off() {
         let mac = [0; 12];
-        let befores: [(u16, Vec<u8>, Option<Direction>); 10] = [
+        let befores: [(u16, Vec<u8>, Option<CaptureDirection>); 10] = [
             (link::RAW, vec![], None),
             (link::IPV4, vec![], None),
             (link::ETHERNET, [&mac[..], &[8, 0]].concat(), None),
             (link::ETHERNET, [&mac[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 8, 0]].concat(), None),
             (link::ETHERNET, [&mac[..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 30, 0, 0x21]].concat(), None),
-            (link::SLL, [&[0, 4][..], &[0; 12], &[8, 0]].concat(), Some(Direction::Out)),
-            (link::SLL, [&[0, 0][..], &[0; 12], &[8, 0]].concat(), Some(Direction::In)),
-            (link::SLL2, [&[8, 0][..], &[0; 8], &[4, 0], &[0; 8]].concat(), Some(Direction::Out)),
+            (link::SLL, [&[0, 4][..], &[0; 12], &[8, 0]].concat(), Some(CaptureDirection::Out)),
+            (link::SLL, [&[0, 0][..], &[0; 12], &[8, 0]].concat(), Some(CaptureDirection::In)),
+            (link::SLL2, [&[8, 0][..], &[0; 8], &[4, 0], &[0; 8]].concat(), Some(CaptureDirection::Out)),
             (link::PPP, vec![0xff, 3, 0, 0x21], None),
             (link::PPP, vec![0x21], None),
         ];
         for (kind, before, direction) in befores {
-            let octets = [&before[..], &IP].concat();
-            let opened = open(&packet(kind, &octets, octets.len() as u32)).expect("IP");
+            let bytes = [&before[..], &IP].concat();
+            let opened = open(&packet(kind, &bytes, bytes.len() as u32)).expect("IP");
             assert_eq!(
-                (opened.octets, opened.len, opened.direction),
+                (opened.bytes, opened.len, opened.direction),
                 (&IP[..], 28, direction),
                 "{kind} {before:?}"
             );
             assert_eq!((opened.ports(), opened.dsfield(), opened.header()), (Some((1, 2)), 0xb8, 20));
             // Cut anywhere, it is an error or the packet with less of it.
-            for cut in 0..octets.len() {
-                match open(&packet(kind, &octets[..cut], octets.len() as u32)) {
+            for cut in 0..bytes.len() {
+                match open(&packet(kind, &bytes[..cut], bytes.len() as u32)) {
                     Ok(ip) => assert_eq!(ip.len, 28),
                     Err(why) => assert_eq!(why, LeftOut::TooShort, "{kind} cut at {cut}"),
                 }
@@ -261,7 +261,7 @@ mod tests {
         // Short frames are filled up.
         let filled = [&[0; 12][..], &[8, 0], &IP, &[0; 18]].concat();
         assert_eq!(
-            open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.octets.len())),
+            open(&packet(link::ETHERNET, &filled, 60)).map(|ip| (ip.len, ip.bytes.len())),
             Ok((28, 28))
         );
         // No length at all: more than the field can say.

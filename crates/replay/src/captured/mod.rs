@@ -1,7 +1,8 @@
 //! Captures sent through policies: what each would have done with their packets.
 //!
 //! ```text
-//! packets ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
+//! packets ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶
+//! account ──▶ measure::replayed
 //! ```
 //! Packets arrive as they were captured, whatever becomes of those before them: no one slows down. [`closed`]
 //! makes a scenario of the capture's connections instead, so that they do.
@@ -17,10 +18,10 @@ mod side;
 mod split;
 mod words;
 
-pub use account::{Outside, PacketLife, PacketObserver};
-pub use arrivals::{Arrival, Flows, Key, Survey, Surveyed};
-pub use network::{Candidate, CaptureNetwork, ClassLabel, NONE, Ways, is_silent};
+pub use account::{ExternalError, PacketLife, PacketObserver};
+pub use arrivals::{CapturedArrival, CapturedFlowKey, Flows, Survey, Surveyed};
+pub use network::{CandidatePolicy, CaptureNetwork, ClassLabel, HomePaths, NONE, is_silent};
 pub use run::{CaptureRun, step_of};
 pub use settings::CaptureSettings;
-pub use side::{BadPrefix, Prefix, Rule, as_address};
+pub use side::{BadPrefix, DirectionRule, Prefix, as_address};
 pub use words::reason;

@@ -4,13 +4,13 @@
 
 use super::settings::CaptureSettings;
 use tidegate_gateway::{DeviceId, DeviceKind};
-use tidegate_packet::{Handle, Span, Stand};
+use tidegate_packet::{Handle, Nanos, QueueLocation};
 use tidegate_policy::{Kind, Verb};
-use tidegate_sim::{FarEnd, GatewayMachine, Limit, LinkId, LinkSpec, Net, PathId, Port};
+use tidegate_sim::{GatewayMachine, Limit, LinkId, LinkPeer, LinkSpec, Net, PathId, Port};
 use tidegate_trial::{DeviceClass, InstalledTrees, START, TrialPolicy};
 
 /// A policy to hold the capture against.
-pub struct Candidate {
+pub struct CandidatePolicy {
     /// What it is called.
     pub name: String,
     /// Its file; empty for none.
@@ -24,16 +24,16 @@ pub struct Candidate {
 /// The name of no policy.
 pub const NONE: &str = "none";
 
-impl Candidate {
+impl CandidatePolicy {
     /// No policy: the devices of the first of the others.
-    pub fn none(others: &[Candidate], options: &CaptureSettings) -> Candidate {
+    pub fn none(others: &[CandidatePolicy], options: &CaptureSettings) -> CandidatePolicy {
         let said = options.over.as_ref().map(|(upper, _)| upper).or(options.dev.as_ref());
         let first = others.first().map(|one| &one.policy);
         let wan = said.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
         let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
         let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
         let policy = TrialPolicy::none(wan, beneath, lan);
-        Candidate { name: NONE.to_owned(), file: String::new(), args: Vec::new(), policy }
+        CandidatePolicy { name: NONE.to_owned(), file: String::new(), args: Vec::new(), policy }
     }
 }
 
@@ -42,12 +42,12 @@ pub struct CaptureNetwork {
     /// The network in virtual time.
     pub net: Net<GatewayMachine>,
     /// The ways through it.
-    pub ways: Ways,
+    pub paths: HomePaths,
     /// The observed links, with what they are called.
     pub links: Vec<(LinkId, String)>,
     /// The modem's link.
     pub modem: Option<LinkId>,
-    /// Octets of the longest packet that goes out.
+    /// Bytes of the longest packet that goes out.
     pub mtu: u32,
     devices: Vec<DeviceId>,
     trees: InstalledTrees,
@@ -55,22 +55,22 @@ pub struct CaptureNetwork {
 
 /// Ways through it.
 #[derive(Clone, Copy)]
-pub struct Ways {
+pub struct HomePaths {
     /// From the LAN to the line.
     pub out: PathId,
     /// From the line to the LAN.
     pub inward: PathId,
     /// From and to the gateway itself.
-    pub own_out: PathId,
+    pub gateway_out: PathId,
     /// To the gateway itself.
-    pub own_in: PathId,
+    pub gateway_in: PathId,
     /// The links where a packet's way ends: out, and in.
     pub last: [LinkId; 2],
 }
 
 impl CaptureNetwork {
-    /// Lays it.
-    pub fn new(candidate: &Candidate, options: &CaptureSettings, seed: u64) -> CaptureNetwork {
+    /// Builds the network for a policy.
+    pub fn new(candidate: &CandidatePolicy, options: &CaptureSettings, seed: u64) -> CaptureNetwork {
         let policy = &candidate.policy;
         let mut machine = policy.machine(true, seed);
         let mut devices: Vec<DeviceId> = Vec::new();
@@ -90,20 +90,20 @@ impl CaptureNetwork {
 
         let (wan, lan, beneath) = (Port(0), Port(1), policy.beneath.as_ref().map(|_| Port(2)));
         let line = options.rate.filter(|_| options.direct).map(|rate| rate.as_bits());
-        let from_lan = net.link(LinkSpec::wire(Span(0)).into_port(lan));
-        let to_lan = net.link(LinkSpec::port(lan, None, Span(0)));
+        let from_lan = net.link(LinkSpec::wire(Nanos(0)).into_port(lan));
+        let to_lan = net.link(LinkSpec::port(lan, None, Nanos(0)));
         let (first, lower) = match beneath {
-            None => (net.link(LinkSpec::port(wan, line, Span(0))), None),
+            None => (net.link(LinkSpec::port(wan, line, Nanos(0))), None),
             Some(port) => {
-                let upper = LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(wan, None, Span(0)) };
-                (net.link(upper), Some(net.link(LinkSpec::port(port, line, Span(0)))))
+                let upper = LinkSpec { peer: LinkPeer::Beneath(port), ..LinkSpec::port(wan, None, Nanos(0)) };
+                (net.link(upper), Some(net.link(LinkSpec::port(port, line, Nanos(0)))))
             }
         };
-        let outside = LinkSpec::wire(Span(0)).into_port(beneath.unwrap_or(wan));
+        let outside = LinkSpec::wire(Nanos(0)).into_port(beneath.unwrap_or(wan));
         let from_outside = net.link(outside);
-        let modem = options
-            .modem()
-            .map(|(rate, bytes)| net.link(LinkSpec::drop_tail(rate.as_bits(), Span(0), Limit::Bytes(bytes))));
+        let modem = options.modem().map(|(rate, bytes)| {
+            net.link(LinkSpec::drop_tail(rate.as_bits(), Nanos(0), Limit::Bytes(bytes)))
+        });
         let mut links: Vec<(LinkId, String)> = vec![(first, names[0].clone()), (to_lan, names[1].clone())];
         links.extend(lower.map(|link| (link, names[2].clone())));
         for at in (0..devices.len()).skip(links.len()).filter(|at| kinds[*at] == DeviceKind::Ifb) {
@@ -114,14 +114,14 @@ impl CaptureNetwork {
 
         let away: Vec<LinkId> = [Some(first), lower, modem].into_iter().flatten().collect();
         let through: Vec<LinkId> = [from_lan].into_iter().chain(away.iter().copied()).collect();
-        let ways = Ways {
+        let ways = HomePaths {
             out: net.path(&through),
             inward: net.path(&[from_outside, to_lan]),
-            own_out: net.path(&away),
-            own_in: net.path(&[from_outside]),
+            gateway_out: net.path(&away),
+            gateway_in: net.path(&[from_outside]),
             last: [away.last().copied().unwrap_or(first), to_lan],
         };
-        CaptureNetwork { net, ways, links, modem, mtu, devices, trees }
+        CaptureNetwork { net, paths: ways, links, modem, mtu, devices, trees }
     }
 
     /// What an observed link is called.
@@ -135,9 +135,9 @@ impl CaptureNetwork {
         self.devices.get(at).copied().filter(|_| Some(link) != self.modem)
     }
 
-    /// Which class or root of which device a packet stood in, what is for people called so, and what queue
+    /// Which class or root of which device a packet was in, what is for people called so, and what queue
     /// that is.
-    pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: Stand) -> ClassLabel {
+    pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: QueueLocation) -> ClassLabel {
         let device = self.name(link).to_owned();
         let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
         let kind = self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == stand.qdisc);
@@ -150,11 +150,11 @@ impl CaptureNetwork {
         let id = match (is_class, stand) {
             (true, _) => stand.on.to_string(),
             (false, _) if self.device(link).is_none() => "buffer".to_owned(),
-            (false, Stand { on: Handle::NONE, .. }) => "before any queue".to_owned(),
-            (false, Stand { qdisc: Handle::NONE, .. }) => "root".to_owned(),
+            (false, QueueLocation { on: Handle::NONE, .. }) => "before any queue".to_owned(),
+            (false, QueueLocation { qdisc: Handle::NONE, .. }) => "root".to_owned(),
             // What no class of HTB takes waits before all of them.
-            (false, Stand { qdisc, .. }) if queue == Kind::Htb.name() => format!("{qdisc} direct"),
-            (false, Stand { qdisc, .. }) => qdisc.to_string(),
+            (false, QueueLocation { qdisc, .. }) if queue == Kind::Htb.name() => format!("{qdisc} direct"),
+            (false, QueueLocation { qdisc, .. }) => qdisc.to_string(),
         };
         let title = if is_class {
             let place = DeviceClass { device: device.clone(), class: stand.on };
@@ -199,7 +199,7 @@ pub fn is_silent(policy: &TrialPolicy) -> bool {
 }
 
 impl CaptureNetwork {
-    /// Octets of link header that frames count before a link.
+    /// Bytes of link header that frames count before a link.
     pub fn link_header(&self, link: LinkId) -> u32 {
         let ethernet = tidegate_packet::Head::ETHERNET as u32;
         self.device(link).map_or(ethernet, |id| self.net.machine.gateway.spec(id).link_header)

@@ -1,16 +1,16 @@
 //! A capture through one policy.
 
-use super::account::{Account, Outside, PacketObserver};
-use super::arrivals::{Arrival, Arrivals, Surveyed};
-use super::network::{Candidate, CaptureNetwork};
+use super::account::{Account, ExternalError, PacketObserver};
+use super::arrivals::{Arrivals, CapturedArrival, Surveyed};
+use super::network::{CandidatePolicy, CaptureNetwork};
 use super::settings::CaptureSettings;
-use tidegate_measure::replayed::{Capture, Outcome};
-use tidegate_packet::{Span, Time};
-use tidegate_pcap::Direction;
+use tidegate_measure::replayed::{CaptureSummary, ReplayOutcome};
+use tidegate_packet::{Nanos, Time};
+use tidegate_pcap::CaptureDirection;
 use tidegate_trial::START;
 
 /// How long after the last arrival packets may still leave.
-const DRAIN: Span = Span::secs(60);
+const DRAIN: Nanos = Nanos::secs(60);
 /// Steps that a chart over the whole capture has at most.
 const MOST_STEPS: u64 = 600;
 
@@ -24,7 +24,7 @@ pub fn step_of(duration: u64) -> u64 {
 
 /// A capture passing through one policy.
 pub struct CaptureRun<'p> {
-    candidate: &'p Candidate,
+    candidate: &'p CandidatePolicy,
     options: &'p CaptureSettings,
     surveyed: &'p Surveyed,
     arrivals: Arrivals<'p>,
@@ -34,7 +34,7 @@ pub struct CaptureRun<'p> {
 impl<'p> CaptureRun<'p> {
     /// Nothing has arrived yet.
     pub fn new(
-        candidate: &'p Candidate,
+        candidate: &'p CandidatePolicy,
         options: &'p CaptureSettings,
         surveyed: &'p Surveyed,
         seed: u64,
@@ -54,28 +54,29 @@ impl<'p> CaptureRun<'p> {
     ///
     /// # Errors
     /// What keeps the observer from going on.
-    pub fn packet(&mut self, packet: &tidegate_pcap::Packet<'_>) -> Result<(), Outside> {
-        let mut trouble = Ok(());
+    pub fn packet(&mut self, packet: &tidegate_pcap::CapturedPacket<'_>) -> Result<(), ExternalError> {
+        let mut problem = Ok(());
         let passage = &mut self.passage;
         self.arrivals.take(packet, |arrival| {
-            if trouble.is_ok() {
-                trouble = passage.arrive(arrival);
+            if problem.is_ok() {
+                problem = passage.arrive(arrival);
             }
         });
-        trouble
+        problem
     }
 
-    /// All have arrived: what became of them, what the capture was, and how many packets stood behind later
+    /// All have arrived: the outcome of them, what the capture was, and how many packets stood behind later
     /// ones in it.
     ///
     /// # Errors
     /// What keeps the observer from going on.
-    pub fn finish(self) -> Result<(Outcome, Capture, u64), Outside> {
+    pub fn finish(self) -> Result<(ReplayOutcome, CaptureSummary, u64), ExternalError> {
         let CaptureRun { candidate, options, surveyed, arrivals, mut passage } = self;
         passage.drain(Time(START.0 + surveyed.duration))?;
         let steps = (surveyed.duration / step_of(surveyed.duration) + 1) as usize;
-        let (out, inward, classes, flows) = passage.account.told(&arrivals.flows, options.top, steps);
-        let outcome = Outcome {
+        let (out, inward, classes, flows) =
+            passage.account.class_outcomes(&arrivals.flows, options.top, steps);
+        let outcome = ReplayOutcome {
             name: candidate.name.clone(),
             file: candidate.file.clone(),
             device: candidate.policy.wan.clone(),
@@ -96,16 +97,16 @@ struct Passage<'p> {
 
 impl Passage<'_> {
     /// Lets time pass to a packet's arrival, and puts it in.
-    fn arrive(&mut self, arrival: Arrival) -> Result<(), Outside> {
+    fn arrive(&mut self, arrival: CapturedArrival) -> Result<(), ExternalError> {
         let now = Time(START.0 + arrival.at);
         self.until(now)?;
         let number = self.account.arrives(&arrival);
-        let ways = &self.gateway.ways;
+        let ways = &self.gateway.paths;
         let path = match (arrival.way, arrival.local) {
-            (Direction::Out, false) => ways.out,
-            (Direction::Out, true) => ways.own_out,
-            (Direction::In, false) => ways.inward,
-            (Direction::In, true) => ways.own_in,
+            (CaptureDirection::Out, false) => ways.out,
+            (CaptureDirection::Out, true) => ways.gateway_out,
+            (CaptureDirection::In, false) => ways.inward,
+            (CaptureDirection::In, true) => ways.gateway_in,
         };
         if self.gateway.net.inject(arrival.head, arrival.len, path, number).is_none() {
             self.account.refused(&self.gateway, number, now);
@@ -113,12 +114,12 @@ impl Passage<'_> {
         Ok(())
     }
 
-    fn until(&mut self, time: Time) -> Result<(), Outside> {
+    fn until(&mut self, time: Time) -> Result<(), ExternalError> {
         let Passage { gateway, account } = self;
         gateway.net.run(time);
-        let stays: Vec<_> = gateway.net.take_stays().collect();
-        for stay in &stays {
-            account.stayed(gateway, stay);
+        let sojourns: Vec<_> = gateway.net.take_sojourns().collect();
+        for sojourn in &sojourns {
+            account.stayed(gateway, sojourn);
         }
         gateway.net.take_copies().for_each(drop);
         loop {
@@ -137,11 +138,11 @@ impl Passage<'_> {
     }
 
     /// Lets what waits leave.
-    fn drain(&mut self, last: Time) -> Result<(), Outside> {
+    fn drain(&mut self, last: Time) -> Result<(), ExternalError> {
         let mut now = last;
         self.until(now)?;
         while self.account.waiting() > 0 && now < last + DRAIN {
-            now += Span::millis(100);
+            now += Nanos::millis(100);
             self.until(now)?;
         }
         match &mut self.account.observer {

@@ -1,13 +1,13 @@
 //! What a replay of a capture is told.
 
 use super::side::Prefix;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_trial::ModemBuffer;
 
 /// What a modem holds if no one says.
-const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Span::millis(250));
+const USUAL_BUFFER: ModemBuffer = ModemBuffer::Time(Nanos::millis(250));
 
-/// What a replay of a capture is told: the line, and what is known of the capture.
+/// What a replay of a capture is told: the line, and what is known about the capture.
 #[derive(Clone, Debug)]
 pub struct CaptureSettings {
     /// The capture's name, for its reader: the path of its file.
@@ -20,7 +20,7 @@ pub struct CaptureSettings {
     pub direct: bool,
     /// The device that leads to the line; `None`: the one that the policy shapes.
     pub dev: Option<String>,
-    /// Where a device stands on another: the upper one, the lower one.
+    /// Where a device is stacked on another: the upper one, the lower one.
     pub over: Option<(String, String)>,
     /// What these networks send goes out; none: what the capture says.
     pub from: Vec<Prefix>,
@@ -31,7 +31,7 @@ pub struct CaptureSettings {
     /// The line's rate towards here; for connections that are made again.
     pub down: Option<Rate>,
     /// The round trip of connections whose handshake was not captured; `None`: 30 ms.
-    pub rtt: Option<Span>,
+    pub rtt: Option<Nanos>,
 }
 
 impl CaptureSettings {

@@ -4,18 +4,18 @@ use super::frames::{Ip, LeftOut};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
-use tidegate_pcap::Direction;
+use tidegate_pcap::CaptureDirection;
 
 /// Addresses that are counted while it is not known which are ours.
 const MOST_ADDRESSES: usize = 65_536;
-/// Octets of an address of IPv4 written in sixteen, before it.
+/// Bytes of an address of IPv4 written in sixteen, before it.
 const V4_BITS: u8 = 96;
 
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     first: [u8; 16],
-    /// Of sixteen octets.
+    /// Of sixteen bytes.
     bits: u8,
 }
 
@@ -26,8 +26,8 @@ impl Prefix {
         (ours ^ theirs).checked_shr(128 - u32::from(self.bits)).unwrap_or(0) == 0
     }
 
-    const fn v4(octets: [u8; 4], bits: u8) -> Prefix {
-        let [a, b, c, d] = octets;
+    const fn v4(bytes: [u8; 4], bits: u8) -> Prefix {
+        let [a, b, c, d] = bytes;
         Prefix { first: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d], bits: V4_BITS + bits }
     }
 }
@@ -79,7 +79,7 @@ fn is_v4(address: &[u8; 16]) -> bool {
     address[..10] == [0; 10] && address[10..12] == [0xff; 2]
 }
 
-/// An address in sixteen octets, for people.
+/// An address in sixteen bytes, for people.
 pub fn as_address(address: &[u8; 16]) -> IpAddr {
     match address {
         [.., a, b, c, d] if is_v4(address) => Ipv4Addr::from([*a, *b, *c, *d]).into(),
@@ -87,7 +87,7 @@ pub fn as_address(address: &[u8; 16]) -> IpAddr {
     }
 }
 
-/// Addresses that nobody has outside (RFC 1918, RFC 6598, RFC 3927).
+/// Addresses that no one has outside (RFC 1918, RFC 6598, RFC 3927).
 const PRIVATE: [Prefix; 5] = [
     Prefix::v4([10, 0, 0, 0], 8),
     Prefix::v4([172, 16, 0, 0], 12),
@@ -98,27 +98,27 @@ const PRIVATE: [Prefix; 5] = [
 
 /// How to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum DirectionRule {
     /// The capture says it of each packet.
     Said,
     /// What these addresses send goes out, what is sent to them comes in.
     Ours(Vec<Prefix>),
 }
 
-impl Rule {
+impl DirectionRule {
     /// Which way a packet goes.
     ///
     /// # Errors
     /// Why it is left out: it is of others, or from here to here.
-    pub fn way(&self, ip: &Ip<'_>) -> Result<Direction, LeftOut> {
+    pub fn way(&self, ip: &Ip<'_>) -> Result<CaptureDirection, LeftOut> {
         match self {
-            Rule::Said => ip.direction.ok_or(LeftOut::OfOthers),
-            Rule::Ours(ours) => {
+            DirectionRule::Said => ip.direction.ok_or(LeftOut::OfOthers),
+            DirectionRule::Ours(ours) => {
                 let ours = |address: [u8; 16]| ours.iter().any(|prefix| prefix.holds(&address));
                 match (ours(ip.source()), ours(ip.destination())) {
                     (true, true) => Err(LeftOut::Ours),
-                    (true, false) => Ok(Direction::Out),
-                    (false, true) => Ok(Direction::In),
+                    (true, false) => Ok(CaptureDirection::Out),
+                    (false, true) => Ok(CaptureDirection::In),
                     (false, false) => Err(LeftOut::OfOthers),
                 }
             }
@@ -128,8 +128,8 @@ impl Rule {
     /// In words.
     pub fn words(&self) -> String {
         match self {
-            Rule::Said => "the capture says of each packet which way it went".into(),
-            Rule::Ours(ours) => {
+            DirectionRule::Said => "the capture says of each packet which way it went".into(),
+            DirectionRule::Ours(ours) => {
                 let ours: Vec<String> = ours.iter().map(Prefix::to_string).collect();
                 format!("what {} sends goes out", ours.join(", "))
             }
@@ -173,11 +173,11 @@ impl Looking {
         }
     }
 
-    /// How to tell, from what was seen: what the capture says; else private addresses are ours, else the
+    /// How to tell, from what was seen: what the capture says; else private addresses are ours, otherwise the
     /// address met most; of IPv6 the network met most.
-    pub(crate) fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> DirectionRule {
         if self.packets > 0 && self.said == self.packets {
-            return Rule::Said;
+            return DirectionRule::Said;
         }
         let most = |bits: u8| {
             let of_kind = self.met.iter().filter(|((_, kind), _)| *kind == bits);
@@ -191,7 +191,7 @@ impl Looking {
             ours.extend(most(128));
         }
         ours.extend(most(64));
-        Rule::Ours(ours)
+        DirectionRule::Ours(ours)
     }
 }
 

@@ -7,18 +7,18 @@ use tidegate_packet::header::{proto, tcp_flags};
 
 /// Connections whose segment size is remembered.
 const MOST_KNOWN: usize = 65_536;
-/// Octets of UDP's header.
+/// Bytes of UDP's header.
 const UDP: usize = 8;
 /// The option of a SYN that tells the largest segment.
 const MSS: u8 = 2;
 
 /// The two ends of a connection, the sender of data first.
-type Way = ([u8; 16], [u8; 16], (u16, u16));
+type ConnectionKey = ([u8; 16], [u8; 16], (u16, u16));
 
 /// Splits, and remembers the segments that connections agreed on.
 #[derive(Default)]
 pub(crate) struct Splitter {
-    segments: BTreeMap<Way, u32>,
+    segments: BTreeMap<ConnectionKey, u32>,
 }
 
 /// A packet that is not longer than a frame may be: its front, and its length.
@@ -33,7 +33,7 @@ impl Splitter {
         if ip.protocol() != proto::TCP || self.segments.len() >= MOST_KNOWN {
             return;
         }
-        let (Some(ports), Some(tcp)) = (ip.ports(), ip.octets.get(ip.header()..)) else { return };
+        let (Some(ports), Some(tcp)) = (ip.ports(), ip.bytes.get(ip.header()..)) else { return };
         let syn = tcp.get(13).is_some_and(|flags| flags & tcp_flags::SYN != 0);
         if let Some(segment) = syn.then(|| segment_of(tcp)).flatten() {
             // What the one who says it wants to be sent.
@@ -44,7 +44,7 @@ impl Splitter {
     /// The pieces of a packet on a device with this MTU; `None`: nothing splits it.
     pub(crate) fn split(&self, ip: &Ip<'_>, mtu: u32) -> Option<Vec<Piece>> {
         let headers = ip.header() + transport(ip)?;
-        let front = ip.octets.get(..headers)?;
+        let front = ip.bytes.get(..headers)?;
         let room = mtu.checked_sub(headers as u32).filter(|room| *room > 0)?;
         let told = ip.ports().and_then(|ports| self.segments.get(&(ip.source(), ip.destination(), ports)));
         let options = headers.saturating_sub(ip.header() + 20) as u32;
@@ -65,14 +65,12 @@ impl Splitter {
     }
 }
 
-/// Octets of the transport's header; `None`: cards do not split this protocol.
+/// Bytes of the transport's header; `None`: cards do not split this protocol.
 fn transport(ip: &Ip<'_>) -> Option<usize> {
     match ip.protocol() {
-        proto::TCP => ip
-            .octets
-            .get(ip.header() + 12)
-            .map(|octet| usize::from(octet >> 4) * 4)
-            .filter(|octets| *octets >= 20),
+        proto::TCP => {
+            ip.bytes.get(ip.header() + 12).map(|byte| usize::from(byte >> 4) * 4).filter(|bytes| *bytes >= 20)
+        }
         proto::UDP => Some(UDP),
         _ => None,
     }
@@ -81,7 +79,7 @@ fn transport(ip: &Ip<'_>) -> Option<usize> {
 /// Makes the headers of a packet those of its nth piece.
 fn write(front: &mut [u8], ip: &Ip<'_>, n: u32, offset: u32, len: u32, last: bool) {
     let mut half = |at: usize, value: u16| front[at..at + 2].copy_from_slice(&value.to_be_bytes());
-    let read = |at: usize| u16::from_be_bytes([ip.octets[at], ip.octets[at + 1]]);
+    let read = |at: usize| u16::from_be_bytes([ip.bytes[at], ip.bytes[at + 1]]);
     if ip.v6 {
         half(4, (len - 40) as u16);
     } else {
@@ -125,7 +123,7 @@ fn segment_of(tcp: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A segment of IPv6 with timestamps, which carries so many octets.
+    /// A segment of IPv6 with timestamps, which carries this many bytes.
     fn segment(payload: u32, flags: u8) -> Vec<u8> {
         let mut packet = vec![0x60, 0, 0, 0];
         packet.extend(((32 + payload) as u16).to_be_bytes());
@@ -136,16 +134,16 @@ mod tests {
         packet
     }
 
-    fn ip(octets: &[u8], len: u32) -> Ip<'_> {
-        Ip { octets, len, v6: true, direction: None }
+    fn ip(bytes: &[u8], len: u32) -> Ip<'_> {
+        Ip { bytes, len, v6: true, direction: None }
     }
 
     #[test]
     fn a_card_splits_what_is_too_long() {
         let all = tcp_flags::ACK | tcp_flags::PSH | tcp_flags::FIN | tcp_flags::CWR;
-        let octets = segment(3000, all);
-        let pieces = Splitter::default().split(&ip(&octets, 3072), 1500).expect("TCP");
-        // 1,428 octets of payload fit beside 72 of headers.
+        let bytes = segment(3000, all);
+        let pieces = Splitter::default().split(&ip(&bytes, 3072), 1500).expect("TCP");
+        // 1,428 bytes of payload fit beside 72 of headers.
         let told: Vec<(u32, u32, u8)> = pieces
             .iter()
             .map(|piece| {
@@ -166,12 +164,12 @@ mod tests {
 
     #[test]
     fn what_no_card_splits_stays_whole() {
-        let mut octets = segment(3000, 0);
-        assert!(Splitter::default().split(&ip(&octets[..60], 3072), 1500).is_none(), "its header is cut");
-        octets[6] = 132;
-        assert!(Splitter::default().split(&ip(&octets, 3072), 1500).is_none(), "SCTP");
-        octets[6] = 17;
-        let pieces = Splitter::default().split(&ip(&octets, 3048), 1500).expect("UDP");
+        let mut bytes = segment(3000, 0);
+        assert!(Splitter::default().split(&ip(&bytes[..60], 3072), 1500).is_none(), "its header is cut");
+        bytes[6] = 132;
+        assert!(Splitter::default().split(&ip(&bytes, 3072), 1500).is_none(), "SCTP");
+        bytes[6] = 17;
+        let pieces = Splitter::default().split(&ip(&bytes, 3048), 1500).expect("UDP");
         assert_eq!(pieces.iter().map(|piece| piece.len).collect::<Vec<_>>(), [1500, 1500, 48 + 96]);
     }
 }

@@ -1,24 +1,24 @@
 //! Why packets are dropped, in words.
 
-use tidegate_gateway::Why;
+use tidegate_gateway::DropReason;
 use tidegate_packet::Handle;
 
 /// Why a packet was lost, in words; `in_device`: at a machine's device, not before a plain line.
-pub fn reason(why: Option<(Handle, Why)>, in_device: bool) -> &'static str {
+pub fn reason(why: Option<(Handle, DropReason)>, in_device: bool) -> &'static str {
     match why.map(|(_, why)| why) {
         None if in_device => "the machine has no way for it",
         None => "the modem's buffer is full",
-        Some(Why::Full) => "the queue takes nothing",
-        Some(Why::Overflow) => "the queue is full",
-        Some(Why::Codel) => "CoDel",
-        Some(Why::Early) => "the queue's management",
-        Some(Why::TooLong) => "longer than the bucket holds",
-        Some(Why::Unclassified) => "no class would have it",
-        Some(Why::Policy) => "a filter",
-        Some(Why::Netfilter | Why::NetfilterLeaving) => "a rule of netfilter",
-        Some(Why::Superseded) => "later acknowledgements make it needless",
-        Some(Why::Purged(_) | Why::PurgedUnseen | Why::PurgedAtOnce | Why::Rehash) => {
-            "its queue was taken away"
-        }
+        Some(DropReason::Full) => "the queue takes nothing",
+        Some(DropReason::Overflow) => "the queue is full",
+        Some(DropReason::Codel) => "CoDel",
+        Some(DropReason::Early) => "the queue's management",
+        Some(DropReason::TooLong) => "longer than the bucket holds",
+        Some(DropReason::Unclassified) => "no class would have it",
+        Some(DropReason::Policy) => "a filter",
+        Some(DropReason::Netfilter | DropReason::NetfilterLeaving) => "a rule of netfilter",
+        Some(DropReason::Superseded) => "later acknowledgements make it needless",
+        Some(
+            DropReason::Purged(_) | DropReason::PurgedUnseen | DropReason::PurgedAtOnce | DropReason::Rehash,
+        ) => "its queue was taken away",
     }
 }

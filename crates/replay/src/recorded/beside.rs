@@ -1,8 +1,8 @@
-//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are led
-//! away, and gives them back.
+//! The devices beside the recorded one: where forwarded packets come in, what takes packets that are
+//! redirected away, and gives them back.
 
 use super::run::Run;
-use tidegate_gateway::{DeviceId, DeviceKind, Offer, Received, Route};
+use tidegate_gateway::{DeviceId, DeviceKind, EgressPath, ReceiveOutcome, XmitStatus};
 use tidegate_packet::header::ethertype;
 use tidegate_packet::{Pkt, Time};
 
@@ -24,15 +24,15 @@ impl Run<'_> {
         } else {
             let device = self.device;
             let (gateway, world) = self.gateway(now);
-            gateway.offer(world, device, Route::Direct, pkt)
+            gateway.offer(world, device, EgressPath::Direct, pkt)
         };
         self.served(now, offer);
         self.route_arrived(now);
     }
 
-    /// The devices go on after an offer to the link. What is lost or led away before the link does not wake
-    /// it.
-    fn served(&mut self, now: Time, offer: Offer) {
+    /// The devices continue after an offer to the link. What is lost or redirected before the link does not
+    /// wake it.
+    fn served(&mut self, now: Time, offer: XmitStatus) {
         let offered = self.serve_beside(now, None);
         if offered || wakes(offer) {
             self.send(now);
@@ -40,17 +40,17 @@ impl Run<'_> {
     }
 
     /// It is to be routed.
-    fn come_in(&mut self, now: Time, pkt: Pkt) -> Offer {
+    fn come_in(&mut self, now: Time, pkt: Pkt) -> XmitStatus {
         let Some(by) = self.machine.gateway.device(CAME_IN) else {
             self.pool.release(pkt);
-            return Offer::Stopped;
+            return XmitStatus::Stopped;
         };
         let (gateway, world) = self.gateway(now);
         let received = gateway.receive(world, by, pkt);
         self.route_arrived(now);
         match received {
-            Received::Passed(pkt, by) => self.route(now, by, pkt),
-            Received::Led(_) | Received::Lost => Offer::Stopped,
+            ReceiveOutcome::Passed(pkt, by) => self.route(now, by, pkt),
+            ReceiveOutcome::Redirected(_) | ReceiveOutcome::Dropped => XmitStatus::Stopped,
         }
     }
 
@@ -58,7 +58,7 @@ impl Run<'_> {
     fn route_arrived(&mut self, now: Time) {
         for _ in 0..MOST_ARRIVED {
             let Some((pkt, by)) = self.machine.gateway.take_arrived() else { return };
-            let mut offer = Offer::Stopped;
+            let mut offer = XmitStatus::Stopped;
             if self.recording.link.forward {
                 offer = self.route(now, by, pkt);
             } else {
@@ -69,17 +69,17 @@ impl Run<'_> {
     }
 
     /// The machine has one way out. Those that recorded forwarded IPv4 only.
-    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> Offer {
+    fn route(&mut self, now: Time, by: DeviceId, pkt: Pkt) -> XmitStatus {
         if self.is_recorded() && self.pool.meta(&pkt).ethertype == ethertype::IPV6 {
             self.pool.release(pkt);
-            return Offer::Stopped;
+            return XmitStatus::Stopped;
         }
         let device = self.device;
         let (gateway, world) = self.gateway(now);
-        gateway.offer(world, device, Route::Forwarded(Some(by)), pkt)
+        gateway.offer(world, device, EgressPath::Forwarded(Some(by)), pkt)
     }
 
-    /// Lets the devices go on, and what filters had arrive at them.
+    /// Lets the devices continue, and what filters had arrive at them.
     pub(crate) fn go_on(&mut self, now: Time, woke: Option<DeviceId>) {
         let offered = self.serve_beside(now, woke);
         if offered || woke == Some(self.device) {
@@ -88,20 +88,20 @@ impl Run<'_> {
         self.route_arrived(now);
     }
 
-    /// Lets the devices do what they can to which packets were led, and the one that `woke`: they send in no
-    /// time. True if the link was offered something.
+    /// Lets the devices do what they can to which packets were redirected, and the one that `woke`: they send
+    /// in no time. True if the link was offered something.
     fn serve_beside(&mut self, now: Time, woke: Option<DeviceId>) -> bool {
         let mut offered = false;
         for at in 0..self.beside.len() {
             let id = self.beside[at];
-            if !self.machine.gateway.take_led_to(id) && woke != Some(id) {
+            if !self.machine.gateway.take_redirect_target_flag(id) && woke != Some(id) {
                 continue;
             }
             let returns = self.machine.gateway.spec(id).kind == DeviceKind::Ifb;
             loop {
                 let (gateway, world) = self.gateway(now);
                 let Some(pkt) = gateway.poll(world, id) else { break };
-                match self.machine.gateway.given_back(&self.pool, &pkt).filter(|_| returns) {
+                match self.machine.gateway.returned_from(&self.pool, &pkt).filter(|_| returns) {
                     Some((from, false)) => {
                         offered |= wakes(self.route(now, from, pkt));
                     }
@@ -123,7 +123,7 @@ impl Run<'_> {
     }
 }
 
-/// Did a packet come to the device, which therefore goes on?
-fn wakes(offer: Offer) -> bool {
-    !matches!(offer, Offer::Stopped | Offer::Away)
+/// Did a packet come to the device, which therefore continues?
+fn wakes(offer: XmitStatus) -> bool {
+    !matches!(offer, XmitStatus::Stopped | XmitStatus::Away)
 }

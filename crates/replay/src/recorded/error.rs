@@ -9,7 +9,7 @@ use std::fmt;
 pub enum ReplayError {
     /// The machine has no device `link0`.
     NoDevice,
-    /// More packets are under way than there is room for.
+    /// More packets are in flight than there is space for.
     TooManyPackets,
     /// Who carries out commands failed.
     Commands(Box<dyn Error + Send + Sync>),

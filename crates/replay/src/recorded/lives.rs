@@ -1,4 +1,4 @@
-//! What became of each packet.
+//! The outcome of each packet.
 
 use std::collections::BTreeMap;
 use tidegate_packet::Time;

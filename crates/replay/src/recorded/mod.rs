@@ -13,7 +13,7 @@ pub use commands::{Commands, NotPlain, PlainCommands};
 pub use error::ReplayError;
 pub use lives::{FlowAccount, RecordedEnd, RecordedPacket, RecordedPackets};
 pub use run::{ReplayedRun, replay};
-pub use tidegate_recording::{DrawsError, RecordedLink, Recording, RecordingError, Texts};
+pub use tidegate_recording::{RandomError, RecordedLink, Recording, RecordingError, Texts};
 
 use tidegate_gateway::{DeviceSpec, Switches};
 

@@ -5,21 +5,21 @@ use super::error::ReplayError;
 use super::lives::RecordedPackets;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tidegate_gateway::{DeviceId, Event, Gateway, What, Why};
+use tidegate_gateway::{DeviceId, DropReason, Event, EventKind, Gateway};
 use tidegate_packet::header::ethertype;
-use tidegate_packet::{Head, Meta, Pkt, Pool, Span, Time};
+use tidegate_packet::{Head, Meta, Nanos, Pkt, Pool, Time};
 use tidegate_recording::{
-    DRAIN, DrawsError, RecordedDraws, RecordedLink, Recording, RowKind, SCRIPT_AT, at, ns,
+    DRAIN, RandomError, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns,
 };
 use tidegate_shims::Machine;
 
-/// Packets that may be under way at once.
+/// Packets that may be in flight at once.
 const POOL: usize = 1 << 20;
 
 /// Carries out a recording again: its script, then packets and commands in the order of their times.
 ///
 /// # Errors
-/// The machine has no device `link0`, too many packets are under way, or who carries out commands fails.
+/// The machine has no device `link0`, too many packets are in flight, or who carries out commands fails.
 pub fn replay(
     recording: &Recording,
     machine: Machine,
@@ -28,7 +28,7 @@ pub fn replay(
     Run::new(recording, machine, commands)?.finish()
 }
 
-/// A run under way.
+/// A run in flight.
 pub(crate) struct Run<'r> {
     pub(crate) recording: &'r Recording,
     pub(crate) machine: Machine,
@@ -37,7 +37,7 @@ pub(crate) struct Run<'r> {
     pub(crate) beside: Vec<DeviceId>,
     commands: &'r mut dyn Commands,
     pub(crate) pool: Pool,
-    draws: RecordedDraws,
+    random: RecordedRandom,
     /// When the link is free again; `None` = it is free.
     busy_until: Option<Time>,
     egress: String,
@@ -60,9 +60,9 @@ pub struct ReplayedRun {
     pub stats: String,
     /// `filters.txt`: what tc lists of filters at the end.
     pub filters: String,
-    /// What became of each packet.
+    /// The outcome of each packet.
     pub lives: RecordedPackets,
-    draws: RecordedDraws,
+    random: RecordedRandom,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -80,7 +80,7 @@ impl<'r> Run<'r> {
             beside: Vec::new(),
             commands,
             pool: Pool::new(POOL),
-            draws: recording.draws.clone(),
+            random: recording.random.clone(),
             busy_until: None,
             egress: String::from("time_ns,id,len,dsfield\n"),
             frames: recording.has_frames.then(|| String::from("time_ns,len,octets\n")),
@@ -126,7 +126,7 @@ impl<'r> Run<'r> {
             drops: self.drops,
             stats,
             filters,
-            draws: self.draws,
+            random: self.random,
             counts: self.counts,
             lives: self.lives,
         })
@@ -135,8 +135,8 @@ impl<'r> Run<'r> {
     fn run_script(&mut self) -> Result<(), ReplayError> {
         self.machine.now = at(SCRIPT_AT);
         self.machine.gateway.late_timers(true);
-        let (pool, draws) = (&mut self.pool, &mut self.draws);
-        self.commands.script(&mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
+        let (pool, random) = (&mut self.pool, &mut self.random);
+        self.commands.script(&mut self.machine.shim(pool, random)).map_err(ReplayError::Commands)?;
         self.machine.gateway.late_timers(false);
         self.look_around();
         Ok(())
@@ -144,10 +144,10 @@ impl<'r> Run<'r> {
 
     fn command(&mut self, now: Time, command: &str) -> Result<(), ReplayError> {
         self.machine.now = now;
-        let (pool, draws) = (&mut self.pool, &mut self.draws);
-        self.commands.line(command, &mut self.machine.shim(pool, draws)).map_err(ReplayError::Commands)?;
+        let (pool, random) = (&mut self.pool, &mut self.random);
+        self.commands.line(command, &mut self.machine.shim(pool, random)).map_err(ReplayError::Commands)?;
         self.look_around();
-        // A change may let something go at once, but nobody polls for it: the kernel does not either.
+        // A change may let something go at once, but no one polls for it: the kernel does not either.
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl<'r> Run<'r> {
                 self.busy_until = None;
                 self.send(next);
             } else if perturb == Some(next) {
-                self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.draws));
+                self.machine.gateway.perturb(world(next, &mut self.pool, &mut self.random));
             } else {
                 let device = match beside {
                     Some((time, device)) if time == next && watchdog != Some(next) => device,
@@ -188,10 +188,10 @@ impl<'r> Run<'r> {
     /// they may.
     fn perturbation(&mut self) -> Option<Time> {
         let due = self.machine.gateway.perturb_due();
-        if self.draws.made_up() {
+        if self.random.made_up() {
             return Some(due).filter(|due| *due != Time::NEVER);
         }
-        self.draws.next_by_timer().filter(|time| due <= *time)
+        self.random.next_by_timer().filter(|time| due <= *time)
     }
 
     /// What the device can carry now.
@@ -201,17 +201,17 @@ impl<'r> Run<'r> {
 
     /// Did a kernel answer this run before?
     pub(crate) fn is_recorded(&self) -> bool {
-        !self.draws.made_up()
+        !self.random.made_up()
     }
 
-    pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::World<'_>) {
-        (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.draws))
+    pub(crate) fn gateway(&mut self, now: Time) -> (&mut Gateway, tidegate_gateway::GatewayContext<'_>) {
+        (&mut self.machine.gateway, world(now, &mut self.pool, &mut self.random))
     }
 
     /// Gives the link what it takes.
     pub(crate) fn send(&mut self, now: Time) {
         while self.busy_until.is_none() {
-            let world = world(now, &mut self.pool, &mut self.draws);
+            let world = world(now, &mut self.pool, &mut self.random);
             let Some(pkt) = self.machine.gateway.poll(world, self.device) else { return };
             let meta = self.pool.meta(&pkt);
             let (id, len, dsfield) = (meta.ident, meta.frame_len, meta.dsfield);
@@ -221,7 +221,7 @@ impl<'r> Run<'r> {
             self.pool.release(pkt);
             let link: &RecordedLink = &self.recording.link;
             if link.rate > 0 {
-                self.busy_until = Some(now + Span(link.frame_time(len)));
+                self.busy_until = Some(now + Nanos(link.frame_time(len)));
             }
         }
     }
@@ -240,8 +240,8 @@ impl<'r> Run<'r> {
         }
         if let Some(frames) = &mut self.frames {
             let frame = self.pool.settle(pkt).on_wire();
-            let octets: String = frame.frame().iter().map(|octet| format!("{octet:02x}")).collect();
-            let _ = writeln!(frames, "{},{frame_len},{octets}", ns(now));
+            let bytes: String = frame.frame().iter().map(|byte| format!("{byte:02x}")).collect();
+            let _ = writeln!(frames, "{},{frame_len},{bytes}", ns(now));
         }
     }
 
@@ -249,34 +249,38 @@ impl<'r> Run<'r> {
         for Event { time, what, ident, len, dsfield, .. } in self.machine.gateway.events(self.device) {
             let place = match what {
                 // The recordings do not see these.
-                What::Drop(Why::Netfilter) => continue,
-                What::Drop(Why::PurgedUnseen) => {
+                EventKind::Drop(DropReason::Netfilter) => continue,
+                EventKind::Drop(DropReason::PurgedUnseen) => {
                     self.lives.dropped(ident, time);
                     *self.counts.entry("dropped").or_default() += 1;
                     continue;
                 }
-                What::Drop(Why::NetfilterLeaving) => "nft_do_chain",
-                What::Drop(Why::Codel) => "drop_func",
-                What::Drop(Why::Purged(_)) => "__rtnl_unlock",
-                What::Drop(Why::PurgedAtOnce) => "qdisc_reset",
-                What::Drop(Why::Policy) => "__dev_queue_xmit",
-                What::Drop(_) | What::Led => "kfree_skb_list_reason",
+                EventKind::Drop(DropReason::NetfilterLeaving) => "nft_do_chain",
+                EventKind::Drop(DropReason::Codel) => "drop_func",
+                EventKind::Drop(DropReason::Purged(_)) => "__rtnl_unlock",
+                EventKind::Drop(DropReason::PurgedAtOnce) => "qdisc_reset",
+                EventKind::Drop(DropReason::Policy) => "__dev_queue_xmit",
+                EventKind::Drop(_) | EventKind::Redirected => "kfree_skb_list_reason",
             };
             // There it has no link header yet.
-            let len =
-                if what == What::Drop(Why::NetfilterLeaving) { len - Head::ETHERNET as u32 } else { len };
+            let len = if what == EventKind::Drop(DropReason::NetfilterLeaving) {
+                len - Head::ETHERNET as u32
+            } else {
+                len
+            };
             // An acknowledgement left out was of use: the kernel does not call it dropped.
-            if what != What::Drop(Why::Superseded) {
+            if what != EventKind::Drop(DropReason::Superseded) {
                 let _ = writeln!(self.drops, "{},{ident},{len},{dsfield},{place}", ns(time));
             }
             self.lives.dropped(ident, time);
-            *self.counts.entry(if what == What::Led { "led" } else { "dropped" }).or_default() += 1;
+            *self.counts.entry(if what == EventKind::Redirected { "led" } else { "dropped" }).or_default() +=
+                1;
         }
     }
 
     fn show(&mut self, words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-        let reply = self.machine.shim(&mut self.pool, &mut self.draws).tc(&words, None);
+        let reply = self.machine.shim(&mut self.pool, &mut self.random).tc(&words, None);
         String::from_utf8_lossy(&reply.stdout).into_owned()
     }
 
@@ -292,7 +296,7 @@ impl<'r> Run<'r> {
 }
 
 /// The number and the DS field of a frame; the listener knows only frames of IP. It takes IPv6's number from
-/// their last octets, which are kept of short ones.
+/// their last bytes, which are kept of short ones.
 fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)> {
     let id = match (head.frame_ethertype(), head.network(), head.frame()) {
         (ethertype::IPV4, [_, _, _, _, high, low, ..], _) => u32::from(*high) << 8 | u32::from(*low),
@@ -305,8 +309,12 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
     Some((id, head.frame_dsfield()))
 }
 
-fn world<'a>(now: Time, pool: &'a mut Pool, draws: &'a mut RecordedDraws) -> tidegate_gateway::World<'a> {
-    tidegate_gateway::World { now, pool, draws }
+fn world<'a>(
+    now: Time,
+    pool: &'a mut Pool,
+    source: &'a mut RecordedRandom,
+) -> tidegate_gateway::GatewayContext<'a> {
+    tidegate_gateway::GatewayContext { now, pool, random: source }
 }
 
 impl ReplayedRun {
@@ -320,7 +328,7 @@ impl ReplayedRun {
     ///
     /// # Errors
     /// The first difference.
-    pub fn check_draws(&self) -> Result<(), DrawsError> {
-        self.draws.check()
+    pub fn check_draws(&self) -> Result<(), RandomError> {
+        self.random.check()
     }
 }

@@ -8,7 +8,7 @@ use super::drawing::{Body, Drawing, cut, short, words};
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, span};
+use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
 
 /// Somebody who was asked again and again.
@@ -103,7 +103,9 @@ fn bars(out: &mut String, targets: &[Target], top: f64) {
     let all: Vec<Figures> = targets.iter().enumerate().map(figures).collect();
     let loss: Vec<_> = all.iter().map(|f| (f.look, Some(f.loss), percent(f.loss))).collect();
     let spans = |of: fn(&Figures) -> Option<u64>| -> Vec<_> {
-        let bar = |f: &Figures| (f.look, of(f).map(|ns| ns as f64), of(f).map_or("none".to_owned(), span));
+        let bar = |f: &Figures| {
+            (f.look, of(f).map(|ns| ns as f64), of(f).map_or("none".to_owned(), format_duration))
+        };
         all.iter().map(bar).collect()
     };
     let most = |of: fn(&Figures) -> Option<u64>| all.iter().filter_map(of).max().unwrap_or(0);

@@ -6,7 +6,7 @@ use super::look::{LOOKS, Look};
 use super::panel::Panel;
 use super::pingexp::Target;
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, span};
+use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
 
 /// A case on the sheet.
@@ -125,7 +125,12 @@ fn told(target: &Target) -> String {
     let name = cut(&target.name, 14);
     match (pings.rtt.mean(), deviation(&answered)) {
         (Some(mean), Some(mdev)) => {
-            format!("{name}: {} ± {}, lost {}", span(mean), span(mdev), percent(pings.loss()))
+            format!(
+                "{name}: {} ± {}, lost {}",
+                format_duration(mean),
+                format_duration(mdev),
+                percent(pings.loss())
+            )
         }
         _ => format!("{name}: no answer"),
     }

@@ -6,7 +6,7 @@ use crate::chart::{
 };
 use crate::html::parts::capital;
 use tidegate_measure::bits_per_second;
-use tidegate_measure::experiment::{LinkSeries, Run, Transfer, group_of};
+use tidegate_measure::experiment::{LinkSeries, RunRecord, TransferRecord, group_of};
 use tidegate_measure::numbers::{rate, size};
 use tidegate_measure::trial::ClassSeries;
 
@@ -15,7 +15,7 @@ const MOST_VALUES: usize = 150;
 const HEIGHT: f64 = 170.0;
 
 /// Values averaged over groups of steps, and the length of a group in ns.
-fn averaged(run: &Run, series: &[u64]) -> (Vec<f64>, u64) {
+fn averaged(run: &RunRecord, series: &[u64]) -> (Vec<f64>, u64) {
     let group = series.len().div_ceil(MOST_VALUES).max(1);
     let mean = |steps: &[u64]| steps.iter().sum::<u64>() as f64 / steps.len().max(1) as f64;
     (series.chunks(group).map(mean).collect(), group as u64 * run.step_ns)
@@ -29,7 +29,7 @@ pub(super) fn transfers(
     happened: &Happened<'_>,
 ) -> Option<Drawing> {
     let run = one.run;
-    let own: Vec<&Transfer> =
+    let own: Vec<&TransferRecord> =
         run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group).collect();
     let mut step = run.step_ns;
     let mut bands: Vec<Band> = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn carried(all: &[Shown<'_>], under: &str, group: &str, happened: &Ha
 }
 
 /// What a group of transfers carried together, averaged, in bits per second, and how long each value holds.
-fn total(run: &Run, group: &str) -> (Vec<f64>, u64) {
+fn total(run: &RunRecord, group: &str) -> (Vec<f64>, u64) {
     let mut sum = Vec::new();
     let mut step = run.step_ns;
     for transfer in run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group) {
@@ -194,13 +194,13 @@ pub(super) fn before_link(
 }
 
 /// A series that tells the end of each step, as points.
-fn points<T: Copy + Into<u64>>(run: &Run, series: &[T]) -> Vec<(f64, Option<f64>)> {
+fn points<T: Copy + Into<u64>>(run: &RunRecord, series: &[T]) -> Vec<(f64, Option<f64>)> {
     let point = |(n, &value): (usize, &T)| (((n + 1) as u64 * run.step_ns) as f64, Some(value.into() as f64));
     series.iter().enumerate().map(point).collect()
 }
 
 /// The devices whose classes are worth a chart: several sent something, or something waited.
-pub(super) fn devices(run: &Run) -> Vec<&str> {
+pub(super) fn devices(run: &RunRecord) -> Vec<&str> {
     let leaves = || run.classes.iter().filter(|class| class.leaf);
     let busy = |on: &str| {
         let own = || leaves().filter(|class| device(&class.id) == on);
@@ -223,7 +223,7 @@ pub(super) struct View {
     /// `sent`, `waiting`.
     pub(super) word: &'static str,
     drawn: Drawn,
-    points: fn(&Run, &ClassSeries) -> Points,
+    points: fn(&RunRecord, &ClassSeries) -> Points,
     axis: fn(f64) -> Axis,
     written: fn(f64) -> String,
 }
@@ -246,7 +246,7 @@ pub(super) const VIEWS: [&View; 2] = [
     },
 ];
 
-fn sent(run: &Run, class: &ClassSeries) -> Points {
+fn sent(run: &RunRecord, class: &ClassSeries) -> Points {
     let (values, step) = averaged(run, &class.sent);
     let point =
         |(n, bytes): (usize, f64)| ((n as u64 * step) as f64, Some(bits_per_second(1, run.step_ns) * bytes));
@@ -287,7 +287,7 @@ pub(super) fn in_classes(
 
 /// The leaf classes of a device with their points and the highest of these, in their order, and how many more
 /// had something.
-fn busiest<'e>(run: &'e Run, on: &str, view: &View) -> (Vec<(&'e ClassSeries, Points, f64)>, usize) {
+fn busiest<'e>(run: &'e RunRecord, on: &str, view: &View) -> (Vec<(&'e ClassSeries, Points, f64)>, usize) {
     let peak = |points: &Points| points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
     let leaves = run.classes.iter().filter(|class| class.leaf && device(&class.id) == on);
     let with = leaves.map(|class| (class, (view.points)(run, class)));
@@ -312,11 +312,11 @@ pub(super) fn windows(
     one: &Shown<'_>,
     happened: &Happened<'_>,
 ) -> Option<(Drawing, usize)> {
-    let recorded: Vec<&Transfer> =
+    let recorded: Vec<&TransferRecord> =
         one.run.transfers.iter().filter(|transfer| !transfer.cwnd.is_empty()).collect();
     let shown = &recorded[..recorded.len().min(LOOKS)];
     let high = shown.iter().flat_map(|transfer| &transfer.cwnd).copied().max()?;
-    let course = |(n, transfer): (usize, &&Transfer)| Course {
+    let course = |(n, transfer): (usize, &&TransferRecord)| Course {
         name: transfer.id.clone(),
         look: Look(n),
         points: points(one.run, &transfer.cwnd),
@@ -326,7 +326,7 @@ pub(super) fn windows(
         measured: one.run.window.0 as f64,
         ..Courses::default()
     };
-    let most = |transfer: &&Transfer| {
+    let most = |transfer: &&TransferRecord| {
         format!("{}: at most {}", transfer.id, transfer.cwnd.iter().max().unwrap_or(&0))
     };
     let description = shown.iter().map(most).collect::<Vec<_>>().join("; ");

@@ -6,9 +6,9 @@ use crate::chart::{
     courses, pingexp, sheet,
 };
 use tidegate_analysis::experiment::{answers, called, probe};
-use tidegate_measure::Spans;
-use tidegate_measure::experiment::{Experiment, Probe};
-use tidegate_measure::numbers::{rate, span};
+use tidegate_measure::Durations;
+use tidegate_measure::experiment::{Experiment, ProbeRecord};
+use tidegate_measure::numbers::{format_duration, rate};
 
 /// Height of a chart over time.
 const HEIGHT: f64 = 260.0;
@@ -45,8 +45,10 @@ pub(super) fn over_time(all: &[Shown<'_>], under: &str, id: &str, happened: &Hap
 fn medians(shown: &[Shown<'_>], id: &str) -> String {
     let told = shown.iter().filter_map(|one| {
         let figures = probe(one, id)?.figures(one.run.window);
-        let median =
-            figures.rtt.percentile(50.0).map_or("no answer".to_owned(), |ns| format!("median {}", span(ns)));
+        let median = figures
+            .rtt
+            .percentile(50.0)
+            .map_or("no answer".to_owned(), |ns| format!("median {}", format_duration(ns)));
         Some(format!("{}: {median}, {} lost", one.title, figures.lost))
     });
     told.collect::<Vec<_>>().join("; ")
@@ -89,8 +91,10 @@ fn stairs(one: &Shown<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
 
 /// The probes of a run, as ping-exp draws them: those that wait for answers while measured.
 pub(super) fn targets(shown: &Shown<'_>) -> Vec<Target> {
-    let target =
-        |probe: &Probe| Target { name: probe.id.clone(), answers: probe.within(shown.run.window).collect() };
+    let target = |probe: &ProbeRecord| Target {
+        name: probe.id.clone(),
+        answers: probe.within(shown.run.window).collect(),
+    };
     shown.run.probes.iter().filter(|probe| !probe.answers.is_empty()).map(target).collect()
 }
 
@@ -137,15 +141,15 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
         for (policy, case) in &under.cases {
             name = name
                 .or_else(|| case.runs.iter().flat_map(|run| &run.probes).find(|p| p.id == id).map(called));
-            let figures = Spans::new(answers(case, id));
+            let figures = Durations::new(answers(case, id));
             let title = super::show::title(&case.policy.title, &case.policy.name);
             let (Some(summary), Some(low)) = (figures.summary(), figures.min()) else { continue };
             ends = Some(ends.map_or((low, summary.p99), |(a, b)| (a.min(low), b.max(summary.p99))));
             told.push(format!(
                 "{}, {title}: median {}, 95 % within {}",
                 under.title(),
-                span(summary.p50),
-                span(summary.p95)
+                format_duration(summary.p50),
+                format_duration(summary.p95)
             ));
             let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns as f64);
             marks.push(Mark {
@@ -154,7 +158,7 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
                 dot: p50,
                 whisker: (p50, p99),
                 name: super::show::label(&case.policy.title, &case.policy.name).to_owned(),
-                text: span(summary.p95),
+                text: format_duration(summary.p95),
             });
         }
         groups.push(Group { title: under.title().to_owned(), cases: marks });

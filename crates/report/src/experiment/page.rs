@@ -9,7 +9,7 @@ use crate::html::parts::{
 };
 use maud::{Markup, html};
 use tidegate_analysis::experiment::{called, probe, series, tables};
-use tidegate_measure::experiment::{Event, Experiment};
+use tidegate_measure::experiment::{EventRecord, Experiment};
 
 /// The page of an experiment: an HTML document that needs nothing else.
 pub fn page(experiment: &Experiment) -> String {
@@ -128,14 +128,16 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
     html! {
         section {
             h2 { "Every case at a glance" }
-            @for (drawing, name) in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(asked) {
+            @for (drawing, name)
+                in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(asked)
+            {
                 @let caption = html! {
                     b { (capital(&name)) "." }
                     " Dot: median; end of the bar, with its figure: 95th percentile; end of the thin line: \
                     99th. "
                     "Pooled over all repeats."
                 };
-                (figure(&[drawing], caption, Reading::None, &of("Answers, ", &name)))
+                (figure(&[drawing], caption, Reading::None, &of(tables::REPLIES, &name)))
             }
             @for group in distinct(loads.iter().flat_map(Under::groups)) {
                 @if let Some(drawing) = latency::carried(experiment, group) {
@@ -144,7 +146,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
                         ", payload per second while measured: the median over repeats; the thin line shows \
                         their range."
                     };
-                    (figure(&[drawing], caption, Reading::None, &of("Transfers", &capital(group))))
+                    (figure(&[drawing], caption, Reading::None, &of(tables::THROUGHPUT, &capital(group))))
                 }
             }
             @if let Some(drawing) = latency::all(experiment) {
@@ -245,7 +247,7 @@ fn meanwhile_list(meanwhile: &Happened<'_>) -> Markup {
 }
 
 /// What happened at a moment, to whom, and what was answered.
-fn happening(event: &Event, of: &[&str]) -> Markup {
+fn happening(event: &EventRecord, of: &[&str]) -> Markup {
     let seconds = format!("{:.2}", event.at as f64 / 1e9);
     let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
     html! {
@@ -289,7 +291,8 @@ fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -
             div.cards {
                 @for one in shown {
                     @if let Some(drawing) = courses::transfers(under, one, group, meanwhile) {
-                        (figure(&[drawing], caption(one.title), Reading::Across, &series::transfers(one, group)))
+                        (figure(&[drawing], caption(one.title), Reading::Across, &series::transfers(one,
+                            group)))
                     }
                 }
             }
@@ -323,7 +326,8 @@ fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> 
         @for one in shown {
             @for device in courses::devices(one.run) {
                 @for view in courses::VIEWS {
-                    @if let Some((drawing, hidden)) = courses::in_classes(under, one, device, view, meanwhile) {
+                    @if let Some((drawing, hidden)) = courses::in_classes(under, one, device, view,
+                        meanwhile) {
                         @let told = html! {
                             (caption(one.title)) ": " (view.word) " on " (device)
                             (left_out(hidden, "classes that had less"))

@@ -2,7 +2,7 @@
 
 use crate::chart::{Drawing, Place, Road, network};
 use tidegate_analysis::experiment::joined;
-use tidegate_measure::experiment::{Cable, Experiment};
+use tidegate_measure::experiment::{Experiment, LinkRecord};
 
 /// The network as a picture; `None` if there is nothing to draw, or too much.
 pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
@@ -19,7 +19,7 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
     let slowest = experiment.links.iter().filter_map(rate).min();
     let cables =
         experiment.links.iter().flat_map(|cable| joined(cable).map(move |(from, to)| (cable, from, to)));
-    let road = |(cable, from, to): (&Cable, &str, &str)| {
+    let road = |(cable, from, to): (&LinkRecord, &str, &str)| {
         Some(Road {
             from: at(from)?,
             to: at(to)?,
@@ -34,13 +34,13 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
 }
 
 /// The slower direction's rate.
-fn rate(cable: &Cable) -> Option<u64> {
+fn rate(cable: &LinkRecord) -> Option<u64> {
     [cable.there_bits, cable.back_bits].into_iter().flatten().min()
 }
 
 /// The links in words.
 fn told(experiment: &Experiment) -> String {
-    let link = |cable: &Cable| match cable.there == cable.back {
+    let link = |cable: &LinkRecord| match cable.there == cable.back {
         true => format!("{} from {} to {}: {}", cable.name, cable.from, cable.to, cable.there),
         false => format!(
             "{} from {} to {}: {}; back {}",

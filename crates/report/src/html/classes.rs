@@ -7,14 +7,14 @@ use maud::{Markup, html};
 use std::collections::BTreeSet;
 use tidegate_analysis::trial::{ClassFigures, Pair, node};
 use tidegate_measure::bits_per_second;
-use tidegate_measure::numbers::{rate, size, span};
-use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
+use tidegate_measure::numbers::{format_duration, rate, size};
+use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialRun};
 
 /// Values that a course of throughput is averaged to, at most.
 const MOST_VALUES: usize = 130;
 
 /// Throughput averaged over groups of steps: the values in bits per second, and the length of a group in ns.
-fn throughput(run: &Run, bytes: &[u64]) -> (Vec<f64>, u64) {
+fn throughput(run: &TrialRun, bytes: &[u64]) -> (Vec<f64>, u64) {
     let group = bytes.len().div_ceil(MOST_VALUES).max(1);
     let mean = |steps: &[u64]| bits_per_second(steps.iter().sum(), steps.len() as u64 * run.step_ns);
     (bytes.chunks(group).map(mean).collect(), group as u64 * run.step_ns)
@@ -26,7 +26,7 @@ fn device(id: &str) -> &str {
 }
 
 /// The stack of each device that has classes.
-pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup {
+pub(super) fn shares(trial: &TrialDocument, pair: &Pair<'_>, palette: &Palette) -> Markup {
     let Some(run) = pair.with else { return Markup::default() };
     let mut devices: Vec<&str> = Vec::new();
     for class in run.classes.iter().filter(|class| class.leaf && class.sent.iter().any(|&n| n > 0)) {
@@ -42,7 +42,7 @@ pub(super) fn shares(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Marku
     }
 }
 
-fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> Markup {
+fn one_stack(trial: &TrialDocument, run: &TrialRun, name: &str, palette: &Palette) -> Markup {
     let leaves: Vec<&ClassSeries> = run
         .classes
         .iter()
@@ -65,7 +65,7 @@ fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> Markup 
     let axes = (Axis::time(end), Axis::rates(high, 5));
     let drawing = stack(&title, &description, axes, run.window.0 as f64, step as f64, &bands, &references);
     let caption = html! {
-        b { (title) } ", averaged over " (span(step)) "."
+        b { (title) } ", averaged over " (format_duration(step)) "."
         @if name.is_empty() { (too_much(trial)) }
         (keys(run, &leaves, palette))
     };
@@ -73,7 +73,7 @@ fn one_stack(trial: &Trial, run: &Run, name: &str, palette: &Palette) -> Markup 
 }
 
 /// The leaves' bands; those without a colour of their own are one.
-fn bands(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> (Vec<Band>, u64) {
+fn bands(run: &TrialRun, leaves: &[&ClassSeries], palette: &Palette) -> (Vec<Band>, u64) {
     let mut bands = Vec::new();
     let mut others: Vec<u64> = Vec::new();
     let mut step = run.step_ns;
@@ -101,7 +101,7 @@ fn bands(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> (Vec<Band>, u
 
 /// What a device's tree may send at most, and what says so: the highest classes or qdiscs that have a limit,
 /// together.
-fn most(trial: &Trial, device: &str) -> Option<(String, u64)> {
+fn most(trial: &TrialDocument, device: &str) -> Option<(String, u64)> {
     let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
     let mut below: BTreeSet<&str> = BTreeSet::new();
     let mut tops: Vec<(&str, u64)> = Vec::new();
@@ -123,7 +123,7 @@ fn most(trial: &Trial, device: &str) -> Option<(String, u64)> {
 }
 
 /// Levels to compare a stack with: what the tree may send in all, and the link.
-fn references(trial: &Trial, name: &str) -> Vec<Reference> {
+fn references(trial: &TrialDocument, name: &str) -> Vec<Reference> {
     let mut levels = Vec::new();
     if let Some((who, bits)) = most(trial, if name.is_empty() { &trial.device } else { name }) {
         levels.push(Reference { name: format!("{who} at most {}", rate(bits as f64)), value: bits as f64 });
@@ -139,7 +139,7 @@ fn references(trial: &Trial, name: &str) -> Vec<Reference> {
 
 /// A warning where the tree may send more than the link carries: then the queue is the modem's, which knows
 /// no classes.
-fn too_much(trial: &Trial) -> Markup {
+fn too_much(trial: &TrialDocument) -> Markup {
     let link = trial.link.up_bits;
     html! {
         @if let Some((_, bits)) = most(trial, &trial.device).filter(|(_, bits)| *bits > link) {
@@ -152,7 +152,7 @@ fn too_much(trial: &Trial) -> Markup {
     }
 }
 
-fn keys(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> Markup {
+fn keys(run: &TrialRun, leaves: &[&ClassSeries], palette: &Palette) -> Markup {
     let own = leaves.iter().filter_map(|class| Some((class, palette.own(&class.id)?)));
     let others = leaves.iter().filter(|class| palette.own(&class.id).is_none()).count();
     html! {
@@ -173,7 +173,7 @@ fn keys(run: &Run, leaves: &[&ClassSeries], palette: &Palette) -> Markup {
 /// Columns of a table of shares at most.
 const MOST_COLUMNS: usize = 12;
 
-fn share_table(run: &Run, leaves: &[&ClassSeries], end: u64) -> Data {
+fn share_table(run: &TrialRun, leaves: &[&ClassSeries], end: u64) -> Data {
     let shown = &leaves[..leaves.len().min(MOST_COLUMNS)];
     let mut head = vec!["time".to_owned()];
     head.extend(shown.iter().map(|class| class.id.clone()));
@@ -192,7 +192,7 @@ fn share_table(run: &Run, leaves: &[&ClassSeries], end: u64) -> Data {
 const MOST_CARDS: usize = 9;
 
 /// A card for each class: its rate against what it was promised, its queue, its tokens.
-pub(super) fn cards(trial: &Trial, pair: &Pair<'_>, palette: &Palette) -> Markup {
+pub(super) fn cards(trial: &TrialDocument, pair: &Pair<'_>, palette: &Palette) -> Markup {
     let Some(run) = pair.with.filter(|run| !run.classes.is_empty()) else { return Markup::default() };
     let mut classes: Vec<&ClassSeries> = run.classes.iter().filter(|class| !silent(class)).collect();
     classes.sort_by_key(|class| !class.leaf);
@@ -226,7 +226,7 @@ fn silent(class: &ClassSeries) -> bool {
     class.sent.iter().all(|&n| n == 0) && class.qlen.iter().chain(&class.dropped).all(|&n| n == 0)
 }
 
-fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> Markup {
+fn card(trial: &TrialDocument, run: &TrialRun, class: &ClassSeries, palette: &Palette) -> Markup {
     let figures = ClassFigures::new(run, class);
     let node = node(trial, &class.id);
     let (sure, most) = (node.and_then(|node| node.rate_bits), node.and_then(|node| node.ceil_bits));
@@ -256,7 +256,7 @@ fn card(trial: &Trial, run: &Run, class: &ClassSeries, palette: &Palette) -> Mar
 }
 
 fn sent(
-    run: &Run,
+    run: &TrialRun,
     class: &ClassSeries,
     (sure, most): (Option<u64>, Option<u64>),
     palette: &Palette,
@@ -281,11 +281,11 @@ fn sent(
         ..Steps::default()
     };
     let axes = (Axis::time(end_of(run)), Axis::rates(high, 3));
-    let description = format!("Averaged over {}.", span(step));
+    let description = format!("Averaged over {}.", format_duration(step));
     steps(&format!("{}: sent", class.id), &description, axes, 92.0, run.window.0 as f64, step as f64, &what)
 }
 
-fn queue(run: &Run, class: &ClassSeries, palette: &Palette) -> Drawing {
+fn queue(run: &TrialRun, class: &ClassSeries, palette: &Palette) -> Drawing {
     let peak = class.qlen.iter().copied().max().unwrap_or(0);
     let losses = class.dropped.iter().enumerate().filter(|(_, n)| **n > 0).map(|(step, _)| step).collect();
     let bare = class.tokens_us.is_empty() && class.ctokens_us.is_empty();
@@ -310,7 +310,7 @@ fn queue(run: &Run, class: &ClassSeries, palette: &Palette) -> Drawing {
     )
 }
 
-fn tokens(run: &Run, class: &ClassSeries, palette: &Palette) -> Option<Drawing> {
+fn tokens(run: &TrialRun, class: &ClassSeries, palette: &Palette) -> Option<Drawing> {
     let courses: Vec<Vec<f64>> = [&class.tokens_us, &class.ctokens_us]
         .into_iter()
         .filter(|tokens| !tokens.is_empty())
@@ -326,7 +326,7 @@ fn tokens(run: &Run, class: &ClassSeries, palette: &Palette) -> Option<Drawing> 
     Some(steps(&title, "In time of sending.", axes, 64.0, run.window.0 as f64, run.step_ns as f64, &what))
 }
 
-fn card_table(run: &Run, class: &ClassSeries) -> Data {
+fn card_table(run: &TrialRun, class: &ClassSeries) -> Data {
     let mut head = ["time", "sent", "longest queue", "bytes waiting", "dropped"].map(str::to_owned).to_vec();
     let token = !class.tokens_us.is_empty();
     if token {

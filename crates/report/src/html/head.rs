@@ -4,11 +4,11 @@ use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied
 use crate::chart::{Axis, Range, ranges};
 use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, goodput, hardest, main_probe, pairs};
-use tidegate_measure::numbers::{milliseconds, percent, rate, span};
-use tidegate_measure::trial::{Probe, Run, Trial};
+use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate};
+use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
 /// The head of the page.
-pub(super) fn head(trial: &Trial, pairs: &[Pair<'_>]) -> Markup {
+pub(super) fn head(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Markup {
     let link = &trial.link;
     let what = format!(
         "{} commands on {}, before a link of {} up and {} down with a round trip of {}.",
@@ -114,7 +114,14 @@ fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
         (_, None) => format!("{name}, worse direction, {which}"),
     };
     let note = if lost > LOST { format!("{} lost", percent(lost)) } else { String::new() };
-    Some(Tile { label, without: worst(0), with: worst(1), written: |ns| span(ns as u64), less: true, note })
+    Some(Tile {
+        label,
+        without: worst(0),
+        with: worst(1),
+        written: |ns| format_duration(ns as u64),
+        less: true,
+        note,
+    })
 }
 
 fn tile(tile: &Tile) -> Markup {
@@ -168,8 +175,8 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
     let Some(probe) = pairs.iter().find_map(|pair| pair.probe(main_probe(pair)?).any()) else {
         return Markup::default();
     };
-    let figures = |run: &Run, id: &str| {
-        let probe: &Probe = run.probes.iter().find(|probe| probe.id == id)?;
+    let figures = |run: &TrialRun, id: &str| {
+        let probe: &TrialProbe = run.probes.iter().find(|probe| probe.id == id)?;
         let figures = probe.figures(run.window);
         Some((figures.rtt.percentile(50.0)?, figures.rtt.percentile(95.0)?))
     };
@@ -183,7 +190,7 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
         let mut bars = Vec::new();
         for (word, run) in pair.each() {
             let Some((median, p95)) = figures(run, &probe.id) else { continue };
-            bars.push((word, median, p95, format!("{} {word}", span(p95))));
+            bars.push((word, median, p95, format!("{} {word}", format_duration(p95))));
             data.rows.push(vec![
                 pair.title().to_owned(),
                 word.to_owned(),
@@ -224,7 +231,7 @@ pub(super) fn key() -> Markup {
 }
 
 /// Notes and the command that makes it again.
-pub(super) fn again(trial: &Trial) -> Markup {
+pub(super) fn again(trial: &TrialDocument) -> Markup {
     let made = format!("tidegate {}, seed {}, {} loads", trial.version, trial.seed, pairs(trial).len());
     ending(&trial.notes, THE_SAME, &trial.again, &made)
 }

@@ -6,9 +6,9 @@ use crate::chart::{Axis, Drawing, Line, Sample, cdf, lines};
 use crate::text::unanswered;
 use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, main_probe, pairs};
-use tidegate_measure::Spans;
-use tidegate_measure::numbers::{milliseconds, percent, span};
-use tidegate_measure::trial::{Probe, Run, Trial};
+use tidegate_measure::Durations;
+use tidegate_measure::numbers::{format_duration, milliseconds, percent};
+use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
 /// The probes of a load, each with its charts; the links become a choice.
 pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
@@ -18,7 +18,7 @@ pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
     }
     let first = main_probe(pair).unwrap_or_default();
     let asked = ids.iter().enumerate().map(|(n, id)| (n, *id, pair.probe(id)));
-    let all: Vec<(usize, &str, Asked<'_>, &Probe)> =
+    let all: Vec<(usize, &str, Asked<'_>, &TrialProbe)> =
         asked.filter_map(|(n, id, asked)| asked.any().map(|probe| (n, id, asked, probe))).collect();
     html! {
         h3 { "Response times" }
@@ -33,7 +33,7 @@ pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
     }
 }
 
-fn probe_block(asked: &Asked<'_>, probe: &Probe) -> Markup {
+fn probe_block(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
     html! {
         p.said { b { (capital(&probe.title)) } ", " (probe.unit) ": " (sentence(asked)) }
         div.pair { (over_time(asked, probe)) (distribution(asked, probe)) }
@@ -42,16 +42,16 @@ fn probe_block(asked: &Asked<'_>, probe: &Probe) -> Markup {
 
 /// Its figures in words.
 fn sentence(asked: &Asked<'_>) -> Markup {
-    let side = |(run, probe): (&Run, &Probe)| {
+    let side = |(run, probe): (&TrialRun, &TrialProbe)| {
         let figures = probe.figures(run.window);
         let Some(summary) = figures.rtt.summary() else { return unanswered(&figures).to_owned() };
         let lost =
             if figures.lost > 0 { format!(", {} lost", percent(figures.loss())) } else { String::new() };
         format!(
             "median {}, 95 % within {}, longest {}{lost}",
-            span(summary.p50),
-            span(summary.p95),
-            span(summary.max)
+            format_duration(summary.p50),
+            format_duration(summary.p95),
+            format_duration(summary.max)
         )
     };
     let sides = [("without", asked.without), ("with", asked.with)];
@@ -65,12 +65,12 @@ fn sentence(asked: &Asked<'_>) -> Markup {
     })
 }
 
-fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t Run, &'t Probe)> {
+fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t TrialRun, &'t TrialProbe)> {
     let sides = [("without", asked.without), ("with", asked.with)];
     sides.into_iter().filter_map(|(word, side)| side.map(|(run, probe)| (word, run, probe)))
 }
 
-fn over_time(asked: &Asked<'_>, probe: &Probe) -> Markup {
+fn over_time(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
     let end = sides(asked).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
     let drawing = time_drawing(asked, probe, end, false);
     let lost = sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
@@ -81,7 +81,7 @@ fn over_time(asked: &Asked<'_>, probe: &Probe) -> Markup {
     figure(&[drawing], caption, Reading::Across, &time_table(asked, probe, end))
 }
 
-fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawing {
+fn time_drawing(asked: &Asked<'_>, probe: &TrialProbe, end: u64, log: bool) -> Drawing {
     let began = sides(asked).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
     let waits = || sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took));
     let (shortest, longest) = (waits().min().unwrap_or(1_000_000), waits().max().unwrap_or(1_000_000));
@@ -98,7 +98,7 @@ fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawin
         })
         .collect();
     let title = format!("{} over time", capital(&probe.title));
-    let description = format!("{}, from the beginning to {} of the run.", probe.unit, span(end));
+    let description = format!("{}, from the beginning to {} of the run.", probe.unit, format_duration(end));
     let waits = if log { Axis::log_spans(shortest, longest) } else { Axis::spans(longest, 5) };
     let axes = (Axis::time(end), waits);
     lines(&title, &description, axes, 240.0, began as f64, &drawn)
@@ -107,7 +107,7 @@ fn time_drawing(asked: &Asked<'_>, probe: &Probe, end: u64, log: bool) -> Drawin
 /// How long the probe `id` (or else the main one) waited over time, without and with the policy, under the
 /// first load that fills the link; as an SVG file of its own, the scale even or logarithmic. `None`: nothing
 /// was asked.
-pub fn picture(trial: &Trial, id: &str, log: bool) -> Option<String> {
+pub fn picture(trial: &TrialDocument, id: &str, log: bool) -> Option<String> {
     let pairs = pairs(trial);
     let pair =
         pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
@@ -118,7 +118,7 @@ pub fn picture(trial: &Trial, id: &str, log: bool) -> Option<String> {
 }
 
 /// Median, longest and losses per span of time.
-fn time_table(asked: &Asked<'_>, probe: &Probe, end: u64) -> Data {
+fn time_table(asked: &Asked<'_>, probe: &TrialProbe, end: u64) -> Data {
     let mut head = vec!["time".to_owned()];
     for (word, ..) in sides(asked) {
         head.extend([format!("{word}: median"), "longest".to_owned(), "lost".to_owned()]);
@@ -142,7 +142,7 @@ fn time_table(asked: &Asked<'_>, probe: &Probe, end: u64) -> Data {
 /// Shares that the table of a distribution lists, in percent.
 const SHARES: [f64; 13] = [1.0, 5.0, 10.0, 25.0, 40.0, 50.0, 60.0, 75.0, 90.0, 95.0, 98.0, 99.0, 100.0];
 
-fn distribution(asked: &Asked<'_>, probe: &Probe) -> Markup {
+fn distribution(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
     let samples: Vec<Sample> = sides(asked)
         .map(|(word, run, probe)| {
             let within = probe.answers.iter().filter(|(sent, _)| (run.window.0..run.window.1).contains(sent));
@@ -176,7 +176,7 @@ fn distribution(asked: &Asked<'_>, probe: &Probe) -> Markup {
 fn came_within(sample: &Sample, share: f64) -> String {
     let lost = sample.of - sample.sorted.len();
     let with_lost = sample.sorted.iter().copied().chain(std::iter::repeat_n(u64::MAX, lost));
-    match Spans::new(with_lost.collect()).percentile(share) {
+    match Durations::new(with_lost.collect()).percentile(share) {
         None | Some(u64::MAX) => "never".to_owned(),
         Some(ns) => milliseconds(ns),
     }

@@ -19,12 +19,12 @@ use document::{PAGE_STYLE, SCRIPT};
 use maud::{Markup, html};
 use palette::Palette;
 use tidegate_analysis::trial::{Pair, every_class, hardest, pairs};
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 
 pub use latency::picture;
 
 /// The page of a trial: an HTML document that needs nothing else.
-pub fn page(trial: &Trial) -> String {
+pub fn page(trial: &TrialDocument) -> String {
     let pairs = pairs(trial);
     let palette = Palette::new(trial);
     let content = html! {
@@ -42,7 +42,7 @@ pub fn page(trial: &Trial) -> String {
 }
 
 /// A panel for each load, and the links that become tabs.
-fn loads(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> Markup {
+fn loads(trial: &TrialDocument, pairs: &[Pair<'_>], palette: &Palette) -> Markup {
     let first = hardest(pairs).map_or("", |pair| pair.load());
     let every = every_class(trial);
     html! {

@@ -1,7 +1,7 @@
 //! The colours of classes: each the same everywhere on the page.
 
 use crate::chart::{COLOURS, OTHERS};
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 
 /// Which class has which colour.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Palette {
 impl Palette {
     /// Colours for the leaf classes that sent anything; where there are more than colours, for those that
     /// sent most.
-    pub(super) fn new(trial: &Trial) -> Palette {
+    pub(super) fn new(trial: &TrialDocument) -> Palette {
         let mut leaves: Vec<(String, u64)> = Vec::new();
         for class in trial.runs.iter().flat_map(|run| &run.classes).filter(|class| class.leaf) {
             let sent: u64 = class.sent.iter().sum();

@@ -7,13 +7,13 @@ use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, label};
 use tidegate_measure::numbers::{milliseconds, rate, size};
-use tidegate_measure::trial::{ClassSeries, Run, TreeNode, Trial};
+use tidegate_measure::trial::{ClassSeries, TreeNode, TrialDocument, TrialRun};
 
 /// Boxes drawn at most; the table has all.
 const MOST_BOXES: usize = 48;
 
 /// The trees of the policy, one a device.
-pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> Markup {
+pub(super) fn section(trial: &TrialDocument, pairs: &[Pair<'_>], palette: &Palette) -> Markup {
     if trial.tree.is_empty() {
         return Markup::default();
     }
@@ -32,7 +32,7 @@ pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>], palette: &Palette) -> M
     }
 }
 
-fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Markup {
+fn one(trial: &TrialDocument, device: &str, run: Option<&TrialRun>, palette: &Palette) -> Markup {
     let here: Vec<&TreeNode> = trial.tree.iter().filter(|node| node.device == device).collect();
     let (nodes, left_out) = boxes(trial, &here, run, palette);
     let classes = here.iter().filter(|node| node.is_class).count();
@@ -65,7 +65,12 @@ fn one(trial: &Trial, device: &str, run: Option<&Run>, palette: &Palette) -> Mar
 }
 
 /// The boxes: a leaf's only qdisc stands inside it. And how many are left out.
-fn boxes(trial: &Trial, here: &[&TreeNode], run: Option<&Run>, palette: &Palette) -> (Vec<Node>, usize) {
+fn boxes(
+    trial: &TrialDocument,
+    here: &[&TreeNode],
+    run: Option<&TrialRun>,
+    palette: &Palette,
+) -> (Vec<Node>, usize) {
     let parents: BTreeSet<&str> = here.iter().map(|node| node.parent.as_str()).collect();
     let idle = idle(trial, here, run);
     let mut nodes: Vec<Node> = Vec::new();
@@ -103,7 +108,7 @@ fn boxes(trial: &Trial, here: &[&TreeNode], run: Option<&Run>, palette: &Palette
 const WHOLE: usize = 24;
 
 /// In a large tree, what carried nothing, nor anything below it; what nothing can reach is news, and stays.
-fn idle<'t>(trial: &Trial, here: &[&'t TreeNode], run: Option<&Run>) -> BTreeSet<&'t str> {
+fn idle<'t>(trial: &TrialDocument, here: &[&'t TreeNode], run: Option<&TrialRun>) -> BTreeSet<&'t str> {
     let Some(run) = run.filter(|_| here.len() > WHOLE) else { return BTreeSet::new() };
     let sent = |class: &&ClassSeries| class.sent.iter().any(|&bytes| bytes > 0);
     let sending: BTreeSet<&str> = run.classes.iter().filter(sent).map(|class| class.id.as_str()).collect();
@@ -118,7 +123,13 @@ fn idle<'t>(trial: &Trial, here: &[&'t TreeNode], run: Option<&Run>) -> BTreeSet
     here.iter().map(|node| node.id.as_str()).filter(|id| !kept.contains(id)).collect()
 }
 
-fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, childless: bool) -> Node {
+fn boxed(
+    trial: &TrialDocument,
+    node: &TreeNode,
+    run: Option<&TrialRun>,
+    palette: &Palette,
+    childless: bool,
+) -> Node {
     let id = label(trial, node);
     let series =
         run.and_then(|run| run.classes.iter().find(|class| class.id == id).map(|class| (run, class)));
@@ -164,7 +175,7 @@ fn boxed(trial: &Trial, node: &TreeNode, run: Option<&Run>, palette: &Palette, c
     }
 }
 
-fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
+fn table(trial: &TrialDocument, here: &[&TreeNode], run: Option<&TrialRun>) -> Data {
     let head = ["id", "parent", "kind", "prio", "rate", "ceil", "used", "for", "chosen by", "parameters"];
     let row = |node: &&TreeNode| {
         let id = label(trial, node);
@@ -198,7 +209,7 @@ fn table(trial: &Trial, here: &[&TreeNode], run: Option<&Run>) -> Data {
 }
 
 /// What the policy was tried on.
-pub(super) fn simulated(trial: &Trial) -> Markup {
+pub(super) fn simulated(trial: &TrialDocument) -> Markup {
     let link = &trial.link;
     let drained =
         |bytes: u64, bits: u64| if bits == 0 { 0 } else { (bytes as f64 * 8e9 / bits as f64) as u64 };

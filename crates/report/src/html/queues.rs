@@ -6,7 +6,7 @@ use crate::chart::{Axis, Line, lines};
 use maud::{Markup, html};
 use tidegate_analysis::trial::Pair;
 use tidegate_measure::numbers::size;
-use tidegate_measure::trial::{BufferSeries, Run};
+use tidegate_measure::trial::{BufferSeries, TrialRun};
 
 /// A chart for each buffer, without and with.
 pub(super) fn section(pair: &Pair<'_>) -> Markup {
@@ -28,7 +28,7 @@ pub(super) fn section(pair: &Pair<'_>) -> Markup {
 }
 
 fn one(pair: &Pair<'_>, title: &str) -> Markup {
-    let sides: Vec<(&'static str, &Run, &BufferSeries)> = pair
+    let sides: Vec<(&'static str, &TrialRun, &BufferSeries)> = pair
         .each()
         .filter_map(|(word, run)| Some((word, run, run.buffers.iter().find(|buffer| buffer.title == title)?)))
         .collect();
@@ -56,7 +56,7 @@ fn one(pair: &Pair<'_>, title: &str) -> Markup {
     figure(&[drawing], caption, Reading::Across, &data)
 }
 
-fn line(word: &'static str, run: &Run, buffer: &BufferSeries) -> Line {
+fn line(word: &'static str, run: &TrialRun, buffer: &BufferSeries) -> Line {
     let at = |n: usize| (n as u64 + 1) * run.step_ns;
     Line {
         name: word.to_owned(),

@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use tidegate_analysis::trial::{ClassFigures, Pair, every_class, node};
 use tidegate_measure::numbers::{milliseconds, percent, rate, size};
 use tidegate_measure::share;
-use tidegate_measure::trial::{Run, Trial};
+use tidegate_measure::trial::{TrialDocument, TrialRun};
 
 /// The tables of every load.
-pub(super) fn section(trial: &Trial, pairs: &[Pair<'_>]) -> Markup {
+pub(super) fn section(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Markup {
     let tables = [answers(pairs), transfers(pairs), buffers(pairs), classes(trial, pairs)];
     html! {
         section {
@@ -25,11 +25,11 @@ fn head(columns: &[&str]) -> Vec<String> {
 }
 
 /// A row's beginning: load and policy.
-fn lead(run: &Run, word: &str) -> Vec<String> {
+fn lead(run: &TrialRun, word: &str) -> Vec<String> {
     vec![run.title.clone(), word.to_owned()]
 }
 
-fn rows(pairs: &[Pair<'_>], of: impl Fn(&Run) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn rows(pairs: &[Pair<'_>], of: impl Fn(&TrialRun) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
     let sides = pairs.iter().flat_map(|pair| pair.each().collect::<Vec<_>>());
     let mut rows = Vec::new();
     for (word, run) in sides {
@@ -43,13 +43,13 @@ fn rows(pairs: &[Pair<'_>], of: impl Fn(&Run) -> Vec<Vec<String>>) -> Vec<Vec<St
 }
 
 /// The class that something takes with the policy; without it there is none.
-fn class_of(run: &Run, class: &Option<String>) -> String {
+fn class_of(run: &TrialRun, class: &Option<String>) -> String {
     class.clone().filter(|_| run.policy).unwrap_or_default()
 }
 
 fn answers(pairs: &[Pair<'_>]) -> Data {
-    let of = |run: &Run| {
-        let row = |probe: &tidegate_measure::trial::Probe| {
+    let of = |run: &TrialRun| {
+        let row = |probe: &tidegate_measure::trial::TrialProbe| {
             let figures = probe.figures(run.window);
             let mut row =
                 vec![format!("{}, {}", capital(&probe.title), probe.unit), class_of(run, &probe.class)];
@@ -66,25 +66,15 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
     Data {
         caption: "Replies during the measurement".to_owned(),
         head: head(&[
-            "load",
-            "policy",
-            "asked",
-            "class",
-            "mean",
-            "median",
-            "95 %",
-            "99 %",
-            "longest",
-            "lost",
-            "asked times",
+            "load", "policy", "probe", "class", "mean", "median", "95 %", "99 %", "longest", "lost", "sent",
         ]),
         rows: rows(pairs, of),
     }
 }
 
 fn transfers(pairs: &[Pair<'_>]) -> Data {
-    let of = |run: &Run| {
-        let row = |flow: &tidegate_measure::trial::Flow| {
+    let of = |run: &TrialRun| {
+        let row = |flow: &tidegate_measure::trial::TrialFlow| {
             vec![
                 capital(&flow.title),
                 class_of(run, &flow.class),
@@ -113,7 +103,7 @@ fn transfers(pairs: &[Pair<'_>]) -> Data {
 }
 
 fn buffers(pairs: &[Pair<'_>]) -> Data {
-    let of = |run: &Run| {
+    let of = |run: &TrialRun| {
         let row = |buffer: &tidegate_measure::trial::BufferSeries| {
             let steps =
                 tidegate_analysis::trial::part(&buffer.backlog, tidegate_analysis::trial::window_steps(run));
@@ -135,8 +125,8 @@ fn buffers(pairs: &[Pair<'_>]) -> Data {
     }
 }
 
-fn classes(trial: &Trial, pairs: &[Pair<'_>]) -> Data {
-    let of = |run: &Run| {
+fn classes(trial: &TrialDocument, pairs: &[Pair<'_>]) -> Data {
+    let of = |run: &TrialRun| {
         let leaves = run.classes.iter().filter(|class| class.leaf);
         let all: u64 = leaves.map(|class| ClassFigures::new(run, class).sent).sum();
         let row = |class: &tidegate_measure::trial::ClassSeries| {

@@ -2,19 +2,19 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
-use tidegate_measure::calibrate::{Calibration, Document, Step};
-use tidegate_measure::capacity::Way;
-use tidegate_measure::numbers::{percent, rate, span};
+use tidegate_measure::calibrate::{Calibration, CalibrationDocument, RateTrial};
+use tidegate_measure::capacity::PathDirection;
+use tidegate_measure::numbers::{format_duration, percent, rate};
 
 /// The terminal's view.
-pub fn text(document: &Document) -> String {
+pub fn text(document: &CalibrationDocument) -> String {
     let found = &document.found;
     let mut out = String::new();
     if let Some(why) = &found.cut {
         let _ = writeln!(out, "Only a part was measured: {why}.\n");
     }
-    let ways: Vec<(Way, &Calibration)> =
-        Way::BOTH.into_iter().filter_map(|way| Some((way, found.of(way)?))).collect();
+    let ways: Vec<(PathDirection, &Calibration)> =
+        PathDirection::BOTH.into_iter().filter_map(|way| Some((way, found.of(way)?))).collect();
     if ways.is_empty() {
         out.push_str("Nothing arrived, so nothing was measured.\n");
     }
@@ -46,14 +46,15 @@ pub fn text(document: &Document) -> String {
         let _ = writeln!(
             out,
             "Both at once with this margin, the delay rises by {} up and {} down (95 %).",
-            span(up as u64),
-            span(down as u64)
+            format_duration(up as u64),
+            format_duration(down as u64)
         );
     }
     found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
         let _ = writeln!(out, "caveat: {doubt}");
     });
-    let stood: Vec<&(Way, &Calibration)> = ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();
+    let stood: Vec<&(PathDirection, &Calibration)> =
+        ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();
     if !stood.is_empty() {
         let _ = writeln!(out, "To write into a policy, {} below:", percent(document.margin));
         stood.iter().for_each(|(way, one)| {
@@ -69,7 +70,7 @@ fn tc_rate(bits_per_second: f64) -> String {
     format!("{:.0}kbit", (bits_per_second / 1e3).floor())
 }
 
-fn table(steps: &[Step]) -> Table {
+fn table(steps: &[RateTrial]) -> Table {
     let columns = [
         ("tried", Align::Right),
         ("delay", Align::Right),
@@ -81,7 +82,7 @@ fn table(steps: &[Step]) -> Table {
     for step in steps {
         table.row([
             rate(step.bits_per_second),
-            span(step.delay_ns as u64),
+            format_duration(step.delay_ns as u64),
             format!("{:+.1} ms/s", step.slope * 1e3),
             percent(step.loss),
             if step.stands { "stood".to_owned() } else { "too much".to_owned() },
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
     use tidegate_measure::calibrate::Calibrated;
 
-    fn document(steps: Vec<Step>, bits_per_second: f64, cut: Option<String>) -> Document {
+    fn document(steps: Vec<RateTrial>, bits_per_second: f64, cut: Option<String>) -> CalibrationDocument {
         let up = Calibration {
             bits_per_second,
             between: (bits_per_second, bits_per_second * 1.004),
@@ -104,16 +105,26 @@ mod tests {
             ..Calibration::default()
         };
         let found = Calibrated { up: Some(up), cut, ..Calibrated::default() };
-        Document { again: "tidegate calibrate far".into(), margin: 0.05, found, ..Document::default() }
+        CalibrationDocument {
+            again: "tidegate calibrate far".into(),
+            margin: 0.05,
+            found,
+            ..CalibrationDocument::default()
+        }
     }
 
     #[test]
     fn what_to_write_is_told_as_tc_counts_it() {
-        let step =
-            Step { bits_per_second: 5e6, stands: true, slope: -0.01, delay_ns: 2e6, ..Step::default() };
+        let step = RateTrial {
+            bits_per_second: 5e6,
+            stands: true,
+            slope: -0.01,
+            delay_ns: 2e6,
+            ..RateTrial::default()
+        };
         let told = text(&document(vec![step], 5e6, None));
         for expected in [
-            "up: delay stays down up to 5.00 Mbit/s",
+            "up: delay does not rise up to 5.00 Mbit/s",
             "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  stood",
             "  up   = \"4790kbit\"\n",
         ] {

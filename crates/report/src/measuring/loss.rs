@@ -2,14 +2,14 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
-use tidegate_measure::lost::{Lost, Way};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::numbers::percent;
 
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
 
 /// As a table, with doubts and notes.
-pub fn text(of: &Lost) -> String {
+pub fn text(of: &LossDocument) -> String {
     let columns =
         ["sent", "lost", "share", "95 % interval", "bursts", "longest", "mean gap", "reordered", "copies"];
     let head = std::iter::once(("way", Align::Left)).chain(columns.map(|name| (name, Align::Right)));
@@ -37,7 +37,7 @@ pub fn text(of: &Lost) -> String {
     text
 }
 
-fn row(way: &Way) -> Vec<String> {
+fn row(way: &DirectionLoss) -> Vec<String> {
     let losses = &way.losses;
     let (low, high) = losses.interval();
     let known = |figure: String| if way.order.is_some() { figure } else { NOTHING.to_owned() };
@@ -57,9 +57,9 @@ fn row(way: &Way) -> Vec<String> {
     ]
 }
 
-fn doubts(of: &Lost) -> Vec<String> {
+fn doubts(of: &LossDocument) -> Vec<String> {
     let partial = of.partial.iter().map(|why| format!("partial: {why}"));
-    partial.chain(of.ways.iter().flat_map(Way::doubts)).chain(of.notes.iter().cloned()).collect()
+    partial.chain(of.ways.iter().flat_map(DirectionLoss::doubts)).chain(of.notes.iter().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -67,16 +67,21 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use tidegate_analysis::loss::to_json;
-    use tidegate_measure::oneway::{Losses, Order};
+    use tidegate_measure::oneway::{LossStats, Order};
 
     #[test]
     fn losses_on_a_terminal_and_as_json() {
-        let losses = Losses { sent: 100, lost: 3, runs: vec![2, 1], gaps: vec![10] };
-        let up = Way { name: "here to server".into(), losses, order: Some(Order::default()), copies: 1 };
-        let down = Way::counted("server to here", 100, 99);
-        let of = Lost { again: "tidegate loss server".into(), ways: vec![up, down], ..Lost::default() };
+        let losses = LossStats { sent: 100, lost: 3, runs: vec![2, 1], gaps: vec![10] };
+        let up =
+            DirectionLoss { name: "here to server".into(), losses, order: Some(Order::default()), copies: 1 };
+        let down = DirectionLoss::counted("server to here", 100, 99);
+        let of = LossDocument {
+            again: "tidegate loss server".into(),
+            ways: vec![up, down],
+            ..LossDocument::default()
+        };
         let expected = "\
-way             sent  lost  share      95 % sure  bursts  longest  mean gap  reordered  copies
+way             sent  lost  share  95 % interval  bursts  longest  mean gap  reordered  copies
 ──────────────────────────────────────────────────────────────────────────────────────────────
 here to server   100     3  3.0 %  1.0 % – 8.5 %       2        2      10.0          0       1
 server to here   100     1  1.0 %  0.2 % – 5.4 %       –        –         –          –       0

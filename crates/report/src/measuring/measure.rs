@@ -2,9 +2,11 @@
 
 use crate::table::{Align, Table};
 use std::fmt::Write as _;
-use tidegate_measure::Spans;
-use tidegate_measure::experiment::{Experiment, Load, Probe, Run, Transfer, group_of};
-use tidegate_measure::numbers::{percent, rate, span};
+use tidegate_measure::Durations;
+use tidegate_measure::experiment::{
+    Experiment, LoadRecord, ProbeRecord, RunRecord, TransferRecord, group_of,
+};
+use tidegate_measure::numbers::{format_duration, percent, rate};
 
 /// What stands where there is no figure.
 const NOTHING: &str = "–";
@@ -29,14 +31,14 @@ pub fn text(of: &Experiment) -> String {
 }
 
 /// The runs with their loads, load by load.
-fn runs(of: &Experiment) -> impl Iterator<Item = (&Load, &Run)> {
+fn runs(of: &Experiment) -> impl Iterator<Item = (&LoadRecord, &RunRecord)> {
     of.loads
         .iter()
         .flat_map(|load| of.runs.iter().filter(|run| run.load == load.name).map(move |run| (load, run)))
 }
 
 /// What a load is called, with its repeat where there are several.
-fn called(of: &Experiment, load: &Load, run: &Run) -> String {
+fn called(of: &Experiment, load: &LoadRecord, run: &RunRecord) -> String {
     let several = of.runs.iter().any(|run| run.repeat > 0);
     let cut = if run.cut { ", partial" } else { "" };
     if several { format!("{} #{}{cut}", load.title, run.repeat + 1) } else { format!("{}{cut}", load.title) }
@@ -50,7 +52,7 @@ fn delays(of: &Experiment) -> Table {
         let mut first = true;
         for probe in run.probes.iter().filter(|probe| probe.unit == "round trip") {
             let figures = probe.figures(run.window);
-            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
+            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), format_duration);
             // Of the whole run, so it stands once.
             let minute =
                 run.responsiveness().filter(|_| first).map_or(String::new(), |rpm| format!("{rpm:.0}"));
@@ -71,7 +73,7 @@ fn ways(of: &Experiment) -> Table {
         let mut name = called(of, load, run);
         for probe in run.probes.iter().filter(|probe| probe.unit == "one way") {
             let figures = probe.figures(run.window);
-            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), span);
+            let at = |p: f64| figures.rtt.percentile(p).map_or(NOTHING.to_owned(), format_duration);
             let (low, high) = figures.loss_interval();
             let arrivals = probe.arrivals.clone().unwrap_or_default();
             table.row([
@@ -91,12 +93,12 @@ fn ways(of: &Experiment) -> Table {
 }
 
 /// RFC 3550's, in the order of arrival, the mean over the window.
-fn jitter(probe: &Probe, window: (u64, u64)) -> String {
+fn jitter(probe: &ProbeRecord, window: (u64, u64)) -> String {
     let mut arrived: Vec<(u64, u64)> =
         probe.within(window).filter_map(|(sent, took)| took.map(|took| (sent + took, took))).collect();
     arrived.sort_unstable();
     let jitter = tidegate_measure::Jitter::of(arrived.into_iter().map(|(_, took)| took));
-    jitter.mean().map_or(NOTHING.to_owned(), |ns| span(ns as u64))
+    jitter.mean().map_or(NOTHING.to_owned(), |ns| format_duration(ns as u64))
 }
 
 /// What flows carried, and what TCP says of them.
@@ -109,10 +111,11 @@ fn carried(of: &Experiment) -> Table {
         let mut groups: Vec<&str> = run.transfers.iter().map(|transfer| group_of(&transfer.id)).collect();
         groups.dedup();
         for group in groups {
-            let own: Vec<&Transfer> = run.transfers.iter().filter(|t| group_of(&t.id) == group).collect();
+            let own: Vec<&TransferRecord> =
+                run.transfers.iter().filter(|t| group_of(&t.id) == group).collect();
             let each: Vec<f64> = own.iter().map(|transfer| transfer.rate(run.window)).collect();
-            let typical = |of: &dyn Fn(&Transfer) -> Vec<u64>| {
-                Spans::new(
+            let typical = |of: &dyn Fn(&TransferRecord) -> Vec<u64>| {
+                Durations::new(
                     own.iter().flat_map(|transfer| measured(run, &of(transfer))).filter(|n| *n > 0).collect(),
                 )
                 .percentile(50.0)
@@ -126,7 +129,7 @@ fn carried(of: &Experiment) -> Table {
                 rate(each.iter().sum()),
                 format!("{:.2}", tidegate_measure::jain(&each)),
                 own.iter().map(|transfer| transfer.retransmissions).sum::<u64>().to_string(),
-                srtt.map_or(NOTHING.to_owned(), |us| span(us * 1000)),
+                srtt.map_or(NOTHING.to_owned(), |us| format_duration(us * 1000)),
                 window.map_or(NOTHING.to_owned(), |segments| format!("{segments} segments")),
                 delivery.map_or(NOTHING.to_owned(), |bits| rate(bits as f64)),
             ]);
@@ -136,7 +139,7 @@ fn carried(of: &Experiment) -> Table {
 }
 
 /// What of a series lies within a run's window.
-fn measured(run: &Run, series: &[u64]) -> Vec<u64> {
+fn measured(run: &RunRecord, series: &[u64]) -> Vec<u64> {
     let step = run.step_ns.max(1);
     let (from, to) = ((run.window.0 / step) as usize, (run.window.1 / step) as usize);
     series.get(from..to.min(series.len())).unwrap_or_default().to_vec()
@@ -171,45 +174,46 @@ fn heads(names: [&str; 2], figures: &[&str]) -> Vec<(String, Align)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_measure::experiment::Arrivals;
+    use tidegate_measure::experiment::ArrivalStats;
 
     const MS: u64 = 1_000_000;
 
-    fn probe(title: &str, unit: &str, took: &[Option<u64>]) -> Probe {
+    fn probe(title: &str, unit: &str, took: &[Option<u64>]) -> ProbeRecord {
         let answers =
             took.iter().enumerate().map(|(n, took)| (n as u64 * MS, took.map(|ms| ms * MS))).collect();
-        Probe { title: title.into(), unit: unit.into(), answers, ..Probe::default() }
+        ProbeRecord { title: title.into(), unit: unit.into(), answers, ..ProbeRecord::default() }
     }
 
     #[test]
     fn a_measurement_on_a_terminal() {
-        let arrivals = Arrivals { reordered: 1, extent: 1, copies: 2, ds_fields: vec![(0xb8, 2), (0, 1)] };
-        let up = Probe {
+        let arrivals =
+            ArrivalStats { reordered: 1, extent: 1, copies: 2, ds_fields: vec![(0xb8, 2), (0, 1)] };
+        let up = ProbeRecord {
             dscp: 46,
             arrivals: Some(arrivals),
             ..probe("UDP EF up", "one way", &[Some(5), Some(9), None])
         };
-        let upload = Transfer {
+        let upload = TransferRecord {
             id: "upload-1".into(),
             bytes: 1250,
             retransmissions: 3,
             srtt_us: vec![20_000],
             cwnd: vec![12],
             delivery_bits: vec![5_000_000],
-            ..Transfer::default()
+            ..TransferRecord::default()
         };
-        let run = Run {
+        let run = RunRecord {
             load: "up".into(),
             window: (0, 10 * MS),
             step_ns: 10 * MS,
             probes: vec![probe("UDP EF", "round trip", &[Some(10), Some(20), None]), up],
             transfers: vec![upload],
-            ..Run::default()
+            ..RunRecord::default()
         };
         let of = Experiment {
             title: "server, one upload".into(),
             again: "tidegate measure server tcp_up".into(),
-            loads: vec![Load { name: "up".into(), title: "one upload".into(), test: None }],
+            loads: vec![LoadRecord { name: "up".into(), title: "one upload".into(), test: None }],
             runs: vec![run],
             notes: vec!["a note".into()],
             ..Experiment::default()
@@ -221,7 +225,7 @@ load        probe   round trip, median     95 %     99 %  longest    lost  per m
 ─────────────────────────────────────────────────────────────────────────────────────
 one upload  UDP EF             10.0 ms  20.0 ms  20.0 ms  20.0 ms  33.3 %        3429
 
-load        one way     median     95 %  jitter    lost       95 % sure  reordered  copies
+load        one way     median     95 %  jitter    lost   95 % interval  reordered  copies
 ──────────────────────────────────────────────────────────────────────────────────────────
 one upload  UDP EF up  5.00 ms  9.00 ms  250 µs  33.3 %  6.1 % – 79.2 %          1       2
 

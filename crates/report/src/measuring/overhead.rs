@@ -6,20 +6,21 @@ use crate::html::parts::{Data, Tabled as _, ending, inline, prose, tied};
 use crate::table::{Align, Table};
 use maud::{Markup, html};
 use std::fmt::Write as _;
-use tidegate_measure::capacity::Way;
-use tidegate_measure::numbers::{rate, span};
-use tidegate_measure::overhead::{Coding, Document, Line, Size, Sweep, Words};
+use tidegate_measure::capacity::PathDirection;
+use tidegate_measure::numbers::{format_duration, rate};
+use tidegate_measure::overhead::{Coding, LineEstimate, OverheadDocument, Size, Sweep, Words};
 
 /// Sizes that are shown.
 const SHOWN: usize = 8;
 
 /// The terminal's view.
-pub fn text(document: &Document) -> String {
+pub fn text(document: &OverheadDocument) -> String {
     let mut out = String::new();
     if let Some(why) = &document.swept.cut {
         let _ = writeln!(out, "Only a part was measured: {why}.\n");
     }
-    let mut ways = Way::BOTH.into_iter().filter_map(|way| Some((way, document.swept.of(way)?))).peekable();
+    let mut ways =
+        PathDirection::BOTH.into_iter().filter_map(|way| Some((way, document.swept.of(way)?))).peekable();
     if ways.peek().is_none() {
         out.push_str("Nothing arrived, so nothing was measured.\n");
     }
@@ -87,13 +88,13 @@ fn words(out: &mut String, words: &Words) {
 }
 
 /// What a packet takes according to the line, ns.
-fn explained(line: &Line, ip: u32) -> f64 {
+fn explained(line: &LineEstimate, ip: u32) -> f64 {
     let limit = line.packets_per_second().map_or(0.0, |packets| 1e9 / packets);
     (f64::from(line.on_wire(ip)) * 8e9 / line.bits_per_second).max(limit)
 }
 
 /// So many of the sizes, from the smallest to the largest: names of columns, rows.
-fn cells(sizes: &[Size], line: &Line, shown: usize) -> ([&'static str; 5], Vec<Vec<String>>) {
+fn cells(sizes: &[Size], line: &LineEstimate, shown: usize) -> ([&'static str; 5], Vec<Vec<String>>) {
     let mut sorted = sizes.to_vec();
     sorted.sort_by_key(|size| size.ip);
     sorted.dedup_by_key(|size| size.ip);
@@ -104,8 +105,8 @@ fn cells(sizes: &[Size], line: &Line, shown: usize) -> ([&'static str; 5], Vec<V
             format!("{} B", size.ip),
             format!("{} B", line.on_wire(size.ip)),
             format!("{:.0}", 1e9 / size.ns),
-            span(size.ns as u64),
-            span(explained(line, size.ip) as u64),
+            format_duration(size.ns as u64),
+            format_duration(explained(line, size.ip) as u64),
         ]
     };
     let picked = sorted.iter().enumerate().filter(|(n, _)| n % step == 0 || *n == last);
@@ -115,7 +116,7 @@ fn cells(sizes: &[Size], line: &Line, shown: usize) -> ([&'static str; 5], Vec<V
     )
 }
 
-fn table(sizes: &[Size], line: &Line) -> Table {
+fn table(sizes: &[Size], line: &LineEstimate) -> Table {
     let (head, rows) = cells(sizes, line, SHOWN);
     let mut table = Table::new(head.map(|name| (name, Align::Right)));
     rows.into_iter().for_each(|row| {
@@ -139,7 +140,7 @@ const CAPTIONS: [(&str, &str); 2] = [
 ];
 
 /// What was measured, and what the line explains at every size, in dots.
-fn drawn(sizes: &[Size], line: &Line, most: u32, of: impl Fn(f64) -> f64) -> Courses {
+fn drawn(sizes: &[Size], line: &LineEstimate, most: u32, of: impl Fn(f64) -> f64) -> Courses {
     let point = |ip: u32, ns: f64| (f64::from(ip), Some(of(ns)));
     let least = sizes.iter().map(|size| size.ip).min().unwrap_or(0);
     let mut measured: Vec<(f64, Option<f64>)> =
@@ -176,7 +177,7 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
 }
 
 /// The page: an HTML document that needs nothing else.
-pub fn page(document: &Document) -> String {
+pub fn page(document: &OverheadDocument) -> String {
     let title = format!("Overhead of the line to {}", document.host);
     let made = format!("tidegate {}", document.version);
     let promise = "This command repeats the sweep; results vary with cross traffic";
@@ -189,7 +190,7 @@ pub fn page(document: &Document) -> String {
             @if let Some(why) = &document.swept.cut {
                 p.about { b { "Partial" } ": " (prose(why)) }
             }
-            @for way in Way::BOTH {
+            @for way in PathDirection::BOTH {
                 @if let Some(sweep) = document.swept.of(way) { (direction(way, sweep)) }
             }
             (ending(&document.doubts, promise, &document.again, &made))
@@ -198,7 +199,7 @@ pub fn page(document: &Document) -> String {
     page_document(&title, content)
 }
 
-fn direction(way: Way, sweep: &Sweep) -> Markup {
+fn direction(way: PathDirection, sweep: &Sweep) -> Markup {
     html! {
         section {
             h2 { (way.name()) }
@@ -210,7 +211,7 @@ fn direction(way: Way, sweep: &Sweep) -> Markup {
 }
 
 /// The words to paste, both charts, and the sizes in a table.
-fn explanation(sweep: &Sweep, line: &Line) -> Markup {
+fn explanation(sweep: &Sweep, line: &LineEstimate) -> Markup {
     let mut pasted = String::new();
     words(&mut pasted, &Words::of(line));
     let (head, rows) = cells(&sweep.sizes, line, usize::MAX);
@@ -229,17 +230,17 @@ mod tests {
     use super::*;
     use tidegate_measure::overhead::Swept;
 
-    fn document() -> Document {
+    fn document() -> OverheadDocument {
         let wire = |ip: u32| f64::from((ip + 40).div_ceil(48) * 53) * 8e9 / 4e6;
         let sizes =
             (52..160).chain([400, 800, 1428]).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
         let swept = Swept { up: Some(Sweep::of_sizes(sizes)), ..Swept::default() };
-        Document {
+        OverheadDocument {
             version: "1".into(),
             again: "tidegate overhead far".into(),
             host: "far".into(),
             swept,
-            ..Document::default()
+            ..OverheadDocument::default()
         }
     }
 
@@ -249,7 +250,7 @@ mod tests {
         for expected in [
             "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \
             4.00 Mbit/s on the line",
-            "  cake knows it as       pppoe-llcsnap\n",
+            "  cake's keyword         pppoe-llcsnap\n",
             "  cake                   overhead 40 atm\n",
             "  tc on eth0             overhead 26 linklayer atm\n",
             "   1428 B       1643 B       304  3.29 ms    3.29 ms\n",

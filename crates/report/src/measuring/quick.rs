@@ -7,8 +7,10 @@ use crate::html::parts::{Data, Tabled as _, inline, prose, tied};
 use crate::table::{Align, Table};
 use maud::{Markup, html};
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, rate, span};
-use tidegate_measure::quick::{Grade, Load, NOTHING, Phase, Predicted, Quick, Rate, Remedy, Stretch};
+use tidegate_measure::numbers::{format_duration, percent, rate};
+use tidegate_measure::quick::{
+    CapacityEstimate, Grade, LoadDirection, LoadPhase, NOTHING, PredictedRtt, Quick, Remedy, Stretch,
+};
 
 /// Height of the chart.
 const HEIGHT: f64 = 280.0;
@@ -41,18 +43,18 @@ fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
         "Grade {}: the latency is {} on the idle line, and {} more under load ({turns} round trips per \
         minute).",
         grade.letter(),
-        span(idle),
-        span(growth)
+        format_duration(idle),
+        format_duration(growth)
     )
 }
 
 /// `the upload is full`.
-fn when(phase: &Phase) -> &'static str {
+fn when(phase: &LoadPhase) -> &'static str {
     match phase.load {
-        Load::Idle => "it is idle",
-        Load::Up => "the upload is full",
-        Load::Down => "the download is full",
-        Load::Both => "both directions are full",
+        LoadDirection::Idle => "it is idle",
+        LoadDirection::Up => "the upload is full",
+        LoadDirection::Down => "the download is full",
+        LoadDirection::Both => "both directions are full",
     }
 }
 
@@ -63,8 +65,9 @@ fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
         return Some(format!("When {when}, the bottleneck queue is {}.", known_as(quick, stretch)));
     }
     let all = quick.stretches(phase).into_iter().filter(|stretch| stretch.growth >= NOTHING);
-    let told: Vec<String> =
-        all.map(|stretch| format!("{} {}", span(stretch.growth), between(quick, stretch))).collect();
+    let told: Vec<String> = all
+        .map(|stretch| format!("{} {}", format_duration(stretch.growth), between(quick, stretch)))
+        .collect();
     (!told.is_empty()).then(|| format!("When {when}, packets wait in several places: {}.", told.join(", ")))
 }
 
@@ -98,8 +101,9 @@ fn distance(quick: &Quick, place: usize) -> Option<u8> {
 fn rates(quick: &Quick) -> Option<String> {
     let (up, down) = quick.rates();
     let (up, down) = match (up, down) {
-        (Some(Rate::AtLeast(one)), Some(Rate::AtLeast(other))) if one == other => {
-            let full = quick.phases.iter().any(|phase| phase.load == Load::Both && !phase.is_partly_full);
+        (Some(CapacityEstimate::AtLeast(one)), Some(CapacityEstimate::AtLeast(other))) if one == other => {
+            let full =
+                quick.phases.iter().any(|phase| phase.load == LoadDirection::Both && !phase.is_partly_full);
             let more = if full { "the slower direction carries that" } else { "neither was full" };
             return Some(format!("Throughput: at least {} in each direction; {more}.", rate(one)));
         }
@@ -136,18 +140,18 @@ fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
     ))
 }
 
-fn predicted(one: &Predicted) -> String {
+fn predicted(one: &PredictedRtt) -> String {
     let when = match one.load {
-        Load::Up => "uploads",
-        Load::Down => "downloads",
-        Load::Idle | Load::Both => "both",
+        LoadDirection::Up => "uploads",
+        LoadDirection::Down => "downloads",
+        LoadDirection::Idle | LoadDirection::Both => "both",
     };
     format!(
         "{when}: median {} instead of {}, 95th percentile {} instead of {}",
-        span(one.with.0),
-        span(one.without.0),
-        span(one.with.1),
-        span(one.without.1)
+        format_duration(one.with.0),
+        format_duration(one.without.0),
+        format_duration(one.with.1),
+        format_duration(one.without.1)
     )
 }
 
@@ -156,11 +160,11 @@ fn rows(quick: &Quick) -> Vec<Vec<String>> {
     let cell = |place: usize, phase: usize| {
         let pings = quick.pings(place, phase);
         match (pings.rtt.percentile(50.0), pings.rtt.percentile(95.0)) {
-            (Some(median), Some(high)) => format!("{} / {}", span(median), span(high)),
+            (Some(median), Some(high)) => format!("{} / {}", format_duration(median), format_duration(high)),
             _ => "–".to_owned(),
         }
     };
-    let row = |(place, of): (usize, &tidegate_measure::quick::Place)| {
+    let row = |(place, of): (usize, &tidegate_measure::quick::HopResult)| {
         let phases = (0..quick.phases.len()).map(|phase| cell(place, phase));
         std::iter::once(of.name.clone()).chain(phases).collect()
     };
@@ -210,7 +214,7 @@ pub fn text(quick: &Quick) -> String {
 pub fn chart(quick: &Quick) -> Drawing {
     let all = || quick.places.iter().flat_map(|place| &place.asked).filter_map(|asked| asked.took_ns);
     let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
-    let course = |(n, place): (usize, &tidegate_measure::quick::Place)| Course {
+    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| Course {
         name: place.name.clone(),
         look: Look(n),
         points: place
@@ -227,7 +231,8 @@ pub fn chart(quick: &Quick) -> Drawing {
     };
     let time = Axis::time(end);
     let axes = (time.clone(), Axis::fitting_spans(all().min().unwrap_or(0), all().max().unwrap_or(1), 5));
-    let moment = |(n, phase): (usize, &Phase)| Moment { at: phase.window.0 as f64, number: n.to_string() };
+    let moment =
+        |(n, phase): (usize, &LoadPhase)| Moment { at: phase.window.0 as f64, number: n.to_string() };
     let moments: Vec<Moment> = quick.phases.iter().enumerate().skip(1).map(moment).collect();
     courses("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what)
         .with_moments(&time, &moments)
@@ -301,30 +306,34 @@ mod tests {
     use super::*;
     use serde_json::Value;
     use tidegate_analysis::quick::json;
-    use tidegate_measure::pinged::Asked;
-    use tidegate_measure::quick::Place;
+    use tidegate_measure::pinged::PingRequest;
+    use tidegate_measure::quick::HopResult;
 
     const MS: u64 = 1_000_000;
 
-    fn place(name: &str, distance: u8, idle: u64, growth: u64) -> Place {
+    fn place(name: &str, distance: u8, idle: u64, growth: u64) -> HopResult {
         let asked = (0..80).map(|n| {
             let more = if n >= 40 { growth } else { 0 };
-            Asked { sent_ns: n * 50 * MS, took_ns: (n != 60).then_some((idle + more) * MS), here_ns: None }
+            PingRequest {
+                sent_ns: n * 50 * MS,
+                took_ns: (n != 60).then_some((idle + more) * MS),
+                here_ns: None,
+            }
         });
-        Place { name: name.into(), distance: Some(distance), asked: asked.collect() }
+        HopResult { name: name.into(), distance: Some(distance), asked: asked.collect() }
     }
 
     #[test]
     fn a_bloated_line_is_told_as_one() {
         let places = vec![place("192.168.1.1", 1, 1, 0), place("isp", 2, 9, 300), place("far", 3, 20, 300)];
-        let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
+        let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
         let by = "two TCP transfers".to_owned();
-        let up = Phase {
-            load: Load::Up,
+        let up = LoadPhase {
+            load: LoadDirection::Up,
             window: (2000 * MS, 4000 * MS),
             by,
             up_bits: Some(5e6),
-            ..Phase::default()
+            ..LoadPhase::default()
         };
         let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
         let told = text(&quick);
@@ -342,18 +351,21 @@ mod tests {
     }
     #[test]
     fn what_echoes_carried_is_a_bound() {
-        let echoes = |is_partly_full| Phase {
-            load: Load::Both,
+        let echoes = |is_partly_full| LoadPhase {
+            load: LoadDirection::Both,
             up_bits: Some(5e6),
             down_bits: Some(5e6),
             is_partly_full,
-            ..Phase::default()
+            ..LoadPhase::default()
         };
-        let up = Phase { load: Load::Up, up_bits: Some(5e6), ..Phase::default() };
+        let up = LoadPhase { load: LoadDirection::Up, up_bits: Some(5e6), ..LoadPhase::default() };
         let cases = [
             (vec![echoes(false), up], "at least 5.00 Mbit/s down."),
-            (vec![echoes(false)], "at least 5.00 Mbit/s each way; the slower direction carries that."),
-            (vec![echoes(true)], "at least 5.00 Mbit/s each way; neither was full."),
+            (
+                vec![echoes(false)],
+                "at least 5.00 Mbit/s in each direction; the slower direction carries that.",
+            ),
+            (vec![echoes(true)], "at least 5.00 Mbit/s in each direction; neither was full."),
         ];
         for (phases, expected) in cases {
             let told = rates(&Quick { phases, ..Quick::default() }).expect("rates");

@@ -61,29 +61,30 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
 mod tests {
     use super::*;
     use tidegate_analysis::verify::{Said, json};
-    use tidegate_measure::experiment::{Load, Policy, Probe, Run, Transfer};
+    use tidegate_measure::experiment::{LoadRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord};
 
-    fn run(policy: &str, load: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> Run {
+    fn run(policy: &str, load: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> RunRecord {
         let answers = (0..20).map(|n| (n, Some((rtt_ms + n % 2) * 1_000_000))).collect();
-        let ping = Probe { id: "ping".into(), answers, ..Probe::default() };
-        let upload = Transfer { id: "upload-1".into(), bytes, ..Transfer::default() };
+        let ping = ProbeRecord { id: "ping".into(), answers, ..ProbeRecord::default() };
+        let upload = TransferRecord { id: "upload-1".into(), bytes, ..TransferRecord::default() };
         let window = (0, 1_000_000_000);
-        Run {
+        RunRecord {
             policy: policy.into(),
             load: load.into(),
             repeat,
             window,
             probes: vec![ping],
             transfers: vec![upload],
-            ..Run::default()
+            ..RunRecord::default()
         }
     }
 
     /// Latency falls by much, the rate by a little that rounds differ by as well.
     #[test]
     fn what_a_policy_changed() {
-        let policies =
-            ["without", "with"].map(|name| Policy { name: name.into(), ..Policy::default() }).into();
+        let policies = ["without", "with"]
+            .map(|name| PolicyRecord { name: name.into(), ..PolicyRecord::default() })
+            .into();
         let runs = vec![
             run("without", "up", 0, 200, 125_000),
             run("with", "up", 0, 30, 120_000),
@@ -95,7 +96,8 @@ mod tests {
         let mut runs = runs;
         // What is seen of the idle line stays apart.
         runs.extend([run("without", "idle", 0, 20, 0), run("with", "idle", 0, 20, 0)]);
-        let loads = ["up", "idle"].map(|name| Load { name: name.into(), ..Load::default() }).into();
+        let loads =
+            ["up", "idle"].map(|name| LoadRecord { name: name.into(), ..LoadRecord::default() }).into();
         let experiment = Experiment { policies, loads, runs, ..Experiment::default() };
         let rows = rows(&experiment);
         let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();

@@ -10,7 +10,7 @@ use crate::html::parts::{
 };
 use maud::{Markup, html};
 use tidegate_analysis::replayed::tables::{self, name, of_way, wait};
-use tidegate_measure::replayed::{Class, Fates, LADDER, Outcome, Replayed};
+use tidegate_measure::replayed::{ClassOutcome, LADDER, OutcomeCounts, ReplayOutcome, Replayed};
 
 /// Waits of each step, and what they are called.
 type Waits = (String, Vec<Option<u64>>);
@@ -45,7 +45,7 @@ fn head(replayed: &Replayed, heading: &str) -> Markup {
             p.about { (prose(&sentence)) }
         }
         ul.keys {
-            @for (n, Outcome { name, file, device, .. }) in replayed.policies.iter().enumerate() {
+            @for (n, ReplayOutcome { name, file, device, .. }) in replayed.policies.iter().enumerate() {
                 li {
                     (chip(Look(n).colour())) b { (name) } " "
                     @if file.is_empty() { "no policy" } @else { (file) }
@@ -63,11 +63,12 @@ fn lowest(waits: impl Iterator<Item = u64>, high: u64) -> u64 {
 
 /// Every policy, every class: how long packets waited.
 fn glance(replayed: &Replayed) -> Markup {
-    let all = || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.fates.waited);
+    let all =
+        || replayed.policies.iter().flat_map(|one| &one.classes).filter_map(|class| class.outcomes.waited);
     let high = all().map(|summary| summary.p99).max().unwrap_or(0);
     let low = lowest(all().flat_map(|summary| [summary.p50, summary.p95, summary.p99]), high);
     let mut groups = Vec::new();
-    let mark = |look: usize, name: String, fates: &Fates| {
+    let mark = |look: usize, name: String, fates: &OutcomeCounts| {
         let summary = fates.waited?;
         let [p50, p95, p99] = [summary.p50, summary.p95, summary.p99].map(|ns| ns.max(low) as f64);
         Some(Mark {
@@ -80,7 +81,7 @@ fn glance(replayed: &Replayed) -> Markup {
         })
     };
     for (n, one) in replayed.policies.iter().enumerate() {
-        let classes = one.classes.iter().filter_map(|class| mark(n, name(class), &class.fates)).collect();
+        let classes = one.classes.iter().filter_map(|class| mark(n, name(class), &class.outcomes)).collect();
         groups.push(Group { title: one.name.clone(), cases: classes });
     }
     if high == 0 {
@@ -106,7 +107,7 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     if replayed.policies.iter().all(|one| of_way(one, inward).packets == 0) {
         return Markup::default();
     }
-    let longest = |one: &Outcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
+    let longest = |one: &ReplayOutcome| over_time(one.classes.iter().filter(|class| class.inward == inward));
     let lines: Vec<Waits> = replayed.policies.iter().map(|one| (one.name.clone(), longest(one))).collect();
     let charts = waits_over_time(
         replayed,
@@ -144,7 +145,7 @@ fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
 }
 
 /// The longest wait of several classes in each step.
-fn over_time<'c>(classes: impl Iterator<Item = &'c Class>) -> Vec<Option<u64>> {
+fn over_time<'c>(classes: impl Iterator<Item = &'c ClassOutcome>) -> Vec<Option<u64>> {
     let mut all: Vec<Option<u64>> = Vec::new();
     for class in classes {
         all.resize(all.len().max(class.longest.len()), None);
@@ -192,16 +193,16 @@ fn points(waits: &[Option<u64>], step_ns: u64, low: u64) -> Vec<(f64, Option<f64
 }
 
 /// Distributions, from the percentiles that are kept.
-fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f Fates)>) -> Vec<Drawing> {
-    let all: Vec<(String, &Fates)> = all.filter(|(_, fates)| !fates.ladder.is_empty()).collect();
+fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f OutcomeCounts)>) -> Vec<Drawing> {
+    let all: Vec<(String, &OutcomeCounts)> = all.filter(|(_, fates)| !fates.ladder.is_empty()).collect();
     let values = || all.iter().flat_map(|(_, fates)| fates.ladder.iter().copied());
     let high = values().max().unwrap_or(0);
     if high == 0 {
         return Vec::new();
     }
     let low = lowest(values(), high);
-    let draw = |(first, part): (usize, &[(String, &Fates)])| {
-        let course = |(n, (name, fates)): (usize, &(String, &Fates))| {
+    let draw = |(first, part): (usize, &[(String, &OutcomeCounts)])| {
+        let course = |(n, (name, fates)): (usize, &(String, &OutcomeCounts))| {
             let came = fates.sent as f64 / fates.packets.max(1) as f64;
             let steps = LADDER.iter().zip(&fates.ladder);
             let mut points: Vec<(f64, Option<f64>)> =
@@ -248,8 +249,9 @@ fn steps_table(replayed: &Replayed, lines: &[Waits]) -> Data {
 
 fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
     let row = |(at, p): (usize, &f64)| {
-        let of =
-            |one: &Outcome| of_way(one, inward).ladder.get(at).map_or_else(|| "–".to_owned(), |ns| wait(*ns));
+        let of = |one: &ReplayOutcome| {
+            of_way(one, inward).ladder.get(at).map_or_else(|| "–".to_owned(), |ns| wait(*ns))
+        };
         std::iter::once(format!("{p} %")).chain(replayed.policies.iter().map(of)).collect()
     };
     let head = std::iter::once("share of those sent".to_owned())
@@ -262,10 +264,10 @@ fn ladder_table(replayed: &Replayed, inward: bool) -> Data {
 }
 
 /// One policy, class by class.
-fn policy(replayed: &Replayed, outcome: &Outcome) -> Markup {
-    let waits = |class: &&Class| class.fates.waited.is_some_and(|summary| summary.max > 0);
-    let mut largest: Vec<&Class> = outcome.classes.iter().filter(waits).collect();
-    largest.sort_by_key(|class| std::cmp::Reverse(class.fates.packets));
+fn policy(replayed: &Replayed, outcome: &ReplayOutcome) -> Markup {
+    let waits = |class: &&ClassOutcome| class.outcomes.waited.is_some_and(|summary| summary.max > 0);
+    let mut largest: Vec<&ClassOutcome> = outcome.classes.iter().filter(waits).collect();
+    largest.sort_by_key(|class| std::cmp::Reverse(class.outcomes.packets));
     largest.truncate(MOST_CLASSES);
     let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
     let title = format!("{}: median queueing delay by class", outcome.name);

@@ -4,8 +4,8 @@ use crate::html::parts::Data;
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
 use tidegate_analysis::replayed::tables;
-use tidegate_measure::numbers::{rate, size, span};
-use tidegate_measure::replayed::{Capture, Line, Replayed};
+use tidegate_measure::numbers::{format_duration, rate, size};
+use tidegate_measure::replayed::{CaptureSummary, ReplayLine, Replayed};
 
 /// The terminal's view: plain text, no colour.
 pub fn text(replayed: &Replayed) -> String {
@@ -43,12 +43,12 @@ fn head(replayed: &Replayed) -> String {
 }
 
 /// What was captured and what is done with it, in sentences.
-pub(super) fn sentences(capture: &Capture, line: &Line) -> Vec<String> {
-    let Capture { file, packets, duration, out, inward, rule, split, .. } = capture;
+pub(super) fn sentences(capture: &CaptureSummary, line: &ReplayLine) -> Vec<String> {
+    let CaptureSummary { file, packets, duration, out, inward, rule, split, .. } = capture;
     let mut all = vec![
         format!(
             "{file}: {packets} packets in {}; {rule}: {} ({}) out, {} ({}) in.",
-            span(*duration),
+            format_duration(*duration),
             out.0,
             size(out.1),
             inward.0,

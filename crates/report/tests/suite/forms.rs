@@ -2,7 +2,7 @@
 
 use crate::fixture::trial::trial;
 
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 use tidegate_report::text;
 
 #[test]
@@ -16,7 +16,11 @@ fn terminal() {
 
 #[test]
 fn terminal_without_anything() {
-    let mut empty = Trial { script: "a\x1b[2Jb".into(), again: "tidegate try x".into(), ..Trial::default() };
+    let mut empty = TrialDocument {
+        script: "a\x1b[2Jb".into(),
+        again: "tidegate try x".into(),
+        ..TrialDocument::default()
+    };
     empty.notes.push("nothing was measured".into());
     let told = text(&empty);
     assert!(

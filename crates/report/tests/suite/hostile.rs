@@ -3,9 +3,11 @@
 
 use crate::inert::{EVIL, loose};
 use tidegate_measure::overhead::{self, Size, Sweep, Swept};
-use tidegate_measure::pinged::{Asked, Fault, Pinged, Target};
-use tidegate_measure::quick::{Load, Phase, Place, Predicted, Quick, Remedy};
-use tidegate_measure::replayed::{Capture, Class, Fates, Flow, LADDER, Outcome, Replayed};
+use tidegate_measure::pinged::{Fault, PingRequest, PingTarget, Pinged};
+use tidegate_measure::quick::{HopResult, LoadDirection, LoadPhase, PredictedRtt, Quick, Remedy};
+use tidegate_measure::replayed::{
+    CaptureSummary, ClassOutcome, FlowOutcome, LADDER, OutcomeCounts, ReplayOutcome, Replayed,
+};
 use tidegate_report::measuring::{overhead as overhead_page, ping, quick as quick_page};
 use tidegate_report::replayed;
 
@@ -39,10 +41,12 @@ fn the_check_itself_sees_what_is_loose() {
 
 #[test]
 fn pings() {
-    let asked =
-        (0..20).map(|n| Asked { sent_ns: n * MS, took_ns: Some((5 + n) * MS), here_ns: None }).collect();
+    let asked = (0..20)
+        .map(|n| PingRequest { sent_ns: n * MS, took_ns: Some((5 + n) * MS), here_ns: None })
+        .collect();
     let faults = vec![Fault { by: evil(), what: evil(), count: 1 }];
-    let target = Target { id: evil(), host: evil(), address: evil(), asked, faults, ..Target::default() };
+    let target =
+        PingTarget { id: evil(), host: evil(), address: evil(), asked, faults, ..PingTarget::default() };
     let (version, again, notes) = (evil(), evil(), vec![evil()]);
     let pinged =
         Pinged { version, again, partial: Some(evil()), targets: vec![target], notes, ..Pinged::default() };
@@ -51,13 +55,19 @@ fn pings() {
 
 #[test]
 fn a_quick_look() {
-    let asked =
-        (0..80).map(|n| Asked { sent_ns: n * 50 * MS, took_ns: Some(20 * MS), here_ns: None }).collect();
-    let idle = Phase { window: (0, 2000 * MS), ..Phase::default() };
-    let up = Phase { load: Load::Up, window: (2000 * MS, 4000 * MS), by: evil(), ..Phase::default() };
-    let predicted = vec![Predicted { load: Load::Up, without: (MS, MS), with: (MS, MS) }];
+    let asked = (0..80)
+        .map(|n| PingRequest { sent_ns: n * 50 * MS, took_ns: Some(20 * MS), here_ns: None })
+        .collect();
+    let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
+    let up = LoadPhase {
+        load: LoadDirection::Up,
+        window: (2000 * MS, 4000 * MS),
+        by: evil(),
+        ..LoadPhase::default()
+    };
+    let predicted = vec![PredictedRtt { load: LoadDirection::Up, without: (MS, MS), with: (MS, MS) }];
     let quick = Quick {
-        places: vec![Place { name: evil(), distance: Some(1), asked }],
+        places: vec![HopResult { name: evil(), distance: Some(1), asked }],
         phases: vec![idle, up],
         partial: Some(evil()),
         remedy: Some(Remedy { policy: evil(), predicted }),
@@ -75,45 +85,50 @@ fn an_overhead() {
     let sizes = (52..160).map(|ip| Size { ip, ns: wire(ip), error: 0.0 }).collect();
     let mut up = Sweep::of_sizes(sizes);
     up.doubts.push(evil());
-    let document = overhead::Document {
+    let document = overhead::OverheadDocument {
         version: evil(),
         again: evil(),
         host: evil(),
         swept: Swept { up: Some(up), cut: Some(evil()), ..Swept::default() },
         doubts: vec![evil()],
-        ..overhead::Document::default()
+        ..overhead::OverheadDocument::default()
     };
     stays_text(&overhead_page::page(&document));
 }
 
 #[test]
 fn a_capture_through_policies() {
-    let waited = tidegate_measure::Spans::new((1..50).map(|n| n * MS).collect()).summary();
+    let waited = tidegate_measure::Durations::new((1..50).map(|n| n * MS).collect()).summary();
     let ladder = LADDER.iter().map(|p| (*p * MS as f64) as u64).collect();
-    let fates = Fates { packets: 50, sent: 49, waited, ladder, ..Fates::default() };
+    let fates = OutcomeCounts { packets: 50, sent: 49, waited, ladder, ..OutcomeCounts::default() };
     let waits: Vec<Option<u64>> = (0..20).map(|n| Some(n * MS)).collect();
-    let class = Class {
+    let class = ClassOutcome {
         device: evil(),
         id: evil(),
         title: evil(),
         queue: evil(),
-        fates: fates.clone(),
+        outcomes: fates.clone(),
         median: waits.clone(),
         longest: waits,
-        ..Class::default()
+        ..ClassOutcome::default()
     };
-    let flow = Flow { name: evil(), class: evil(), fates: fates.clone() };
-    let outcome = Outcome {
+    let flow = FlowOutcome { name: evil(), class: evil(), outcomes: fates.clone() };
+    let outcome = ReplayOutcome {
         name: evil(),
         file: evil(),
         device: evil(),
         out: fates,
         classes: vec![class],
         flows: vec![flow],
-        ..Outcome::default()
+        ..ReplayOutcome::default()
     };
-    let capture =
-        Capture { file: evil(), format: evil(), rule: evil(), broken: Some(evil()), ..Capture::default() };
+    let capture = CaptureSummary {
+        file: evil(),
+        format: evil(),
+        rule: evil(),
+        broken: Some(evil()),
+        ..CaptureSummary::default()
+    };
     let replayed = Replayed {
         version: evil(),
         again: evil(),

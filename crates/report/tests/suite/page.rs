@@ -4,7 +4,7 @@ use crate::fixture::trial::trial;
 use crate::inert::{EVIL, loose};
 
 use std::path::Path;
-use tidegate_measure::trial::Trial;
+use tidegate_measure::trial::TrialDocument;
 use tidegate_report::html;
 
 /// Two million bytes: what a mail takes and a browser opens at once.
@@ -33,7 +33,7 @@ fn one_file_of_bearable_size() {
 }
 
 /// A trial each text of which tries to get out of its place.
-fn hostile() -> Trial {
+fn hostile() -> TrialDocument {
     let evil = |text: &mut String| text.push_str(EVIL);
     let mut trial = trial();
     [&mut trial.version, &mut trial.again, &mut trial.script, &mut trial.device].into_iter().for_each(evil);
@@ -73,15 +73,16 @@ fn what_scripts_say_stays_text() {
 #[test]
 fn whatever_is_missing() {
     let whole = trial();
-    let change = |f: &dyn Fn(&mut Trial)| {
+    let change = |f: &dyn Fn(&mut TrialDocument)| {
         let mut trial = whole.clone();
         f(&mut trial);
         trial
     };
-    let runs =
-        |f: &dyn Fn(&mut tidegate_measure::trial::Run)| change(&|trial| trial.runs.iter_mut().for_each(f));
+    let runs = |f: &dyn Fn(&mut tidegate_measure::trial::TrialRun)| {
+        change(&|trial| trial.runs.iter_mut().for_each(f))
+    };
     let cases = [
-        ("nothing at all", Trial::default()),
+        ("nothing at all", TrialDocument::default()),
         ("no runs", change(&|trial| trial.runs.clear())),
         ("no tree", change(&|trial| trial.tree.clear())),
         ("no verdict", change(&|trial| trial.verdict.clear())),

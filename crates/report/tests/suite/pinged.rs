@@ -8,7 +8,7 @@ use tidegate_report::measuring::ping::{page, text};
 fn the_table_and_what_is_said_besides() {
     let expected = "\
 voip: example.org (192.0.2.1), echo requests of 200 B every 200 ms, DS field 0xb8
-hop <2>: 192.0.2.1, whoever stands 2 hops away, by UDP to port 33434 of 0 B every 1.00 s
+hop <2>: 192.0.2.1, the hop at distance 2, by UDP to port 33434 of 0 B every 1.00 s
 Partial: stopped after 2.0 s
 
 target   sent  lost     loss       95 % of      min     mean      p50      p95      p99      max     mdev  \
@@ -23,8 +23,8 @@ hop <2>     1     1  100.0 %  20.7–100.0 %        –        –        –   
     let (table, notes) = shown.split_at(shown.find("Note:").expect("notes"));
     assert_eq!(table, expected);
     for words in [
-        "voip: 192.0.2.254 said “host unreachable” 2 times",
-        "hop <2>: 1 answers came again",
+        "voip: 192.0.2.254 sent “host unreachable” 2 times",
+        "hop <2>: 1 duplicate replies",
         "was too late for 3 requests",
         "a note",
     ] {

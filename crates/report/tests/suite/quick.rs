@@ -1,9 +1,9 @@
 //! What `quick` says of lines whose truth is known: paths made up at random, with places that are silent,
 //! slow to answer for themselves, or lose packets. A sentence may be missing; none may be wrong.
 
-use tidegate_measure::pinged::Asked;
-use tidegate_measure::quick::{Grade, Load, Phase, Place, Quick};
-use tidegate_packet::{Draws, Seeded};
+use tidegate_measure::pinged::PingRequest;
+use tidegate_measure::quick::{Grade, HopResult, LoadDirection, LoadPhase, Quick};
+use tidegate_packet::{RandomSource, Seeded};
 use tidegate_report::measuring::quick::sentences;
 
 const MS: u64 = 1_000_000;
@@ -48,12 +48,18 @@ fn line(draws: &mut Seeded) -> Line {
             let took = idle * MS + below(draws, 300_000) + if loaded { (waited + slow) * MS } else { 0 };
             (!silent && draws.below(loses) > 0).then_some(took)
         };
-        let asked = (0..2 * PINGS).map(|n| Asked { sent_ns: n * 50 * MS, took_ns: answer(n), here_ns: None });
-        Place { name: format!("place-{n}"), distance: Some(distance), asked: asked.collect() }
+        let asked =
+            (0..2 * PINGS).map(|n| PingRequest { sent_ns: n * 50 * MS, took_ns: answer(n), here_ns: None });
+        HopResult { name: format!("place-{n}"), distance: Some(distance), asked: asked.collect() }
     };
     let places = (0..places).map(place).collect();
-    let idle = Phase { window: (0, PHASE), ..Phase::default() };
-    let up = Phase { load: Load::Up, window: (PHASE, 2 * PHASE), up_bits: Some(5e6), ..Phase::default() };
+    let idle = LoadPhase { window: (0, PHASE), ..LoadPhase::default() };
+    let up = LoadPhase {
+        load: LoadDirection::Up,
+        window: (PHASE, 2 * PHASE),
+        up_bits: Some(5e6),
+        ..LoadPhase::default()
+    };
     Line { quick: Quick { places, phases: vec![idle, up], ..Quick::default() }, waits }
 }
 
@@ -82,12 +88,12 @@ fn what_is_said_of_a_line_is_so() {
         let line = line(&mut draws);
         let whole: u64 = line.waits.iter().sum();
         let told = sentences(&line.quick);
-        let about = told
-            .iter()
-            .find(|sentence| sentence.contains(" waits stands ") || sentence.contains(" packets wait in "));
+        let about = told.iter().find(|sentence| {
+            sentence.contains(" the bottleneck queue is ") || sentence.contains(" packets wait in ")
+        });
         match about {
             // Medians of noisy answers may be off by a millisecond or two.
-            Some(sentence) if sentence.contains(" most of what waits stands ") => {
+            Some(sentence) if sentence.contains(" the bottleneck queue is ") => {
                 one += 1;
                 assert!(named(&line, sentence) * 2 + 4 >= whole, "{sentence}\n{:?}", line.waits);
                 let near = sentence.contains("your own network");

@@ -3,7 +3,7 @@
 use crate::model::{Expectation, FigureRef, ScenarioLoad, ScenarioPolicy};
 use crate::tables::{Diagnostic, Keys, Value, flag, list, plain, span, text};
 use std::ops::Range;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use tidegate_syntax::quantity::{self, SizeOrTime};
 
 /// `[[case]]`; without any, all policies under all loads.
@@ -136,7 +136,7 @@ fn case(
 }
 
 /// `["30s", "60s"]`.
-fn window(value: Value<'_>) -> Result<(Span, Span), Diagnostic> {
+fn window(value: Value<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
     match list(value)? {
         [from, to] => {
             let window = (span(from)?, span(to)?);

@@ -7,7 +7,7 @@ use super::lines::{direction, framing};
 use super::network::Network;
 use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
 use crate::tables::{Diagnostic, Keys, Value, number, rate, size, some_span, text, texts};
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the
 /// line.
@@ -18,7 +18,7 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>)
     let mut keys = Keys::of(value)?;
     let up = rate(keys.need("up", "how fast is the line away from home? `up = \"768kbit\"`")?)?;
     let down = rate(keys.need("down", "how fast is the line towards home? `down = \"4mbit\"`")?)?;
-    let rtt = keys.read("rtt", some_span)?.unwrap_or(Span::millis(20));
+    let rtt = keys.read("rtt", some_span)?.unwrap_or(Nanos::millis(20));
     let wires = WIRES.into_iter().find(|wire| *wire > up.max(down)).unwrap_or(WIRES[3]);
     let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);
     let ring = keys.read("ring", |value| number(value, 1, 65_536))?.map(|frames| frames as u32);
@@ -63,7 +63,7 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>)
     let outside = beneath.as_deref().unwrap_or(wan.as_str());
     lay("cable", &[format!("gateway:{outside}"), "modem".into()], card, wire(Some(cable_rate)))?;
     lay("dsl", &["modem".into(), "isp".into()], upwards, downwards)?;
-    let far = LinkDirection { delay: Some(Span(rtt.0 / 2)), ..LinkDirection::default() };
+    let far = LinkDirection { delay: Some(Nanos(rtt.0 / 2)), ..LinkDirection::default() };
     lay("internet", &["isp".into(), "server".into()], far.clone(), far)?;
 
     if let Some(lower) = beneath {

@@ -5,8 +5,8 @@ use crate::model::{BufferSize, LinkDirection};
 use crate::tables::{
     Diagnostic, Keys, Value, number, plain, rate, share, size, size_or_time, some_span, span, text,
 };
-use tidegate_packet::Span;
-use tidegate_sim::{Cells, Framing, Impairment, Loss, Reorder, Trace};
+use tidegate_packet::Nanos;
+use tidegate_sim::{Cells, Impairment, LinkFraming, LossModel, Reorder, Trace};
 use tidegate_syntax::quantity::SizeOrTime;
 use toml::de::DeValue;
 
@@ -61,7 +61,7 @@ fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
     let Some(count) = packets else {
         return Ok(match size_or_time(value)? {
             SizeOrTime::Size(bytes) => BufferSize::Bytes(bytes),
-            SizeOrTime::Time(ns) => BufferSize::Time(Span(ns)),
+            SizeOrTime::Time(ns) => BufferSize::Time(Nanos(ns)),
         });
     };
     count.trim().parse().map(BufferSize::Packets).map_err(|_| {
@@ -88,13 +88,13 @@ const FRAMINGS: [(&str, i32, u32, Cells); 12] = [
 ];
 
 /// A framing by name, or by its figures.
-pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Diagnostic> {
+pub(crate) fn framing(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
     if let DeValue::Table(_) = value.get_ref() {
         return framing_table(value);
     }
     let said = text(value)?;
     let found = FRAMINGS.iter().find(|(name, ..)| *name == said);
-    found.map(|&(_, overhead, minimum, cells)| Framing { overhead, minimum, cells }).ok_or_else(|| {
+    found.map(|&(_, overhead, minimum, cells)| LinkFraming { overhead, minimum, cells }).ok_or_else(|| {
         let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
         let remedy =
             format!("there are {}, or {{ overhead = 40, minimum = 64, cells = \"atm\" }}", names.join(", "));
@@ -102,7 +102,7 @@ pub(crate) fn framing(value: Value<'_>) -> Result<Framing, Diagnostic> {
     })
 }
 
-fn framing_table(value: Value<'_>) -> Result<Framing, Diagnostic> {
+fn framing_table(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let overhead = keys.read("overhead", |value| {
         let number = plain(value)?.parse::<i32>().ok().filter(|bytes| (-64..=256).contains(bytes));
@@ -116,7 +116,7 @@ fn framing_table(value: Value<'_>) -> Result<Framing, Diagnostic> {
         _ => Err(Diagnostic::new(value.span(), "no cells are called so", "there are none, atm, ptm")),
     })?;
     keys.finish()?;
-    Ok(Framing {
+    Ok(LinkFraming {
         overhead: overhead.unwrap_or(0),
         minimum: minimum.unwrap_or(0) as u32,
         cells: cells.unwrap_or_default(),
@@ -138,13 +138,14 @@ fn impairment(keys: &mut Keys<'_>) -> Result<Option<Impairment>, Diagnostic> {
     }))
 }
 
-fn loss(value: Value<'_>) -> Result<Loss, Diagnostic> {
-    let DeValue::Table(_) = value.get_ref() else { return share(value).map(Loss::Random) };
+fn loss(value: Value<'_>) -> Result<LossModel, Diagnostic> {
+    let DeValue::Table(_) = value.get_ref() else { return share(value).map(LossModel::Random) };
     let mut keys = Keys::of(value)?;
-    let random = keys.read("random", share)?.map(Loss::Random);
-    let every =
-        keys.read("every", |value| number(value, 1, u64::from(u32::MAX)))?.map(|n| Loss::Every(n as u32));
-    let pattern = keys.read("pattern", pattern)?.map(Loss::Pattern);
+    let random = keys.read("random", share)?.map(LossModel::Random);
+    let every = keys
+        .read("every", |value| number(value, 1, u64::from(u32::MAX)))?
+        .map(|n| LossModel::Every(n as u32));
+    let pattern = keys.read("pattern", pattern)?.map(LossModel::Pattern);
     let burst = keys.read("burst", burst)?;
     let place = keys.place();
     keys.finish()?;
@@ -178,7 +179,7 @@ fn pattern(value: Value<'_>) -> Result<Vec<bool>, Diagnostic> {
     })
 }
 
-fn burst(value: Value<'_>) -> Result<Loss, Diagnostic> {
+fn burst(value: Value<'_>) -> Result<LossModel, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let p = share(keys.need("p", "the probability that a good line turns bad: `p = \"1%\"`")?)?;
     let r = share(keys.need("r", "the probability that a bad line turns good: `r = \"10%\"`")?)?;
@@ -186,7 +187,7 @@ fn burst(value: Value<'_>) -> Result<Loss, Diagnostic> {
     let bad = keys.read("h", share)?.map_or(1.0, |passes| 1.0 - passes);
     let good = keys.read("k", share)?.map_or(0.0, |passes| 1.0 - passes);
     keys.finish()?;
-    Ok(Loss::Burst { p, r, bad, good })
+    Ok(LossModel::Burst { p, r, bad, good })
 }
 
 fn reorder(value: Value<'_>) -> Result<Reorder, Diagnostic> {

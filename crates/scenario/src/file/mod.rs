@@ -1,7 +1,8 @@
 //! A scenario's file, read: every mistake is told with its place.
 //!
 //! ```text
-//! links, home ──▶ network (nodes, cables) ──▶ machines, hosts ──▶ policies, traffic, timeline ──▶ expectations
+//! links, home ──▶ network (nodes, cables) ──▶ machines, hosts ──▶ policies, traffic, timeline ──▶
+//! expectations
 //! ```
 
 mod beside;
@@ -23,7 +24,7 @@ use beside::Beside;
 use named::named;
 use network::Network;
 use std::path::Path;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 pub use commands::{BadCommand, parse_command};
 
@@ -98,12 +99,12 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
         title: words(keys.read("title", of)?),
         about: words(keys.read("about", of)?),
         source: keys.read("source", of)?,
-        duration: keys.read("duration", some_span)?.unwrap_or(Span::secs(60)),
-        warm_up: keys.read("warm-up", span)?.unwrap_or(Span::secs(5)),
+        duration: keys.read("duration", some_span)?.unwrap_or(Nanos::secs(60)),
+        warm_up: keys.read("warm-up", span)?.unwrap_or(Nanos::secs(5)),
         seed: keys.read("seed", |value| number(value, 0, u64::MAX))?.unwrap_or(1),
         repeats: keys.read("repeats", |value| number(value, 1, MAX_REPEATS))?.unwrap_or(1) as u32,
-        step: keys.read("step", step)?.unwrap_or(Span::millis(100)),
-        jitter: keys.read("jitter", span)?.unwrap_or(Span::micros(50)),
+        step: keys.read("step", step)?.unwrap_or(Nanos::millis(100)),
+        jitter: keys.read("jitter", span)?.unwrap_or(Nanos::micros(50)),
         nodes: network.nodes,
         cables: network.cables,
         policies,
@@ -118,9 +119,9 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
 }
 
 /// The step of the series.
-fn step(value: Value<'_>) -> Result<Span, Diagnostic> {
+fn step(value: Value<'_>) -> Result<Nanos, Diagnostic> {
     match some_span(value)? {
-        step if step < Span::millis(1) => Err(Diagnostic::new(
+        step if step < Nanos::millis(1) => Err(Diagnostic::new(
             value.span(),
             "steps are a millisecond at least",
             "100ms is what charts need",

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use tidegate_packet::Dissector;
-use tidegate_policy::{LinkKind, Tunnel, TunnelMode};
-use tidegate_sim::{CongestionControl, Ecn};
+use tidegate_policy::{LinkDriver, Tunnel, TunnelMode};
+use tidegate_sim::{CongestionControl, EcnCodepoint};
 
 /// Ends of one link.
 const MAX_ENDS: usize = 256;
@@ -194,7 +194,7 @@ impl Network {
         }
         devices.push(ScenarioDevice {
             name: name.to_owned(),
-            kind: LinkKind::of_name(name),
+            kind: LinkDriver::of_name(name),
             on: None,
             address: None,
             mtu: None,
@@ -283,7 +283,7 @@ impl Network {
         let mut kind = keys.read("kind", kind)?;
         let ends = [keys.read("local", address)?, keys.read("remote", address)?];
         if let Some(value) = keys.get("tunnel") {
-            kind = Some(LinkKind::Tunnel(tunnel(value, ends)?));
+            kind = Some(LinkDriver::Tunnel(tunnel(value, ends)?));
         }
         let device = &mut self.nodes[node].machine.devices[at];
         device.on = on.or(device.on.take());
@@ -401,13 +401,13 @@ fn network(value: Value<'_>) -> Result<(IpAddr, u8), Diagnostic> {
         .ok_or_else(|| Diagnostic::new(value.span(), "this is no address", "write 192.0.2.2/24"))
 }
 
-fn kind(value: Value<'_>) -> Result<LinkKind, Diagnostic> {
+fn kind(value: Value<'_>) -> Result<LinkDriver, Diagnostic> {
     Ok(match text(value)? {
-        "ethernet" => LinkKind::Ethernet,
-        "ppp" => LinkKind::PointToPoint,
-        "ifb" => LinkKind::Ifb,
-        "bridge" => LinkKind::Bridge,
-        "dummy" => LinkKind::Dummy,
+        "ethernet" => LinkDriver::Ethernet,
+        "ppp" => LinkDriver::PointToPoint,
+        "ifb" => LinkDriver::Ifb,
+        "bridge" => LinkDriver::Bridge,
+        "dummy" => LinkDriver::Dummy,
         _ => {
             let known = "there are ethernet, ppp, ifb, bridge, dummy; a tunnel is `tunnel = \"ipip\"`";
             return Err(Diagnostic::new(value.span(), "no kind of device is called so", known));
@@ -437,16 +437,16 @@ pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Diagnostic>
 }
 
 /// `true` and `false`, or the code point: `"ect0"`, `"ect1"`.
-fn ecn(value: Value<'_>) -> Result<Ecn, Diagnostic> {
+fn ecn(value: Value<'_>) -> Result<EcnCodepoint, Diagnostic> {
     match text(value) {
-        Ok("ect0") => Ok(Ecn::Ect0),
-        Ok("ect1") => Ok(Ecn::Ect1),
+        Ok("ect0") => Ok(EcnCodepoint::Ect0),
+        Ok("ect1") => Ok(EcnCodepoint::Ect1),
         Ok(_) => Err(Diagnostic::new(
             value.span(),
             "this is no way to use ECN",
             "it is true, false, \"ect0\" or \"ect1\"",
         )),
-        Err(_) => flag(value).map(|on| if on { Ecn::Ect0 } else { Ecn::Off }),
+        Err(_) => flag(value).map(|on| if on { EcnCodepoint::Ect0 } else { EcnCodepoint::Off }),
     }
 }
 

@@ -75,7 +75,7 @@ fn a_scenario_is_understood() {
     let dsl = &scenario.cables[1];
     assert_eq!(
         (dsl.up.rate, dsl.down.rate, dsl.up.delay),
-        (Some(128_000), Some(1_000_000), Some(Span::millis(8)))
+        (Some(128_000), Some(1_000_000), Some(Nanos::millis(8)))
     );
     let ids: Vec<&str> = scenario.loads[0].items.iter().map(|item| item.id.as_str()).collect();
     assert_eq!((ids, scenario.cases.len(), scenario.at.len()), (vec!["ping", "upload"], 2, 1));
@@ -114,7 +114,7 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
         ),
         (
             with("'gateway:eth1', 'isp'", "'gateway', 'isp'"),
-            "f:8:12: `gateway` is a machine, and which of its devices",
+            "f:8:12: `gateway` is a machine: name its device",
         ),
         (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
         (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
@@ -169,9 +169,9 @@ fn a_sweep_is_one_size_after_the_other() {
     let sweep = "[[traffic]]\nudp = 'a -> server'\nrate = '1mbit'\nsizes = [0, 100]\neach = '5s'\n[[at]]";
     let text = GOOD.replacen("[[at]]", sweep, 1);
     let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
-    let items: Vec<(&str, Span, Option<Span>)> =
+    let items: Vec<(&str, Nanos, Option<Nanos>)> =
         scenario.loads[0].items[1..3].iter().map(|item| (item.id.as_str(), item.start, item.stop)).collect();
-    let secs = Span::secs;
+    let secs = Nanos::secs;
     assert_eq!(items, [("udp-0", secs(0), Some(secs(5))), ("udp-100", secs(5), Some(secs(10)))]);
 }
 
@@ -180,7 +180,7 @@ fn datagrams_leave_evenly_or_not() {
     use crate::model::{DatagramPacing, TrafficKind};
     for (said, pace) in [
         ("rate = '1mbit'", DatagramPacing::Even),
-        ("rate = '1mbit'\nuneven = '4ms'", DatagramPacing::Late(Span::millis(4))),
+        ("rate = '1mbit'\nuneven = '4ms'", DatagramPacing::Late(Nanos::millis(4))),
         ("every = '11200us'\npoisson = true", DatagramPacing::Poisson),
     ] {
         let text = GOOD.replacen("[[at]]", &format!("[[traffic]]\nudp = 'a -> server'\n{said}\n[[at]]"), 1);
@@ -188,14 +188,14 @@ fn datagrams_leave_evenly_or_not() {
         let TrafficKind::Udp { payload, every, pace: found } = scenario.loads[0].items[1].what else {
             panic!("datagrams")
         };
-        assert_eq!((payload, every, found), (1400, Span::micros(11_200), pace));
+        assert_eq!((payload, every, found), (1400, Nanos::micros(11_200), pace));
     }
 }
 
 #[test]
 fn lines_may_do_many_things() {
     use crate::model::BufferSize;
-    use tidegate_sim::{Cells, Loss};
+    use tidegate_sim::{Cells, LossModel};
     let with = |line: &str| {
         GOOD.replace("up = { rate = '128kbit' }", &format!("up = {{ rate = '128kbit', {line} }}"))
     };
@@ -204,11 +204,11 @@ fn lines_may_do_many_things() {
         read(&text).unwrap_or_else(|_| panic!("{}", error(&text))).cables[1].up.clone()
     };
     assert_eq!(up("buffer = '100 packets'").buffer, Some(BufferSize::Packets(100)));
-    assert_eq!(up("buffer = '200ms'").buffer, Some(BufferSize::Time(Span::millis(200))));
+    assert_eq!(up("buffer = '200ms'").buffer, Some(BufferSize::Time(Nanos::millis(200))));
     let loss = |line: &str| up(line).impairment.map(|what| what.loss);
-    assert_eq!(loss("loss = '1%'"), Some(Loss::Random(0.01)));
-    assert_eq!(loss("loss = { pattern = '.x' }"), Some(Loss::Pattern(vec![false, true])));
-    let burst = Loss::Burst { p: 0.01, r: 0.1, bad: 0.75, good: 0.0 };
+    assert_eq!(loss("loss = '1%'"), Some(LossModel::Random(0.01)));
+    assert_eq!(loss("loss = { pattern = '.x' }"), Some(LossModel::Pattern(vec![false, true])));
+    let burst = LossModel::Burst { p: 0.01, r: 0.1, bad: 0.75, good: 0.0 };
     assert_eq!(loss("loss = { burst = { p = '1%', r = '10%', h = '25%' } }"), Some(burst));
     let framing = |line: &str| up(line).framing.map(|f| (f.overhead, f.minimum, f.cells));
     assert_eq!(framing("framing = 'pppoe-atm-llc'"), Some((26, 0, Cells::Atm)));
@@ -258,7 +258,7 @@ fn programs_run_on_hosts() {
     let program = &scenario.loads[0].programs[0];
     assert_eq!(
         (program.command.as_str(), program.start, program.stop),
-        ("iperf3 -c server", Span::secs(1), Some(Span::secs(9)))
+        ("iperf3 -c server", Nanos::secs(1), Some(Nanos::secs(9)))
     );
     for (programs, why) in [
         ("on = 'nobody', run = 'true'", "unknown name `nobody`"),

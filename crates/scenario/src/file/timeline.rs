@@ -6,7 +6,7 @@ use super::lines;
 use super::network::{Network, strings};
 use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
 use crate::tables::{Diagnostic, Keys, Value, list, span, text};
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use toml::de::DeValue;
 
 /// `[[at]]`; `usual` is the machine that is meant where none is named and there are several.
@@ -42,7 +42,7 @@ pub(crate) fn read(
 /// What a machine is told.
 fn told(
     keys: &mut Keys<'_>,
-    time: Span,
+    time: Nanos,
     (network, usual): (&Network, Option<usize>),
     beside: &Beside<'_>,
 ) -> Result<Vec<TimelineEntry>, Diagnostic> {
@@ -70,7 +70,7 @@ fn told(
     changes with `link = \"NAME\"`";
     let commands = commands(keys.need("run", how)?)?;
     let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {
-        time: time + Span(pace.0 * number),
+        time: time + Nanos(pace.0 * number),
         what: TimelineEvent::Command { machine, command },
     });
     Ok(told.collect())

@@ -6,7 +6,7 @@ use crate::tables::{Diagnostic, Keys, Value, flag, list, number, rate, size, som
 use crate::transactions::PageShape;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use toml::de::DeValue;
 
 /// Kinds of traffic.
@@ -68,15 +68,15 @@ pub(crate) fn joined(
 /// What is repeated at an interval does not begin with the others, unless that is said: pings of several
 /// hosts that all fall into the same instant are nobody's. (The golden section of the interval keeps any
 /// number of them apart.)
-fn out_of_step(number: u64, item: &TrafficItem) -> Span {
+fn out_of_step(number: u64, item: &TrafficItem) -> Nanos {
     let every = match item.what {
-        TrafficKind::Tcp { .. } => return Span(0),
+        TrafficKind::Tcp { .. } => return Nanos(0),
         TrafficKind::Udp { every, .. }
         | TrafficKind::Ping { every, .. }
         | TrafficKind::Request { every, .. } => every,
         TrafficKind::Dns { every } | TrafficKind::Ssh { every } | TrafficKind::Web { every, .. } => every,
     };
-    if item.anywhere { Span(every.0 / 1_000_000 * (number * 618_034 % 1_000_000)) } else { Span(0) }
+    if item.anywhere { Nanos(every.0 / 1_000_000 * (number * 618_034 % 1_000_000)) } else { Nanos(0) }
 }
 
 /// The entry's kind: the one key that names it.
@@ -136,8 +136,8 @@ fn trimmed<'t>(part: &'t str, whole: &str, begin: usize) -> (&'t str, Range<usiz
 struct Common {
     id: Option<String>,
     title: Option<String>,
-    start: Option<Span>,
-    stop: Option<Span>,
+    start: Option<Nanos>,
+    stop: Option<Nanos>,
     dsfield: Option<u8>,
     port: Option<u16>,
 }
@@ -226,7 +226,7 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
         }
         "voip" => {
             let pace = pace(&mut keys)?;
-            let what = TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace };
+            let what = TrafficKind::Udp { payload: SPEECH, every: Nanos::millis(20), pace };
             let there = make(
                 kind,
                 format!("call, what {} hears", network.nodes[to].name),
@@ -240,14 +240,14 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
                 from: to,
                 to: from,
                 // The two ends do not speak in the same instant.
-                start: there.start + Span::millis(7),
+                start: there.start + Nanos::millis(7),
                 ..there.clone()
             };
             vec![there, back]
         }
         "owd" => {
             let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(56) as u32;
-            let every = every(&mut keys, Span::millis(100))?;
+            let every = every(&mut keys, Nanos::millis(100))?;
             vec![make(
                 kind,
                 format!("one way, {who}"),
@@ -259,27 +259,27 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
         "ping" => {
             let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(56) as u32;
             let count = keys.read("count", |value| number(value, 1, u64::from(u32::MAX)))?;
-            let every = every(&mut keys, Span::secs(1))?;
+            let every = every(&mut keys, Nanos::secs(1))?;
             vec![make(kind, format!("ping {who}"), 0, 0, TrafficKind::Ping { payload, every, count })]
         }
         "request" => {
             let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
             let request = keys.read("question", bytes)?.unwrap_or(300);
             let reply = keys.read("reply", bytes)?.unwrap_or(10_000);
-            let every = every(&mut keys, Span::secs(1))?;
+            let every = every(&mut keys, Nanos::secs(1))?;
             vec![make(kind, format!("request {who}"), 80, 0, TrafficKind::Request { every, request, reply })]
         }
         "dns" => {
-            let every = every(&mut keys, Span::secs(1))?;
+            let every = every(&mut keys, Nanos::secs(1))?;
             vec![make(kind, format!("DNS look-up {who}"), 53, 0, TrafficKind::Dns { every })]
         }
         "ssh" => {
-            let every = every(&mut keys, Span::secs(5))?;
+            let every = every(&mut keys, Nanos::secs(5))?;
             // AF21, as OpenSSH marks interactive sessions.
             vec![make(kind, format!("SSH login {who}"), 22, 0x48, TrafficKind::Ssh { every })]
         }
         _ => {
-            let every = every(&mut keys, Span::secs(12))?;
+            let every = every(&mut keys, Nanos::secs(12))?;
             let (shape, patience) = (shape(&mut keys)?, keys.read("patience", some_span)?);
             let port = if shape.is_some_and(|shape| !shape.tls) { 80 } else { 443 };
             vec![make("web", format!("web page {who}"), port, 0, TrafficKind::Web { every, shape, patience })]
@@ -319,7 +319,7 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
         objects: objects.unwrap_or(23) as u32,
         object: object.unwrap_or(45_000),
         connections: connections.unwrap_or(6) as u32,
-        think: think.unwrap_or(Span::millis(15)),
+        think: think.unwrap_or(Nanos::millis(15)),
         tls: tls.unwrap_or(true),
     }))
 }
@@ -335,7 +335,7 @@ fn datagrams(
     let every = match (keys.read("every", some_span)?, bits) {
         (Some(every), None) => every,
         (None, Some(bits)) => interval(payload, bits),
-        (None, None) if kind == "udp" => Span::millis(20),
+        (None, None) if kind == "udp" => Nanos::millis(20),
         _ => {
             let why = "how much is sent? ";
             return Err(Diagnostic::new(
@@ -357,9 +357,9 @@ fn pace(keys: &mut Keys<'_>) -> Result<DatagramPacing, Diagnostic> {
 
 /// Between datagrams of a payload that make a rate of payload together; of those without payload, of their
 /// frames.
-fn interval(payload: u32, bits: u64) -> Span {
+fn interval(payload: u32, bits: u64) -> Nanos {
     let bytes = if payload == 0 { 42 } else { u64::from(payload) };
-    Span((bytes * 8_000_000_000 / bits.max(1)).max(1))
+    Nanos((bytes * 8_000_000_000 / bits.max(1)).max(1))
 }
 
 /// `sizes = [0, 10, …], each = "5s"`: one item after the other.
@@ -374,7 +374,7 @@ fn sweep(
     let mut items = Vec::new();
     for (number_of, value) in (0..).zip(list(sizes)?) {
         let payload = number(value, 0, MAX_PAYLOAD)? as u32;
-        let start = base.start + Span(each.0 * number_of);
+        let start = base.start + Nanos(each.0 * number_of);
         items.push(TrafficItem {
             id: format!("{}-{payload}", base.id),
             title: format!("{} ({payload} bytes)", base.title),
@@ -457,7 +457,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
             up,
             0,
             0,
-            TrafficKind::Ping { payload: 56, every: Span::millis(200), count: None },
+            TrafficKind::Ping { payload: 56, every: Nanos::millis(200), count: None },
         )
     };
     let marked = |marks: &[(&str, u8)]| {
@@ -482,7 +482,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
         "ping" => vec![ping()],
         "voip" => {
             let speech =
-                || TrafficKind::Udp { payload: SPEECH, every: Span::millis(20), pace: DatagramPacing::Even };
+                || TrafficKind::Udp { payload: SPEECH, every: Nanos::millis(20), pace: DatagramPacing::Even };
             vec![
                 ping(),
                 item("voip", "call, there".into(), up, VOICE, 16384, speech()),
@@ -521,7 +521,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
                 up,
                 0,
                 443,
-                TrafficKind::Web { every: Span::secs(12), shape: None, patience: None },
+                TrafficKind::Web { every: Nanos::secs(12), shape: None, patience: None },
             ),
         ],
         _ => {

@@ -2,7 +2,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::keys::Value;
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use tidegate_syntax::quantity::{self, BadQuantity, SizeOrTime};
 use toml::de::DeValue;
 
@@ -92,17 +92,17 @@ fn bad(value: Value<'_>, wrong: BadQuantity) -> Diagnostic {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn span(value: Value<'_>) -> Result<Span, Diagnostic> {
-    quantity::time(&plain(value)?).map(Span).map_err(|wrong| bad(value, wrong))
+pub fn span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
+    quantity::time(&plain(value)?).map(Nanos).map_err(|wrong| bad(value, wrong))
 }
 
 /// A time that is longer than nothing.
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn some_span(value: Value<'_>) -> Result<Span, Diagnostic> {
+pub fn some_span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
     match span(value)? {
-        Span(0) => {
+        Nanos(0) => {
             Err(Diagnostic::new(value.span(), "this must be longer than nothing", "write 500us, 30ms, 2s"))
         }
         span => Ok(span),

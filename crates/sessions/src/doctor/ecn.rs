@@ -3,9 +3,9 @@
 use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::time::Duration;
-use tidegate_measure::doctor::Ecn;
-use tidegate_prober::ping::{Pinger, Plan};
-use tidegate_prober::{Error, Family, quoted};
+use tidegate_measure::doctor::EcnResult;
+use tidegate_prober::ping::{PingSchedule, Pinger};
+use tidegate_prober::{AddressFamily, Error, quoted};
 
 /// A code point that is seldom rewritten by others (AF41), and ECT(0): it may be marked.
 const SENT: u8 = 34 << 2 | 2;
@@ -20,8 +20,8 @@ const MOST_HOPS: u8 = 8;
 ///
 /// # Errors
 /// It has no address, there is no way, or we may not ask.
-pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> Result<Ecn> {
-    let mut plan = Plan::new(host, Family::Any)?;
+pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> Result<EcnResult> {
+    let mut plan = PingSchedule::new(host, AddressFamily::Any)?;
     (plan.ds_field, plan.interval, plan.count) = (SENT, BETWEEN, Some(TRIES));
     let address = plan.address;
     let seen = Pinger::begin(&[plan]).context("asking for the ECN field")?.finish();
@@ -29,7 +29,7 @@ pub(super) fn ask(host: &str, unknown: &mut Vec<String>) -> Result<Ecn> {
         unknown.push(format!("what becomes of ECN up to {host} itself is not known: it answers no pings"));
     }
     let answered = seen.answered_ds_field.first().copied().flatten();
-    Ok(Ecn { host: host.to_owned(), sent: SENT, answered, quoted: on_the_way(address, unknown)? })
+    Ok(EcnResult { host: host.to_owned(), sent: SENT, answered, quoted: on_the_way(address, unknown)? })
 }
 
 /// Who quoted a request on the way, and the DS field that it had there.

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use system::Counters;
 use tidegate_apply::status;
-use tidegate_measure::doctor::{Device, Diagnosis, Facts, FlowTable, judge};
+use tidegate_measure::doctor::{DeviceFacts, Diagnosis, Facts, FlowTableFacts, judge};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_sys::poll;
 
@@ -50,7 +50,7 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
     if is_stopped {
         doubts.push(format!(
             "stopped after {}: counters are of that time only",
-            tidegate_measure::numbers::span(facts.seconds_ns)
+            tidegate_measure::numbers::format_duration(facts.seconds_ns)
         ));
     }
     let diagnosis = Diagnosis {
@@ -113,9 +113,9 @@ fn wait(until: Instant, stop: &AtomicBool) -> std::io::Result<()> {
 }
 
 /// Ways past the chains. Kernels without nft have none; who may not ask is told so.
-fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTable> {
+fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTableFacts> {
     let told = Netfilter::open().and_then(|mut netfilter| netfilter.flow_tables());
-    let table = |table: tidegate_netlink::FlowTable| FlowTable {
+    let table = |table: tidegate_netlink::FlowTable| FlowTableFacts {
         name: table.name,
         devices: table.devices,
         is_hardware: table.is_hardware,
@@ -174,7 +174,7 @@ fn looked_at(facts: &Facts) -> Vec<String> {
 }
 
 /// A device that is shaped or led somewhere.
-fn of_device(device: &Device) -> Option<String> {
+fn of_device(device: &DeviceFacts) -> Option<String> {
     let shaper = device.shaper.as_ref()?;
     let rate = shaper
         .rate_bps

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tidegate_measure::doctor::{Device, Processor, Softnet};
+use tidegate_measure::doctor::{DeviceFacts, Processor, Softnet};
 use tidegate_sys::ethtool;
 
 const CLASS: &str = "/sys/class/net";
@@ -73,13 +73,13 @@ impl Counters {
 }
 
 /// The devices of this network namespace, without what is counted and queued there.
-pub(super) fn devices() -> Vec<Device> {
+pub(super) fn devices() -> Vec<DeviceFacts> {
     let names = bytes(&read("/proc/thread-self/net/dev"));
     let beneath_ppp = pppoe(&read("/proc/thread-self/net/pppoe"));
     names.keys().filter(|name| *name != "lo").map(|name| device(name, &beneath_ppp)).collect()
 }
 
-fn device(name: &str, beneath_ppp: &[String]) -> Device {
+fn device(name: &str, beneath_ppp: &[String]) -> DeviceFacts {
     let dir = Path::new(CLASS).join(name);
     let number = |file: &str| read(dir.join(file)).trim().parse::<u64>().ok();
     let is_ppp = number("type") == Some(PPP);
@@ -89,7 +89,7 @@ fn device(name: &str, beneath_ppp: &[String]) -> Device {
     }
     let master =
         fs::read_link(dir.join("master")).ok().and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
-    Device {
+    DeviceFacts {
         name: name.to_owned(),
         is_hardware: dir.join("device").exists(),
         below,
@@ -101,7 +101,7 @@ fn device(name: &str, beneath_ppp: &[String]) -> Device {
         speed_bps: number("speed").filter(|mbit| (1..=1_000_000).contains(mbit)).map(|mbit| mbit * 1_000_000),
         features: ethtool::features(name).unwrap_or_default(),
         byte_limits: byte_limits(&dir),
-        ..Device::default()
+        ..DeviceFacts::default()
     }
 }
 

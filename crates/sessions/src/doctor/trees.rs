@@ -3,13 +3,13 @@
 use crate::error::{Error, Result};
 use std::fmt::Write as _;
 use tidegate_analysis::watch::{self, Snapshot};
-use tidegate_apply::Source;
+use tidegate_apply::SnapshotSource;
 use tidegate_daemon::SPLIT_BELOW;
 use tidegate_daemon::ssh;
 use tidegate_dataplane::engine::link_rate;
 use tidegate_inspect::{CLSACT_INGRESS, Finding, Level, check};
 use tidegate_loader::ReadOptions;
-use tidegate_measure::doctor::{Class, Device, Facts, Inwards, Shaper};
+use tidegate_measure::doctor::{DeviceFacts, Facts, Inwards, ShaperClass, ShaperFacts};
 use tidegate_netlink::Kernel;
 use tidegate_packet::{Handle, Rate};
 use tidegate_plan::essential;
@@ -27,8 +27,8 @@ const MOST_CHECKED: usize = 5;
 ///
 /// # Errors
 /// Whoever is asked is gone.
-pub(super) fn look(sources: &mut [Source]) -> Result<Vec<Snapshot>> {
-    let snapshot = |source: &mut Source| {
+pub(super) fn look(sources: &mut [SnapshotSource]) -> Result<Vec<Snapshot>> {
+    let snapshot = |source: &mut SnapshotSource| {
         let told = source.snapshot()?;
         Snapshot::read(&told.to_string()).map_err(|error| Error::Invalid(error.to_string()))
     };
@@ -36,7 +36,12 @@ pub(super) fn look(sources: &mut [Source]) -> Result<Vec<Snapshot>> {
 }
 
 /// Notes what shapes what leaves by a device.
-pub(super) fn note_shaper(device: &mut Device, before: &[Snapshot], after: &[Snapshot], kernel: &mut Kernel) {
+pub(super) fn note_shaper(
+    device: &mut DeviceFacts,
+    before: &[Snapshot],
+    after: &[Snapshot],
+    kernel: &mut Kernel,
+) {
     let of = |all: &[Snapshot]| {
         all.iter().find_map(|snapshot| {
             let found = snapshot.devices.iter().find(|known| known.name == device.name)?;
@@ -59,12 +64,12 @@ fn root(device: &watch::Device) -> Option<&watch::Qdisc> {
     device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none() && !INWARDS.contains(&qdisc.kind.as_str()))
 }
 
-fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Shaper> {
+fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<ShaperFacts> {
     let (root, before) = (root(now)?, root(then)?);
     let (counts, earlier) = (root.counts, before.counts);
     // A daemon splits what senders joined, where the rate is low enough for that to matter.
     let is_slow = now.link_bps.is_some_and(|rate| rate < SPLIT_BELOW.as_bits() as f64);
-    Some(Shaper {
+    Some(ShaperFacts {
         backend: backend.to_owned(),
         kind: root.kind.clone(),
         rate_bps: now.link_bps.filter(|rate| *rate > 0.0).map(|rate| rate as u64),
@@ -81,9 +86,9 @@ fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Sh
     })
 }
 
-fn class_of(device: &watch::Device, class: &watch::Class) -> Class {
+fn class_of(device: &watch::Device, class: &watch::Class) -> ShaperClass {
     let is_above = |other: &watch::Class| other.parent.as_deref() == Some(class.handle.as_str());
-    Class {
+    ShaperClass {
         id: class.handle.clone(),
         is_leaf: !device.classes.iter().any(is_above),
         packets_ever: class.counts.map(|counts| counts.packets),
@@ -91,7 +96,7 @@ fn class_of(device: &watch::Device, class: &watch::Class) -> Class {
 }
 
 /// Notes what becomes of what comes in by a device.
-pub(super) fn note_inwards(device: &mut Device, kernel: &mut Kernel) {
+pub(super) fn note_inwards(device: &mut DeviceFacts, kernel: &mut Kernel) {
     let Ok((stand, _)) = kernel.installed(&device.name) else { return };
     let inwards = |filter: &&FilterDump| [INGRESS, CLSACT_INGRESS].contains(&filter.parent);
     let filters: Vec<&FilterDump> = stand.filters.iter().filter(inwards).collect();
@@ -134,7 +139,7 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
 }
 
 /// Does the kernel shape there?
-fn is_ours(device: &Device) -> bool {
+fn is_ours(device: &DeviceFacts) -> bool {
     device.shaper.as_ref().is_some_and(|shaper| shaper.backend == "kernel")
 }
 

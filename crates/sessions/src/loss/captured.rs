@@ -6,9 +6,9 @@ use crate::error::{Context, Error, Result, invalid};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::path::Path;
-use tidegate_measure::lost::{Lost, Way};
-use tidegate_measure::stream::{Course, Journey};
-use tidegate_probe_wire::{Header, Kind};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
+use tidegate_measure::stream::{PacketRecord, StreamTrace};
+use tidegate_probe_wire::{PacketHeader, ProbePacketKind};
 use tidegate_replay::captured::frames::{self, Ip};
 use tidegate_replay::{CaptureReader, ReadCaptureError};
 use tidegate_sys::input_file;
@@ -70,15 +70,15 @@ pub struct Captures<'c> {
 ///
 /// # Errors
 /// A file cannot be read or is no capture, or no one knows how many packets were sent.
-pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<Lost> {
+pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<LossDocument> {
     let said = |path| said(path, captures.port, say);
     let far = said(captures.received)?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let mut lost = Lost { version, again: captures.again.clone(), ..Lost::default() };
+    let mut lost = LossDocument { version, again: captures.again.clone(), ..LossDocument::default() };
     let way = match (captures.sent, far) {
         (Some(sent), far) => match (said(sent)?, far) {
             (Said::Packets(near), Said::Packets(far)) => both(near, far, &mut lost.notes)?,
-            (near, far) => Way::counted("sent to received", near.count(), far.count()),
+            (near, far) => DirectionLoss::counted("sent to received", near.count(), far.count()),
         },
         (None, Said::Packets(far)) if far.iter().any(|seen| seen.ours.is_some()) => {
             ours(&far, captures.count, &mut lost.notes)
@@ -89,7 +89,7 @@ pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<Lost> {
                     "how many were sent? Say it with -c, or show a capture of that side with --sent",
                 );
             };
-            Way::counted("sent to received", sent.into(), far.count())
+            DirectionLoss::counted("sent to received", sent.into(), far.count())
         }
     };
     lost.ways = vec![way];
@@ -155,10 +155,11 @@ impl Seen {
     fn of(ip: &Ip<'_>, at: u64) -> Option<Seen> {
         let (source, to) = ip.ports()?;
         let is_udp = ip.protocol() == UDP_PROTOCOL;
-        let carried = ip.octets.get(ip.header() + UDP..).unwrap_or_default();
-        let header = Header::read(carried).filter(|header| is_udp && header.kind == Kind::Data);
-        let identification = if ip.v6 { 0 } else { u16::from_be_bytes([ip.octets[4], ip.octets[5]]) };
-        let front = if is_udp { carried } else { ip.octets.get(ip.header()..).unwrap_or_default() };
+        let carried = ip.bytes.get(ip.header() + UDP..).unwrap_or_default();
+        let header =
+            PacketHeader::read(carried).filter(|header| is_udp && header.kind == ProbePacketKind::Data);
+        let identification = if ip.v6 { 0 } else { u16::from_be_bytes([ip.bytes[4], ip.bytes[5]]) };
+        let front = if is_udp { carried } else { ip.bytes.get(ip.header()..).unwrap_or_default() };
         let key = Key {
             protocol: ip.protocol(),
             ports: (Some(source), to),
@@ -171,7 +172,7 @@ impl Seen {
 }
 
 /// Looks for what was sent among what came.
-fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Result<Way> {
+fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Result<DirectionLoss> {
     if near.is_empty() {
         return invalid(
             "nothing in the capture of what was sent has ports; is it the right file, and the right \
@@ -193,23 +194,22 @@ fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Res
             );
         }
     }
-    let strangers = far.len() as u64
-        - course.arrived()
-        - course.journeys.iter().map(|j| u64::from(j.copies)).sum::<u64>();
+    let strangers =
+        far.len() as u64 - course.arrived() - course.packets.iter().map(|j| u64::from(j.copies)).sum::<u64>();
     if strangers > 0 {
         notes.push(format!(
             "{strangers} packets came that were not sent in the other capture: it began \
         later or ended earlier, or they are others' (see --filter-port)"
         ));
     }
-    Ok(Way::of("sent to received", &course))
+    Ok(DirectionLoss::of("sent to received", &course))
 }
 
 /// Each packet that came belongs to the first of its kind that is not found yet; one more of a kind than were
 /// sent is a copy.
-fn matched(near: &[Seen], far: &[Seen]) -> Course {
-    let mut journeys: Vec<Journey> =
-        near.iter().map(|seen| Journey { sent: Some(seen.at), ..Journey::default() }).collect();
+fn matched(near: &[Seen], far: &[Seen]) -> StreamTrace {
+    let mut journeys: Vec<PacketRecord> =
+        near.iter().map(|seen| PacketRecord { sent: Some(seen.at), ..PacketRecord::default() }).collect();
     let mut open: BTreeMap<&Key, VecDeque<usize>> = BTreeMap::new();
     for (place, seen) in near.iter().enumerate() {
         open.entry(&seen.key).or_default().push_back(place);
@@ -220,7 +220,7 @@ fn matched(near: &[Seen], far: &[Seen]) -> Course {
         let Some(places) = open.get_mut(&seen.key) else { continue };
         match places.pop_front() {
             Some(place) => {
-                journeys[place] = Journey { arrived: Some(seen.at), rank, ..journeys[place] };
+                journeys[place] = PacketRecord { arrived: Some(seen.at), rank, ..journeys[place] };
                 last.insert(&seen.key, place);
                 rank += 1;
             }
@@ -231,11 +231,11 @@ fn matched(near: &[Seen], far: &[Seen]) -> Course {
             }
         }
     }
-    Course { journeys, ..Course::default() }
+    StreamTrace { packets: journeys, ..StreamTrace::default() }
 }
 
 /// Our own packets, known by their numbers: those of the session that has most of them.
-fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> Way {
+fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> DirectionLoss {
     let mut sessions: BTreeMap<u32, Vec<&Seen>> = BTreeMap::new();
     for seen in far {
         if let Some((session, _)) = seen.ours {
@@ -259,18 +259,19 @@ fn ours(far: &[Seen], count: Option<u32>, notes: &mut Vec<String>) -> Way {
         ));
         highest
     });
-    let mut journeys = vec![Journey { sent: Some(0), ..Journey::default() }; sent.max(highest) as usize];
+    let mut journeys =
+        vec![PacketRecord { sent: Some(0), ..PacketRecord::default() }; sent.max(highest) as usize];
     let mut rank = 0;
     for (number, at) in numbers() {
         let Some(journey) = journeys.get_mut(number as usize) else { continue };
         if journey.arrived.is_some() {
             journey.copies += 1;
         } else {
-            *journey = Journey { arrived: Some(at), rank, ..*journey };
+            *journey = PacketRecord { arrived: Some(at), rank, ..*journey };
             rank += 1;
         }
     }
-    Way::of("sent to received", &Course { journeys, ..Course::default() })
+    DirectionLoss::of("sent to received", &StreamTrace { packets: journeys, ..StreamTrace::default() })
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! with our server   field::Far: the same packets both ways                     ──▶ Course ─┐
-//! with captures     packets of one side found among those of the other         ──▶ Course ─┴─▶ measure::lost::Lost
+//! with captures     packets of one side found among those of the other         ──▶ Course ─┴─▶
+//! measure::lost::Lost
 //! ```
 
 mod captured;
@@ -11,29 +12,34 @@ pub use captured::{Captures, USUAL_COUNT, captured};
 
 use crate::error::Result;
 use std::sync::atomic::AtomicBool;
-use tidegate_measure::lost::{Lost, Way};
-use tidegate_measure::stream::{Exchange, Outcome, Path as _, Stream};
-use tidegate_prober::{Far, Target};
+use tidegate_measure::loss::{DirectionLoss, LossDocument};
+use tidegate_measure::stream::{Exchange, ExchangeResult, Path as _, Stream};
+use tidegate_prober::{ServerSession, ServerTarget};
 
 /// Sends the same packets to a server of ours and has it send them, and tells what was lost. `stop` ends it
 /// early, with what is known by then; `again` is the command line that measures again, for the document.
 ///
 /// # Errors
 /// The server is not there, or refuses.
-pub fn measure(target: &Target, stream: &Stream, stop: &'static AtomicBool, again: String) -> Result<Lost> {
-    let mut far = Far::connect(target)?;
+pub fn measure(
+    target: &ServerTarget,
+    stream: &Stream,
+    stop: &'static AtomicBool,
+    again: String,
+) -> Result<LossDocument> {
+    let mut far = ServerSession::connect(target)?;
     far.stop_on(stop);
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream.clone() })?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let lost = Lost { version, again, notes: far.doubts(), ..Lost::default() };
+    let lost = LossDocument { version, again, notes: far.doubts(), ..LossDocument::default() };
     Ok(told(lost, &outcome, &target.host))
 }
 
 /// Both ways; of what broke off, what is known of it.
-fn told(mut lost: Lost, outcome: &Outcome, host: &str) -> Lost {
-    let up = Way::of(&format!("here to {host}"), &outcome.up);
+fn told(mut lost: LossDocument, outcome: &ExchangeResult, host: &str) -> LossDocument {
+    let up = DirectionLoss::of(&format!("here to {host}"), &outcome.up);
     match &outcome.cut {
-        None => lost.ways = vec![up, Way::of(&format!("{host} to here"), &outcome.down)],
+        None => lost.ways = vec![up, DirectionLoss::of(&format!("{host} to here"), &outcome.down)],
         // What came upwards only the far end knows, and how much it sent.
         Some(why) => {
             let arrived = outcome.down.arrived();
@@ -44,13 +50,13 @@ fn told(mut lost: Lost, outcome: &Outcome, host: &str) -> Lost {
             // Up to the last that came, those missing are known to be.
             let mut until = outcome.down.clone();
             let end = until
-                .journeys
+                .packets
                 .iter()
                 .rposition(|journey| journey.arrived.is_some())
                 .map_or(0, |last| last + 1);
-            until.journeys.truncate(end);
-            until.journeys.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
-            lost.ways = vec![Way::of(&format!("{host} to here, until then"), &until)];
+            until.packets.truncate(end);
+            until.packets.iter_mut().for_each(|journey| journey.sent = journey.sent.or(Some(0)));
+            lost.ways = vec![DirectionLoss::of(&format!("{host} to here, until then"), &until)];
         }
     }
     lost

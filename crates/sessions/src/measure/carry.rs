@@ -3,10 +3,10 @@
 use super::plan::{LoadPlan, ProbePlan};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tidegate_measure::stream::{Exchange, Outcome, Path, Phase, Stream};
-use tidegate_probe_wire::{FlowPlan, Way};
-use tidegate_prober::ping::{self, Pinger, Seen};
-use tidegate_prober::{Carried, Error, Far, Target};
+use tidegate_measure::stream::{Exchange, ExchangeResult, PacketTrain, Path, Stream};
+use tidegate_probe_wire::{FlowDirection, FlowPlan};
+use tidegate_prober::ping::{self, PingProgress, Pinger};
+use tidegate_prober::{Error, MeasuredFlow, ServerSession, ServerTarget};
 
 /// Before the load begins, and after it has ended, probes go on for so long.
 pub(crate) const LEAD: Duration = Duration::from_millis(500);
@@ -23,13 +23,13 @@ const FLOOD: u16 = 1400;
 pub(crate) struct Load {
     /// When it began, by our clock, ns.
     pub(crate) began: u64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ExchangeResult,
     /// Of each phase of the streams which probe it is.
     pub(crate) whose: Vec<usize>,
-    pub(crate) flows: Vec<(Way, u8, Result<Carried, Error>)>,
-    pub(crate) icmp: Option<Seen>,
+    pub(crate) flows: Vec<(FlowDirection, u8, Result<MeasuredFlow, Error>)>,
+    pub(crate) icmp: Option<PingProgress>,
     /// What flooded.
-    pub(crate) flood: Option<Result<Outcome, Error>>,
+    pub(crate) flood: Option<Result<ExchangeResult, Error>>,
 }
 
 /// Carries it out; `stop` ends it early.
@@ -37,8 +37,8 @@ pub(crate) struct Load {
 /// # Errors
 /// It did not begin.
 pub(crate) fn carry(
-    far: &mut Far,
-    target: &Target,
+    far: &mut ServerSession,
+    target: &ServerTarget,
     load: &LoadPlan,
     control: &str,
     stop: &AtomicBool,
@@ -57,8 +57,8 @@ pub(crate) fn carry(
         let ways = load
             .up
             .iter()
-            .map(|dscp| (Way::Up, *dscp))
-            .chain(load.down.iter().map(|dscp| (Way::Down, *dscp)));
+            .map(|dscp| (FlowDirection::Up, *dscp))
+            .chain(load.down.iter().map(|dscp| (FlowDirection::Down, *dscp)));
         let flows: Vec<_> = ways
             .zip(0..)
             .map(|((way, dscp), number)| {
@@ -89,16 +89,17 @@ pub(crate) fn carry(
 }
 
 /// Echo requests to the server, if this user may send any.
-fn ping(far: &Far) -> Option<Pinger> {
-    let plan = ping::Plan::new(&far.address().to_string(), tidegate_prober::Family::Any).ok()?;
+fn ping(far: &ServerSession) -> Option<Pinger> {
+    let plan =
+        ping::PingSchedule::new(&far.address().to_string(), tidegate_prober::AddressFamily::Any).ok()?;
     Pinger::begin(&[plan]).ok()
 }
 
 /// Floods upwards in a session of its own.
-fn flood(target: &Target, rate: f64, length_ns: u64) -> Result<Outcome, Error> {
-    let mut far = Far::connect(target)?;
+fn flood(target: &ServerTarget, rate: f64, length_ns: u64) -> Result<ExchangeResult, Error> {
+    let mut far = ServerSession::connect(target)?;
     std::thread::sleep(LEAD);
-    let up = Stream::steady(Phase::at_rate(FLOOD, rate, length_ns));
+    let up = Stream::steady(PacketTrain::at_rate(FLOOD, rate, length_ns));
     far.carry_out(&Exchange { up, down: Stream::default() })
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn interleaved(probes: &[ProbePlan], length: Duration) -> (Stream, Ve
     let nexts = dues.iter().skip(1).map(|(at, _)| *at).chain([end]);
     let phase = |((at, place), next): (&(u64, usize), u64)| {
         let ProbePlan { payload, dscp, .. } = probes[*place];
-        Phase { payload, gap_ns: next - at, packets: 1, dscp, rest_ns: 0 }
+        PacketTrain { payload, gap_ns: next - at, packets: 1, dscp, rest_ns: 0 }
     };
     let phases = dues.iter().zip(nexts).map(phase).collect();
     (Stream { phases }, dues.iter().map(|(_, place)| *place).collect())

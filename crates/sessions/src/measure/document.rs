@@ -5,11 +5,11 @@
 
 use super::carry::{LEAD, Load, STEP_NS};
 use super::plan::{LoadPlan, ProbePlan};
-use tidegate_measure::experiment::{Arrivals, Event, Probe, Run, Transfer};
-use tidegate_measure::oneway::{self, Order, Reading};
-use tidegate_measure::stream::{Course, Journey, Outcome, Stream};
-use tidegate_probe_wire::Way;
-use tidegate_prober::{Carried, Error};
+use tidegate_measure::experiment::{ArrivalStats, EventRecord, ProbeRecord, RunRecord, TransferRecord};
+use tidegate_measure::oneway::{self, OneWayResult, Order};
+use tidegate_measure::stream::{ExchangeResult, PacketRecord, Stream, StreamTrace};
+use tidegate_probe_wire::FlowDirection;
+use tidegate_prober::{Error, MeasuredFlow};
 
 /// Who is at the ends.
 pub(crate) const HERE: &str = "here";
@@ -27,20 +27,20 @@ pub(crate) struct Ways {
     /// Of each packet of all exchanges one after the other how long it took, ns; `None`: it did not arrive.
     up: Vec<Option<u64>>,
     down: Vec<Option<u64>>,
-    pub(crate) reading: Reading,
+    pub(crate) reading: OneWayResult,
 }
 
 impl Ways {
     /// Reads them all.
     pub(crate) fn of(done: &[Done<'_>]) -> Ways {
-        let mut all = Outcome::default();
+        let mut all = ExchangeResult::default();
         for one in done {
             join(&mut all.up, &known(&one.load.outcome).up);
             join(&mut all.down, &one.load.outcome.down);
         }
         let reading = oneway::read(&all);
-        let took = |course: &Course, side: &oneway::Side| {
-            let mut took = vec![None; course.journeys.len()];
+        let took = |course: &StreamTrace, side: &oneway::DirectionStats| {
+            let mut took = vec![None; course.packets.len()];
             let least = side.least_ns.unwrap_or(0);
             for delay in &side.delays {
                 if let Some(took) = took.get_mut(delay.number as usize) {
@@ -54,27 +54,27 @@ impl Ways {
 }
 
 /// What became of the packets upwards only the server can say: where it is gone, nobody knows.
-fn known(outcome: &Outcome) -> Outcome {
+fn known(outcome: &ExchangeResult) -> ExchangeResult {
     match outcome.cut {
         None => outcome.clone(),
-        Some(_) => Outcome { up: Course::default(), ..outcome.clone() },
+        Some(_) => ExchangeResult { up: StreamTrace::default(), ..outcome.clone() },
     }
 }
 
-fn join(all: &mut Course, more: &Course) {
+fn join(all: &mut StreamTrace, more: &StreamTrace) {
     let before = all.arrived() as u32;
     all.stream.phases.extend_from_slice(&more.stream.phases);
-    all.journeys
-        .extend(more.journeys.iter().map(|journey| Journey { rank: journey.rank + before, ..*journey }));
+    all.packets
+        .extend(more.packets.iter().map(|journey| PacketRecord { rank: journey.rank + before, ..*journey }));
 }
 
 /// The runs, in the order in which they were done.
-pub(crate) fn runs(done: &[Done<'_>], ways: &Ways, name: &str, server: &str) -> Vec<Run> {
+pub(crate) fn runs(done: &[Done<'_>], ways: &Ways, name: &str, server: &str) -> Vec<RunRecord> {
     let mut at = (0, 0);
     let mut runs = Vec::new();
     for one in done {
         let outcome = known(&one.load.outcome);
-        let counts = (outcome.up.journeys.len(), outcome.down.journeys.len());
+        let counts = (outcome.up.packets.len(), outcome.down.packets.len());
         let took = (&ways.up[at.0..at.0 + counts.0], &ways.down[at.1..at.1 + counts.1]);
         at = (at.0 + counts.0, at.1 + counts.1);
         runs.push(run(one, &outcome, took, name, server));
@@ -84,7 +84,7 @@ pub(crate) fn runs(done: &[Done<'_>], ways: &Ways, name: &str, server: &str) -> 
 
 type Took<'w> = (&'w [Option<u64>], &'w [Option<u64>]);
 
-fn run(done: &Done<'_>, outcome: &Outcome, took: Took<'_>, name: &str, server: &str) -> Run {
+fn run(done: &Done<'_>, outcome: &ExchangeResult, took: Took<'_>, name: &str, server: &str) -> RunRecord {
     let Done { plan, load, .. } = done;
     let length = plan.length.as_nanos() as u64;
     let window = (LEAD.as_nanos() as u64, LEAD.as_nanos() as u64 + length);
@@ -95,13 +95,13 @@ fn run(done: &Done<'_>, outcome: &Outcome, took: Took<'_>, name: &str, server: &
     }
     probes.extend(icmp(load, server));
     let flows = load.flows.iter().scan((0, 0), |numbers, (way, dscp, carried)| {
-        let number = if *way == Way::Up { &mut numbers.0 } else { &mut numbers.1 };
+        let number = if *way == FlowDirection::Up { &mut numbers.0 } else { &mut numbers.1 };
         *number += 1;
         Some(transfer(load.began, (*way, *dscp, *number), carried.as_ref().ok(), window, server))
     });
     let troubles = troubles(load);
     let transfers = flows.chain(flooded(load, window, server)).collect();
-    Run {
+    RunRecord {
         policy: name.to_owned(),
         load: plan.name.clone(),
         repeat: done.repeat,
@@ -112,14 +112,14 @@ fn run(done: &Done<'_>, outcome: &Outcome, took: Took<'_>, name: &str, server: &
         probes,
         transfers,
         events: troubles,
-        ..Run::default()
+        ..RunRecord::default()
     }
 }
 
 /// One probe of a load.
 struct Asked<'l> {
     load: &'l Load,
-    outcome: &'l Outcome,
+    outcome: &'l ExchangeResult,
     took: Took<'l>,
     place: usize,
     probe: &'l ProbePlan,
@@ -131,22 +131,23 @@ type Sent = (u64, Option<u64>);
 
 impl Asked<'_> {
     /// There and back together, and each way.
-    fn probes(&self) -> Vec<Probe> {
-        let (up, down) = (self.way(Way::Up), self.way(Way::Down));
-        let ways = [(Way::Up, &up), (Way::Down, &down)];
-        let mut probes: Vec<Probe> = ways.into_iter().map(|(way, sent)| self.one_way(way, sent)).collect();
+    fn probes(&self) -> Vec<ProbeRecord> {
+        let (up, down) = (self.way(FlowDirection::Up), self.way(FlowDirection::Down));
+        let ways = [(FlowDirection::Up, &up), (FlowDirection::Down, &down)];
+        let mut probes: Vec<ProbeRecord> =
+            ways.into_iter().map(|(way, sent)| self.one_way(way, sent)).collect();
         // A call is what goes one way; of all else people ask how long it takes there and back.
         if !self.probe.id.starts_with("voip") {
             let both: Vec<(&Sent, &Sent)> = up.iter().zip(&down).collect();
             let answer =
                 |((sent, there), (_, back)): &(&Sent, &Sent)| (*sent, there.zip(*back).map(|(a, b)| a + b));
-            let round = Probe {
+            let round = ProbeRecord {
                 id: self.probe.id.clone(),
                 title: self.probe.title.clone(),
                 unit: "round trip".to_owned(),
                 answers: both.iter().map(answer).collect(),
                 there: up.iter().map(|(_, took)| *took).collect(),
-                ..self.base(Way::Up)
+                ..self.base(FlowDirection::Up)
             };
             probes.insert(0, round);
         }
@@ -154,35 +155,35 @@ impl Asked<'_> {
         probes
     }
 
-    fn base(&self, way: Way) -> Probe {
+    fn base(&self, way: FlowDirection) -> ProbeRecord {
         let ends = [HERE.to_owned(), self.server.to_owned()];
         let [from, to] = ends;
-        let (from, to) = if way == Way::Up { (from, to) } else { (to, from) };
-        Probe { from, to, dscp: self.probe.dscp, ..Probe::default() }
+        let (from, to) = if way == FlowDirection::Up { (from, to) } else { (to, from) };
+        ProbeRecord { from, to, dscp: self.probe.dscp, ..ProbeRecord::default() }
     }
 
-    fn course(&self, way: Way) -> (&Course, &[Option<u64>]) {
+    fn course(&self, way: FlowDirection) -> (&StreamTrace, &[Option<u64>]) {
         match way {
-            Way::Up => (&self.outcome.up, self.took.0),
-            Way::Down => (&self.outcome.down, self.took.1),
+            FlowDirection::Up => (&self.outcome.up, self.took.0),
+            FlowDirection::Down => (&self.outcome.down, self.took.1),
         }
     }
 
     /// Its packets that were sent, in their order.
-    fn way(&self, way: Way) -> Vec<Sent> {
+    fn way(&self, way: FlowDirection) -> Vec<Sent> {
         let (course, took) = self.course(way);
         let began = self.load.began;
         let own =
-            course.journeys.iter().zip(took).zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
+            course.packets.iter().zip(took).zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
         let dues = course.stream.dues().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
-        let first = self.outcome.up.journeys.iter().find_map(|journey| journey.sent).unwrap_or(began);
+        let first = self.outcome.up.packets.iter().find_map(|journey| journey.sent).unwrap_or(began);
         let sent = own.zip(dues).filter_map(|(((journey, took), _), (due, _))| {
             let at = match (way, journey.arrived, took) {
-                (Way::Up, ..) => journey.sent?,
+                (FlowDirection::Up, ..) => journey.sent?,
                 // By our clock it was sent as long before it arrived as it took.
-                (Way::Down, Some(arrived), Some(took)) => arrived.saturating_sub(*took),
+                (FlowDirection::Down, Some(arrived), Some(took)) => arrived.saturating_sub(*took),
                 // What is lost has no time of ours but the one when it was due.
-                (Way::Down, ..) => {
+                (FlowDirection::Down, ..) => {
                     journey.sent?;
                     first + due.at_ns
                 }
@@ -192,14 +193,14 @@ impl Asked<'_> {
         sent.collect()
     }
 
-    fn one_way(&self, way: Way, sent: &[Sent]) -> Probe {
-        let word = if way == Way::Up { "up" } else { "down" };
+    fn one_way(&self, way: FlowDirection, sent: &[Sent]) -> ProbeRecord {
+        let word = if way == FlowDirection::Up { "up" } else { "down" };
         let (course, _) = self.course(way);
         let arrived = || sent.iter().filter_map(|(at, took)| Some(at + (*took)?));
         let is_call = self.probe.id.starts_with("voip");
         let (received, packets) =
             if is_call { per_step(arrived(), self.probe.payload.into()) } else { Default::default() };
-        Probe {
+        ProbeRecord {
             id: format!("{}-{word}", self.probe.id),
             title: format!("{} {word}", self.probe.title),
             unit: "one way".to_owned(),
@@ -211,11 +212,13 @@ impl Asked<'_> {
         }
     }
 
-    fn arrivals(&self, course: &Course) -> Arrivals {
-        let own = course.journeys.iter().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
-        let own: Vec<Journey> = own.map(|(journey, _)| *journey).collect();
-        let mut arrivals =
-            Arrivals { copies: own.iter().map(|one| u64::from(one.copies)).sum(), ..Arrivals::default() };
+    fn arrivals(&self, course: &StreamTrace) -> ArrivalStats {
+        let own = course.packets.iter().zip(&self.load.whose).filter(|(_, whose)| **whose == self.place);
+        let own: Vec<PacketRecord> = own.map(|(journey, _)| *journey).collect();
+        let mut arrivals = ArrivalStats {
+            copies: own.iter().map(|one| u64::from(one.copies)).sum(),
+            ..ArrivalStats::default()
+        };
         for seen in own.iter().filter(|one| one.arrived.is_some()).filter_map(|one| one.ds) {
             match arrivals.ds_fields.iter_mut().find(|(ds, _)| *ds == u64::from(seen)) {
                 Some((_, count)) => *count += 1,
@@ -223,8 +226,8 @@ impl Asked<'_> {
             }
         }
         // Only those of its own kind may overtake each other: marks are there to change the order.
-        let order = Order::of(&Course { stream: Stream::default(), journeys: own });
-        Arrivals { reordered: order.reordered, extent: order.extent, ..arrivals }
+        let order = Order::of(&StreamTrace { stream: Stream::default(), packets: own });
+        ArrivalStats { reordered: order.reordered, extent: order.extent, ..arrivals }
     }
 }
 
@@ -243,34 +246,34 @@ fn per_step(arrived: impl Iterator<Item = u64>, payload: u64) -> (Vec<u64>, Vec<
     (bytes, packets)
 }
 
-fn icmp(load: &Load, server: &str) -> Option<Probe> {
+fn icmp(load: &Load, server: &str) -> Option<ProbeRecord> {
     let seen = load.icmp.as_ref()?;
     let target = seen.targets.first().filter(|target| !target.asked.is_empty())?;
-    Some(Probe {
+    Some(ProbeRecord {
         id: "icmp".to_owned(),
         title: "ICMP".to_owned(),
         unit: "round trip".to_owned(),
         from: HERE.to_owned(),
         to: server.to_owned(),
         answers: target.asked.iter().map(|asked| (asked.sent_ns, asked.took_ns)).collect(),
-        ..Probe::default()
+        ..ProbeRecord::default()
     })
 }
 
 /// A flow; one that never began is there with nothing carried.
 fn transfer(
     began: u64,
-    flow: (Way, u8, u32),
-    carried: Option<&Carried>,
+    flow: (FlowDirection, u8, u32),
+    carried: Option<&MeasuredFlow>,
     window: (u64, u64),
     server: &str,
-) -> Transfer {
+) -> TransferRecord {
     let (way, dscp, number) = flow;
     let (word, from, to) = match way {
-        Way::Up => ("upload", HERE, server),
-        Way::Down => ("download", server, HERE),
+        FlowDirection::Up => ("upload", HERE, server),
+        FlowDirection::Down => ("download", server, HERE),
     };
-    let none = Carried::default();
+    let none = MeasuredFlow::default();
     let carried = carried.unwrap_or(&none);
     let since = |at: u64| at.saturating_sub(began);
     let end = carried.bytes.last().map_or(0, |(at, _)| since(*at));
@@ -282,7 +285,7 @@ fn transfer(
     let said = |n: u64| carried.samples.iter().rev().find(|sample| since(sample.at_ns) <= (n + 1) * STEP_NS);
     let samples: Vec<_> = (0..steps).map(|n| said(n).copied().unwrap_or_default()).collect();
     let retransmissions = carried.samples.last().map_or(0, |sample| sample.retransmissions.into());
-    Transfer {
+    TransferRecord {
         id: format!("{word}-{number}"),
         title: format!("{word} {number}"),
         from: from.to_owned(),
@@ -316,13 +319,13 @@ fn carried_by(bytes: &[(u64, u64)], at: u64) -> u64 {
 }
 
 /// What flooded, as a transfer: what arrived of it.
-fn flooded(load: &Load, window: (u64, u64), server: &str) -> Option<Transfer> {
+fn flooded(load: &Load, window: (u64, u64), server: &str) -> Option<TransferRecord> {
     let Ok(outcome) = load.flood.as_ref()? else { return None };
     let payload = outcome.up.stream.phases.first().map_or(0, |phase| u64::from(phase.payload));
-    let first = outcome.up.journeys.iter().filter_map(|journey| journey.arrived).min()?;
-    let arrived = outcome.up.journeys.iter().filter_map(|journey| journey.arrived);
+    let first = outcome.up.packets.iter().filter_map(|journey| journey.arrived).min()?;
+    let arrived = outcome.up.packets.iter().filter_map(|journey| journey.arrived);
     let (series, _) = per_step(arrived.map(|at| at - first + window.0), payload);
-    Some(Transfer {
+    Some(TransferRecord {
         id: "flood-1".to_owned(),
         title: "UDP flood".to_owned(),
         from: HERE.to_owned(),
@@ -336,27 +339,32 @@ fn flooded(load: &Load, window: (u64, u64), server: &str) -> Option<Transfer> {
             .sum(),
         lost: outcome.up.sent() - outcome.up.arrived(),
         series,
-        ..Transfer::default()
+        ..TransferRecord::default()
     })
 }
 
 /// What went wrong with flows.
-fn troubles(load: &Load) -> Vec<Event> {
+fn troubles(load: &Load) -> Vec<EventRecord> {
     let flows = load.flows.iter().filter_map(|(way, _, carried)| {
-        let word = if *way == Way::Up { "an upload" } else { "a download" };
+        let word = if *way == FlowDirection::Up { "an upload" } else { "a download" };
         let (at, why) = match carried {
             Err(error) => (0, error.to_string()),
             Ok(carried) => {
                 let end = carried.bytes.last().map_or(carried.began, |(at, _)| *at);
-                (end.saturating_sub(load.began), carried.trouble.clone()?)
+                (end.saturating_sub(load.began), carried.problem.clone()?)
             }
         };
-        Some(Event { at, on: HERE.to_owned(), what: format!("{word} ended: {why}"), output: String::new() })
+        Some(EventRecord {
+            at,
+            on: HERE.to_owned(),
+            what: format!("{word} ended: {why}"),
+            output: String::new(),
+        })
     });
-    let flood = load.flood.iter().filter_map(|flood| flood.as_ref().err()).map(|error: &Error| Event {
+    let flood = load.flood.iter().filter_map(|flood| flood.as_ref().err()).map(|error: &Error| EventRecord {
         on: HERE.to_owned(),
         what: format!("the flood ended: {error}"),
-        ..Event::default()
+        ..EventRecord::default()
     });
     flows.chain(flood).collect()
 }

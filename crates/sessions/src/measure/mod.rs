@@ -1,8 +1,8 @@
 //! A test between this computer and a `tidegate serve`: what the path does each way, idle and under load.
 //!
 //! ```text
-//! plan (a test of flent's name) ─▶ carry: probes both ways (field::Far), TCP flows (field::Flow), echo requests (field::ping)
-//!                                     └─ each load ─▶ document: all exchanges read together ─▶ Experiment
+//! plan (a test of flent's name) ─▶ carry: probes both ways (field::Far), TCP flows (field::Flow), echo
+//! requests (field::ping) └─ each load ─▶ document: all exchanges read together ─▶ Experiment
 //! ```
 
 mod carry;
@@ -15,8 +15,8 @@ use plan::Plan;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidegate_measure::experiment::{Cable, Experiment, Load, Node, Policy};
-use tidegate_prober::{Far, Target};
+use tidegate_measure::experiment::{Experiment, LinkRecord, LoadRecord, NodeRecord, PolicyRecord};
+use tidegate_prober::{ServerSession, ServerTarget};
 
 /// Between two loads queues may empty.
 const REST: Duration = Duration::from_millis(500);
@@ -25,7 +25,7 @@ const REST: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// The server.
-    pub target: Target,
+    pub target: ServerTarget,
     /// The name of the test, for the document; `None`: the usual loads.
     pub test: Option<String>,
     /// Its loads.
@@ -79,7 +79,7 @@ impl Measurement {
 /// Carries all of it out; what was done before it broke off is the result.
 fn measure(options: &Measurement, stop: &'static AtomicBool, progress: Progress<'_>) -> Result<Experiment> {
     let Measurement { plan, target, .. } = options;
-    let mut far = Far::connect(target)?;
+    let mut far = ServerSession::connect(target)?;
     far.stop_on(stop);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let mut done: Vec<Done<'_>> = Vec::new();
@@ -121,19 +121,20 @@ fn measure(options: &Measurement, stop: &'static AtomicBool, progress: Progress<
     Ok(experiment)
 }
 
-fn experiment(options: &Measurement, far: &Far, done: &[Done<'_>], began_ns: u64) -> Experiment {
+fn experiment(options: &Measurement, far: &ServerSession, done: &[Done<'_>], began_ns: u64) -> Experiment {
     let ways = Ways::of(done);
     let Measurement { plan, .. } = options;
     let server = options.target.host.clone();
     let mut runs = document::runs(done, &ways, &options.name, &server);
     let place = |name: &str| plan.loads.iter().position(|load| load.name == name);
     runs.sort_by_key(|run| (place(&run.load), run.repeat));
-    let load = |load: &plan::LoadPlan| Load {
+    let load = |load: &plan::LoadPlan| LoadRecord {
         name: load.name.clone(),
         title: load.title.clone(),
         test: load.test.clone(),
     };
-    let node = |name: &str| Node { name: name.to_owned(), kind: "host".to_owned(), devices: Vec::new() };
+    let node =
+        |name: &str| NodeRecord { name: name.to_owned(), kind: "host".to_owned(), devices: Vec::new() };
     Experiment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: options.again.clone(),
@@ -143,8 +144,13 @@ fn experiment(options: &Measurement, far: &Far, done: &[Done<'_>], began_ns: u64
         about: format!("Measured with `tidegate serve` at {server} ({}).", far.address()),
         began_ns: Some(began_ns),
         nodes: vec![node(HERE), node(&server)],
-        links: vec![Cable { name: "path".to_owned(), from: HERE.to_owned(), to: server, ..Cable::default() }],
-        policies: vec![Policy {
+        links: vec![LinkRecord {
+            name: "path".to_owned(),
+            from: HERE.to_owned(),
+            to: server,
+            ..LinkRecord::default()
+        }],
+        policies: vec![PolicyRecord {
             name: options.name.clone(),
             title: options.name.clone(),
             commands: Vec::new(),
@@ -158,10 +164,10 @@ fn experiment(options: &Measurement, far: &Far, done: &[Done<'_>], began_ns: u64
 
 /// What the reader should know.
 fn notes(
-    far: &Far,
+    far: &ServerSession,
     done: &[Done<'_>],
     ways: &Ways,
-    runs: &[tidegate_measure::experiment::Run],
+    runs: &[tidegate_measure::experiment::RunRecord],
 ) -> Vec<String> {
     let mut notes = vec![
         "one-way delays assume that the minimum is the same in both directions, which cannot be known \
@@ -184,7 +190,7 @@ fn notes(
                 .to_owned(),
         );
     }
-    let late = |run: &&tidegate_measure::experiment::Run| {
+    let late = |run: &&tidegate_measure::experiment::RunRecord| {
         run.events.iter().any(|event| event.what.contains(" ended: "))
     };
     for run in runs.iter().filter(late) {

@@ -5,11 +5,11 @@ use crate::error::Result;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tidegate_measure::quick::{Load, NOTHING, Phase};
+use tidegate_measure::quick::{LoadDirection, LoadPhase, NOTHING};
 use tidegate_measure::{bits_per_second, ramp};
-use tidegate_probe_wire::{FlowPlan, Way};
+use tidegate_probe_wire::{FlowDirection, FlowPlan};
 use tidegate_prober::load::{self, Page};
-use tidegate_prober::{Family, Far, Flow};
+use tidegate_prober::{AddressFamily, FlowOpener, ServerSession};
 
 /// TCP connections at once: so many that a buffer fills within seconds, as with a page or an upload of many
 /// files.
@@ -59,11 +59,11 @@ impl Stage<'_> {
     }
 
     /// Nothing of ours.
-    pub(super) fn idle(&self, length: u64) -> Phase {
+    pub(super) fn idle(&self, length: u64) -> LoadPhase {
         (self.tell)("the idle line");
         let begin = self.watch.now();
         self.wait(begin + length, || false);
-        Phase { load: Load::Idle, window: (begin, self.watch.now()), ..Phase::default() }
+        LoadPhase { load: LoadDirection::Idle, window: (begin, self.watch.now()), ..LoadPhase::default() }
     }
 
     /// For the queues of the last load.
@@ -75,7 +75,7 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// They cannot be sent.
-    pub(super) fn echoes(&self, length: u64) -> Result<(Phase, Option<String>)> {
+    pub(super) fn echoes(&self, length: u64) -> Result<(LoadPhase, Option<String>)> {
         (self.tell)("both ways, by echo requests");
         let begin = self.watch.now();
         let load = load::echoes(self.watch.far, self.most, self.watch.began)?;
@@ -88,8 +88,8 @@ impl Stage<'_> {
         let bits = load.meter.rate(window.0, window.1);
         let how = if full { "the slower way decides the rate" } else { "the line was not full by then" };
         let by = format!("echo requests of 1,400 bytes, there and back; {how}");
-        let phase = Phase {
-            load: Load::Both,
+        let phase = LoadPhase {
+            load: LoadDirection::Both,
             window,
             by,
             up_bits: Some(bits),
@@ -109,7 +109,7 @@ impl Stage<'_> {
         idle: (u64, u64),
         most: f64,
         length: u64,
-    ) -> Result<(Phase, Option<String>)> {
+    ) -> Result<(LoadPhase, Option<String>)> {
         (self.tell)("upload, by datagrams that expire near by");
         let places = self.watch.places();
         let usual = places.get(place).and_then(|place| median(place, idle)).unwrap_or(0);
@@ -132,11 +132,14 @@ impl Stage<'_> {
             Some(_) => format!("datagrams that end after {hops} routers"),
             None => format!("datagrams that expire after {hops} routers; the upload did not fill"),
         };
-        Ok((Phase { load: Load::Up, window, by, up_bits: bits, ..Phase::default() }, load.trouble()))
+        Ok((
+            LoadPhase { load: LoadDirection::Up, window, by, up_bits: bits, ..LoadPhase::default() },
+            load.trouble(),
+        ))
     }
 
     /// What the way up took while its queue was kept.
-    fn passed(&self, load: &load::Load, place: usize, usual: u64, window: (u64, u64)) -> Option<f64> {
+    fn passed(&self, load: &load::RunningLoad, place: usize, usual: u64, window: (u64, u64)) -> Option<f64> {
         let places = self.watch.places();
         let answered =
             places.get(place)?.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
@@ -154,9 +157,9 @@ impl Stage<'_> {
     pub(super) fn downloads(
         &self,
         page: &Page,
-        family: Family,
+        family: AddressFamily,
         length: u64,
-    ) -> Result<(Phase, Option<String>)> {
+    ) -> Result<(LoadPhase, Option<String>)> {
         (self.tell)("download, by downloads");
         let begin = self.watch.now();
         let load = load::downloads(page, family, CONNECTIONS, self.watch.began)?;
@@ -168,15 +171,26 @@ impl Stage<'_> {
         let bits = load.meter.rate(settled.min(window.1), window.1) * WITH_HEADS;
         let by = format!("{CONNECTIONS} downloads of http://{}{}", page.host, page.path);
         Ok((
-            Phase { load: Load::Down, window, by, down_bits: Some(bits), ..Phase::default() },
+            LoadPhase {
+                load: LoadDirection::Down,
+                window,
+                by,
+                down_bits: Some(bits),
+                ..LoadPhase::default()
+            },
             load.trouble(),
         ))
     }
 
     /// One way, by TCP to or from a server of ours.
-    pub(super) fn transfers(&self, far: &Far, way: Way, length: u64) -> (Phase, Option<String>) {
-        let load = if way == Way::Up { Load::Up } else { Load::Down };
-        (self.tell)(if way == Way::Up { "upload, by TCP" } else { "download, by TCP" });
+    pub(super) fn transfers(
+        &self,
+        far: &ServerSession,
+        way: FlowDirection,
+        length: u64,
+    ) -> (LoadPhase, Option<String>) {
+        let load = if way == FlowDirection::Up { LoadDirection::Up } else { LoadDirection::Down };
+        (self.tell)(if way == FlowDirection::Up { "upload, by TCP" } else { "download, by TCP" });
         let begin = self.watch.now();
         let until = begin + length;
         let from = begin + SETTLE;
@@ -192,22 +206,23 @@ impl Stage<'_> {
         let bits = carried.iter().filter_map(|one| one.as_ref().ok()).sum::<f64>() * WITH_HEADS;
         let trouble = carried.iter().find_map(|one| one.as_ref().err().cloned());
         let by = format!("{CONNECTIONS} TCP transfers");
-        let (up_bits, down_bits) = if way == Way::Up { (Some(bits), None) } else { (None, Some(bits)) };
+        let (up_bits, down_bits) =
+            if way == FlowDirection::Up { (Some(bits), None) } else { (None, Some(bits)) };
         let window = (from, self.watch.now());
-        (Phase { load, window, by, up_bits, down_bits, ..Phase::default() }, trouble)
+        (LoadPhase { load, window, by, up_bits, down_bits, ..LoadPhase::default() }, trouble)
     }
 
     /// One transfer; what went through once it had settled, bits per second.
     fn transfer(
         &self,
-        flow: Flow,
-        way: Way,
+        flow: FlowOpener,
+        way: FlowDirection,
         (length, settle, until): (u64, u64, u64),
     ) -> Result<f64, String> {
         let plan = FlowPlan { way, dscp: 0, control: String::new(), length_ns: length };
         let carried = flow.carry(&plan, STEP, || self.is_over(until)).map_err(|error| error.to_string())?;
         let (Some(first), Some(last)) = (carried.bytes.first(), carried.bytes.last()) else {
-            return Err(carried.trouble.unwrap_or_else(|| "nothing went through".into()));
+            return Err(carried.problem.unwrap_or_else(|| "nothing went through".into()));
         };
         let before = carried.bytes.iter().find(|(at, _)| *at >= carried.began + settle).unwrap_or(first);
         Ok(bits_per_second(last.1.saturating_sub(before.1), last.0.saturating_sub(before.0)))
@@ -224,6 +239,6 @@ pub(super) fn behind_queue(quick: &tidegate_measure::quick::Quick, phase: usize)
 }
 
 /// The address that a reflector's name means.
-pub(super) fn address(host: &str, family: Family) -> Result<IpAddr> {
-    Ok(tidegate_prober::ping::Plan::new(host, family)?.address)
+pub(super) fn address(host: &str, family: AddressFamily) -> Result<IpAddr> {
+    Ok(tidegate_prober::ping::PingSchedule::new(host, family)?.address)
 }

@@ -1,8 +1,8 @@
 //! Half a minute of a line: idle and loaded latency, rates, where the queue is.
 //!
 //! ```text
-//! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶ measure::quick::Quick
-//!                                                                                       └─▶ remedy (the simulator)
+//! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶
+//! measure::quick::Quick └─▶ remedy (the simulator)
 //! ```
 
 mod loads;
@@ -13,10 +13,10 @@ use crate::error::{Context, Error, Result, invalid};
 use crate::routes;
 use loads::Stage;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidegate_measure::quick::{Phase, Quick};
-use tidegate_probe_wire::Way;
+use tidegate_measure::quick::{LoadPhase, Quick};
+use tidegate_probe_wire::FlowDirection;
 use tidegate_prober::load::Page;
-use tidegate_prober::{Family, Far, Target};
+use tidegate_prober::{AddressFamily, ServerSession, ServerTarget};
 use tidegate_scenario::run::ExperimentWatch;
 use watch::Watch;
 
@@ -29,7 +29,7 @@ const BESIDES: f64 = 0.2;
 /// Who answers, and how.
 enum Reflector {
     /// A server of ours.
-    Server(Box<Far>),
+    Server(Box<ServerSession>),
     /// A page to download.
     Page(Page),
     /// A host that answers pings.
@@ -42,9 +42,9 @@ pub struct QuickOptions<'q> {
     /// asked all the time.
     pub reflectors: &'q [String],
     /// How a reflector of a name is reached, if it has `tidegate serve`.
-    pub target: &'q dyn Fn(&str) -> Result<Target>,
+    pub target: &'q dyn Fn(&str) -> Result<ServerTarget>,
     /// Which of a host's addresses are taken.
-    pub family: Family,
+    pub family: AddressFamily,
     /// How long it may take, about, ns: 15 s to 2 minutes.
     pub time_ns: u64,
     /// Never send more than this, bits per second.
@@ -103,8 +103,8 @@ fn reflectors(options: &QuickOptions<'_>, notes: &mut Vec<String>) -> Result<Vec
             all.push(Reflector::Page(page));
             continue;
         }
-        let target: Target = (options.target)(name)?;
-        match Far::connect(&target) {
+        let target: ServerTarget = (options.target)(name)?;
+        match ServerSession::connect(&target) {
             Ok(far) => all.push(Reflector::Server(Box::new(far))),
             Err(error) if target.token.is_some() => {
                 return Err(error).context(format!("{name}, as a tidegate server"));
@@ -126,7 +126,7 @@ fn reflectors(options: &QuickOptions<'_>, notes: &mut Vec<String>) -> Result<Vec
 fn carry_out(
     stage: &Stage<'_>,
     reflectors: &[Reflector],
-    (family, time): (Family, u64),
+    (family, time): (AddressFamily, u64),
     quick: &mut Quick,
 ) -> Result<()> {
     let part = |share: f64| (time as f64 * share) as u64;
@@ -146,7 +146,7 @@ fn carry_out(
         return Ok(());
     }
     // What did not come about, or was stopped, is told and is no phase.
-    let done = |quick: &mut Quick, (phase, trouble): (Phase, Option<String>)| {
+    let done = |quick: &mut Quick, (phase, trouble): (LoadPhase, Option<String>)| {
         let is_whole = trouble.is_none() && !stage.is_stopped();
         quick.notes.extend(trouble.map(|what| format!("{}: {what}", phase.load.word())));
         if is_whole {
@@ -157,7 +157,7 @@ fn carry_out(
         is_whole
     };
     if let Some(far) = server {
-        for way in [Way::Up, Way::Down] {
+        for way in [FlowDirection::Up, FlowDirection::Down] {
             done(quick, stage.transfers(far, way, part(loaded / 2.0)));
         }
         return Ok(());

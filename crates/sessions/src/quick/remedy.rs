@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, chain};
 use crate::predict::{Line, Said, Traffic, TriedPolicy, Way, predict};
 use std::fmt::Write as _;
-use tidegate_measure::quick::{Grade, Load, Predicted, Quick, Rate, Remedy};
+use tidegate_measure::quick::{CapacityEstimate, Grade, LoadDirection, PredictedRtt, Quick, Remedy};
 use tidegate_scenario::run::ExperimentWatch;
 use tidegate_scenario::shell::tc_rate;
 
@@ -18,7 +18,7 @@ pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> O
     }
     let (up, down) = quick.rates();
     let policy = short(dev, up?, down)?;
-    let (up, known_down) = (up?.bits(), down.and_then(Rate::full).filter(|bits| *bits > 0.0));
+    let (up, known_down) = (up?.bits(), down.and_then(CapacityEstimate::full).filter(|bits| *bits > 0.0));
     let predicted = predicted(quick, up, known_down, watch).unwrap_or_else(|error| {
         quick.notes.push(format!("the simulator could not try it: {}", chain(&error)));
         Vec::new()
@@ -27,8 +27,8 @@ pub(super) fn of(quick: &mut Quick, dev: &str, watch: &ExperimentWatch<'_>) -> O
 }
 
 /// A short policy for these rates; what is not known stands in it as a comment. `None`: nothing went up.
-fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
-    let written = |rate: Rate| tc_rate(rounded(rate.bits()));
+fn short(dev: &str, up: CapacityEstimate, down: Option<CapacityEstimate>) -> Option<String> {
+    let written = |rate: CapacityEstimate| tc_rate(rounded(rate.bits()));
     if rounded(up.bits()) == 0 {
         return None;
     }
@@ -39,8 +39,8 @@ fn short(dev: &str, up: Rate, down: Option<Rate>) -> Option<String> {
     }
     text.push('\n');
     match down {
-        Some(Rate::Full(bits)) if rounded(bits) > 0 => {
-            let _ = writeln!(text, "down = \"{}\"", written(Rate::Full(bits)));
+        Some(CapacityEstimate::Full(bits)) if rounded(bits) > 0 => {
+            let _ = writeln!(text, "down = \"{}\"", written(CapacityEstimate::Full(bits)));
         }
         _ => {
             let least = down.filter(|rate| rounded(rate.bits()) > 0);
@@ -68,26 +68,28 @@ fn predicted(
     up: f64,
     down: Option<f64>,
     watch: &ExperimentWatch<'_>,
-) -> Result<Vec<Predicted>> {
+) -> Result<Vec<PredictedRtt>> {
     let far = quick.farthest().unwrap_or_default();
-    let full = |load: Load, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
+    let full = |load: LoadDirection, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
     let line = Line {
-        up: Some(Way { bits: up, full: full(Load::Up, up).or(full(Load::Both, up)) }),
-        down: down.map(|bits| Way { bits, full: full(Load::Down, bits) }),
+        up: Some(Way { bits: up, full: full(LoadDirection::Up, up).or(full(LoadDirection::Both, up)) }),
+        down: down.map(|bits| Way { bits, full: full(LoadDirection::Down, bits) }),
         round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
     };
-    let policy = short("eth0", Rate::Full(up), down.map(Rate::Full))
+    let policy = short("eth0", CapacityEstimate::Full(up), down.map(CapacityEstimate::Full))
         .ok_or_else(|| Error::Invalid("a rate of nothing".to_owned()))?;
-    let loads: Vec<Load> =
-        [Load::Up, Load::Down].into_iter().filter(|load| *load == Load::Up || down.is_some()).collect();
-    let traffic = |load: &Load| {
-        let (up, down) = if *load == Load::Up { (FLOWS, 0) } else { (0, FLOWS) };
+    let loads: Vec<LoadDirection> = [LoadDirection::Up, LoadDirection::Down]
+        .into_iter()
+        .filter(|load| *load == LoadDirection::Up || down.is_some())
+        .collect();
+    let traffic = |load: &LoadDirection| {
+        let (up, down) = if *load == LoadDirection::Up { (FLOWS, 0) } else { (0, FLOWS) };
         Traffic { name: load.word().into(), up, down }
     };
     let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
     let said = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
     let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
-    let one = |(load, said): (&Load, Said)| Predicted {
+    let one = |(load, said): (&LoadDirection, Said)| PredictedRtt {
         load: *load,
         without: ns(said.without),
         with: ns(said.with),
@@ -104,16 +106,18 @@ mod tests {
         let lines = |up, down| {
             short("eth0", up, down).map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
         };
-        let known = lines(Rate::Full(4.91e6), Some(Rate::Full(19.8e6))).expect("a policy");
+        let known =
+            lines(CapacityEstimate::Full(4.91e6), Some(CapacityEstimate::Full(19.8e6))).expect("a policy");
         assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
-        let pings = lines(Rate::AtLeast(4.91e6), Some(Rate::AtLeast(4.91e6))).expect("a policy");
+        let pings = lines(CapacityEstimate::AtLeast(4.91e6), Some(CapacityEstimate::AtLeast(4.91e6)))
+            .expect("a policy");
         assert!(pings[1].starts_with("up = \"4910kbit\" # the slower of both ways"), "{pings:?}");
         assert!(pings[2].starts_with("# down = \"…\" (at least 4910kbit): not measured"), "{pings:?}");
         assert!(
-            lines(Rate::Full(4e6), None)
+            lines(CapacityEstimate::Full(4e6), None)
                 .is_some_and(|lines| lines[2].starts_with("# down = \"…\": not measured"))
         );
-        assert_eq!(lines(Rate::Full(300.0), None), None);
+        assert_eq!(lines(CapacityEstimate::Full(300.0), None), None);
     }
 
     #[test]

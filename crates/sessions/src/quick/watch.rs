@@ -4,11 +4,11 @@ use crate::error::{Context, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_measure::Spans;
-use tidegate_measure::pinged::Asked;
-use tidegate_measure::quick::Place;
+use tidegate_measure::Durations;
+use tidegate_measure::pinged::PingRequest;
+use tidegate_measure::quick::HopResult;
 use tidegate_prober::hops::{self, Hop};
-use tidegate_prober::ping::{Pinger, Plan, Way};
+use tidegate_prober::ping::{PingMethod, PingSchedule, Pinger};
 
 /// Hops that are looked for: the LAN's gateway, a modem, the provider's first router, and one behind it.
 const HOPS: u8 = 4;
@@ -34,10 +34,12 @@ impl Watch {
     /// # Errors
     /// No permission, no way.
     pub(super) fn begin(name: &str, far: IpAddr) -> Result<Watch> {
-        let found = hops::find(far, Way::Icmp, HOPS).context(format!("looking for the way to {name}"))?;
-        let mut plans: Vec<(Plan, String, Option<u8>)> = Vec::new();
+        let found =
+            hops::find(far, PingMethod::Icmp, HOPS).context(format!("looking for the way to {name}"))?;
+        let mut plans: Vec<(PingSchedule, String, Option<u8>)> = Vec::new();
         for hop in found.iter().filter(|hop| !hop.is_host) {
-            let (Some(plan), Some(address)) = (hops::watch(hop, far, Way::Icmp, OFTEN), hop.address) else {
+            let (Some(plan), Some(address)) = (hops::watch(hop, far, PingMethod::Icmp, OFTEN), hop.address)
+            else {
                 continue;
             };
             // A router that may be asked once a second says too little in half a minute.
@@ -46,11 +48,11 @@ impl Watch {
             }
         }
         let host = found.iter().find(|hop| hop.is_host).map(|hop: &Hop| hop.distance);
-        let mut plan = Plan::new(&far.to_string(), tidegate_prober::Family::Any)?;
+        let mut plan = PingSchedule::new(&far.to_string(), tidegate_prober::AddressFamily::Any)?;
         plan.interval = OFTEN;
         let called = if name == far.to_string() { name.to_owned() } else { format!("{name} ({far})") };
         plans.push((plan, called, host));
-        let asked: Vec<Plan> = plans.iter().map(|(plan, ..)| plan.clone()).collect();
+        let asked: Vec<PingSchedule> = plans.iter().map(|(plan, ..)| plan.clone()).collect();
         let pinger = Arc::new(Pinger::begin(&asked)?);
         let who = plans.into_iter().map(|(_, name, distance)| (name, distance)).collect();
         Ok(Watch { pinger, began: Instant::now(), far, who })
@@ -62,10 +64,10 @@ impl Watch {
     }
 
     /// What everybody answered so far.
-    pub(super) fn places(&self) -> Vec<Place> {
-        let asked: Vec<Vec<Asked>> =
+    pub(super) fn places(&self) -> Vec<HopResult> {
+        let asked: Vec<Vec<PingRequest>> =
             self.pinger.look(|seen| seen.targets.iter().map(|target| target.asked.clone()).collect());
-        let place = |((name, distance), asked): (&(String, Option<u8>), Vec<Asked>)| Place {
+        let place = |((name, distance), asked): (&(String, Option<u8>), Vec<PingRequest>)| HopResult {
             name: name.clone(),
             distance: *distance,
             asked,
@@ -75,7 +77,7 @@ impl Watch {
 
     /// Whose answers stopped early, and why; when it began, ns since 1970.
     pub(super) fn state(&self) -> (Option<String>, u64) {
-        self.pinger.look(|seen| (seen.trouble.clone(), seen.began_ns))
+        self.pinger.look(|seen| (seen.problem.clone(), seen.began_ns))
     }
 
     /// Tells by how much the latest answer of a place took longer than so many ns.
@@ -92,7 +94,7 @@ impl Watch {
 }
 
 /// The median of what a place answered within a window.
-pub(super) fn median(place: &Place, window: (u64, u64)) -> Option<u64> {
+pub(super) fn median(place: &HopResult, window: (u64, u64)) -> Option<u64> {
     let within = place.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
-    Spans::new(within.filter_map(|asked| asked.took_ns).collect()).percentile(50.0)
+    Durations::new(within.filter_map(|asked| asked.took_ns).collect()).percentile(50.0)
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, invalid};
 use crate::measure::Measurement;
 use crate::predict::{Line, Traffic, TriedPolicy, Way, predict};
 use tidegate_analysis::verify::Predicted;
-use tidegate_measure::experiment::{Experiment, Run, Spread, figure};
+use tidegate_measure::experiment::{Experiment, RunRecord, Spread, figure};
 use tidegate_scenario::run::ExperimentWatch;
 
 /// IP packets of what TCP carried: full ones, 52 of 1,500 bytes heads.
@@ -28,7 +28,7 @@ pub fn forecast(
     if !options.args.is_empty() {
         return invalid("a script with arguments is not tried in the simulator");
     }
-    let before: Vec<&Run> = experiment.runs.iter().filter(|run| run.policy == NAMES[0]).collect();
+    let before: Vec<&RunRecord> = experiment.runs.iter().filter(|run| run.policy == NAMES[0]).collect();
     let probe = before.iter().flat_map(|run| &run.probes).find(|probe| !probe.there.is_empty());
     let probe = probe
         .map(|probe| probe.id.clone())
@@ -54,7 +54,7 @@ pub fn forecast(
 }
 
 /// The line as it was under a load.
-fn line(before: &[&Run], load: &str, probe: &str) -> Option<Line> {
+fn line(before: &[&RunRecord], load: &str, probe: &str) -> Option<Line> {
     let middle = |name: &str| {
         let loaded = before.iter().filter(|run| run.load == load);
         let found = loaded.filter_map(|run| Some(figure(run, name, run.window).ok()?.number));

@@ -1,7 +1,8 @@
 //! The same load with and without a policy, in turns.
 //!
 //! ```text
-//! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶ measure::paired
+//! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶
+//! measure::paired
 //! ```
 
 mod forecast;
@@ -16,7 +17,7 @@ use crate::measure::{Measurement, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use switch::Switch;
-use tidegate_measure::experiment::{Experiment, Policy};
+use tidegate_measure::experiment::{Experiment, PolicyRecord};
 use tidegate_measure::paired;
 
 /// What turns came to.
@@ -100,7 +101,8 @@ fn joined(whole: Option<Experiment>, mut run: Experiment, with: bool, round: u32
         run.policy = policy.to_owned();
         run.repeat = round;
     });
-    let policies = NAMES.map(|name| Policy { name: name.into(), title: name.into(), commands: Vec::new() });
+    let policies =
+        NAMES.map(|name| PolicyRecord { name: name.into(), title: name.into(), commands: Vec::new() });
     match whole {
         None => Experiment { policies: policies.into(), ..run },
         Some(mut whole) => {

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use tidegate_apply::Backend;
+use tidegate_apply::BackendChoice;
 
 /// What the two are called in results: without the policy, with it.
 ///
 /// ```
 /// // The order of the turns is that of `tidegate_measure::paired`: drifts of the line cancel out.
-/// let turns = tidegate_measure::paired::turns(2).map(|with| tidegate_sessions::verify::NAMES[usize::from(with)]);
-/// assert_eq!(turns.collect::<Vec<_>>(), ["without", "with", "with", "without"]);
+/// let turns = tidegate_measure::paired::turns(2).map(|with|
+/// tidegate_sessions::verify::NAMES[usize::from(with)]); assert_eq!(turns.collect::<Vec<_>>(), ["without",
+/// "with", "with", "without"]);
 /// ```
 pub const NAMES: [&str; 2] = ["without", "with"];
 
@@ -23,7 +24,7 @@ pub struct VerifyOptions {
     /// The device it is for, instead of the one that it names.
     pub dev: Option<String>,
     /// Whose qdiscs.
-    pub backend: Backend,
+    pub backend: BackendChoice,
     /// Instead: a command that puts the policy on.
     pub with: Option<String>,
     /// And one that takes it away.

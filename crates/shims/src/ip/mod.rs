@@ -6,7 +6,7 @@ use crate::batch;
 use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use crate::world;
-use tidegate_policy::{Errno, LinkKind, LinkOp, Op, TcError};
+use tidegate_policy::{Errno, LinkDriver, LinkOp, Op, TcError};
 use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
 
 /// `ip` with these words; `stdin` is a batch.
@@ -53,7 +53,7 @@ fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[Str
         IpCommand::Set(set) => self::set(shim, &set),
         IpCommand::AddLink { name, kind, set } => {
             make_room(shim, &name);
-            if let LinkKind::Veth { peer } = &kind {
+            if let LinkDriver::Veth { peer } = &kind {
                 make_room(shim, peer);
             }
             let op = Op::Link(LinkOp::Add { name, kind });
@@ -144,13 +144,13 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
 
 fn delete(shim: &mut ToolShim<'_>, name: &str) -> Result<(), Reply> {
     let kind = shim.machine.host.links.get(name).map(|link| link.kind.clone());
-    if matches!(kind, Some(LinkKind::Ethernet | LinkKind::Loopback)) {
+    if matches!(kind, Some(LinkDriver::Ethernet | LinkDriver::Loopback)) {
         return Err(Reply::error(2, "RTNETLINK answers: Operation not supported\n"));
     }
     shim.apply(Op::Link(LinkOp::Delete { name: name.into() })).map_err(|error| refusal(&error))?;
     match kind {
         // A cable goes with both its ends.
-        Some(LinkKind::Veth { peer }) => {
+        Some(LinkDriver::Veth { peer }) => {
             let _ = shim.apply(Op::Link(LinkOp::Delete { name: peer }));
         }
         _ => {
@@ -238,7 +238,7 @@ fn loopback() -> ShownLink {
     ShownLink {
         index: 1,
         name: "lo".into(),
-        kind: LinkKind::Loopback,
+        kind: LinkDriver::Loopback,
         up: true,
         mtu: 65_536,
         txqueuelen: 1000,

@@ -1,10 +1,10 @@
 //! Routes and tunnels: changed, shown, asked for.
 
 use crate::call::Reply;
-use crate::host::network;
+use crate::host::{is_default, network};
 use crate::shim::ToolShim;
 use std::net::IpAddr;
-use tidegate_policy::{LinkKind, TunnelMode};
+use tidegate_policy::{LinkDriver, TunnelMode};
 use tidegate_syntax::ip::{IpFlags, Route, RouteVerb, route_text};
 
 /// The most routes that are kept.
@@ -14,6 +14,17 @@ pub(super) fn change(shim: &mut ToolShim<'_>, verb: RouteVerb, mut route: Route)
     let answers = |code: &str| Err(Reply::error(2, format!("RTNETLINK answers: {code}\n")));
     let (host, gateway) = (&mut shim.machine.host, &shim.machine.gateway);
     route.to.0 = network(route.to.0, route.to.1);
+    // What a script sets takes the place of the route that was only assumed.
+    let assumed = host.routes.iter().position(is_default).filter(|_| host.assumes_default);
+    if is_default(&route) {
+        host.assumes_default = false;
+    }
+    if let (Some(at), true, true) = (assumed, is_default(&route), verb != RouteVerb::Delete) {
+        let assumed = host.routes.remove(at);
+        if route.dev.is_none() && route.via.is_none_or(|via| host.route_to(gateway, via).is_none()) {
+            route.dev = assumed.dev;
+        }
+    }
     let same = |known: &Route| known.to == route.to && (route.metric == 0 || known.metric == route.metric);
     let at = host.routes.iter().position(same);
     if verb == RouteVerb::Delete {
@@ -110,7 +121,7 @@ pub(super) fn get(shim: &mut ToolShim<'_>, address: IpAddr, flags: &IpFlags) -> 
 pub(super) fn tunnels(shim: &mut ToolShim<'_>, name: Option<&str>) -> Reply {
     let mut out = String::new();
     for (link, tunnel) in shim.machine.host.links.iter().filter_map(|(link, state)| match &state.kind {
-        LinkKind::Tunnel(tunnel) if name.is_none_or(|name| name == link) => Some((link, tunnel)),
+        LinkDriver::Tunnel(tunnel) if name.is_none_or(|name| name == link) => Some((link, tunnel)),
         _ => None,
     }) {
         let end =

@@ -10,14 +10,14 @@
 
 mod peer;
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
-use tidegate_packet::{Handle, Pool, Seeded, Span, Time};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
+use tidegate_packet::{Handle, Nanos, Pool, Seeded, Time};
 use tidegate_policy::{Op, QdiscOp, SharedBlocks, Verb};
 use tidegate_sim::{
-    CongestionControl, Dumbbell, DumbbellSpec, Ecn, GatewayMachine, Limit, Machine, Net, dumbbell,
+    CongestionControl, Dumbbell, DumbbellSpec, EcnCodepoint, Forwarder, GatewayMachine, Limit, Net, dumbbell,
 };
 
-/// What stands before the bottleneck, and what the flows do.
+/// What precedes the bottleneck, and what the flows do.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -52,15 +52,22 @@ impl Cost {
 fn net(case: Case, mbit: u64, flows: u32, end: Time) -> (Net<GatewayMachine>, Dumbbell) {
     let queue = if case.qdisc.is_none() { Some(Limit::Packets(1000)) } else { None };
     let bits_per_second = mbit * 1_000_000;
-    let jitter = Span::micros(50);
-    let spec =
-        DumbbellSpec { bits_per_second, flows, control: case.control, ecn: Ecn::Off, jitter, queue, end };
+    let jitter = Nanos::micros(50);
+    let spec = DumbbellSpec {
+        bits_per_second,
+        flows,
+        control: case.control,
+        ecn: EcnCodepoint::Off,
+        jitter,
+        queue,
+        end,
+    };
     let mut net = Net::new(engine(case.qdisc.unwrap_or("pfifo")), 1, Time(0));
     let dumbbell = dumbbell(&mut net, &spec);
     (net, dumbbell)
 }
 
-fn run<M: Machine>(net: &mut Net<M>, bottleneck: &Dumbbell, end: Time) -> Cost {
+fn run<M: Forwarder>(net: &mut Net<M>, bottleneck: &Dumbbell, end: Time) -> Cost {
     let (packets, events, before) = (net.link_stats(bottleneck.bottleneck).sent, net.events(), cpu_seconds());
     net.run(end);
     let cpu = cpu_seconds() - before;
@@ -68,7 +75,7 @@ fn run<M: Machine>(net: &mut Net<M>, bottleneck: &Dumbbell, end: Time) -> Cost {
 }
 
 fn table(case: Case, mbit: u64, flows: u32, secs: u64) {
-    let end = Time(0) + Span::secs(secs);
+    let end = Time(0) + Nanos::secs(secs);
     let (mut net, d) = net(case, mbit, flows, end);
     let cost = run(&mut net, &d, end);
     let rates: Vec<f64> =
@@ -113,7 +120,7 @@ fn engine(kind: &str) -> GatewayMachine {
         blocks: SharedBlocks::default(),
     });
     let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
-    let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+    let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut draws };
     if let Err(error) = gateway.apply(world, &op) {
         eprintln!("{kind}: {error:?}");
     }
@@ -130,7 +137,7 @@ fn resident() -> u64 {
 /// Is memory flat over simulated time?
 fn memory() {
     for flows in [4, 100] {
-        let (early, late) = (Time(0) + Span::secs(30), Time(0) + Span::secs(300));
+        let (early, late) = (Time(0) + Nanos::secs(30), Time(0) + Nanos::secs(300));
         let (mut net, d) = net(CASES[3], 100, flows, late);
         run(&mut net, &d, early);
         let before = resident();

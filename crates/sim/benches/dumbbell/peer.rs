@@ -4,7 +4,7 @@
 use crate::{CASES, Case, net, run};
 use std::path::PathBuf;
 use std::process::Command;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Turns; the median of each peer counts.
 const TURNS: usize = 3;
@@ -71,7 +71,7 @@ fn ns2(flows: u32, secs: u64) -> Option<f64> {
 }
 
 fn ours(case: Case, flows: u32, secs: u64) -> f64 {
-    let end = Time(0) + Span::secs(secs);
+    let end = Time(0) + Nanos::secs(secs);
     let (mut net, dumbbell) = net(case, MBIT, flows, end);
     run(&mut net, &dumbbell, end).per_second()
 }

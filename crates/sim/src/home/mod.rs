@@ -2,21 +2,21 @@
 //!
 //! hosts - LAN - gateway \[the policy on the WAN device\] - modem \[drop-tail\] = uplink - Internet - server,
 //! and back through the provider's drop-tail queue. The device in front of the modem is much faster than the
-//! uplink: what the policy lets go too early waits in the modem, where nobody decides.
+//! uplink: what the policy lets go too early waits in the modem, where no one decides.
 
 mod traffic;
 
-pub use traffic::{Bulk, Datagrams, Errand, Local, Parties, Ping, Traffic};
+pub use traffic::{Bulk, DatagramTraffic, HomeTraffic, Local, Parties, PingTraffic, TransactionTraffic};
 
-use crate::cargo::{FlowId, PathId, ProbeId, SourceId, TransactionId};
-use crate::link::{FarEnd, Framing, LinkId, LinkSpec, LinkStats, Waiting};
-use crate::machine::{Limit, Machine, Port};
+use crate::link::{LinkFraming, LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats};
+use crate::machine::{Forwarder, Limit, Port};
 use crate::net::Net;
-use crate::probe::{Echo, Journey, ProbeSpec, SourceSpec};
+use crate::probe::{EchoSample, ProbePacket, ProbeSpec, SourceSpec};
 use crate::tcp_flow::{FlowSample, FlowSpec, FlowStats};
 use crate::transaction::{Completion, TransactionSpec};
+use crate::transport_meta::{FlowId, PathId, ProbeId, SourceId, TransactionId};
 use alloc::vec::Vec;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// The link and what is done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ pub struct HomeSpec {
     /// The provider's buffer before the downlink, bytes of frames.
     pub down_buffer: u64,
     /// What each frame costs on uplink and downlink.
-    pub framing: Framing,
+    pub framing: LinkFraming,
     /// From the modem to the server, one way.
-    pub delay: Span,
+    pub delay: Nanos,
     /// The LAN, bits per second.
     pub lan: u64,
-    /// Octets of the largest network packet on the way: what hosts agree on when they connect (RFC 9293,
+    /// Bytes of the largest network packet on the way: what hosts agree on when they connect (RFC 9293,
     /// section 3.7.1).
     pub mtu: u32,
     /// The cable from the gateway to the modem, bits per second.
@@ -46,20 +46,20 @@ pub struct HomeSpec {
     pub queue_limit: Option<u32>,
     /// The machine's WAN device.
     pub wan_port: Port,
-    /// The device before the modem, if the WAN device stands on another (ppp0 on eth0).
+    /// The device before the modem, if the WAN device is stacked on another (ppp0 on eth0).
     pub beneath: Option<Port>,
     /// The machine's LAN device, if its policy is to be met on the way in.
     pub lan_port: Option<Port>,
     /// Devices that give back what is redirected to them (ifb).
     pub returning: Vec<Port>,
     /// Hosts' irregularity: uniform up to this for each packet.
-    pub jitter: Span,
-    /// Transfers, pings and the like that go on during the run.
-    pub traffic: Vec<Traffic>,
+    pub jitter: Nanos,
+    /// Transfers, pings and the like that continue during the run.
+    pub traffic: Vec<HomeTraffic>,
     /// How long the run settles before it is measured.
-    pub warm_up: Span,
+    pub warm_up: Nanos,
     /// How long it is measured after that.
-    pub duration: Span,
+    pub duration: Nanos,
     /// The seed of all random draws: the same gives the same run, to the byte.
     pub seed: u64,
 }
@@ -73,8 +73,8 @@ impl HomeSpec {
             down,
             up_buffer: 24_000,
             down_buffer: (down / 32).max(64_000),
-            framing: Framing::default(),
-            delay: Span::millis(10),
+            framing: LinkFraming::default(),
+            delay: Nanos::millis(10),
             lan: 100_000_000,
             mtu: 1500,
             cable: 100_000_000,
@@ -84,10 +84,10 @@ impl HomeSpec {
             beneath: None,
             lan_port: None,
             returning: Vec::new(),
-            jitter: Span::micros(50),
-            traffic: alloc::vec![Traffic::Ping(Ping::every(Span::secs(1)))],
-            warm_up: Span::secs(10),
-            duration: Span::secs(60),
+            jitter: Nanos::micros(50),
+            traffic: alloc::vec![HomeTraffic::Ping(PingTraffic::every(Nanos::secs(1)))],
+            warm_up: Nanos::secs(10),
+            duration: Nanos::secs(60),
             seed: 1,
         }
     }
@@ -98,7 +98,7 @@ impl HomeSpec {
     }
 
     /// With this going on too.
-    pub fn with(mut self, traffic: impl IntoIterator<Item = Traffic>) -> HomeSpec {
+    pub fn with(mut self, traffic: impl IntoIterator<Item = HomeTraffic>) -> HomeSpec {
         self.traffic.extend(traffic);
         self
     }
@@ -115,15 +115,15 @@ pub struct FlowResult {
     pub samples: Vec<FlowSample>,
 }
 
-/// What became of one item of the traffic.
+/// The outcome of one item of the traffic.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum TrafficResult {
     /// Of a transfer.
     Bulk(FlowResult),
     /// Of echoes.
-    Ping(Vec<Echo>),
+    Ping(Vec<EchoSample>),
     /// Of datagrams.
-    Datagrams(Vec<Journey>),
+    Datagrams(Vec<ProbePacket>),
     /// Of transactions.
     Transaction(Vec<Completion>),
 }
@@ -131,8 +131,8 @@ pub enum Outcome {
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HomeResult {
-    /// What became of the traffic, item by item.
-    pub outcomes: Vec<Outcome>,
+    /// The outcome of the traffic, item by item.
+    pub outcomes: Vec<TrafficResult>,
     /// The measured window.
     pub window: (Time, Time),
     /// The WAN device, whole run.
@@ -151,7 +151,7 @@ impl HomeResult {
     /// The transfers.
     pub fn flows(&self) -> impl Iterator<Item = &FlowResult> {
         self.outcomes.iter().filter_map(|outcome| match outcome {
-            Outcome::Bulk(flow) => Some(flow),
+            TrafficResult::Bulk(flow) => Some(flow),
             _ => None,
         })
     }
@@ -165,7 +165,7 @@ impl HomeResult {
     /// The figures of all echoes sent in the window.
     pub fn pings(&self) -> tidegate_measure::Pings {
         let echoes = self.outcomes.iter().flat_map(|outcome| match outcome {
-            Outcome::Ping(echoes) => echoes.as_slice(),
+            TrafficResult::Ping(echoes) => echoes.as_slice(),
             _ => &[],
         });
         let within = echoes.filter(|echo| echo.sent >= self.window.0);
@@ -174,7 +174,7 @@ impl HomeResult {
 }
 
 /// How long after the measured window answers are still waited for.
-const GRACE: Span = Span::secs(10);
+const GRACE: Nanos = Nanos::secs(10);
 
 /// An item of the traffic, running.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +202,7 @@ pub struct Home<M> {
 
 /// The ways through a home.
 #[derive(Clone, Copy, Debug)]
-struct Ways {
+struct HomePathIds {
     up: PathId,
     down: PathId,
     /// From and to the gateway itself.
@@ -210,23 +210,23 @@ struct Ways {
     home: PathId,
 }
 
-impl<M: Machine> Home<M> {
-    /// Builds it; the clock stands at `start`.
+impl<M: Forwarder> Home<M> {
+    /// Builds it; the clock is at `start`.
     pub fn new(machine: M, spec: HomeSpec, start: Time) -> Home<M> {
         let mut net = Net::new(machine, spec.seed, start);
-        let lan = LinkSpec::drop_tail(spec.lan, Span(0), Limit::None).jitter(spec.jitter);
+        let lan = LinkSpec::drop_tail(spec.lan, Nanos(0), Limit::None).jitter(spec.jitter);
         let from_host = match spec.lan_port {
             Some(port) => net.link(lan.into_port(port)),
             None => net.link(lan),
         };
         let to_host = match spec.lan_port {
-            Some(port) => net.link(LinkSpec::port(port, Some(spec.lan), Span(0))),
-            None => net.link(LinkSpec::drop_tail(spec.lan, Span(0), Limit::None)),
+            Some(port) => net.link(LinkSpec::port(port, Some(spec.lan), Nanos(0))),
+            None => net.link(LinkSpec::drop_tail(spec.lan, Nanos(0), Limit::None)),
         };
-        let from_server = net.link(LinkSpec::wire(Span(0)).jitter(spec.jitter));
+        let from_server = net.link(LinkSpec::wire(Nanos(0)).jitter(spec.jitter));
         let wire = |port| LinkSpec {
-            waiting: Waiting::Port { port, ring: spec.ring, bytes: spec.queue_limit },
-            ..LinkSpec::port(port, Some(spec.cable), Span(0))
+            waiting: LinkQueue::Port { port, ring: spec.ring, bytes: spec.queue_limit },
+            ..LinkSpec::port(port, Some(spec.cable), Nanos(0))
         };
         let (wan, lower) = match spec.beneath {
             None => (net.link(wire(spec.wan_port)), None),
@@ -242,17 +242,17 @@ impl<M: Machine> Home<M> {
         let modem = net.link(shaped(spec.up, spec.up_buffer));
         let outside = spec.beneath.unwrap_or(spec.wan_port);
         let provider =
-            net.link(LinkSpec { far_end: FarEnd::Port(outside), ..shaped(spec.down, spec.down_buffer) });
+            net.link(LinkSpec { peer: LinkPeer::Port(outside), ..shaped(spec.down, spec.down_buffer) });
 
         let away: Vec<LinkId> = [Some(wan), lower, Some(modem)].into_iter().flatten().collect();
         let from_lan: Vec<LinkId> = core::iter::once(from_host).chain(away.iter().copied()).collect();
-        let ways = Ways {
+        let ways = HomePathIds {
             up: net.path(&from_lan),
             down: net.path(&[from_server, provider, to_host]),
             out: net.path(&away),
             home: net.path(&[from_server, provider]),
         };
-        net.sample_every(Span::millis(100));
+        net.sample_every(Nanos::millis(100));
         let running = spec.traffic.iter().map(|item| begin(&mut net, &spec, start, ways, item)).collect();
         Home { net, spec, start, wan, modem, provider, running, before: Vec::new(), after: Vec::new() }
     }
@@ -263,8 +263,8 @@ impl<M: Machine> Home<M> {
         (from, from + self.spec.duration)
     }
 
-    /// Runs to `until`, or to the end; tells whether that is reached. The result does not depend on the steps
-    /// taken.
+    /// Runs to `until`, or to the end; returns whether that is reached. The result does not depend on the
+    /// steps taken.
     pub fn run(&mut self, until: Time) -> bool {
         let (from, to) = self.window();
         if self.before.is_empty() && until >= from {
@@ -311,28 +311,36 @@ impl<M: Machine> Home<M> {
         (result, self.net.machine)
     }
 
-    fn outcome(&self, i: usize, running: Running) -> Outcome {
+    fn outcome(&self, i: usize, running: Running) -> TrafficResult {
         match running {
-            Running::Bulk(flow) => Outcome::Bulk(FlowResult {
+            Running::Bulk(flow) => TrafficResult::Bulk(FlowResult {
                 acked: self.after[i] - self.before[i],
                 total: self.net.flow_stats(flow),
                 samples: self.net.flow_samples(flow).to_vec(),
             }),
-            Running::Ping(ping) => Outcome::Ping(self.net.echoes(ping).to_vec()),
-            Running::Datagrams(source) => Outcome::Datagrams(self.net.source_stats(source).journeys),
-            Running::Transaction(transaction) => Outcome::Transaction(self.net.completions(transaction)),
+            Running::Ping(ping) => TrafficResult::Ping(self.net.echoes(ping).to_vec()),
+            Running::Datagrams(source) => TrafficResult::Datagrams(self.net.source_stats(source).packets),
+            Running::Transaction(transaction) => {
+                TrafficResult::Transaction(self.net.completions(transaction))
+            }
         }
     }
 }
 
-fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways, item: &Traffic) -> Running {
+fn begin<M: Forwarder>(
+    net: &mut Net<M>,
+    spec: &HomeSpec,
+    start: Time,
+    ways: HomePathIds,
+    item: &HomeTraffic,
+) -> Running {
     let end = start + spec.warm_up + spec.duration;
     let paths = |parties: &Parties| match parties.local {
         Local::Gateway => (ways.out, ways.home),
         Local::Host(_) | Local::At(_) => (ways.up, ways.down),
     };
     match item {
-        Traffic::Bulk(bulk) => {
+        HomeTraffic::Bulk(bulk) => {
             let ((away, home), ends) = (paths(&bulk.parties), bulk.parties.ends());
             let base = if bulk.up {
                 FlowSpec::bulk(ends, away, home)
@@ -349,11 +357,11 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
                 start: start + bulk.start,
                 called: bulk.called,
                 // Beyond the window, so that queues are as they were until its very end.
-                stop: end + Span::secs(1),
+                stop: end + Nanos::secs(1),
                 ..base
             }))
         }
-        Traffic::Ping(ping) => {
+        HomeTraffic::Ping(ping) => {
             let (forward, back) = paths(&ping.parties);
             Running::Ping(net.ping(ProbeSpec {
                 ends: ping.parties.ends(),
@@ -366,7 +374,7 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
                 dsfield: ping.parties.dsfield,
             }))
         }
-        Traffic::Datagrams(datagrams) => {
+        HomeTraffic::Datagrams(datagrams) => {
             let ((away, home), ends) = (paths(&datagrams.parties), datagrams.parties.ends());
             let (ends, path) = if datagrams.up { (ends, away) } else { (ends.back(), home) };
             Running::Datagrams(net.source(SourceSpec {
@@ -378,7 +386,7 @@ fn begin<M: Machine>(net: &mut Net<M>, spec: &HomeSpec, start: Time, ways: Ways,
                 ..SourceSpec::steady(ends, path, datagrams.frame(), datagrams.interval)
             }))
         }
-        Traffic::Errand(errand) => {
+        HomeTraffic::Errand(errand) => {
             let ((forward, back), ends) = (paths(&errand.parties), errand.parties.ends());
             Running::Transaction(net.transaction(TransactionSpec {
                 what: errand.what.clone(),

@@ -1,17 +1,17 @@
 //! Who talks with whom in a home, and about what.
 
 use crate::tcp::cc::CongestionControl;
-use crate::tcp_flow::Ecn;
+use crate::tcp_flow::EcnCodepoint;
 use crate::transaction::Transaction;
 use crate::wire::Ends;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 use tidegate_packet::header::proto;
 
 /// Who takes part on this side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Local {
-    /// A host on the LAN, by the last octet of its address: 192.168.1.n, fd00::n.
+    /// A host on the LAN, by the last byte of its address: 192.168.1.n, fd00::n.
     Host(u8),
     /// A host on the LAN with this address.
     At(IpAddr),
@@ -47,15 +47,15 @@ fn server(v6: bool) -> IpAddr {
 pub struct Parties {
     /// The end on this side of the link.
     pub local: Local,
-    /// Its port (an echo's identifier; of an errand the first port, which counts up).
+    /// Its port (an echo's identifier; of a transaction the first port, which counts up).
     pub local_port: u16,
     /// The server's address, if it is not the usual one (198.51.100.7, 2001:db8:2::7).
     pub remote: Option<IpAddr>,
-    /// Its port; an errand has its own.
+    /// Its port; a transaction has its own.
     pub remote_port: u16,
     /// Over IPv6, else over IPv4.
     pub v6: bool,
-    /// DSCP in the upper six bits, both ways.
+    /// DSCP in the upper six bits, in both directions.
     pub dsfield: u8,
 }
 
@@ -81,17 +81,17 @@ impl Parties {
 pub struct Bulk {
     /// The ends of the transfer.
     pub parties: Parties,
-    /// It is an upload, else a download.
+    /// It is an upload, otherwise a download.
     pub up: bool,
     /// The congestion control of its sender.
     pub control: CongestionControl,
     /// Whether and how it uses ECN (RFC 3168).
-    pub ecn: Ecn,
+    pub ecn: EcnCodepoint,
     /// How many bytes are sent; `None`: without end.
     pub bytes: Option<u64>,
     /// When it begins, after the begin of the run.
-    pub start: Span,
-    /// Its receiver opens the connection, as one who fetches does; else its sender does.
+    pub start: Nanos,
+    /// Its receiver opens the connection, as one who fetches does; otherwise its sender does.
     pub called: bool,
 }
 
@@ -103,9 +103,9 @@ impl Bulk {
             parties: Parties::new(Local::Host(2), local_port, if up { 22 } else { 80 }),
             up,
             control: CongestionControl::Cubic,
-            ecn: Ecn::Off,
+            ecn: EcnCodepoint::Off,
             bytes: None,
-            start: Span(0),
+            start: Nanos(0),
             called: false,
         }
     }
@@ -113,42 +113,47 @@ impl Bulk {
 
 /// ICMP echoes from a party here to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ping {
+pub struct PingTraffic {
     /// The ends; the local port is the identifier of the echoes.
     pub parties: Parties,
     /// The time from one request to the next.
-    pub interval: Span,
+    pub interval: Nanos,
     /// Bytes of data behind the ICMP header; ping's usual ones are 56.
     pub data: u32,
     /// When the first request is sent, after the begin of the run.
-    pub start: Span,
+    pub start: Nanos,
 }
 
-impl Ping {
-    /// 56 octets from host 3 at this interval, as `ping` sends them.
-    pub fn every(interval: Span) -> Ping {
-        Ping { parties: Parties::new(Local::Host(3), 1, 0), interval, data: 56, start: Span::millis(500) }
+impl PingTraffic {
+    /// 56 bytes from host 3 at this interval, as `ping` sends them.
+    pub fn every(interval: Nanos) -> PingTraffic {
+        PingTraffic {
+            parties: Parties::new(Local::Host(3), 1, 0),
+            interval,
+            data: 56,
+            start: Nanos::millis(500),
+        }
     }
 }
 
 /// Datagrams at a constant rate, one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Datagrams {
+pub struct DatagramTraffic {
     /// The ends.
     pub parties: Parties,
-    /// They go from here to the server, else the other way.
+    /// They go from here to the server, otherwise the other way.
     pub up: bool,
     /// The IP protocol: 17 is UDP.
     pub protocol: u8,
     /// Bytes of each datagram behind the UDP header (of other protocols: behind the IP header).
     pub payload: u32,
     /// The time from one datagram to the next.
-    pub interval: Span,
+    pub interval: Nanos,
     /// When the first one is sent, after the begin of the run.
-    pub start: Span,
+    pub start: Nanos,
 }
 
-impl Datagrams {
+impl DatagramTraffic {
     /// Bytes of each Ethernet frame, link header included.
     pub fn frame(&self) -> u32 {
         let (ip, udp) =
@@ -157,26 +162,26 @@ impl Datagrams {
     }
 }
 
-/// Something that a party here wants of the server, again and again.
+/// Something that a party here wants of the server, repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct TransactionTraffic {
     /// The ends; the local port is the first, and counts up.
     pub parties: Parties,
     /// When it is done first, after the begin of the run.
-    pub start: Span,
+    pub start: Nanos,
     /// What is asked and answered, how often, and how long it is waited for.
     pub what: Transaction,
 }
 
-/// What goes on in the home.
+/// What continues in the home.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Traffic {
+pub enum HomeTraffic {
     /// A transfer.
     Bulk(Bulk),
     /// Echoes.
-    Ping(Ping),
+    Ping(PingTraffic),
     /// Datagrams.
-    Datagrams(Datagrams),
-    /// Something waited for, again and again.
-    Errand(Errand),
+    Datagrams(DatagramTraffic),
+    /// Something waited for, repeatedly.
+    Errand(TransactionTraffic),
 }

@@ -1,19 +1,19 @@
 //! What may change about a link while it carries packets.
 
-use super::line::{Link, Waiting};
+use super::line::{Link, LinkQueue};
 use crate::machine::Limit;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// A change of a link in the middle of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkChange {
+pub enum LinkAdjustment {
     /// Another rate, in bits per second. The packet on the wire keeps its pace, those behind it take the new
     /// one.
     Rate(Option<u64>),
     /// Another cap on packets per second.
     PacketRate(Option<u64>),
     /// Another delay, for packets that come from then on; none overtakes those before it.
-    Delay(Span),
+    Delay(Nanos),
     /// Another size of a queue of its own; what is in it stays.
     Limit(Limit),
     /// Another transmit ring of the device before it, in frames.
@@ -23,32 +23,32 @@ pub enum LinkChange {
 }
 
 impl Link {
-    pub(crate) fn change(&mut self, now: Time, change: LinkChange) {
+    pub(crate) fn change(&mut self, now: Time, change: LinkAdjustment) {
         match change {
-            LinkChange::Rate(rate) => {
+            LinkAdjustment::Rate(rate) => {
                 self.spec.bits_per_second = rate;
                 self.reschedule(now);
             }
-            LinkChange::PacketRate(rate) => {
+            LinkAdjustment::PacketRate(rate) => {
                 self.spec.packet_rate = rate;
                 self.reschedule(now);
             }
-            LinkChange::Delay(delay) => {
+            LinkAdjustment::Delay(delay) => {
                 self.spec.delay = delay;
                 self.uneven = true;
             }
-            LinkChange::Limit(limit) => {
-                if let Waiting::DropTail(of) = &mut self.spec.waiting {
+            LinkAdjustment::Limit(limit) => {
+                if let LinkQueue::DropTail(of) = &mut self.spec.waiting {
                     *of = limit;
                 }
             }
-            LinkChange::Ring(frames) => {
-                if let Waiting::Port { ring, .. } = &mut self.spec.waiting {
+            LinkAdjustment::Ring(frames) => {
+                if let LinkQueue::Port { ring, .. } = &mut self.spec.waiting {
                     *ring = frames;
                 }
             }
-            LinkChange::QueueLimit(limit) => {
-                if let Waiting::Port { bytes, .. } = &mut self.spec.waiting {
+            LinkAdjustment::QueueLimit(limit) => {
+                if let LinkQueue::Port { bytes, .. } = &mut self.spec.waiting {
                     *bytes = limit;
                 }
             }
@@ -61,7 +61,7 @@ impl Link {
     pub(crate) fn reschedule(&mut self, now: Time) {
         self.known = (u32::MAX, 0);
         self.backlog(now);
-        let begun = usize::from(matches!(self.spec.waiting, Waiting::Port { .. }));
+        let begun = usize::from(matches!(self.spec.waiting, LinkQueue::Port { .. }));
         if self.frames.len() <= begun || self.opportunities.is_some() {
             return;
         }
@@ -70,11 +70,11 @@ impl Link {
             _ => self.frames[0].left,
         };
         let in_line = self.frames.range(begun..).filter(|frame| !frame.lost).count();
-        let in_order = self.hazard.as_ref().is_none_or(|hazard| !hazard.what.scrambles());
+        let in_order = self.impairment.as_ref().is_none_or(|hazard| !hazard.what.scrambles());
         let mut place = self.line.len().saturating_sub(in_line);
         for at in begun..self.frames.len() {
             let frame = self.frames[at];
-            let left = free_at + Span(self.transmission(frame.len));
+            let left = free_at + Nanos(self.transmission(frame.len));
             self.frames[at].start = free_at;
             self.frames[at].left = left;
             free_at = left;

@@ -1,11 +1,11 @@
 //! What a line does to packets: it loses some, and lets others overtake.
 
 use alloc::vec::Vec;
-use tidegate_packet::{Seeded, Span};
+use tidegate_packet::{Nanos, Seeded};
 
 /// Which packets a line loses.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Loss {
+pub enum LossModel {
     /// None.
     #[default]
     None,
@@ -34,18 +34,18 @@ pub struct Reorder {
     /// The share of packets it happens to, 0 to 1.
     pub share: f64,
     /// How much longer they take.
-    pub by: Span,
+    pub by: Nanos,
 }
 
 /// What a line does to packets after they were put on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairment {
     /// Those it loses; they take their time on the wire all the same.
-    pub loss: Loss,
+    pub loss: LossModel,
     /// Those that others overtake.
     pub reorder: Reorder,
     /// Each packet takes something between 0 and this longer, in whatever order that brings.
-    pub spread: Span,
+    pub spread: Nanos,
 }
 
 impl Impairment {
@@ -57,48 +57,48 @@ impl Impairment {
 
 /// An impairment at work, with randomness of its own.
 #[derive(Debug)]
-pub(crate) struct Hazard {
+pub(crate) struct ImpairmentState {
     pub(crate) what: Impairment,
-    draws: Seeded,
+    random: Seeded,
     /// Packets so far.
     count: u64,
     is_bad: bool,
 }
 
-impl Hazard {
-    pub(crate) fn new(what: Impairment, draws: Seeded) -> Hazard {
-        Hazard { what, draws, count: 0, is_bad: false }
+impl ImpairmentState {
+    pub(crate) fn new(what: Impairment, random: Seeded) -> ImpairmentState {
+        ImpairmentState { what, random, count: 0, is_bad: false }
     }
 
     /// Is the next packet lost?
-    pub(crate) fn loses(&mut self) -> bool {
+    pub(crate) fn should_drop(&mut self) -> bool {
         self.count += 1;
         match &self.what.loss {
-            Loss::None => false,
-            Loss::Random(share) => self.draws.unit() < *share,
-            Loss::Every(n) => *n > 0 && self.count.is_multiple_of(u64::from(*n)),
-            Loss::Pattern(marks) => {
+            LossModel::None => false,
+            LossModel::Random(share) => self.random.unit() < *share,
+            LossModel::Every(n) => *n > 0 && self.count.is_multiple_of(u64::from(*n)),
+            LossModel::Pattern(marks) => {
                 let at = (self.count - 1) as usize;
                 !marks.is_empty() && marks[at % marks.len()]
             }
-            Loss::Burst { p, r, bad, good } => {
+            LossModel::Burst { p, r, bad, good } => {
                 let turns = if self.is_bad { *r } else { *p };
-                self.is_bad ^= self.draws.unit() < turns;
-                self.draws.unit() < if self.is_bad { *bad } else { *good }
+                self.is_bad ^= self.random.unit() < turns;
+                self.random.unit() < if self.is_bad { *bad } else { *good }
             }
         }
     }
 
     /// How much longer the next packet takes.
-    pub(crate) fn extra(&mut self) -> Span {
+    pub(crate) fn extra(&mut self) -> Nanos {
         let mut extra = 0;
         if self.what.spread.0 > 0 {
-            extra = (self.draws.unit() * self.what.spread.0 as f64) as u64;
+            extra = (self.random.unit() * self.what.spread.0 as f64) as u64;
         }
-        if self.what.reorder.share > 0.0 && self.draws.unit() < self.what.reorder.share {
+        if self.what.reorder.share > 0.0 && self.random.unit() < self.what.reorder.share {
             extra += self.what.reorder.by.0;
         }
-        Span(extra)
+        Nanos(extra)
     }
 }
 
@@ -106,19 +106,20 @@ impl Hazard {
 mod tests {
     use super::*;
 
-    fn share(loss: Loss) -> f64 {
-        let mut hazard = Hazard::new(Impairment { loss, ..Impairment::default() }, Seeded::new(7));
-        (0..1_000_000).filter(|_| hazard.loses()).count() as f64 / 1e6
+    fn share(loss: LossModel) -> f64 {
+        let mut impairment =
+            ImpairmentState::new(Impairment { loss, ..Impairment::default() }, Seeded::new(7));
+        (0..1_000_000).filter(|_| impairment.should_drop()).count() as f64 / 1e6
     }
 
     /// Row V-E4's burst figures: in the long run the line is bad for p / (p + r) of the packets.
     #[test]
     fn shares_of_loss() {
-        let burst = Loss::Burst { p: 0.01, r: 0.1, bad: 0.7, good: 0.001 };
+        let burst = LossModel::Burst { p: 0.01, r: 0.1, bad: 0.7, good: 0.001 };
         let expected: f64 = (0.1 * 0.001 + 0.01 * 0.7) / 0.11;
         extern crate std;
         for (id, what, found, expected) in [
-            ("V-E4-1", "random loss of 1 %", share(Loss::Random(0.01)), 0.01),
+            ("V-E4-1", "random loss of 1 %", share(LossModel::Random(0.01)), 0.01),
             ("V-E4-2", "loss in bursts (1, 10, 70, 0.1 %)", share(burst), expected),
         ] {
             let within = (found / expected - 1.0).abs() < 0.03;
@@ -129,7 +130,7 @@ mod tests {
             );
             assert!(within, "{what}: {found} for {expected}");
         }
-        assert_eq!((share(Loss::Every(8)), share(Loss::None)), (0.125, 0.0));
-        assert_eq!(share(Loss::Pattern(alloc::vec![false, false, true, true])), 0.5);
+        assert_eq!((share(LossModel::Every(8)), share(LossModel::None)), (0.125, 0.0));
+        assert_eq!(share(LossModel::Pattern(alloc::vec![false, false, true, true])), 0.5);
     }
 }

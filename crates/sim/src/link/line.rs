@@ -1,11 +1,11 @@
 //! One line: what it does with frames.
 
-use super::framing::Framing;
-use super::impair::Hazard;
+use super::framing::LinkFraming;
+use super::impair::ImpairmentState;
 use super::trace::Opportunities;
 use crate::machine::{Limit, Port};
 use alloc::collections::VecDeque;
-use tidegate_packet::{Pkt, Seeded, Span, Time};
+use tidegate_packet::{Nanos, Pkt, Seeded, Time};
 
 /// A link of a [`crate::Net`], by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,7 +13,7 @@ pub struct LinkId(pub(crate) u32);
 
 /// Where packets wait for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum LinkQueue {
     /// In a drop-tail queue of its own: what a modem has.
     DropTail(Limit),
     /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the
@@ -36,21 +36,21 @@ pub struct LinkSpec {
     /// At most so many packets per second, whatever their size: what small processors in modems manage.
     pub packet_rate: Option<u64>,
     /// From the last bit sent to the packet's arrival.
-    pub delay: Span,
+    pub delay: Nanos,
     /// Each packet is held up by something between 0 and this, in order: the host's own irregularity. Without
     /// any, flows lock in phase (algorithms.md section 13.3).
-    pub jitter: Span,
+    pub jitter: Nanos,
     /// The queue before the link.
-    pub waiting: Waiting,
+    pub waiting: LinkQueue,
     /// What the link adds to each frame, in bytes or cells.
-    pub framing: Framing,
+    pub framing: LinkFraming,
     /// What its packets come to.
-    pub far_end: FarEnd,
+    pub peer: LinkPeer,
 }
 
-/// What is at the far end of a link.
+/// What is at the remote end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FarEnd {
+pub enum LinkPeer {
     /// Another link, or a host.
     Elsewhere,
     /// A port of the machine. If that is the very port the link begins at, the device gives back what it is
@@ -62,48 +62,48 @@ pub enum FarEnd {
 
 impl LinkSpec {
     /// A link without a rate or a queue: every packet arrives after this delay.
-    pub fn wire(delay: Span) -> LinkSpec {
+    pub fn wire(delay: Nanos) -> LinkSpec {
         LinkSpec {
             bits_per_second: None,
             packet_rate: None,
             delay,
-            jitter: Span(0),
-            waiting: Waiting::DropTail(Limit::None),
-            framing: Framing::default(),
-            far_end: FarEnd::Elsewhere,
+            jitter: Nanos(0),
+            waiting: LinkQueue::DropTail(Limit::None),
+            framing: LinkFraming::default(),
+            peer: LinkPeer::Elsewhere,
         }
     }
     /// A drop-tail queue before a rate.
-    pub fn drop_tail(bits_per_second: u64, delay: Span, limit: Limit) -> LinkSpec {
+    pub fn drop_tail(bits_per_second: u64, delay: Nanos, limit: Limit) -> LinkSpec {
         LinkSpec {
             bits_per_second: Some(bits_per_second),
-            waiting: Waiting::DropTail(limit),
+            waiting: LinkQueue::DropTail(limit),
             ..LinkSpec::wire(delay)
         }
     }
     /// A device of the machine: its policy, then a rate (`None`: the policy alone sets the pace).
-    pub fn port(port: Port, bits_per_second: Option<u64>, delay: Span) -> LinkSpec {
+    pub fn port(port: Port, bits_per_second: Option<u64>, delay: Nanos) -> LinkSpec {
         LinkSpec {
             bits_per_second,
-            waiting: Waiting::Port { port, ring: 1, bytes: None },
+            waiting: LinkQueue::Port { port, ring: 1, bytes: None },
             ..LinkSpec::wire(delay)
         }
     }
     /// The same link, whose packets are each held up by between 0 and this, in order.
-    pub fn jitter(self, jitter: Span) -> LinkSpec {
+    pub fn jitter(self, jitter: Nanos) -> LinkSpec {
         LinkSpec { jitter, ..self }
     }
     /// A device that gives back what it is given, at its policy's pace: ifb.
     pub fn returning(port: Port) -> LinkSpec {
-        LinkSpec::port(port, None, Span(0)).into_port(port)
+        LinkSpec::port(port, None, Nanos(0)).into_port(port)
     }
-    /// A device that stands on another of the same machine.
+    /// A device that is stacked on another of the same machine.
     pub fn above(port: Port) -> LinkSpec {
-        LinkSpec { far_end: FarEnd::Beneath(port), ..LinkSpec::port(port, None, Span(0)) }
+        LinkSpec { peer: LinkPeer::Beneath(port), ..LinkSpec::port(port, None, Nanos(0)) }
     }
     /// The same link, ending at a port of the machine.
     pub fn into_port(self, port: Port) -> LinkSpec {
-        LinkSpec { far_end: FarEnd::Port(port), ..self }
+        LinkSpec { peer: LinkPeer::Port(port), ..self }
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Frame {
     pub(super) lost: bool,
 }
 
-/// What became of a packet that was put on a link.
+/// What happened to a packet that was put on a link.
 #[derive(Debug)]
 pub(crate) struct Sending {
     /// When its transmission begins.
@@ -164,9 +164,9 @@ pub(crate) struct Link {
     /// In the own queue: those that have not begun. In a device's ring: those that are not through.
     pub(super) frames: VecDeque<Frame>,
     pub(super) frames_bytes: u64,
-    /// The last length asked for, with its time on the wire.
+    /// The last length requested, with its time on the wire.
     pub(super) known: (u32, u64),
-    pub(crate) hazard: Option<Hazard>,
+    pub(crate) impairment: Option<ImpairmentState>,
     pub(crate) opportunities: Option<Opportunities>,
     /// The delay was changed: a packet may not overtake those before it.
     pub(super) uneven: bool,
@@ -175,7 +175,7 @@ pub(crate) struct Link {
 }
 
 impl Drop for Link {
-    /// A link goes with its network, and so does the pool: what is under way then is not lost, it ends.
+    /// A link goes with its network, and so does the pool: what is in flight then is not lost, it ends.
     fn drop(&mut self) {
         for (_, pkt) in self.line.drain(..) {
             core::mem::forget(pkt);
@@ -193,7 +193,7 @@ impl Link {
             frames: VecDeque::new(),
             frames_bytes: 0,
             known: (u32::MAX, 0),
-            hazard: None,
+            impairment: None,
             opportunities: None,
             uneven: false,
             wake_at: None,
@@ -209,12 +209,12 @@ impl Link {
     /// Has each packet an arrival event of its own?
     #[inline]
     pub(crate) fn has_own_events(&self) -> bool {
-        self.hazard.is_some()
+        self.impairment.is_some()
     }
 
     /// Nanoseconds of sending that lie behind.
-    pub(crate) fn worked(&self, now: Time) -> Span {
-        Span(self.stats.busy_ns.saturating_sub(self.free_at.since(now).0))
+    pub(crate) fn worked(&self, now: Time) -> Nanos {
+        Nanos(self.stats.busy_ns.saturating_sub(self.free_at.since(now).0))
     }
 
     /// Nanoseconds a frame of `len` bytes takes, cut to whole ones.
@@ -240,7 +240,7 @@ impl Link {
             return true;
         }
         let (packets, bytes) = self.backlog(now);
-        let Waiting::DropTail(limit) = self.spec.waiting else { return true };
+        let LinkQueue::DropTail(limit) = self.spec.waiting else { return true };
         // What finds the wire free does not wait at all.
         let waits = self.free_at > now || self.opportunities.is_some();
         !waits || limit.admits(u64::from(packets), bytes, len)
@@ -248,7 +248,7 @@ impl Link {
 
     /// What waits in the own queue: packets and bytes.
     pub(crate) fn backlog(&mut self, now: Time) -> (u32, u64) {
-        if !matches!(self.spec.waiting, Waiting::DropTail(_)) {
+        if !matches!(self.spec.waiting, LinkQueue::DropTail(_)) {
             return (0, 0);
         }
         while let Some(&Frame { start, len, .. }) = self.frames.front() {
@@ -263,13 +263,13 @@ impl Link {
 
     /// Puts a packet behind those before it.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, draws: &mut Seeded) -> Sending {
+    pub(crate) fn send(&mut self, now: Time, pkt: Pkt, len: u32, random: &mut Seeded) -> Sending {
         let (start, left) = self.transmit(now, len);
-        let lost = self.hazard.as_mut().is_some_and(Hazard::loses);
+        let lost = self.impairment.as_mut().is_some_and(ImpairmentState::should_drop);
         let frame = Frame { start, left, len, lost };
         match self.spec.waiting {
-            Waiting::DropTail(_) if start > now => self.wait(now, frame),
-            Waiting::Port { .. } if self.is_paced() => {
+            LinkQueue::DropTail(_) if start > now => self.wait(now, frame),
+            LinkQueue::Port { .. } if self.is_paced() => {
                 self.frames.push_back(frame);
                 self.frames_bytes += u64::from(len);
             }
@@ -284,7 +284,7 @@ impl Link {
         }
         let mut arrives = left + self.spec.delay;
         if self.spec.jitter.0 > 0 || self.uneven {
-            let late = Span((draws.unit() * self.spec.jitter.0 as f64) as u64);
+            let late = Nanos((random.unit() * self.spec.jitter.0 as f64) as u64);
             let before = self.line.back().map_or(Time(0), |&(at, _)| at);
             arrives = (arrives + late).max(before);
         }
@@ -298,7 +298,7 @@ impl Link {
         let (start, left) = match &mut self.opportunities {
             None => {
                 let start = self.free_at.max(now);
-                (start, start + Span(self.transmission(len)))
+                (start, start + Nanos(self.transmission(len)))
             }
             Some(opportunities) => opportunities.carry(now, self.spec.framing.wire_len(len)),
         };
@@ -318,7 +318,7 @@ impl Link {
     /// Puts a packet in line; returns an arrival to schedule.
     #[inline]
     pub(super) fn put_in_line(&mut self, arrives: Time, pkt: Pkt) -> Option<Time> {
-        let Some(hazard) = &mut self.hazard else {
+        let Some(hazard) = &mut self.impairment else {
             let first = self.line.is_empty();
             self.line.push_back((arrives, pkt));
             return first.then_some(arrives);
@@ -336,7 +336,7 @@ impl Link {
     /// May the device take one more frame ahead?
     #[inline]
     pub(crate) fn ring_has_room(&self) -> bool {
-        let Waiting::Port { ring, bytes, .. } = self.spec.waiting else { return false };
+        let LinkQueue::Port { ring, bytes, .. } = self.spec.waiting else { return false };
         !self.is_paced()
             || self.frames.len() < ring.max(1) as usize
                 && bytes.is_none_or(|limit| self.frames_bytes < u64::from(limit.max(1)))

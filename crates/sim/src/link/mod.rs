@@ -1,4 +1,4 @@
-//! Links: a queue, a rate, a delay. Packets on the way stand in a line, so a link has one pending event
+//! Links: a queue, a rate, a delay. Packets on the way are in a line, so a link has one pending event
 //! however many it carries; only those of a line that loses or scrambles packets have one each.
 
 mod change;
@@ -7,9 +7,9 @@ pub(crate) mod impair;
 mod line;
 pub(crate) mod trace;
 
-pub use change::LinkChange;
-pub use framing::{Cells, Framing};
-pub use impair::{Impairment, Loss, Reorder};
-pub use line::{FarEnd, LinkId, LinkSpec, LinkStats, Waiting};
+pub use change::LinkAdjustment;
+pub use framing::{Cells, LinkFraming};
+pub use impair::{Impairment, LossModel, Reorder};
 pub(crate) use line::{Link, Sending};
+pub use line::{LinkId, LinkPeer, LinkQueue, LinkSpec, LinkStats};
 pub use trace::Trace;

@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Bytes that one opportunity carries.
 const OPPORTUNITY: u32 = 1500;
@@ -47,7 +47,7 @@ impl Trace {
     }
 
     /// A steady rate for so long, as a trace.
-    pub fn steady(bits_per_second: u64, length: Span) -> Trace {
+    pub fn steady(bits_per_second: u64, length: Nanos) -> Trace {
         let length_ms = (length.0 / MILLISECOND).max(1);
         let bits = u64::from(OPPORTUNITY) * 8;
         let count =
@@ -89,7 +89,7 @@ impl Opportunities {
 
     fn at(&self) -> Time {
         let ms = self.round * self.trace.length_ms() + self.trace.at_ms[self.entry];
-        self.start + Span(ms * MILLISECOND)
+        self.start + Nanos(ms * MILLISECOND)
     }
 
     fn next(&mut self) {
@@ -101,14 +101,14 @@ impl Opportunities {
         }
     }
 
-    /// Goes on to the first opportunity at or after `now`.
+    /// Continues to the first opportunity at or after `now`.
     fn skip(&mut self, now: Time) {
         if self.at() >= now {
             return;
         }
         let since_ms = now.since(self.start).0.div_ceil(MILLISECOND);
         let length = self.trace.length_ms();
-        // A time that is a multiple of the length stands at the end of a round.
+        // A time that is a multiple of the length is at the end of a round.
         self.round = since_ms.saturating_sub(1) / length;
         let within = since_ms - self.round * length;
         self.left = OPPORTUNITY;
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_steady_rate_survives_its_file() {
-        let trace = Trace::steady(12_000_000, Span::secs(1));
+        let trace = Trace::steady(12_000_000, Nanos::secs(1));
         assert_eq!(trace.mean_rate(), 12_000_000);
         assert_eq!(Trace::parse(&trace.to_text()), Ok(trace));
     }

@@ -2,15 +2,15 @@
 
 use super::Net;
 use crate::event::Kind;
-use crate::link::impair::Hazard;
+use crate::link::impair::ImpairmentState;
 use crate::link::trace::Opportunities;
-use crate::link::{Impairment, LinkChange, LinkId, Trace};
-use crate::machine::Machine;
+use crate::link::{Impairment, LinkAdjustment, LinkId, Trace};
+use crate::machine::Forwarder;
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// Changes a link, now. What does not belong to such a link (a ring where there is no device) changes
     /// nothing.
-    pub fn change_link(&mut self, link: LinkId, change: LinkChange) {
+    pub fn change_link(&mut self, link: LinkId, change: LinkAdjustment) {
         let at = link.0 as usize;
         let now = self.now;
         self.links[at].change(now, change);
@@ -25,8 +25,8 @@ impl<M: Machine> Net<M> {
         let at = link.0 as usize;
         let had = self.links[at].has_own_events();
         // A stream of its own, so that what else is drawn stays as it was.
-        let draws = self.draws.fork(u64::from(link.0) | 1 << 40);
-        self.links[at].hazard = Some(Hazard::new(what, draws));
+        let random = self.random.fork(u64::from(link.0) | 1 << 40);
+        self.links[at].impairment = Some(ImpairmentState::new(what, random));
         if !had {
             self.schedule_all(at, 1);
         }

@@ -1,18 +1,18 @@
 //! TCP flows in a network.
 
 use super::Net;
-use crate::cargo::{Cargo, FlowId, PathId, Role};
 use crate::event::Kind;
-use crate::machine::{Machine, Offer};
+use crate::machine::{Forwarder, OfferResult};
 use crate::tcp::clock::{stamp, timer};
 use crate::tcp::receiver::{AckSegment, Marks};
 use crate::tcp::sender::Segment;
-use crate::tcp_flow::{Ecn, FlowSample, FlowStats, SYN_TIMEOUT, SYN_TRIES};
+use crate::tcp_flow::{EcnCodepoint, FlowSample, FlowStats, SYN_TIMEOUT, SYN_TRIES};
+use crate::transport_meta::{FlowId, PathId, Role, TransportMeta};
 use crate::wire::{Ends, Fields, Template};
 use tidegate_packet::header::tcp_flags::{ACK, CWR, ECE, FIN, PSH, SYN};
-use tidegate_packet::{Pkt, Span};
+use tidegate_packet::{Nanos, Pkt};
 
-impl<M: Machine> Net<M> {
+impl<M: Forwarder> Net<M> {
     /// What a flow did so far.
     pub fn flow_stats(&self, flow: FlowId) -> FlowStats {
         let flow = &self.flows[flow.0 as usize];
@@ -27,7 +27,7 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    /// A flow's record, if [`Net::sample_every`] asked for one.
+    /// A flow's record, if [`Net::sample_every`] requested one.
     pub fn flow_samples(&self, flow: FlowId) -> &[FlowSample] {
         &self.flows[flow.0 as usize].samples
     }
@@ -43,10 +43,10 @@ impl<M: Machine> Net<M> {
         }
         flow.syns[flow.syn_tries as usize] = self.now;
         flow.syn_tries += 1;
-        let due = timer(self.now, Span(SYN_TIMEOUT.0 << (flow.syn_tries - 1)));
+        let due = timer(self.now, Nanos(SYN_TIMEOUT.0 << (flow.syn_tries - 1)));
         flow.timer_at = Some(due);
         self.events.push(due, Kind::Timer, index);
-        let flags = SYN | if flow.spec.ecn != Ecn::Off { ECE | CWR } else { 0 };
+        let flags = SYN | if flow.spec.ecn != EcnCodepoint::Off { ECE | CWR } else { 0 };
         let fields = Fields { dsfield: flow.spec.dsfield, flags, options: 20, ..Fields::default() };
         let (by_sender, number) = (!flow.spec.called, flow.syn_tries - 1);
         self.put_syn(index, Role::Syn, fields, by_sender, number);
@@ -57,25 +57,32 @@ impl<M: Machine> Net<M> {
         let flow = &mut self.flows[index];
         let local = flow.spec.local && by_sender;
         flow.in_queue += u32::from(local);
-        let cargo = Cargo { role, owner: index as u32, seq, local, sent: self.now, ..Cargo::default() };
+        let meta = TransportMeta {
+            role,
+            owner: index as u32,
+            seq,
+            local,
+            sent: self.now,
+            ..TransportMeta::default()
+        };
         let (template, path) = match by_sender {
             true => (&mut flow.data, flow.spec.forward),
             false => (&mut flow.acks, flow.spec.back),
         };
         let fields = Fields { frame: template.syn_frame(), ..fields };
         let packet = template.packet(&mut self.pool, fields);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
-    fn put(&mut self, packet: Option<Pkt>, cargo: Cargo, path: PathId) -> Offer {
+    fn put(&mut self, packet: Option<Pkt>, meta: TransportMeta, path: PathId) -> OfferResult {
         match packet {
-            Some(pkt) => self.launch(pkt, cargo, path),
+            Some(pkt) => self.launch(pkt, meta, path),
             None => {
                 self.overflow += 1;
-                if cargo.local {
-                    self.flows[cargo.owner as usize].leave_queue();
+                if meta.local {
+                    self.flows[meta.owner as usize].leave_queue();
                 }
-                Offer::Queued
+                OfferResult::Queued
             }
         }
     }
@@ -166,11 +173,22 @@ impl<M: Machine> Net<M> {
         let local = flow.spec.local;
         flow.in_queue += u32::from(local);
         let (role, owner, sent, stamp) = (Role::Data, index as u32, flow.echo, stamp(self.now));
-        let cargo = Cargo { role, owner, seq, cwr, push, fin, local, sent, stamp, ..Cargo::default() };
+        let meta = TransportMeta {
+            role,
+            owner,
+            seq,
+            cwr,
+            push,
+            fin,
+            local,
+            sent,
+            stamp,
+            ..TransportMeta::default()
+        };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
-        let offer = self.put(packet, cargo, path);
-        if local && offer != Offer::Queued {
-            self.flows[index].sender.on_local_congestion(self.now, segment, offer == Offer::Dropped);
+        let offer = self.put(packet, meta, path);
+        if local && offer != OfferResult::Queued {
+            self.flows[index].sender.on_local_congestion(self.now, segment, offer == OfferResult::Dropped);
         }
     }
 
@@ -188,9 +206,15 @@ impl<M: Machine> Net<M> {
             flags: ACK | if ack.ece { ECE } else { 0 } | if fin { FIN } else { 0 },
             options: 12 + sack,
         };
-        let cargo = Cargo { role: Role::Ack, owner: index as u32, ack, sent: self.now, ..Cargo::default() };
+        let meta = TransportMeta {
+            role: Role::Ack,
+            owner: index as u32,
+            ack,
+            sent: self.now,
+            ..TransportMeta::default()
+        };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
     pub(crate) fn flow_delayed_ack(&mut self, index: usize) {
@@ -216,24 +240,24 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn flow_deliver(&mut self, pkt: Pkt, transport: TransportMeta) {
         let marked = self.pool.meta(&pkt).ecn() == 3;
-        let seen = if cargo.role == Role::Syn { Ends::seen(self.pool.head(&pkt)) } else { None };
+        let seen = if transport.role == Role::Syn { Ends::seen(self.pool.head(&pkt)) } else { None };
         self.discard(pkt);
-        let index = cargo.owner as usize;
-        match cargo.role {
+        let index = transport.owner as usize;
+        match transport.role {
             Role::Data => {
                 let flow = &mut self.flows[index];
-                let echo = (cargo.sent.0 > 0).then_some(cargo.sent);
+                let echo = (transport.sent.0 > 0).then_some(transport.sent);
                 if let Some(ack) = flow.receiver.on_mark(marked) {
                     self.send_ack(index, ack);
                 }
                 let flow = &mut self.flows[index];
                 // Who answers what is pushed has something to say in a moment, and lets the acknowledgement
                 // ride on it.
-                let push = cargo.fin || cargo.push && flow.half.is_none();
-                let marks = Marks { ce: marked, cwr: cargo.cwr, push, stamp: cargo.stamp };
-                match flow.receiver.on_segment(self.now, cargo.seq, marks, echo) {
+                let push = transport.fin || transport.push && flow.half.is_none();
+                let marks = Marks { ce: marked, cwr: transport.cwr, push, stamp: transport.stamp };
+                match flow.receiver.on_segment(self.now, transport.seq, marks, echo) {
                     Some(ack) => self.send_ack(index, ack),
                     None => self.arm_delayed(index),
                 }
@@ -241,8 +265,8 @@ impl<M: Machine> Net<M> {
             }
             Role::Ack => {
                 let flow = &mut self.flows[index];
-                flow.echo = flow.echo.max(cargo.sent);
-                flow.sender.on_ack(self.now, &cargo.ack);
+                flow.echo = flow.echo.max(transport.sent);
+                flow.sender.on_ack(self.now, &transport.ack);
                 let over =
                     flow.writes.is_over(flow.sender.una) && !core::mem::replace(&mut flow.closed, true);
                 if flow.finished.is_none() && flow.sender.is_done() {
@@ -257,23 +281,23 @@ impl<M: Machine> Net<M> {
                 }
             }
             Role::Syn => {
-                self.flow_answers(index, seen);
+                self.reply_on_flow(index, seen);
                 let flow = &mut self.flows[index];
                 flow.answered_at = self.now;
-                let flags = SYN | ACK | if flow.spec.ecn != Ecn::Off { ECE } else { 0 };
+                let flags = SYN | ACK | if flow.spec.ecn != EcnCodepoint::Off { ECE } else { 0 };
                 let fields =
                     Fields { dsfield: flow.spec.dsfield, flags, options: 20, ack: 1, ..Fields::default() };
                 let by_sender = flow.spec.called;
-                self.put_syn(index, Role::SynAck, fields, by_sender, cargo.seq);
+                self.put_syn(index, Role::SynAck, fields, by_sender, transport.seq);
             }
             Role::SynAck if self.flows[index].spec.called => self.acknowledge_handshake(index),
             Role::Bare if self.flows[index].spec.called => {
-                self.flows[index].echo = cargo.sent;
+                self.flows[index].echo = transport.sent;
                 self.is_called(index);
             }
             Role::SynAck => {
-                self.flows[index].echo = cargo.sent;
-                self.establish(index, cargo.seq);
+                self.flows[index].echo = transport.sent;
+                self.establish(index, transport.seq);
             }
             _ => {}
         }
@@ -309,7 +333,7 @@ impl<M: Machine> Net<M> {
         self.flow_serve(index);
     }
 
-    /// An acknowledgement from the sender's side that nobody answers: of the handshake, and of the other
+    /// An acknowledgement from the sender's side that no one answers: of the handshake, and of the other
     /// side's FIN.
     fn send_bare(&mut self, index: usize) {
         let ends = self.flows[index].half.map_or(1, |half| self.flows[half.peer as usize].heard_byte());
@@ -318,9 +342,9 @@ impl<M: Machine> Net<M> {
         let (frame, seq) = (flow.data.frame(0), flow.next_byte());
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq, ack };
         flow.in_queue += u32::from(flow.spec.local);
-        let cargo = Cargo { owner: index as u32, local: flow.spec.local, ..Cargo::default() };
+        let meta = TransportMeta { owner: index as u32, local: flow.spec.local, ..TransportMeta::default() };
         let (packet, path) = (flow.data.packet(&mut self.pool, fields), flow.spec.forward);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
     /// The receiver, which opened the connection, ends the handshake.
@@ -328,9 +352,9 @@ impl<M: Machine> Net<M> {
         let flow = &mut self.flows[index];
         let frame = flow.acks.frame(0);
         let fields = Fields { frame, dsfield: flow.spec.dsfield, flags: ACK, options: 12, seq: 1, ack: 1 };
-        let cargo = Cargo { owner: index as u32, sent: self.now, ..Cargo::default() };
+        let meta = TransportMeta { owner: index as u32, sent: self.now, ..TransportMeta::default() };
         let (packet, path) = (flow.acks.packet(&mut self.pool, fields), flow.spec.back);
-        self.put(packet, cargo, path);
+        self.put(packet, meta, path);
     }
 
     /// The sender hears that the connection stands which the receiver opened.
@@ -350,7 +374,7 @@ impl<M: Machine> Net<M> {
     }
 
     /// The side that was called answers under the addresses it was called by.
-    fn flow_answers(&mut self, index: usize, seen: Option<Ends>) {
+    fn reply_on_flow(&mut self, index: usize, seen: Option<Ends>) {
         let flow = &mut self.flows[index];
         let first = !core::mem::replace(&mut flow.accepted, true);
         let Some(seen) = seen.filter(|_| first) else { return };
@@ -388,7 +412,7 @@ impl<M: Machine> Net<M> {
         }
     }
 
-    pub(crate) fn flow_sample(&mut self, index: usize, interval: Span) {
+    pub(crate) fn flow_sample(&mut self, index: usize, interval: Nanos) {
         let flow = &mut self.flows[index];
         let Some(established) = flow.established else { return };
         if self.now >= flow.spec.stop {
@@ -401,6 +425,6 @@ impl<M: Machine> Net<M> {
             srtt: flow.sender.rtt.smoothed(),
             retransmissions: flow.sender.retransmissions,
         });
-        self.events.push(self.now + Span(interval.0.max(1)), Kind::Sample, index);
+        self.events.push(self.now + Nanos(interval.0.max(1)), Kind::Sample, index);
     }
 }

@@ -1,14 +1,14 @@
 //! Packets of somebody outside cross a network.
 
 use super::Net;
-use crate::cargo::{Cargo, PathId, Role};
 use crate::foreign::{Arrived, Landed};
-use crate::machine::{Machine, Offer};
+use crate::machine::{Forwarder, OfferResult};
+use crate::transport_meta::{PathId, Role, TransportMeta};
 use tidegate_packet::{Head, Meta, Pkt, Time};
 
-impl<M: Machine> Net<M> {
-    /// Puts a packet on its way now: the front of an IP packet of `len` octets. Returns its slot; `None` when
-    /// there is no room. `owner` comes out with it.
+impl<M: Forwarder> Net<M> {
+    /// Puts a packet on its way now: the front of an IP packet of `len` bytes. Returns its slot; `None` when
+    /// there is no space. `owner` comes out with it.
     ///
     /// [`Net::run`] must have been called for the present time.
     pub fn inject(&mut self, head: Head, len: u32, path: PathId, owner: u32) -> Option<usize> {
@@ -19,12 +19,14 @@ impl<M: Machine> Net<M> {
             return None;
         };
         let slot = pkt.slot();
-        let cargo = Cargo { role: Role::Foreign, owner, sent: self.now, ..Cargo::default() };
-        let (Offer::Queued | Offer::Congested | Offer::Dropped) = self.launch(pkt, cargo, path);
+        let transport =
+            TransportMeta { role: Role::Foreign, owner, sent: self.now, ..TransportMeta::default() };
+        let (OfferResult::Queued | OfferResult::Congested | OfferResult::Dropped) =
+            self.launch(pkt, transport, path);
         Some(slot)
     }
 
-    /// When the network has something to do next, if nobody puts anything in before.
+    /// When the network has something to do next, if no one puts anything in before.
     pub fn due(&mut self) -> Option<Time> {
         self.events.due()
     }
@@ -47,7 +49,7 @@ impl<M: Machine> Net<M> {
         true
     }
 
-    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
-        self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: cargo.owner });
+    pub(crate) fn foreign_deliver(&mut self, pkt: Pkt, meta: TransportMeta) {
+        self.foreign.arrived.push_back(Landed { pkt: Some(pkt), at: self.now, owner: meta.owner });
     }
 }

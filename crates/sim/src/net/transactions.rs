@@ -1,17 +1,17 @@
 //! Transactions in a network.
 
 use super::Net;
-use crate::cargo::{Cargo, PathId, Role, TransactionId};
 use crate::event::{Kind, MAX_INDEX};
-use crate::machine::Machine;
-use crate::tcp_flow::{FlowSpec, Half, TcpFlow};
-use crate::transaction::{Completion, Connection, Go, Running, Todo, TransactionSpec};
+use crate::machine::Forwarder;
+use crate::tcp_flow::{FlowSpec, TcpEndpoint, TcpFlow};
+use crate::transaction::{Completion, Connection, Running, Todo, TransactionRun, TransactionSpec};
+use crate::transport_meta::{PathId, Role, TransactionId, TransportMeta};
 use crate::wire::{Ends, Fields, Template};
 use alloc::vec::Vec;
-use tidegate_packet::{Pkt, Span, Time};
+use tidegate_packet::{Nanos, Pkt, Time};
 
-impl<M: Machine> Net<M> {
-    /// Adds a transaction, which is done again and again from its start on.
+impl<M: Forwarder> Net<M> {
+    /// Adds a transaction, which is done repeatedly from its start on.
     ///
     /// # Panics
     /// There are a million transactions already.
@@ -25,7 +25,7 @@ impl<M: Machine> Net<M> {
 
     /// How each of them went, in the order they began.
     pub fn completions(&self, transaction: TransactionId) -> Vec<Completion> {
-        self.transactions[transaction.0 as usize].goes.iter().map(|go| go.completion).collect()
+        self.transactions[transaction.0 as usize].runs.iter().map(|go| go.completion).collect()
     }
 
     /// The time of something on its agenda has come.
@@ -33,7 +33,7 @@ impl<M: Machine> Net<M> {
         while let Some(todo) = self.transactions[index].due(self.now) {
             match todo {
                 Todo::Begin => self.begin(index),
-                Todo::Ask(go) => self.ask(index, go),
+                Todo::Ask(go) => self.send_question(index, go),
                 Todo::Reply(go) => self.reply(index, go),
                 Todo::Speak(connection) => self.speak(index, connection),
                 Todo::GiveUp(go) => self.give_up(index, go),
@@ -48,12 +48,12 @@ impl<M: Machine> Net<M> {
 
     fn begin(&mut self, index: usize) {
         let running = &mut self.transactions[index];
-        let (every, patience) = (Span(running.spec.what.every.0.max(1_000_000)), running.spec.what.patience);
+        let (every, patience) = (Nanos(running.spec.what.every.0.max(1_000_000)), running.spec.what.patience);
         if self.now >= running.spec.stop {
             return;
         }
-        let go = running.goes.len() as u32;
-        running.goes.push(Go {
+        let go = running.runs.len() as u32;
+        running.runs.push(TransactionRun {
             completion: Completion { began: self.now, first: None, paint: None, all: None },
             asked: 0,
             asker: None,
@@ -66,13 +66,13 @@ impl<M: Machine> Net<M> {
         let looks_up = running.spec.what.lookup.is_some();
         self.plan(index, self.now + every, Todo::Begin);
         self.plan(index, self.now + patience, Todo::GiveUp(go));
-        if looks_up { self.ask(index, go) } else { self.connect(index, go, 0) }
+        if looks_up { self.send_question(index, go) } else { self.connect(index, go, 0) }
     }
 
-    fn ask(&mut self, index: usize, go: u32) {
+    fn send_question(&mut self, index: usize, go: u32) {
         let running = &mut self.transactions[index];
         let Some(lookup) = running.spec.what.lookup else { return };
-        let state = &mut running.goes[go as usize];
+        let state = &mut running.runs[go as usize];
         if state.answered || state.given_up || state.asked >= lookup.tries {
             return;
         }
@@ -81,35 +81,36 @@ impl<M: Machine> Net<M> {
         let sport = running.next_port();
         let ends = Ends { src: client, dst: server, sport, dport: lookup.port };
         let dsfield = running.spec.dsfield;
-        let cargo = Cargo { role: Role::Question, owner: index as u32, seq: go, ..Cargo::default() };
+        let meta =
+            TransportMeta { role: Role::Question, owner: index as u32, seq: go, ..TransportMeta::default() };
         self.plan(index, self.now + lookup.retry, Todo::Ask(go));
-        self.send_datagram(ends, lookup.request, dsfield, cargo, path);
+        self.send_datagram(ends, lookup.request, dsfield, meta, path);
     }
 
-    fn send_datagram(&mut self, ends: Ends, payload: u32, dsfield: u8, cargo: Cargo, path: PathId) {
+    fn send_datagram(&mut self, ends: Ends, payload: u32, dsfield: u8, meta: TransportMeta, path: PathId) {
         let mut template = Template::udp(ends);
         let fields = Fields { frame: template.frame(payload), dsfield, ..Fields::default() };
         match template.packet(&mut self.pool, fields) {
             Some(pkt) => {
-                self.launch(pkt, cargo, path);
+                self.launch(pkt, meta, path);
             }
             None => self.overflow += 1,
         }
     }
 
     /// A question or an answer has arrived.
-    pub(crate) fn transaction_deliver(&mut self, pkt: Pkt, cargo: Cargo) {
+    pub(crate) fn transaction_deliver(&mut self, pkt: Pkt, meta: TransportMeta) {
         let seen = Ends::seen(self.pool.head(&pkt));
         self.discard(pkt);
-        let (index, go) = (cargo.owner as usize, cargo.seq);
+        let (index, go) = (meta.owner as usize, meta.seq);
         let running = &mut self.transactions[index];
-        if cargo.role == Role::Question {
-            let think = running.spec.what.lookup.map_or(Span(0), |lookup| lookup.think);
-            running.goes[go as usize].asker = seen;
+        if meta.role == Role::Question {
+            let think = running.spec.what.lookup.map_or(Nanos(0), |lookup| lookup.think);
+            running.runs[go as usize].asker = seen;
             self.plan(index, self.now + think, Todo::Reply(go));
             return;
         }
-        let state = &mut running.goes[go as usize];
+        let state = &mut running.runs[go as usize];
         if core::mem::replace(&mut state.answered, true) || state.given_up {
             return;
         }
@@ -123,10 +124,11 @@ impl<M: Machine> Net<M> {
     fn reply(&mut self, index: usize, go: u32) {
         let running = &mut self.transactions[index];
         let Some(lookup) = running.spec.what.lookup else { return };
-        let Some(asker) = running.goes[go as usize].asker else { return };
+        let Some(asker) = running.runs[go as usize].asker else { return };
         let (dsfield, path) = (running.spec.dsfield, running.spec.back);
-        let cargo = Cargo { role: Role::Answer, owner: index as u32, seq: go, ..Cargo::default() };
-        self.send_datagram(asker.back(), lookup.reply, dsfield, cargo, path);
+        let meta =
+            TransportMeta { role: Role::Answer, owner: index as u32, seq: go, ..TransportMeta::default() };
+        self.send_datagram(asker.back(), lookup.reply, dsfield, meta, path);
     }
 
     /// Opens a connection for a part of a go: two flows with one handshake.
@@ -145,26 +147,26 @@ impl<M: Machine> Net<M> {
         };
         let connection = running.connections.len() as u32;
         running.connections.push((go, Connection { flow, part, done: 0 }));
-        running.goes[go as usize].connections.push(connection);
+        running.runs[go as usize].connections.push(connection);
         let (forward, back) = (running.spec.forward, running.spec.back);
         let (control, dsfield, mss) = (running.spec.what.control, running.spec.dsfield, running.spec.mss);
         let spec = FlowSpec { control, dsfield, mss, start: self.now, ..FlowSpec::bulk(ends, forward, back) };
-        let half = Half { peer, owner: index as u32, connection, opens: true };
-        let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::half(spec, half, draws));
+        let half = TcpEndpoint { peer, owner: index as u32, connection, opens: true };
+        let random = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::endpoint(spec, half, random));
         let spec = FlowSpec { ends: ends.back(), forward: back, back: forward, ..spec };
-        let draws = self.flow_draws(self.flows.len());
-        self.flows.push(TcpFlow::half(spec, Half { peer: flow, opens: false, ..half }, draws));
+        let random = self.flow_draws(self.flows.len());
+        self.flows.push(TcpFlow::endpoint(spec, TcpEndpoint { peer: flow, opens: false, ..half }, random));
         self.flow_start(flow as usize);
     }
 
     /// The handshake of a connection is done.
-    pub(crate) fn transaction_connects(&mut self, half: Half) {
+    pub(crate) fn transaction_connects(&mut self, half: TcpEndpoint) {
         self.next_turn(half.owner as usize, half.connection);
     }
 
     /// A message of a connection has arrived.
-    pub(crate) fn transaction_hears(&mut self, half: Half) {
+    pub(crate) fn transaction_hears(&mut self, half: TcpEndpoint) {
         let index = half.owner as usize;
         let running = &mut self.transactions[index];
         let (go, connection) = &mut running.connections[half.connection as usize];
@@ -175,7 +177,7 @@ impl<M: Machine> Net<M> {
             return;
         }
         running.part_ends(go as usize, part, self.now);
-        if part == 0 && !running.spec.what.followers.is_empty() && !running.goes[go as usize].given_up {
+        if part == 0 && !running.spec.what.followers.is_empty() && !running.runs[go as usize].given_up {
             running.connections[half.connection as usize].1.part = 1;
             running.connections[half.connection as usize].1.done = 0;
             let followers = running.spec.what.followers.len();
@@ -197,7 +199,7 @@ impl<M: Machine> Net<M> {
     fn speak(&mut self, index: usize, connection: u32) {
         let running = &self.transactions[index];
         let (go, of) = &running.connections[connection as usize];
-        if running.goes[*go as usize].given_up {
+        if running.runs[*go as usize].given_up {
             return;
         }
         let Some(turn) = running.turns(of.part).get(of.done).copied() else { return };
@@ -209,7 +211,7 @@ impl<M: Machine> Net<M> {
 
     fn give_up(&mut self, index: usize, go: u32) {
         let running = &mut self.transactions[index];
-        let state = &mut running.goes[go as usize];
+        let state = &mut running.runs[go as usize];
         if state.completion.all.is_some() {
             return;
         }

@@ -1,18 +1,19 @@
 //! BBR, first version: the path is modelled by its bandwidth and its shortest round trip, and both window and
 //! pace follow the model (Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-congestion-control-00; margin,
-//! even windows and room for aggregated acknowledgements from its draft -02, as recorded Linux runs show
+//! even windows and space for aggregated acknowledgements from its draft -02, as recorded Linux runs show
 //! them).
 //!
 //! Not modelled: the detection of policers.
 
 use super::rate::Sample;
-use tidegate_packet::{Seeded, Span, Time};
+use tidegate_packet::{Nanos, Seeded, Time};
 
 /// Doubles the rate of delivery each round: 2 / ln 2, in the 256ths that Linux counts in.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 /// Empties in one round what startup queued.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// Window over bandwidth-delay product in the steady state: room for delayed and aggregated acknowledgements.
+/// Window over bandwidth-delay product in the steady state: space for delayed and aggregated
+/// acknowledgements.
 const WINDOW_GAIN: f64 = 2.0;
 /// The paces of a cycle: probe, drain what that queued, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -21,15 +22,15 @@ const MARGIN: f64 = 0.99;
 /// Rounds that the bandwidth filter remembers.
 const FILTER_ROUNDS: u64 = 10;
 /// How long a shortest round trip is believed.
-const RTT_LIFETIME: Span = Span::secs(10);
+const RTT_LIFETIME: Nanos = Nanos::secs(10);
 /// How long the window stays at its least to measure a new one.
-const PROBE_RTT: Span = Span::millis(200);
+const PROBE_RTT: Nanos = Nanos::millis(200);
 /// The least window, in segments.
 const MIN_WINDOW: u32 = 4;
 /// The pipe is full when bandwidth did not grow by a quarter in three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// The longest burst of acknowledgements that the window makes room for, in seconds of bandwidth.
+/// The longest burst of acknowledgements that the window makes space for, in seconds of bandwidth.
 const EXTRA_SECONDS: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ enum Mode {
 
 /// What is wrong with the connection, as the sender sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum LossState {
     #[default]
     None,
     Recovery,
@@ -57,14 +58,14 @@ pub(crate) struct Delivery {
     pub(crate) total: u64,
     pub(crate) segments: u32,
     pub(crate) lost: u32,
-    /// Segments under way after and before it.
+    /// Segments in flight after and before it.
     pub(crate) in_flight: u32,
     pub(crate) prior_in_flight: u32,
     /// When the pacer lets the next segment go.
     pub(crate) departs: Time,
-    pub(crate) rtt: Option<Span>,
+    pub(crate) rtt: Option<Nanos>,
     pub(crate) sample: Option<Sample>,
-    pub(crate) trouble: Trouble,
+    pub(crate) problem: LossState,
 }
 
 /// The greatest of the values of the last ten rounds.
@@ -119,7 +120,7 @@ impl Aggregation {
 /// BBR's model and its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
-    draws: Seeded,
+    random: Seeded,
     mss: u32,
     initial_window: u32,
     mode: Mode,
@@ -131,7 +132,7 @@ pub(crate) struct Bbr {
     round_started: bool,
     /// The round ends when a segment is delivered that was sent after so many.
     round_end: u64,
-    rtt_min: Option<Span>,
+    rtt_min: Option<Nanos>,
     rtt_min_at: Time,
     full_bandwidth: f64,
     full_rounds: u32,
@@ -141,7 +142,7 @@ pub(crate) struct Bbr {
     probe_until: Option<Time>,
     probe_round_over: bool,
     prior_window: u32,
-    trouble: Trouble,
+    problem: LossState,
     /// The first round of recovery sends as much as is delivered.
     conserving: bool,
     restarted: bool,
@@ -150,9 +151,9 @@ pub(crate) struct Bbr {
 
 impl Bbr {
     /// Before the first segment; `rtt`: of the handshake.
-    pub(crate) fn new(initial_window: u32, mss: u32, draws: Seeded) -> Bbr {
+    pub(crate) fn new(initial_window: u32, mss: u32, random: Seeded) -> Bbr {
         Bbr {
-            draws,
+            random,
             mss,
             initial_window,
             mode: Mode::Startup,
@@ -172,7 +173,7 @@ impl Bbr {
             probe_until: None,
             probe_round_over: false,
             prior_window: 0,
-            trouble: Trouble::None,
+            problem: LossState::None,
             conserving: false,
             restarted: false,
             aggregation: Aggregation::default(),
@@ -180,7 +181,7 @@ impl Bbr {
     }
 
     /// The handshake took so long.
-    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Nanos) {
         self.rtt_min = Some(rtt);
         self.rtt_min_at = now;
         let bandwidth = f64::from(self.initial_window) / rtt.as_secs_f64().max(1e-6);
@@ -193,12 +194,12 @@ impl Bbr {
     }
 
     /// The sender enters recovery, or meets a timeout, with this window.
-    pub(crate) fn on_trouble(&mut self, window: u32, timeout: bool) {
+    pub(crate) fn on_loss_event(&mut self, window: u32, timeout: bool) {
         self.save_window(window);
         if timeout {
             self.full_bandwidth = 0.0;
             self.round_started = true;
-            self.trouble = Trouble::Timeout;
+            self.problem = LossState::Timeout;
         }
     }
 
@@ -294,11 +295,12 @@ impl Bbr {
     /// Begins a cycle anywhere but where it drains, so that flows do not probe in step.
     fn probe_bandwidth(&mut self, now: Time) {
         self.mode = Mode::ProbeBandwidth;
-        self.phase = CYCLE.len() - 1 - (self.draws.next() % (CYCLE.len() as u64 - 1)) as usize;
+        self.phase = CYCLE.len() - 1 - (self.random.next() % (CYCLE.len() as u64 - 1)) as usize;
         self.next_phase(now);
     }
 
-    /// The shortest round trip, and the state that measures it anew. Tells the window, where that state ends.
+    /// The shortest round trip, and the state that measures it again. Tells the window, where that state
+    /// ends.
     fn update_rtt(&mut self, delivery: &Delivery, window: u32) -> Option<u32> {
         let now = delivery.now;
         let expired = now > self.rtt_min_at + RTT_LIFETIME;
@@ -346,7 +348,7 @@ impl Bbr {
     }
 
     fn save_window(&mut self, window: u32) {
-        let untouched = self.trouble == Trouble::None && self.mode != Mode::ProbeRtt;
+        let untouched = self.problem == LossState::None && self.mode != Mode::ProbeRtt;
         self.prior_window = if untouched { window } else { self.prior_window.max(window) };
     }
 
@@ -373,12 +375,12 @@ impl Bbr {
         in_flight.saturating_sub(libm::floor(self.bandwidth.get() * wait) as u32)
     }
 
-    /// What is under way when the path delivers at `gain` times the model's bandwidth.
+    /// What is in flight when the path delivers at `gain` times the model's bandwidth.
     fn inflight(&self, gain: f64) -> u32 {
         self.budget(gain, 0.0)
     }
 
-    /// The same with room for `extra` segments acknowledged at once, and for what sender and receiver hold
+    /// The same with space for `extra` segments acknowledged at once, and for what sender and receiver hold
     /// together.
     fn budget(&self, gain: f64, extra: f64) -> u32 {
         let Some(rtt) = self.rtt_min else { return self.initial_window };
@@ -422,12 +424,12 @@ impl Bbr {
     /// before.
     fn modulate_for_loss(&mut self, delivery: &Delivery, window: u32) -> u32 {
         let mut window = if delivery.lost > 0 { window.saturating_sub(delivery.lost).max(1) } else { window };
-        let before = core::mem::replace(&mut self.trouble, delivery.trouble);
-        if delivery.trouble == Trouble::Recovery && before != Trouble::Recovery {
+        let before = core::mem::replace(&mut self.problem, delivery.problem);
+        if delivery.problem == LossState::Recovery && before != LossState::Recovery {
             self.conserving = true;
             self.round_end = delivery.total;
             window = delivery.in_flight + delivery.segments;
-        } else if before != Trouble::None && delivery.trouble == Trouble::None {
+        } else if before != LossState::None && delivery.problem == LossState::None {
             self.conserving = false;
             window = window.max(self.prior_window);
         }
@@ -459,15 +461,15 @@ mod tests {
         assert!(firsts[1] == 0 && firsts.iter().filter(|count| **count > 0).count() == 7, "{firsts:?}");
     }
 
-    /// A phase lasts a round trip; the one that probes lasts until it has put more under way or lost
-    /// something, the one that drains ends as soon as what is under way fits the path.
+    /// A phase lasts a round trip; the one that probes lasts until it has put more in flight or lost
+    /// something, the one that drains ends as soon as what is in flight fits the path.
     #[test]
     fn phases_end_by_time_and_by_what_is_under_way() {
         let over = |phase: usize, ms: u64, under_way: u32, lost: u32| {
             let mut bbr = Bbr::new(10, 1448, Seeded::new(1));
             (bbr.mode, bbr.phase, bbr.pacing_gain) = (Mode::ProbeBandwidth, phase, CYCLE[phase]);
             // 1000 segments a second and 40 ms: 40 fit, 50 at 5/4; 3 bursts of a segment or two are added.
-            bbr.rtt_min = Some(Span::millis(40));
+            bbr.rtt_min = Some(Nanos::millis(40));
             bbr.bandwidth.update(0, 1000.0);
             let now = Time(ms * 1_000_000);
             let delivery = Delivery {
@@ -480,22 +482,22 @@ mod tests {
                 departs: now,
                 rtt: None,
                 sample: None,
-                trouble: Trouble::None,
+                problem: LossState::None,
             };
             bbr.update_phase(&delivery);
             bbr.phase != phase
         };
         let fits =
-            Bbr { rtt_min: Some(Span::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
+            Bbr { rtt_min: Some(Nanos::millis(40)), ..Bbr::new(10, 1448, Seeded::new(1)) }.initial_window;
         assert_eq!(fits, 10);
         // Cruising: by time alone.
         assert_eq!([(40, 500), (41, 0)].map(|(ms, under_way)| over(2, ms, under_way, 0)), [false, true]);
-        // Probing: time, and what is under way or a loss.
+        // Probing: time, and what is in flight or a loss.
         assert_eq!(
             [over(0, 41, 20, 0), over(0, 41, 200, 0), over(0, 41, 20, 1), over(0, 40, 200, 1)],
             [false, true, true, false]
         );
-        // Draining: time, or what is under way.
+        // Draining: time, or what is in flight.
         assert_eq!([over(1, 10, 200, 0), over(1, 41, 200, 0), over(1, 10, 40, 0)], [false, true, true]);
     }
 
@@ -520,10 +522,10 @@ mod tests {
                     sample: Some(Sample {
                         delivered: 1,
                         prior_delivered: 0,
-                        interval: Span::millis(1),
+                        interval: Nanos::millis(1),
                         app_limited: false,
                     }),
-                    trouble: Trouble::None,
+                    problem: LossState::None,
                 });
                 if bbr.filled {
                     return Some(round);

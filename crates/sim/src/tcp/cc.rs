@@ -5,7 +5,7 @@
 //! has not met congestion yet grows by at least one segment in twenty acknowledged.
 
 use super::scalable::{Scalable, growth};
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Which congestion control a sender uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +55,12 @@ const HYSTART_LOW: u32 = 16;
 /// Round trips that HyStart samples at the beginning of a round.
 const HYSTART_SAMPLES: u32 = 8;
 /// Acknowledgements closer than this belong to one train.
-const HYSTART_TRAIN_GAP: Span = Span::millis(2);
+const HYSTART_TRAIN_GAP: Nanos = Nanos::millis(2);
 /// What a train may last beside the round trip, of which half is then allowed: for senders that send in
 /// lumps.
-const HYSTART_LUMP: Span = Span::millis(1);
+const HYSTART_LUMP: Nanos = Nanos::millis(1);
 /// For so long after a reduction round trips tell nothing about the path.
-const UNSETTLED: Span = Span::secs(1);
+const UNSETTLED: Nanos = Nanos::secs(1);
 /// The smallest window a reduction leaves, in segments.
 const MIN_WINDOW: u32 = 2;
 /// `ssthresh` before the first congestion event.
@@ -74,7 +74,7 @@ pub(crate) struct Window {
     pub(crate) ssthresh: u32,
     /// Segments acknowledged that have not yet moved the window.
     credit: u32,
-    last_rtt: Span,
+    last_rtt: Nanos,
     cubic: Cubic,
     hystart: HyStart,
     scalable: Scalable,
@@ -94,7 +94,7 @@ struct Cubic {
     step: u32,
     looked_at: u64,
     looked_cwnd: u32,
-    delay_min: Option<Span>,
+    delay_min: Option<Nanos>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -104,7 +104,7 @@ struct HyStart {
     last_ack: Time,
     /// The round ends with this segment; `None` before the first.
     round_end: Option<u32>,
-    current: Option<Span>,
+    current: Option<Nanos>,
     samples: u32,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Acked {
     pub(crate) una: u32,
     pub(crate) next: u32,
     /// Round trip of the latest segment acknowledged, when it was sent once.
-    pub(crate) rtt: Option<Span>,
+    pub(crate) rtt: Option<Nanos>,
 }
 
 impl Window {
@@ -128,7 +128,7 @@ impl Window {
             cwnd: initial.max(1),
             ssthresh: NO_THRESHOLD,
             credit: 0,
-            last_rtt: Span(0),
+            last_rtt: Nanos(0),
             cubic: Cubic::default(),
             hystart: HyStart::default(),
             scalable: Scalable::default(),
@@ -251,7 +251,7 @@ impl Window {
         debug_assert!(self.cubic.w_max <= self.cwnd, "the maximum is what the window was, or less");
     }
 
-    /// A retransmission timeout with so much still under way: slow start again, with what is known of the
+    /// A retransmission timeout with so much still in flight: slow start again, with what is known about the
     /// path forgotten: the last maximum, too.
     pub(crate) fn on_timeout(&mut self, in_flight: u32) {
         self.credit = 0;
@@ -299,7 +299,7 @@ impl Cubic {
 impl HyStart {
     /// Is it time to leave slow start? By an acknowledgement train as long as half the shortest round trip,
     /// or by round trips that grew.
-    fn leaves(&mut self, acked: &Acked, rtt: Span, min: Span, cwnd: u32) -> bool {
+    fn leaves(&mut self, acked: &Acked, rtt: Nanos, min: Nanos, cwnd: u32) -> bool {
         if self.round_end.is_none_or(|end| acked.una > end) {
             *self = HyStart {
                 found: self.found,
@@ -333,19 +333,19 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    fn ack(now: Span, segments: u32) -> Acked {
+    fn ack(now: Nanos, segments: u32) -> Acked {
         Acked { now: Time(now.0), segments, una: 0, next: 0, rtt: None }
     }
 
     #[test]
     fn reno_grows_by_one_per_window_and_halves() {
         let mut w = Window::new(CongestionControl::Reno, 10);
-        w.grow(&ack(Span(0), 10));
+        w.grow(&ack(Nanos(0), 10));
         let doubled = w.cwnd;
         w.on_congestion(Cause::Loss);
         w.cwnd = w.ssthresh;
         for _ in 0..10 {
-            w.grow(&ack(Span(0), 1));
+            w.grow(&ack(Nanos(0), 1));
         }
         assert_eq!((doubled, w.ssthresh, w.cwnd), (20, 10, 11));
     }
@@ -361,7 +361,7 @@ mod tests {
         let mut reached = None;
         for round in 0..80 {
             for _ in 0..w.cwnd {
-                w.grow(&ack(Span::millis(round * rtt), 1));
+                w.grow(&ack(Nanos::millis(round * rtt), 1));
             }
             if w.cwnd >= 100 && reached.is_none() {
                 reached = Some(round * rtt);

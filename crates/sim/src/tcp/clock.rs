@@ -1,6 +1,6 @@
 //! The clock that a host has: its timers, and its timestamps.
 
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// One tick of the clock that timers run by (HZ = 1000).
 const TICK: u64 = 1_000_000;
@@ -9,7 +9,7 @@ const LEVEL: u64 = 63;
 
 /// When a timer fires that is to run so long: on a tick, never early, and the later the longer it runs, as
 /// Linux's timer wheel has it (`Documentation/timers`, and the oracle's runs to the tick).
-pub(crate) fn timer(now: Time, span: Span) -> Time {
+pub(crate) fn timer(now: Time, span: Nanos) -> Time {
     let ticks = span.0.div_ceil(TICK);
     let (mut shift, mut most) = (0, LEVEL);
     while ticks >= most && shift < 24 {
@@ -44,7 +44,7 @@ mod tests {
             (1_016_000, 1_000_000, 2_048_000),
         ];
         for (now, span, due) in cases {
-            assert_eq!(timer(micros(now), Span::micros(span)), micros(due), "{now} {span}");
+            assert_eq!(timer(micros(now), Nanos::micros(span)), micros(due), "{now} {span}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! draft-cheng-iccrg-delivery-rate-estimation-00, and the pacer that spreads segments over time.
 
 use alloc::collections::VecDeque;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Segments of a new connection that are not paced, as the recorded Linux runs show.
 const UNPACED: u32 = 10;
@@ -27,12 +27,12 @@ pub(crate) struct Sample {
     /// Segments delivered since.
     pub(crate) delivered: u64,
     /// The longer of the time they took to send and the time they took to be acknowledged.
-    pub(crate) interval: Span,
+    pub(crate) interval: Nanos,
     /// The application did not write enough to fill the path.
     pub(crate) app_limited: bool,
 }
 
-/// Stamps of the segments under way, in the order of their numbers, and the count of what was delivered.
+/// Stamps of the segments in flight, in the order of their numbers, and the count of what was delivered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeliveryRate {
     stamps: VecDeque<Stamp>,
@@ -46,7 +46,7 @@ pub(crate) struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    /// Segment `at`, counted from the oldest not acknowledged, is sent; `idle`: nothing else is under way.
+    /// Segment `at`, counted from the oldest not acknowledged, is sent; `idle`: nothing else is in flight.
     pub(crate) fn on_send(&mut self, now: Time, at: usize, idle: bool) {
         if idle {
             self.first_sent = now;
@@ -101,7 +101,7 @@ impl DeliveryRate {
 
     /// The sample of the acknowledgement that was just gone through. What is delivered faster than the
     /// shortest round trip says nothing.
-    pub(crate) fn sample(&mut self, shortest: Span) -> Option<Sample> {
+    pub(crate) fn sample(&mut self, shortest: Nanos) -> Option<Sample> {
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
@@ -145,7 +145,7 @@ impl Pacer {
         }
         let gap = (1e9 / rate).min(1e9) as u64;
         let late = now.since(self.next).0;
-        self.next = now + Span(gap - late.min(gap / 2));
+        self.next = now + Nanos(gap - late.min(gap / 2));
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_rate_is_that_of_the_slower_side() {
         let mut rate = DeliveryRate::default();
-        let at = |ms: u64| Time(0) + Span::millis(ms);
+        let at = |ms: u64| Time(0) + Nanos::millis(ms);
         for i in 0..10 {
             rate.on_send(at(0), i, i == 0);
         }
@@ -166,13 +166,13 @@ mod tests {
         for ms in 10..14 {
             rate.on_acknowledged(at(ms), false);
             samples.push(
-                rate.sample(Span::millis(10))
+                rate.sample(Nanos::millis(10))
                     .map(|s| (s.prior_delivered, s.delivered, s.interval.0 / 1_000_000)),
             );
             rate.on_send(at(ms), 9, false);
         }
         assert_eq!(samples, [Some((0, 1, 10)), Some((0, 2, 11)), Some((0, 3, 12)), Some((0, 4, 13))]);
-        assert_eq!(rate.sample(Span(0)), None, "nothing was delivered since");
+        assert_eq!(rate.sample(Nanos(0)), None, "nothing was delivered since");
     }
 
     /// The recorded run: ten at once; after a round trip of rest the second gap is half as long; then whole

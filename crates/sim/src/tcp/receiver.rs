@@ -20,7 +20,7 @@
 use super::clock::timer;
 use super::rtt::Rtt;
 use alloc::vec::Vec;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Blocks that fit beside timestamps.
 pub(crate) const MAX_SACK: usize = 3;
@@ -31,14 +31,14 @@ const QUICK_AGAIN: u32 = 16;
 /// And with a mark that is news: the sender's window may be as small as one or two.
 const QUICK_MARKED: u32 = 2;
 /// How long a lone segment waits for a second one.
-const DELAY: Span = Span::millis(40);
+const DELAY: Nanos = Nanos::millis(40);
 
 /// Reports of data out of order that are sent at once, after each step forward.
 const PROMPT_REPORTS: u32 = 3;
 /// How long later reports wait: a twentieth of the round trip, at most this.
-const REPORT_DELAY: Span = Span::millis(1);
+const REPORT_DELAY: Nanos = Nanos::millis(1);
 /// The timer's leeway, which a quiet machine uses wholly.
-const REPORT_SLACK: Span = Span::micros(100);
+const REPORT_SLACK: Nanos = Nanos::micros(100);
 /// Segments that one report may wait for.
 const REPORT_LIMIT: u32 = 44;
 
@@ -63,7 +63,7 @@ struct Sizing {
 }
 
 impl Sizing {
-    /// A segment came, in order or not. Tells whether the window still grows.
+    /// A segment came, in order or not. Returns whether the window still grows.
     fn on_segment(&mut self, now: Time, echo: Option<Time>) -> bool {
         // One sample per acknowledgement, on the millisecond clock of timestamps (RFC 7323).
         if let Some(echo) = echo.filter(|&echo| echo != self.echo) {
@@ -140,7 +140,7 @@ pub(crate) struct Receiver {
     came: Option<Time>,
     /// A longer pause of those is none of the network's: the own retransmission timeout, as the handshake has
     /// it.
-    pause: Span,
+    pause: Nanos,
     /// Segments received that no acknowledgement has covered.
     pending: u32,
     /// Acknowledge every n-th segment.
@@ -150,7 +150,7 @@ pub(crate) struct Receiver {
     /// change it.
     recent: u32,
     told: u32,
-    /// Every acknowledgement says whether what it covers was marked (RFC 8257 section 3.2), instead of an
+    /// Every acknowledgement returns whether what it covers was marked (RFC 8257 section 3.2), instead of an
     /// echo until CWR.
     exact: bool,
     sizing: Sizing,
@@ -195,7 +195,7 @@ impl Receiver {
     }
 
     /// The connection stands; `rtt`: how long the handshake took.
-    pub(crate) fn on_handshake(&mut self, rtt: Span) {
+    pub(crate) fn on_handshake(&mut self, rtt: Nanos) {
         let mut own = Rtt::default();
         own.sample(rtt, 0, 0);
         self.pause = own.timeout();
@@ -230,9 +230,9 @@ impl Receiver {
             self.echo = false;
         }
         // A change of the echo is told at once.
-        let news = ce && !self.echo;
+        let events = ce && !self.echo;
         self.echo |= ce && !self.exact;
-        if news && !self.exact {
+        if events && !self.exact {
             self.quick = self.quick.max(QUICK_MARKED);
         }
         let (in_order, before) = (seq == self.next && self.blocks.is_empty(), self.next);
@@ -254,7 +254,7 @@ impl Receiver {
         let grows = !twice && self.sizing.on_segment(now, echo);
         let full = in_order && self.pending >= self.every || !in_order && self.next > before;
         // A window that was reduced may be one segment.
-        if grows || self.quick > 0 || full || twice || news || cwr {
+        if grows || self.quick > 0 || full || twice || events || cwr {
             self.quick = self.quick.saturating_sub(1);
             self.reports = if self.next > before { 0 } else { self.reports };
             return Some(AckSegment { twice: twice.then_some(seq), ..self.acknowledge() });
@@ -284,7 +284,7 @@ impl Receiver {
             return Some(self.acknowledge());
         }
         if self.untold == 1 {
-            let part = Span(self.sizing.rtt8 / 8 / 20);
+            let part = Nanos(self.sizing.rtt8 / 8 / 20);
             self.due = Some(now + part.min(REPORT_DELAY) + REPORT_SLACK);
         }
         None

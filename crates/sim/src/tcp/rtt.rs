@@ -6,14 +6,14 @@
 //! once, falls by a quarter of the difference each round trip, and never under 200 ms; a sample below the
 //! mean moves the deviation by an eighth.
 
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// Before the first sample (RFC 6298 section 2.1).
-const INITIAL: Span = Span::secs(1);
+const INITIAL: Nanos = Nanos::secs(1);
 /// The least that the variance adds.
-const FLOOR: Span = Span::millis(200);
+const FLOOR: Nanos = Nanos::millis(200);
 /// The longest timeout, backed off or not.
-pub(crate) const CEILING: Span = Span::secs(120);
+pub(crate) const CEILING: Nanos = Nanos::secs(120);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rtt {
@@ -27,12 +27,12 @@ pub(crate) struct Rtt {
     /// The round trip ends when what comes before this segment is acknowledged.
     round_end: u32,
     /// The shortest ever.
-    pub(crate) min: Option<Span>,
+    pub(crate) min: Option<Nanos>,
 }
 
 impl Rtt {
     /// A sample; `una` and `next`: the first segment not acknowledged, and the first not sent.
-    pub(crate) fn sample(&mut self, rtt: Span, una: u32, next: u32) {
+    pub(crate) fn sample(&mut self, rtt: Nanos, una: u32, next: u32) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
         if self.srtt8 == 0 {
             self.srtt8 = rtt.0 * 8;
@@ -57,16 +57,16 @@ impl Rtt {
         }
     }
 
-    pub(crate) fn smoothed(&self) -> Span {
-        Span(self.srtt8 / 8)
+    pub(crate) fn smoothed(&self) -> Nanos {
+        Nanos(self.srtt8 / 8)
     }
 
     /// The timeout, not backed off.
-    pub(crate) fn timeout(&self) -> Span {
+    pub(crate) fn timeout(&self) -> Nanos {
         if self.srtt8 == 0 {
             return INITIAL;
         }
-        let timeout = Span((self.srtt8 / 8 + self.var4.max(FLOOR.0)).min(CEILING.0));
+        let timeout = Nanos((self.srtt8 / 8 + self.var4.max(FLOOR.0)).min(CEILING.0));
         debug_assert!(timeout >= FLOOR, "a timeout is at least 200 ms");
         timeout
     }
@@ -81,34 +81,34 @@ mod tests {
     #[test]
     fn variance_lasts_for_round_trips_not_for_samples() {
         let mut rtt = Rtt::default();
-        rtt.sample(Span::millis(400), 0, 10);
+        rtt.sample(Nanos::millis(400), 0, 10);
         let first = rtt.timeout();
         for una in 1..=10 {
-            rtt.sample(Span::millis(400), una, 10 + una);
+            rtt.sample(Nanos::millis(400), una, 10 + una);
         }
         let same_round = rtt.timeout();
-        rtt.sample(Span::millis(400), 11, 30);
+        rtt.sample(Nanos::millis(400), 11, 30);
         let one = rtt.timeout();
-        rtt.sample(Span::millis(400), 31, 50);
-        assert_eq!((first, same_round, one), (Span::millis(1200), Span::millis(1200), Span::millis(1200)));
-        assert_eq!(rtt.timeout(), Span::millis(1050), "what is above the floor falls by a quarter");
+        rtt.sample(Nanos::millis(400), 31, 50);
+        assert_eq!((first, same_round, one), (Nanos::millis(1200), Nanos::millis(1200), Nanos::millis(1200)));
+        assert_eq!(rtt.timeout(), Nanos::millis(1050), "what is above the floor falls by a quarter");
     }
 
     #[test]
     fn a_jump_up_is_added_at_once_and_a_fall_hardly() {
         let mut rtt = Rtt::default();
         for una in 0..200 {
-            rtt.sample(Span::millis(20), una, una + 1);
+            rtt.sample(Nanos::millis(20), una, una + 1);
         }
         let calm = rtt.timeout();
-        rtt.sample(Span::millis(420), 200, 300);
+        rtt.sample(Nanos::millis(420), 200, 300);
         let up = rtt.timeout();
         let mut down = Rtt::default();
         for una in 0..200 {
-            down.sample(Span::millis(420), una, una + 1);
+            down.sample(Nanos::millis(420), una, una + 1);
         }
-        down.sample(Span::millis(20), 200, 300);
-        assert!(calm < Span::millis(221) && up > Span::millis(460), "{calm:?} {up:?}");
-        assert!(down.timeout() < Span::millis(580), "{:?}", down.timeout());
+        down.sample(Nanos::millis(20), 200, 300);
+        assert!(calm < Nanos::millis(221) && up > Nanos::millis(460), "{calm:?} {up:?}");
+        assert!(down.timeout() < Nanos::millis(580), "{:?}", down.timeout());
     }
 }

@@ -6,7 +6,7 @@
 //! were that long, so that short ways do not starve long ones. Prague's fallback for queues that mark as for
 //! RFC 3168 is not modelled.
 
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// The share 1.
 const WHOLE: u32 = 1024;
@@ -14,7 +14,7 @@ const WHOLE: u32 = 1024;
 /// 1/16).
 const SHIFT: u32 = 4;
 /// The round trip that Prague's growth is made for.
-const REFERENCE: Span = Span::millis(25);
+const REFERENCE: Nanos = Nanos::millis(25);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Scalable {
@@ -59,7 +59,7 @@ impl Scalable {
 }
 
 /// By how much less than one segment per round trip Prague grows: of 1024.
-pub(crate) fn growth(rtt: Span) -> u32 {
+pub(crate) fn growth(rtt: Nanos) -> u32 {
     let part = (rtt.0.min(REFERENCE.0) * 1024 / REFERENCE.0) as u32;
     (part * part / 1024).max(1)
 }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn short_round_trips_grow_as_if_they_were_long() {
         assert_eq!(
-            (growth(Span::millis(25)), growth(Span::millis(100)), growth(Span::millis(5))),
+            (growth(Nanos::millis(25)), growth(Nanos::millis(100)), growth(Nanos::millis(5))),
             (1024, 1024, 40)
         );
     }

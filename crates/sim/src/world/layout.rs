@@ -1,15 +1,15 @@
 //! What a world is laid out of: ends, cables, and the ways over them.
 
-use crate::cargo::PathId;
-use crate::link::{Framing, LinkId};
+use crate::link::{LinkFraming, LinkId};
 use crate::machine::Limit;
+use crate::transport_meta::PathId;
 use alloc::vec::Vec;
 use tidegate_gateway::{DeviceId, Gateway};
-use tidegate_packet::Span;
+use tidegate_packet::Nanos;
 
 /// Where a cable ends: at a node, and if that is a machine at one of its devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct End {
+pub struct CableEnd {
     /// Which node.
     pub node: usize,
     /// Which of the machine's devices.
@@ -18,17 +18,17 @@ pub struct End {
 
 /// One direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Direction {
+pub struct CableDirection {
     /// Bits per second; `None`: it takes no time.
     pub bits_per_second: Option<u64>,
     /// At most so many packets per second.
     pub packet_rate: Option<u64>,
     /// One way.
-    pub delay: Span,
+    pub delay: Nanos,
     /// Irregularity of the line, in order.
-    pub jitter: Span,
+    pub jitter: Nanos,
     /// What each frame costs.
-    pub framing: Framing,
+    pub framing: LinkFraming,
     /// What waits before it, where no machine's device does.
     pub limit: Limit,
     /// Frames the device takes ahead, where one sends.
@@ -37,15 +37,15 @@ pub struct Direction {
     pub queue_limit: Option<u32>,
 }
 
-impl Direction {
+impl CableDirection {
     /// A line of this rate and delay, with an endless queue before it and one frame in the device that sends.
-    pub fn plain(bits_per_second: u64, delay: Span) -> Direction {
-        Direction {
+    pub fn plain(bits_per_second: u64, delay: Nanos) -> CableDirection {
+        CableDirection {
             bits_per_second: Some(bits_per_second),
             packet_rate: None,
             delay,
-            jitter: Span(0),
-            framing: Framing::default(),
+            jitter: Nanos(0),
+            framing: LinkFraming::default(),
             limit: Limit::None,
             ring: 1,
             queue_limit: None,
@@ -57,15 +57,15 @@ impl Direction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {
     /// Two or more.
-    pub ends: Vec<End>,
+    pub ends: Vec<CableEnd>,
     /// From each of the first to the last.
-    pub there: Direction,
+    pub there: CableDirection,
     /// And back.
-    pub back: Direction,
+    pub back: CableDirection,
 }
 
 /// A machine of the layout.
-pub struct Station {
+pub struct RouterNode {
     /// Which node it is.
     pub node: usize,
     /// The model, configured.
@@ -81,9 +81,9 @@ pub struct Layout {
     /// What joins them.
     pub cables: Vec<Cable>,
     /// The machines among them.
-    pub machines: Vec<Station>,
+    pub machines: Vec<RouterNode>,
     /// Irregularity of nodes that are neither machines nor on the way: uniform up to this for each packet.
-    pub host_jitter: Span,
+    pub host_jitter: Nanos,
     /// The nodes that it holds for.
     pub hosts: Vec<bool>,
     /// The seed of all random draws.
@@ -104,13 +104,13 @@ pub struct Laid {
 
 /// A way from one node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct NodePath {
     /// The route in the network.
     pub path: PathId,
     /// Where it begins; `None`: it begins and ends at the same node.
-    pub first: Option<End>,
+    pub first: Option<CableEnd>,
     /// Where it ends.
-    pub last: Option<End>,
+    pub last: Option<CableEnd>,
 }
 
 /// One cable of a way.

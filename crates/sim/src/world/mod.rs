@@ -1,8 +1,8 @@
 //! A network laid out from its parts: nodes, the cables between them, machines with their devices.
 //!
 //! ```text
-//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its links
-//!                                     └─ ways by the fewest cables, through the devices that stand on each other
+//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its
+//! links └─ ways by the fewest cables, through the devices that stand on each other
 //! ```
 //! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's
 //! order, and of several shortest ways the first is taken.
@@ -10,19 +10,19 @@
 mod layout;
 mod routes;
 
-pub use layout::{Cable, Direction, End, Laid, Layout, Station, Way};
+pub use layout::{Cable, CableDirection, CableEnd, Laid, Layout, NodePath, RouterNode};
 
-use crate::cargo::PathId;
 use crate::gateway_machine::GatewayMachine;
-use crate::link::{LinkId, LinkSpec, Waiting};
+use crate::link::{LinkId, LinkQueue, LinkSpec};
 use crate::machine::Port;
 use crate::machines::Machines;
 use crate::net::Net;
+use crate::transport_meta::PathId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use layout::Step;
 use tidegate_gateway::{DeviceId, DeviceKind, Encap};
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// A device of a machine, as routes need to know it.
 #[derive(Clone, Copy, Debug)]
@@ -43,18 +43,18 @@ pub struct World {
     pub net: Net<Machines>,
     /// Its links, cable by cable.
     pub laid: Vec<Laid>,
-    cables: Vec<Vec<End>>,
+    cables: Vec<Vec<CableEnd>>,
     nodes: usize,
     /// Of each node the machine that it is.
     machine_of: Vec<Option<usize>>,
     /// Of each machine, of each device: what it stands on.
     uppers: Vec<BTreeMap<usize, Upper>>,
-    /// Ways that were asked for.
-    known: BTreeMap<(usize, usize), Option<Way>>,
+    /// Ways that were requested.
+    known: BTreeMap<(usize, usize), Option<NodePath>>,
 }
 
 impl World {
-    /// Lays it out; the clock stands at `start`.
+    /// Lays it out; the clock is at `start`.
     pub fn new(layout: Layout, start: Time) -> World {
         let Layout { nodes, cables, machines, host_jitter, hosts, seed } = layout;
         let mut machine_of = alloc::vec![None; nodes];
@@ -79,7 +79,8 @@ impl World {
         };
         world.stack(&devices);
         for cable in &cables {
-            let jitter = |end: End| if hosts.get(end.node) == Some(&true) { host_jitter } else { Span(0) };
+            let jitter =
+                |end: CableEnd| if hosts.get(end.node) == Some(&true) { host_jitter } else { Nanos(0) };
             let laid = world.lay(cable, &jitter);
             world.laid.push(laid);
         }
@@ -87,7 +88,7 @@ impl World {
     }
 
     /// The way from one node to another, if there is one.
-    pub fn way(&mut self, from: usize, to: usize) -> Option<Way> {
+    pub fn way(&mut self, from: usize, to: usize) -> Option<NodePath> {
         if let Some(known) = self.known.get(&(from, to)) {
             return *known;
         }
@@ -148,7 +149,7 @@ impl World {
                     self.net.link(LinkSpec::returning(port));
                 } else if let Some(on) = beneath {
                     let link = self.net.link(LinkSpec::above(port));
-                    let only_to = self.far_end_of(machine, *id);
+                    let only_to = self.peer_of(machine, *id);
                     let named = !matches!(self.encap(machine, *id), Some(Encap::Pppoe | Encap::Tunnel(_)));
                     self.uppers[machine].insert(at, Upper { link, on, only_to, named });
                     if only_to.is_some()
@@ -163,13 +164,14 @@ impl World {
 
     /// The machine where a tunnel of this one ends: it has a tunnel device with the same addresses, seen from
     /// the other side.
-    fn far_end_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
+    fn peer_of(&mut self, machine: usize, device: DeviceId) -> Option<usize> {
         let Encap::Tunnel(ours) = self.encap(machine, device)? else { return None };
         (0..self.net.machine.len()).filter(|other| *other != machine).find(|other| {
             let Some(of) = self.net.machine.get(*other) else { return false };
             let mut theirs = of.gateway.devices().filter_map(|id| of.gateway.encap(id));
             theirs.any(|encap| {
-                matches!(encap, Encap::Tunnel(t) if t.mode == ours.mode && t.local == ours.remote && t.remote == ours.local)
+                matches!(encap, Encap::Tunnel(t) if t.mode == ours.mode && t.local == ours.remote
+                    && t.remote == ours.local)
             })
         })
     }
@@ -178,32 +180,41 @@ impl World {
         self.net.machine.get(machine)?.gateway.encap(device)
     }
 
-    fn lay(&mut self, cable: &Cable, host_jitter: &dyn Fn(End) -> Span) -> Laid {
+    fn lay(&mut self, cable: &Cable, host_jitter: &dyn Fn(CableEnd) -> Nanos) -> Laid {
         let Some((&hub, spokes)) = cable.ends.split_last() else { return Laid::default() };
         let several = spokes.len() > 1;
         let there =
             spokes.iter().map(|&spoke| self.one_way(spoke, Some(hub), &cable.there, host_jitter(spoke)));
         let there = there.collect();
-        let far = if several { None } else { spokes.first().copied() };
-        let back = self.one_way(hub, far, &cable.back, host_jitter(hub));
+        let session = if several { None } else { spokes.first().copied() };
+        let back = self.one_way(hub, session, &cable.back, host_jitter(hub));
         let tails = spokes.iter().map(|&spoke| {
             let port = self.port_at(spoke).filter(|_| several)?;
-            Some(self.net.link(LinkSpec::wire(Span(0)).into_port(port)))
+            Some(self.net.link(LinkSpec::wire(Nanos(0)).into_port(port)))
         });
         let tails = tails.collect();
         Laid { there, back: Some(back), tails }
     }
 
-    fn one_way(&mut self, from: End, to: Option<End>, direction: &Direction, host_jitter: Span) -> LinkId {
-        let Direction { bits_per_second, packet_rate, delay, jitter, framing, limit, ring, queue_limit } =
-            *direction;
+    fn one_way(
+        &mut self,
+        from: CableEnd,
+        to: Option<CableEnd>,
+        direction: &CableDirection,
+        host_jitter: Nanos,
+    ) -> LinkId {
         let waiting = match self.port_at(from) {
-            Some(port) => Waiting::Port { port, ring, bytes: queue_limit },
-            None => Waiting::DropTail(limit),
+            Some(port) => LinkQueue::Port { port, ring: direction.ring, bytes: direction.queue_limit },
+            None => LinkQueue::DropTail(direction.limit),
         };
-        let jitter = if jitter.0 > 0 { jitter } else { host_jitter };
-        let spec =
-            LinkSpec { bits_per_second, packet_rate, jitter, waiting, framing, ..LinkSpec::wire(delay) };
+        let spec = LinkSpec {
+            bits_per_second: direction.bits_per_second,
+            packet_rate: direction.packet_rate,
+            jitter: if direction.jitter.0 > 0 { direction.jitter } else { host_jitter },
+            waiting,
+            framing: direction.framing,
+            ..LinkSpec::wire(direction.delay)
+        };
         self.net.link(match to.and_then(|to| self.port_at(to)) {
             Some(port) => spec.into_port(port),
             None => spec,
@@ -211,7 +222,7 @@ impl World {
     }
 
     /// The port at an end: of the device that the cable is in, which others may stand on.
-    fn port_at(&self, end: End) -> Option<Port> {
+    fn port_at(&self, end: CableEnd) -> Option<Port> {
         let machine = self.machine_of(end.node)?;
         self.net.machine.port(machine, self.ground(machine, end.device?))
     }
@@ -230,7 +241,7 @@ impl World {
 
     /// The links of a way: those of its cables, before each the devices of the machine that stand on the one
     /// it leaves by.
-    fn pave(&mut self, steps: &[Step]) -> Way {
+    fn pave(&mut self, steps: &[Step]) -> NodePath {
         let mut links = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             let ends = &self.cables[step.cable];
@@ -246,7 +257,7 @@ impl World {
             }
         }
         let path: PathId = self.net.path(&links);
-        Way {
+        NodePath {
             path,
             first: steps.first().map(|step| self.departs(step)),
             last: steps.last().map(|step| self.arrives(step)),
@@ -260,7 +271,7 @@ impl World {
 
     /// The devices above the one that a packet leaves by, from the highest, each with its link downwards;
     /// tunnels only where they end among the machines `later` on the way.
-    fn storeys(&self, from: End, later: &[usize]) -> Vec<(usize, LinkId)> {
+    fn storeys(&self, from: CableEnd, later: &[usize]) -> Vec<(usize, LinkId)> {
         let (Some(machine), Some(device)) = (self.machine_of(from.node), from.device) else {
             return Vec::new();
         };

@@ -1,7 +1,7 @@
 //! Ways through a world: by the fewest cables, the first of several alike.
 
 use super::World;
-use super::layout::{End, Step};
+use super::layout::{CableEnd, Step};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -49,13 +49,13 @@ impl World {
     }
 
     /// Where a packet is after a step.
-    pub(super) fn arrives(&self, step: &Step) -> End {
+    pub(super) fn arrives(&self, step: &Step) -> CableEnd {
         let ends = &self.cables[step.cable];
         if step.there { ends[ends.len() - 1] } else { ends[step.spoke] }
     }
 
     /// Where it was before.
-    pub(super) fn departs(&self, step: &Step) -> End {
+    pub(super) fn departs(&self, step: &Step) -> CableEnd {
         let ends = &self.cables[step.cable];
         if step.there { ends[step.spoke] } else { ends[ends.len() - 1] }
     }

@@ -1,6 +1,6 @@
 //! What the tests share: machines with a policy, made of operations.
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::{
     ClassOp, ClassParams, HtbClassParams, HtbParams, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, Ticks,
@@ -60,9 +60,9 @@ pub(crate) fn htb(rate: Rate) -> [Op; 2] {
 pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
     let mut gateway = Gateway::new();
     let device = gateway.add_device("wan0", DeviceSpec { hz: 1000, ..DeviceSpec::default() });
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, [device], 1)
@@ -72,7 +72,7 @@ pub(crate) fn machine(ops: &[Op]) -> GatewayMachine {
 /// VERDICT | SOURCE`.
 #[allow(dead_code)]
 pub(crate) struct Row {
-    /// The group the rows stand in.
+    /// The group the rows are in.
     pub(crate) group: &'static str,
     /// Where the expected values come from.
     pub(crate) source: &'static str,
@@ -81,7 +81,7 @@ pub(crate) struct Row {
 #[allow(dead_code)]
 impl Row {
     /// A figure that should be within `band` (a share) of another. Where `gate` is given, it is wrong beyond
-    /// that; else it is only reported. Tells what is wrong.
+    /// that; otherwise it is only reported. Tells what is wrong.
     pub(crate) fn near(
         &self,
         id: &str,

@@ -3,11 +3,11 @@
 use crate::links::{alike, line, path};
 use crate::table::{Row, Verdict, hold, markdown, work};
 use tidegate_measure::oneway;
-use tidegate_measure::stream::{Course, Exchange, Path, Phase, Stream};
-use tidegate_packet::Span;
-use tidegate_sim::path::Turn;
+use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
+use tidegate_packet::Nanos;
+use tidegate_sim::path::ScheduledLinkChange;
 use tidegate_sim::path::{Cross, PathSpec};
-use tidegate_sim::{Cells, Impairment, LinkChange, Loss, Reorder};
+use tidegate_sim::{Cells, Impairment, LinkAdjustment, LossModel, Reorder};
 
 /// Payload of the probes.
 const PAYLOAD: u16 = 100;
@@ -16,7 +16,7 @@ const PAYLOAD: u16 = 100;
 #[derive(Clone, Debug, PartialEq)]
 struct Case {
     delays_ms: [u64; 2],
-    loss: [Loss; 2],
+    loss: [LossModel; 2],
     reorder: f64,
     /// The share of each direction that others use.
     cross: f64,
@@ -29,7 +29,7 @@ struct Case {
 fn cases() -> Vec<Case> {
     let base = Case {
         delays_ms: [10, 10],
-        loss: [Loss::None, Loss::None],
+        loss: [LossModel::None, LossModel::None],
         reorder: 0.0,
         cross: 0.0,
         skew_ppm: 0.0,
@@ -50,15 +50,15 @@ fn cases() -> Vec<Case> {
         }
     }
     let losses = [
-        Loss::Random(0.001),
-        Loss::Random(0.05),
-        Loss::Every(7),
-        Loss::Pattern(vec![false, true, true, false, false, true]),
-        Loss::Burst { p: 0.01, r: 0.3, bad: 1.0, good: 0.0 },
+        LossModel::Random(0.001),
+        LossModel::Random(0.05),
+        LossModel::Every(7),
+        LossModel::Pattern(vec![false, true, true, false, false, true]),
+        LossModel::Burst { p: 0.01, r: 0.3, bad: 1.0, good: 0.0 },
     ];
     for loss in losses {
-        cases.push(Case { loss: [loss.clone(), Loss::None], ..base.clone() });
-        cases.push(Case { loss: [Loss::Random(0.01), loss], skew_ppm: 40.0, ..base.clone() });
+        cases.push(Case { loss: [loss.clone(), LossModel::None], ..base.clone() });
+        cases.push(Case { loss: [LossModel::Random(0.01), loss], skew_ppm: 40.0, ..base.clone() });
     }
     cases.push(Case { reorder: 0.02, ..base.clone() });
     cases.push(Case { delays_ms: [40, 10], ..base.clone() });
@@ -66,25 +66,27 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-fn of_stream(phases: &[Phase]) -> Stream {
+fn of_stream(phases: &[PacketTrain]) -> Stream {
     Stream { phases: phases.to_vec() }
 }
 
 impl Case {
     fn spec(&self) -> PathSpec {
-        let mut spec = alike(line(20_000_000, Span(0), 14, Cells::None));
+        let mut spec = alike(line(20_000_000, Nanos(0), 14, Cells::None));
         for (way, (one, delay)) in [&mut spec.up, &mut spec.down].into_iter().zip(self.delays_ms).enumerate()
         {
-            one.line.delay = Span::millis(delay);
-            let reorder = Reorder { share: if way == 0 { self.reorder } else { 0.0 }, by: Span::millis(45) };
-            one.impairment = Impairment { loss: self.loss[way].clone(), reorder, spread: Span(0) };
+            one.line.delay = Nanos::millis(delay);
+            let reorder = Reorder { share: if way == 0 { self.reorder } else { 0.0 }, by: Nanos::millis(45) };
+            one.impairment = Impairment { loss: self.loss[way].clone(), reorder, spread: Nanos(0) };
             one.cross = (self.cross > 0.0)
                 .then_some(Cross { bits_per_second: (20e6 * self.cross) as u64, frame: 1200 });
         }
-        let turn = |step| Turn {
-            at: Span::millis(step * 100),
+        let turn = |step| ScheduledLinkChange {
+            at: Nanos::millis(step * 100),
             is_up: true,
-            change: LinkChange::Delay(Span(self.delays_ms[0] * 1_000_000 + self.grows_ms * 10_000 * step)),
+            change: LinkAdjustment::Delay(Nanos(
+                self.delays_ms[0] * 1_000_000 + self.grows_ms * 10_000 * step,
+            )),
         };
         spec.turns = (1..100).filter(|_| self.grows_ms > 0).map(turn).collect();
         PathSpec { skew_ppm: self.skew_ppm, offset_ns: self.offset_ns, ..spec }
@@ -92,14 +94,14 @@ impl Case {
 
     fn name(&self) -> String {
         let mut name = format!("{} / {} ms", self.delays_ms[0], self.delays_ms[1]);
-        let word = |loss: &Loss| match loss {
-            Loss::None => "none".to_owned(),
-            Loss::Random(share) => format!("{} %", share * 100.0),
-            Loss::Every(n) => format!("every {n}th"),
-            Loss::Pattern(_) => "pattern .xx..x".into(),
-            Loss::Burst { .. } => "bursts".into(),
+        let word = |loss: &LossModel| match loss {
+            LossModel::None => "none".to_owned(),
+            LossModel::Random(share) => format!("{} %", share * 100.0),
+            LossModel::Every(n) => format!("every {n}th"),
+            LossModel::Pattern(_) => "pattern .xx..x".into(),
+            LossModel::Burst { .. } => "bursts".into(),
         };
-        if self.loss != [Loss::None, Loss::None] {
+        if self.loss != [LossModel::None, LossModel::None] {
             name += &format!(", lost {} / {}", word(&self.loss[0]), word(&self.loss[1]));
         }
         if self.cross > 0.0 {
@@ -118,7 +120,8 @@ impl Case {
     }
 
     fn row(&self) -> Row {
-        let phase = Phase { payload: PAYLOAD, gap_ns: 10_000_000, packets: 1000, ..Phase::default() };
+        let phase =
+            PacketTrain { payload: PAYLOAD, gap_ns: 10_000_000, packets: 1000, ..PacketTrain::default() };
         let stream = of_stream(&[phase]);
         let Ok(outcome) = path(self.spec()).carry_out(&Exchange { up: stream.clone(), down: stream });
         let reading = oneway::read(&outcome);
@@ -143,27 +146,28 @@ impl Case {
         Row { cells, verdict: Verdict::of(is_right, !reading.doubts.is_empty()), doubts: reading.doubts }
     }
 
-    /// What is lost: known where it is a pattern, else what did not arrive, counted apart from the estimator.
-    fn losses(&self, way: usize, course: &Course) -> u64 {
+    /// What is lost: known where it is a pattern, otherwise what did not arrive, counted apart from the
+    /// estimator.
+    fn losses(&self, way: usize, course: &StreamTrace) -> u64 {
         let of_pattern =
-            |marks: &[bool]| (0..course.journeys.len()).filter(|n| marks[n % marks.len()]).count() as u64;
+            |marks: &[bool]| (0..course.packets.len()).filter(|n| marks[n % marks.len()]).count() as u64;
         match &self.loss[way] {
-            Loss::None => 0,
-            Loss::Every(n) => course.journeys.len() as u64 / u64::from(*n),
-            Loss::Pattern(marks) => of_pattern(marks),
-            _ => course.journeys.iter().filter(|journey| journey.arrived.is_none()).count() as u64,
+            LossModel::None => 0,
+            LossModel::Every(n) => course.packets.len() as u64 / u64::from(*n),
+            LossModel::Pattern(marks) => of_pattern(marks),
+            _ => course.packets.iter().filter(|journey| journey.arrived.is_none()).count() as u64,
         }
     }
 
-    /// By how much the worst delay above the least is off, in milliseconds: the truth from the far clock put
-    /// right.
-    fn worst(&self, course: &Course, side: &oneway::Side, is_up: bool) -> f64 {
-        let here = |far: u64| {
-            let shown = (far as i128 - i128::from(self.offset_ns)) as f64;
+    /// By how much the worst delay above the least is off, in milliseconds: the truth from the remote clock
+    /// put right.
+    fn worst(&self, course: &StreamTrace, side: &oneway::DirectionStats, is_up: bool) -> f64 {
+        let here = |session: u64| {
+            let shown = (session as i128 - i128::from(self.offset_ns)) as f64;
             shown / (1.0 + self.skew_ppm / 1e6)
         };
         let truth = |number: u32| {
-            let journey = course.journeys[number as usize];
+            let journey = course.packets[number as usize];
             let (sent, arrived) = (journey.sent.unwrap_or(0), journey.arrived.unwrap_or(0));
             if is_up { here(arrived) - sent as f64 } else { arrived as f64 - here(sent) }
         };

@@ -2,11 +2,11 @@
 
 use crate::links::{alike, line, machine, path};
 use crate::table::{Row, Verdict, hold, markdown, work};
-use tidegate_measure::capacity::Way;
-use tidegate_measure::overhead::{Coding, Line, sweep};
-use tidegate_packet::Span;
-use tidegate_sim::path::{Cross, PathSpec, Turn};
-use tidegate_sim::{Cells, Impairment, LinkChange, Loss};
+use tidegate_measure::capacity::PathDirection;
+use tidegate_measure::overhead::{Coding, LineEstimate, sweep};
+use tidegate_packet::Nanos;
+use tidegate_sim::path::{Cross, PathSpec, ScheduledLinkChange};
+use tidegate_sim::{Cells, Impairment, LinkAdjustment, LossModel};
 
 /// What else is on the line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,7 +128,7 @@ impl Case {
         let is_shaped = !self.machine.is_empty();
         let (bits, overhead, cells) =
             if is_shaped { (self.bits * 20, 14, Cells::None) } else { (self.bits, self.overhead, cells) };
-        let mut line = line(bits, Span::millis(10), overhead, cells);
+        let mut line = line(bits, Nanos::millis(10), overhead, cells);
         (line.framing.minimum, line.packet_rate) = (self.unit, self.cap);
         let mut spec = alike(line);
         if is_shaped {
@@ -140,22 +140,22 @@ impl Case {
             Noise::None => {}
             Noise::Cross(share) => spec.up.cross = Some(Cross { bits_per_second: rate(share), frame: 1000 }),
             Noise::Loss(share) => {
-                spec.up.impairment = Impairment { loss: Loss::Random(share), ..Impairment::default() }
+                spec.up.impairment = Impairment { loss: LossModel::Random(share), ..Impairment::default() }
             }
-            Noise::Jitter(us) => spec.jitter = Span::micros(us),
+            Noise::Jitter(us) => spec.jitter = Nanos::micros(us),
             Noise::Both => {
-                spec.jitter = Span::micros(50);
-                spec.up.impairment = Impairment { loss: Loss::Random(0.01), ..Impairment::default() };
+                spec.jitter = Nanos::micros(50);
+                spec.up.impairment = Impairment { loss: LossModel::Random(0.01), ..Impairment::default() };
             }
             Noise::Mixed => {
-                spec.jitter = Span::micros(50);
+                spec.jitter = Nanos::micros(50);
                 spec.up.cross = Some(Cross { bits_per_second: rate(0.1), frame: 1000 });
             }
             Noise::Falls => {
-                let change = LinkChange::Rate(Some(rate(0.9)));
+                let change = LinkAdjustment::Rate(Some(rate(0.9)));
                 // In the middle of the sweep: what comes before it takes longer on a slow line.
-                let at = Span::secs(if self.bits > 2_000_000 { 18 } else { 45 });
-                spec.turns.push(Turn { at, is_up: true, change });
+                let at = Nanos::secs(if self.bits > 2_000_000 { 18 } else { 45 });
+                spec.turns.push(ScheduledLinkChange { at, is_up: true, change });
             }
         }
         spec
@@ -182,7 +182,7 @@ impl Case {
     }
 
     /// Are the figures those of the line?
-    fn agrees(&self, found: &Line) -> bool {
+    fn agrees(&self, found: &LineEstimate) -> bool {
         let near = |a: f64, b: f64, share: f64| (a / b - 1.0).abs() <= share;
         let floor = match (self.unit, self.cap, found.floor) {
             (0, None, floor) => floor.is_none(),
@@ -198,13 +198,13 @@ impl Case {
     }
 
     fn row(&self) -> Row {
-        let Ok(swept) = sweep(&mut path(self.spec()), &[Way::Up], &mut |_| {});
+        let Ok(swept) = sweep(&mut path(self.spec()), &[PathDirection::Up], &mut |_| {});
         let up = swept.up.expect("something arrives");
-        let truth = Line {
+        let truth = LineEstimate {
             overhead: self.overhead,
             coding: self.coding,
             bits_per_second: self.bits as f64,
-            ..Line::default()
+            ..LineEstimate::default()
         };
         let is_right = up.line.is_some_and(|line| self.agrees(&line));
         let mut words = shown(&truth);
@@ -219,7 +219,7 @@ impl Case {
     }
 }
 
-fn shown(line: &Line) -> String {
+fn shown(line: &LineEstimate) -> String {
     let coding = match line.coding {
         Coding::Steps(step) => format!("steps of {step}"),
         other => other.name().to_owned(),
@@ -255,8 +255,8 @@ fn overheads_are_found_or_doubted() {
     hold("overhead", &table);
 }
 
-/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: both ways where that is slow, one after
-/// the other elsewhere.
+/// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: in both directions where that is slow,
+/// one after the other elsewhere.
 #[test]
 fn sweeps_end_in_time() {
     for (bits, buffer_ms) in
@@ -266,9 +266,9 @@ fn sweeps_end_in_time() {
         case.up.line.limit = tidegate_sim::Limit::Bytes(bits / 8000 * buffer_ms);
         case.down.line.limit = case.up.line.limit;
         let mut path = path(case);
-        let Ok(swept) = sweep(&mut path, &Way::BOTH, &mut |_| {});
-        assert!(path.age() < Span::secs(120), "{bits} bit/s: {:?}", path.age());
-        for way in Way::BOTH {
+        let Ok(swept) = sweep(&mut path, &PathDirection::BOTH, &mut |_| {});
+        assert!(path.age() < Nanos::secs(120), "{bits} bit/s: {:?}", path.age());
+        for way in PathDirection::BOTH {
             let line = swept.of(way).and_then(|one| one.line).expect("a line");
             assert!(line.overhead.abs_diff(38) <= 1, "{bits} bit/s: {line:?}");
         }

@@ -3,11 +3,11 @@
 use crate::links::{line, machine, path};
 use crate::table::{Row, Verdict, hold, markdown, work};
 use tidegate_measure::calibrate::{Calibration, calibrate};
-use tidegate_measure::capacity::{FULL, HEADERS, Way};
-use tidegate_packet::Span;
-use tidegate_sim::path::{Cross, OneWay, PathSpec, Turn};
-use tidegate_sim::world::Direction;
-use tidegate_sim::{Cells, Impairment, LinkChange, Loss};
+use tidegate_measure::capacity::{FULL, HEADERS, PathDirection};
+use tidegate_packet::Nanos;
+use tidegate_sim::path::{Cross, OneWay, PathSpec, ScheduledLinkChange};
+use tidegate_sim::world::CableDirection;
+use tidegate_sim::{Cells, Impairment, LinkAdjustment, LossModel};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: u32 = 14;
@@ -84,16 +84,16 @@ fn cases() -> Vec<Case> {
 impl Case {
     fn direction(&self, bits: u64, way: usize) -> OneWay {
         let line = match self.limit {
-            Limit::Line(ms) => Direction {
+            Limit::Line(ms) => CableDirection {
                 limit: tidegate_sim::Limit::Bytes((bits / 8000 * ms).max(4_000)),
-                ..line(bits, Span::millis(12), self.overhead, self.cells)
+                ..line(bits, Nanos::millis(12), self.overhead, self.cells)
             },
-            Limit::Varies => line(bits, Span::millis(12), self.overhead, self.cells),
-            _ => line(bits * 8, Span::millis(12), self.overhead, self.cells),
+            Limit::Varies => line(bits, Nanos::millis(12), self.overhead, self.cells),
+            _ => line(bits * 8, Nanos::millis(12), self.overhead, self.cells),
         };
         let loss = self.loss[way];
         let impairment = if loss > 0.0 {
-            Impairment { loss: Loss::Random(loss), ..Impairment::default() }
+            Impairment { loss: LossModel::Random(loss), ..Impairment::default() }
         } else {
             Impairment::default()
         };
@@ -132,34 +132,34 @@ impl Case {
             machine: if commands.is_empty() { None } else { machine(&commands) },
             offset_ns: 3_600_000_000_000,
             skew_ppm: self.skew_ppm,
-            jitter: Span::micros(self.jitter_us),
+            jitter: Nanos::micros(self.jitter_us),
             turns: self.turns(),
             ..PathSpec { up: up.clone(), down: down.clone(), ..PathSpec::plain(up.line, down.line) }
         }
     }
 
     /// Rates of a line that varies: each lasts three seconds.
-    fn turns(&self) -> Vec<Turn> {
+    fn turns(&self) -> Vec<ScheduledLinkChange> {
         let rate = |step: u64, bits: u64| bits * [100, 92, 97, 85, 95, 88][step as usize % 6] / 100;
-        let turn = |step, is_up, bits| Turn {
-            at: Span::secs(3 * step),
+        let turn = |step, is_up, bits| ScheduledLinkChange {
+            at: Nanos::secs(3 * step),
             is_up,
-            change: LinkChange::Rate(Some(rate(step, bits))),
+            change: LinkAdjustment::Rate(Some(rate(step, bits))),
         };
         let steps = if self.limit == Limit::Varies { 1..200 } else { 1..1 };
         steps.flat_map(|step| [turn(step, true, self.up), turn(step, false, self.down)]).collect()
     }
 
     /// Bits per second of full IP packets.
-    fn truth(&self, way: Way) -> f64 {
+    fn truth(&self, way: PathDirection) -> f64 {
         let bits = match way {
-            Way::Up => self.up,
-            Way::Down => self.down,
+            PathDirection::Up => self.up,
+            PathDirection::Down => self.down,
         };
         let ip = u32::from(FULL) + HEADERS;
         let counted = match self.limit {
             Limit::Line(_) | Limit::Varies => {
-                line(bits, Span(0), self.overhead, self.cells).framing.wire_len(ip + ETHERNET)
+                line(bits, Nanos(0), self.overhead, self.cells).framing.wire_len(ip + ETHERNET)
             }
             Limit::Shaper(_) | Limit::Short => ip + ETHERNET,
             // Where packets come in, no header of a device is counted.
@@ -196,10 +196,10 @@ impl Case {
     }
 
     fn row(&self) -> Row {
-        let Ok(found) = calibrate(&mut path(self.spec()), &Way::BOTH, 0.05, &mut |_, _| {});
+        let Ok(found) = calibrate(&mut path(self.spec()), &PathDirection::BOTH, 0.05, &mut |_, _| {});
         let mut cells = vec![self.name()];
         let (mut is_right, mut is_told, mut doubts) = (true, true, found.doubts);
-        for (way, found) in [(Way::Up, found.up), (Way::Down, found.down)] {
+        for (way, found) in [(PathDirection::Up, found.up), (PathDirection::Down, found.down)] {
             let Calibration { bits_per_second, doubts: more, .. } = found.expect("something arrives");
             let off = bits_per_second / self.truth(way) - 1.0;
             is_right &= off.abs() <= 0.01;

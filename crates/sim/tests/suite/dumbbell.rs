@@ -12,11 +12,12 @@ use crate::common;
 
 use common::Row;
 use std::fs;
-use tidegate_measure::{Spans, jain};
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_measure::{Durations, jain};
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{FifoParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, DumbbellSpec, Ecn, Ends, FlowSpec, GatewayMachine, LinkSpec, Net, Port, dumbbell,
+    CongestionControl, DumbbellSpec, EcnCodepoint, Ends, FlowSpec, GatewayMachine, LinkSpec, Net, Port,
+    dumbbell,
 };
 
 /// What counts as the same.
@@ -56,13 +57,13 @@ fn machine(queue: &str) -> GatewayMachine {
 }
 
 fn run(known: &Known) -> [f64; 5] {
-    let end = Time(0) + Span::secs(30);
+    let end = Time(0) + Nanos::secs(30);
     let spec = DumbbellSpec {
         bits_per_second: known.mbit * 1_000_000,
         flows: known.flows,
         control: CongestionControl::Cubic,
-        ecn: Ecn::Off,
-        jitter: Span::micros(50),
+        ecn: EcnCodepoint::Off,
+        jitter: Nanos::micros(50),
         queue: None,
         end,
     };
@@ -71,8 +72,8 @@ fn run(known: &Known) -> [f64; 5] {
     net.run(end);
     let shares: Vec<f64> =
         d.flows.iter().map(|&flow| net.flow_stats(flow).acked as f64 * 8e-6 / 30.0).collect();
-    let late = net.echoes(d.ping).iter().filter(|echo| echo.sent > Time(0) + Span::secs(5));
-    let trips = Spans::new(late.filter_map(|echo| echo.rtt).map(|rtt| rtt.0).collect());
+    let late = net.echoes(d.ping).iter().filter(|echo| echo.sent > Time(0) + Nanos::secs(5));
+    let trips = Durations::new(late.filter_map(|echo| echo.rtt).map(|rtt| rtt.0).collect());
     let ms = |ns: Option<u64>| ns.map_or(f64::NAN, |ns| ns as f64 / 1e6);
     let drops = net.link_stats(d.bottleneck).dropped as f64;
     [shares.iter().sum(), jain(&shares), ms(trips.mean()), ms(trips.percentile(95.0)), drops]
@@ -161,16 +162,16 @@ fn starved(flows: u16) -> [f64; 5] {
     let [root, class] = common::htb(Rate::bits(10_000_000));
     let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "fq_codel", None);
     let mut net = Net::new(common::machine(&[root, class, leaf]), 1, Time(0));
-    net.sample_every(Span::millis(100));
-    let port = net.link(LinkSpec::port(Port(0), None, Span(0)));
-    let back = net.link(LinkSpec::wire(Span::millis(40)));
+    net.sample_every(Nanos::millis(100));
+    let port = net.link(LinkSpec::port(Port(0), None, Nanos(0)));
+    let back = net.link(LinkSpec::wire(Nanos::millis(40)));
     let (forward, back) = (net.path(&[port]), net.path(&[back]));
     let flow = |i: u16| FlowSpec {
-        start: Time(0) + Span::millis(100 + 10 * u64::from(i)),
+        start: Time(0) + Nanos::millis(100 + 10 * u64::from(i)),
         ..FlowSpec::bulk(Ends::v4([10, 1, 0, 2], 40_000 + i, [10, 2, 0, 2], 5001), forward, back)
     };
     let ids: Vec<_> = (0..flows).map(|i| net.tcp(flow(i))).collect();
-    net.run(Time(0) + Span::secs(7));
+    net.run(Time(0) + Nanos::secs(7));
     let shares: Vec<f64> = ids.iter().map(|&id| net.flow_stats(id).acked as f64 * 8e-6 / 7.0).collect();
     let again: u64 = ids.iter().map(|&id| net.flow_stats(id).retransmissions).sum();
     let late: Vec<_> = ids.iter().flat_map(|&id| net.flow_samples(id).iter().skip(20)).collect();

@@ -3,12 +3,12 @@
 
 use crate::common;
 
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{FifoParams, Op, QdiscParams, RateSpec, TbfParams, Ticks};
-use tidegate_sim::{Bulk, Home, HomeResult, HomeSpec, Local, Parties, Traffic};
+use tidegate_sim::{Bulk, Home, HomeResult, HomeSpec, HomeTraffic, Local, Parties};
 
 fn run(ops: &[Op], spec: HomeSpec) -> HomeResult {
-    let (result, machine) = Home::new(common::machine(ops), spec, Time(0) + Span::secs(1)).finish();
+    let (result, machine) = Home::new(common::machine(ops), spec, Time(0) + Nanos::secs(1)).finish();
     drop(machine);
     result
 }
@@ -31,14 +31,15 @@ fn tbf() -> Op {
 /// recorded minimum is the idle one, so part of the pings ran before the upload; a little less than half fits
 /// both recorded means.
 fn kettlewell(loaded: bool) -> HomeSpec {
-    let upload = Bulk { bytes: Some(1_000_000), start: Span::secs(27), ..Bulk::new(true, 40000) };
-    let spec = HomeSpec { warm_up: Span(0), duration: Span::secs(60), ..HomeSpec::new(128_000, 2_000_000) };
-    spec.with(loaded.then_some(Traffic::Bulk(upload)))
+    let upload = Bulk { bytes: Some(1_000_000), start: Nanos::secs(27), ..Bulk::new(true, 40000) };
+    let spec = HomeSpec { warm_up: Nanos(0), duration: Nanos::secs(60), ..HomeSpec::new(128_000, 2_000_000) };
+    spec.with(loaded.then_some(HomeTraffic::Bulk(upload)))
 }
 
-fn uploads(count: u16) -> impl Iterator<Item = Traffic> {
-    (0..count)
-        .map(|i| Traffic::Bulk(Bulk { start: Span::millis(10 * u64::from(i)), ..Bulk::new(true, 40000 + i) }))
+fn uploads(count: u16) -> impl Iterator<Item = HomeTraffic> {
+    (0..count).map(|i| {
+        HomeTraffic::Bulk(Bulk { start: Nanos::millis(10 * u64::from(i)), ..Bulk::new(true, 40000 + i) })
+    })
 }
 
 /// V-S2: without a policy the ping rises to a second and a half, with it it stays below a fifth of a second.
@@ -70,7 +71,7 @@ fn v_s0a_local_server_behind_htb() {
     let fifo = QdiscParams::Fifo(FifoParams { limit: Some(64) });
     let leaf = common::qdisc(Handle::new(1, 1), Handle::new(0x10, 0), "pfifo", Some(fifo));
     let serve = |i: u16| Bulk { parties: Parties::new(Local::Gateway, 80, 40000 + i), ..Bulk::new(true, 0) };
-    let spec = HomeSpec::new(1_000_000, 8_000_000).with([0, 1].map(|i| Traffic::Bulk(serve(i))));
+    let spec = HomeSpec::new(1_000_000, 8_000_000).with([0, 1].map(|i| HomeTraffic::Bulk(serve(i))));
     let result = run(&[root, class, leaf], spec);
     // Payload of full frames, and the pings' share of 98 bytes a second.
     let expected = (200_000.0 - 98.0 * 8.0) * 1448.0 / 1514.0;
@@ -83,12 +84,12 @@ fn v_s0a_local_server_behind_htb() {
 /// Steps, as a progress bar takes them, change nothing; nor does running it again.
 #[test]
 fn steps_do_not_matter() {
-    let spec = HomeSpec { duration: Span::secs(20), ..HomeSpec::new(256_000, 2_000_000) }.with(uploads(2));
+    let spec = HomeSpec { duration: Nanos::secs(20), ..HomeSpec::new(256_000, 2_000_000) }.with(uploads(2));
     let whole = run(&[tbf()], spec.clone());
-    let mut home = Home::new(common::machine(&[tbf()]), spec.clone(), Time(0) + Span::secs(1));
+    let mut home = Home::new(common::machine(&[tbf()]), spec.clone(), Time(0) + Nanos::secs(1));
     let mut at = Time(0);
     while !home.run(at) {
-        at += Span::millis(333);
+        at += Nanos::millis(333);
     }
     assert!(home.finish().0 == whole);
     assert!(run(&[tbf()], HomeSpec { seed: 2, ..spec }) != whole);

@@ -4,16 +4,17 @@
 use crate::common;
 
 use common::Row;
-use tidegate_measure::Spans;
-use tidegate_packet::{Handle, Span, Time};
+use tidegate_measure::Durations;
+use tidegate_packet::{Handle, Nanos, Time};
 use tidegate_policy::{CodelParams, DualPi2Params, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, Echo, Ecn, Ends, FlowId, FlowSpec, GatewayMachine, LinkSpec, Net, Port, ProbeSpec,
+    CongestionControl, EchoSample, EcnCodepoint, Ends, FlowId, FlowSpec, GatewayMachine, LinkSpec, Net, Port,
+    ProbeSpec,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
 /// What the ways without the queue add up to: 5 ms each.
-const BASE: Span = Span::millis(10);
+const BASE: Nanos = Nanos::millis(10);
 const SECONDS: u64 = 60;
 
 fn row(source: &'static str) -> Row {
@@ -25,7 +26,7 @@ struct Minute {
     /// Payload of each flow in the second half, bytes.
     bytes: Vec<f64>,
     /// How long packets of each ECN field (not capable, ECT(1)) waited in the second half.
-    waits: [Spans; 2],
+    waits: [Durations; 2],
     /// Packets of the flows that were lost.
     lost: u64,
 }
@@ -36,12 +37,12 @@ fn minute(
     kind: &str,
     params: Option<QdiscParams>,
     seed: u64,
-    flows: &[(CongestionControl, Ecn)],
+    flows: &[(CongestionControl, EcnCodepoint)],
 ) -> Minute {
     let root = common::qdisc(Handle::ROOT, Handle::new(1, 0), kind, params);
     let mut net = Net::new(common::machine(&[root]), seed, Time(0));
-    let near = net.link(LinkSpec::wire(Span(0)).jitter(Span::micros(50)));
-    let out = net.link(LinkSpec::port(Port(0), Some(link), Span(0)));
+    let near = net.link(LinkSpec::wire(Nanos(0)).jitter(Nanos::micros(50)));
+    let out = net.link(LinkSpec::port(Port(0), Some(link), Nanos(0)));
     let back = net.link(LinkSpec::wire(BASE));
     let (forward, back) = (net.path(&[near, out]), net.path(&[back]));
     let ids: Vec<FlowId> = flows
@@ -49,7 +50,7 @@ fn minute(
         .zip(0..)
         .map(|(&(control, ecn), i)| {
             let ends = Ends { sport: 40_000 + i, ..ENDS };
-            let start = Time(0) + Span::millis(100 * u64::from(i));
+            let start = Time(0) + Nanos::millis(100 * u64::from(i));
             net.tcp(FlowSpec { control, ecn, start, ..FlowSpec::bulk(ends, forward, back) })
         })
         .collect();
@@ -57,25 +58,25 @@ fn minute(
         ends: Ends { sport, ..ENDS },
         forward,
         back,
-        start: Time(0) + Span::secs(SECONDS / 2),
-        stop: Time(0) + Span::secs(SECONDS),
-        interval: Span::millis(10),
+        start: Time(0) + Nanos::secs(SECONDS / 2),
+        stop: Time(0) + Nanos::secs(SECONDS),
+        interval: Nanos::millis(10),
         data: 56,
         dsfield,
     };
     let probes = [net.ping(probe(1, 0)), net.ping(probe(2, 1))];
-    net.run(Time(0) + Span::secs(SECONDS / 2));
+    net.run(Time(0) + Nanos::secs(SECONDS / 2));
     let acked =
         |net: &Net<GatewayMachine>| ids.iter().map(|&id| net.flow_stats(id).acked).collect::<Vec<u64>>();
     let before = acked(&net);
-    net.run(Time(0) + Span::secs(SECONDS + 1));
+    net.run(Time(0) + Nanos::secs(SECONDS + 1));
     let after = acked(&net);
-    // A probe's frame has 98 octets; on its way to the queue it may be scrambled by 50 µs.
+    // A probe's frame has 98 bytes; on its way to the queue it may be scrambled by 50 µs.
     let own = 98 * 8 * 1_000_000_000 / link + 50_000;
-    let waited = |echo: &Echo| echo.there.map(|there| there.0.saturating_sub(own));
+    let waited = |echo: &EchoSample| echo.there.map(|there| there.0.saturating_sub(own));
     Minute {
         bytes: before.iter().zip(after).map(|(before, after)| (after - before) as f64).collect(),
-        waits: probes.map(|probe| Spans::new(net.echoes(probe).iter().filter_map(waited).collect())),
+        waits: probes.map(|probe| Durations::new(net.echoes(probe).iter().filter_map(waited).collect())),
         lost: ids.iter().map(|&id| net.flow_stats(id).lost).sum(),
     }
 }
@@ -92,7 +93,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// Ten runs of a scalable flow beside CUBIC with ECN through dualpi2: the ratio of rates, the median wait in
 /// the low-latency queue and the mean one in the classic queue, ms.
 fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) -> [f64; 3] {
-    let flows = [(control, Ecn::Ect1), (CongestionControl::Cubic, Ecn::Ect0)];
+    let flows = [(control, EcnCodepoint::Ect1), (CongestionControl::Cubic, EcnCodepoint::Ect0)];
     let params = QdiscParams::DualPi2(params);
     let runs: Vec<Minute> =
         (1..=10).map(|seed| minute(link, "dualpi2", Some(params.clone()), seed, &flows)).collect();
@@ -100,13 +101,13 @@ fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) ->
         median(runs.iter().map(|run| run.bytes.iter().sum::<f64>() * 8.0 / 30.0 / link as f64).collect());
     assert!(used > 0.9, "{control:?}: the flows carry {used:.3} of the link");
     assert!(runs.iter().all(|run| run.lost == 0), "{control:?}: marks replace losses");
-    let wait = |queue: usize, figure: fn(&Spans) -> Option<u64>| {
+    let wait = |queue: usize, figure: fn(&Durations) -> Option<u64>| {
         median(runs.iter().map(|run| ms(figure(&run.waits[queue]))).collect())
     };
     [
         median(runs.iter().map(|run| run.bytes[0] / run.bytes[1]).collect()),
         wait(1, |waits| waits.percentile(50.0)),
-        wait(0, Spans::mean),
+        wait(0, Durations::mean),
     ]
 }
 
@@ -174,7 +175,7 @@ fn v_w12_dctcp_keeps_to_the_step() {
             "codel",
             Some(QdiscParams::Codel(params)),
             1,
-            &[(CongestionControl::Dctcp, Ecn::Ect0)],
+            &[(CongestionControl::Dctcp, EcnCodepoint::Ect0)],
         );
         let what = format!("DCTCP before a step of {step_ms} ms: mean wait, ms");
         let found = ms(run.waits[0].mean());

@@ -7,9 +7,9 @@
 //! is not nought, packets take so much longer from `jump_ms` on; acknowledgements are lost between the two
 //! times; the packets numbered in `late` take `late_by_ms` longer.
 
-use tidegate_packet::{Pkt, Pool, Rate, Span, Time};
+use tidegate_packet::{Nanos, Pkt, Pool, Rate, Time};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ends, FlowSpec, Limit, LinkSpec, Machine, Net, Offer, Origin, Port,
+    CongestionControl, DropTail, Ends, FlowSpec, Forwarder, Limit, LinkSpec, Net, OfferResult, Origin, Port,
 };
 
 const ENDS: Ends = Ends::v4([10, 1, 0, 2], 40000, [10, 2, 0, 2], 5001);
@@ -27,29 +27,29 @@ struct Path {
     back: Vec<Pkt>,
     seen: u64,
     jump: Time,
-    by: Span,
+    by: Nanos,
     silent: (Time, Time),
     late: Vec<u64>,
-    late_by: Span,
+    late_by: Nanos,
 }
 
-impl Machine for Path {
-    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for Path {
+    fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, _: Origin, pkt: Pkt) -> OfferResult {
         if port == BACK {
             if self.silent.0 <= now && now < self.silent.1 {
                 pool.release(pkt);
-                return Offer::Dropped;
+                return OfferResult::Dropped;
             }
             self.back.push(pkt);
-            return Offer::Queued;
+            return OfferResult::Queued;
         }
         self.seen += 1;
-        let late = if self.late.contains(&self.seen) { self.late_by } else { Span(0) };
-        let jump = if now >= self.jump { self.by } else { Span(0) };
+        let late = if self.late.contains(&self.seen) { self.late_by } else { Nanos(0) };
+        let jump = if now >= self.jump { self.by } else { Nanos(0) };
         let due = now + late + jump;
         let at = self.waiting.partition_point(|known| known.0 <= due);
         self.waiting.insert(at, (due, pkt));
-        Offer::Queued
+        OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut Pool, now: Time, port: Port) -> Option<Pkt> {
         if port == BACK {
@@ -71,28 +71,30 @@ type Seen = (u64, u64, u64, u64);
 
 fn run(row: &[&str]) -> Seen {
     let number = |at: usize| row[at].parse::<u64>().expect("a number");
-    let at = |column: usize| START + Span::millis(number(column));
+    let at = |column: usize| START + Nanos::millis(number(column));
     let path = Path {
         bucket: DropTail::shaped(Limit::None, Rate::bits(50_000_000), 1600),
         waiting: Vec::new(),
         back: Vec::new(),
         seen: 0,
         jump: at(2),
-        by: Span::millis(number(3)),
+        by: Nanos::millis(number(3)),
         silent: (at(4), at(5)),
         late: row[6].split_whitespace().map(|number| number.parse().expect("a number")).collect(),
-        late_by: Span::millis(number(7)),
+        late_by: Nanos::millis(number(7)),
     };
     let mut net = Net::new(path, 1, Time(0));
-    let out = net.link(LinkSpec::port(FORTH, None, Span(0)));
-    let back =
-        [net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::port(BACK, None, Span::millis(25)))];
+    let out = net.link(LinkSpec::port(FORTH, None, Nanos(0)));
+    let back = [
+        net.link(LinkSpec::wire(Nanos::millis(25))),
+        net.link(LinkSpec::port(BACK, None, Nanos::millis(25))),
+    ];
     let (forward, back) = (net.path(&[out]), net.path(&back));
-    net.sample_every(Span::millis(10));
+    net.sample_every(Nanos::millis(10));
     let control = if row[0] == "reno" { CongestionControl::Reno } else { CongestionControl::Cubic };
     let bytes = Some(number(1) * 1448);
     let flow = net.tcp(FlowSpec { control, start: START, bytes, ..FlowSpec::bulk(ENDS, forward, back) });
-    net.run(START + Span::secs(6));
+    net.run(START + Nanos::secs(6));
     let stats = net.flow_stats(flow);
     let done = stats.finished.map_or(0, |at| at.since(START).0 / 1000);
     let window = net.flow_samples(flow).last().map_or(0, |sample| sample.cwnd.into());

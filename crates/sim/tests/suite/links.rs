@@ -1,36 +1,36 @@
 //! Links that lose, scramble, change and follow a recorded rate: when each packet arrives.
 
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_sim::{
-    Arrivals, DropTail, Ends, Impairment, Journey, Limit, LinkChange, LinkId, LinkSpec, Loss, Machine, Net,
-    NoMachine, Port, Reorder, Sizes, SourceId, SourceSpec, Trace,
+    ArrivalProcess, DropTail, Ends, Forwarder, Impairment, Limit, LinkAdjustment, LinkId, LinkSpec,
+    LossModel, Net, NoMachine, Port, ProbePacket, Reorder, Sizes, SourceId, SourceSpec, Trace,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 4000, [10, 0, 0, 2], 5000);
 
 /// So many frames of 1,000 bytes at once at `at_ms`.
-fn burst<M: Machine>(net: &mut Net<M>, link: LinkId, frames: u64, every_ms: u64) -> SourceId {
+fn burst<M: Forwarder>(net: &mut Net<M>, link: LinkId, frames: u64, every_ms: u64) -> SourceId {
     let path = net.path(&[link]);
     net.source(SourceSpec {
-        arrivals: Arrivals::Every(Span::millis(every_ms)),
+        arrivals: ArrivalProcess::Every(Nanos::millis(every_ms)),
         sizes: Sizes::Fixed(1000),
         count: frames,
         record: true,
-        ..SourceSpec::steady(ENDS, path, 1000, Span::millis(1))
+        ..SourceSpec::steady(ENDS, path, 1000, Nanos::millis(1))
     })
 }
 
 /// Arrivals in ms from the beginning, -1 for what was lost.
-fn arrivals<M: Machine>(net: &Net<M>, source: SourceId) -> Vec<i64> {
-    let ms = |journey: &Journey| match journey.took {
+fn arrivals<M: Forwarder>(net: &Net<M>, source: SourceId) -> Vec<i64> {
+    let ms = |journey: &ProbePacket| match journey.took {
         Some(took) => ((journey.sent + took).0 / 1_000_000) as i64,
         None => -1,
     };
-    net.source_stats(source).journeys.iter().map(ms).collect()
+    net.source_stats(source).packets.iter().map(ms).collect()
 }
 
-fn run_to_end<M: Machine>(net: &mut Net<M>) {
-    net.run(Time(0) + Span::secs(600));
+fn run_to_end<M: Forwarder>(net: &mut Net<M>) {
+    net.run(Time(0) + Nanos::secs(600));
     assert_eq!(net.packets(), 0, "every packet ended somewhere");
 }
 
@@ -38,12 +38,12 @@ fn run_to_end<M: Machine>(net: &mut Net<M>) {
 #[test]
 fn a_changed_rate_moves_what_waits() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let link = net.link(LinkSpec::drop_tail(1_000_000, Span::millis(5), Limit::None));
+    let link = net.link(LinkSpec::drop_tail(1_000_000, Nanos::millis(5), Limit::None));
     let source = burst(&mut net, link, 6, 1);
-    net.run(Time(0) + Span::millis(20));
-    net.change_link(link, LinkChange::Rate(Some(100_000)));
-    net.run(Time(0) + Span::millis(200));
-    net.change_link(link, LinkChange::Rate(Some(8_000_000)));
+    net.run(Time(0) + Nanos::millis(20));
+    net.change_link(link, LinkAdjustment::Rate(Some(100_000)));
+    net.run(Time(0) + Nanos::millis(200));
+    net.change_link(link, LinkAdjustment::Rate(Some(8_000_000)));
     run_to_end(&mut net);
     // Through at 8, 16, 24, then 80 ms each: 104, 184, and the one begun at 184 ends at 264.
     assert_eq!(arrivals(&net, source), [13, 21, 29, 109, 189, 269]);
@@ -53,15 +53,15 @@ fn a_changed_rate_moves_what_waits() {
 #[test]
 fn a_changed_rate_moves_what_is_in_a_ring() {
     let mut net = Net::new(DropTail::new(Limit::None), 1, Time(0));
-    let link = net.link(LinkSpec::port(Port(0), Some(1_000_000), Span::millis(5)));
-    net.change_link(link, LinkChange::Ring(3));
+    let link = net.link(LinkSpec::port(Port(0), Some(1_000_000), Nanos::millis(5)));
+    net.change_link(link, LinkAdjustment::Ring(3));
     let source = burst(&mut net, link, 6, 1);
-    net.run(Time(0) + Span::millis(20));
-    net.change_link(link, LinkChange::Rate(Some(100_000)));
-    net.change_link(link, LinkChange::Delay(Span(0)));
-    net.run(Time(0) + Span::millis(200));
-    net.change_link(link, LinkChange::Rate(Some(8_000_000)));
-    net.change_link(link, LinkChange::Ring(1));
+    net.run(Time(0) + Nanos::millis(20));
+    net.change_link(link, LinkAdjustment::Rate(Some(100_000)));
+    net.change_link(link, LinkAdjustment::Delay(Nanos(0)));
+    net.run(Time(0) + Nanos::millis(200));
+    net.change_link(link, LinkAdjustment::Rate(Some(8_000_000)));
+    net.change_link(link, LinkAdjustment::Ring(1));
     run_to_end(&mut net);
     // The two in the ring behind the third were put on the line with the old delay.
     assert_eq!(arrivals(&net, source), [13, 21, 29, 109, 189, 264]);
@@ -70,7 +70,7 @@ fn a_changed_rate_moves_what_is_in_a_ring() {
 #[test]
 fn packets_per_second_are_capped() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let spec = LinkSpec { packet_rate: Some(100), ..LinkSpec::drop_tail(1_000_000, Span(0), Limit::None) };
+    let spec = LinkSpec { packet_rate: Some(100), ..LinkSpec::drop_tail(1_000_000, Nanos(0), Limit::None) };
     let link = net.link(spec);
     let source = burst(&mut net, link, 4, 1);
     run_to_end(&mut net);
@@ -80,8 +80,8 @@ fn packets_per_second_are_capped() {
 #[test]
 fn a_pattern_of_losses_is_kept() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let link = net.link(LinkSpec::drop_tail(1_000_000, Span(0), Limit::None));
-    let loss = Loss::Pattern(vec![false, true, false]);
+    let link = net.link(LinkSpec::drop_tail(1_000_000, Nanos(0), Limit::None));
+    let loss = LossModel::Pattern(vec![false, true, false]);
     net.impair(link, Impairment { loss, ..Impairment::default() });
     let source = burst(&mut net, link, 7, 8);
     run_to_end(&mut net);
@@ -94,14 +94,14 @@ fn a_pattern_of_losses_is_kept() {
 #[test]
 fn what_is_under_way_survives_changes() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let link = net.link(LinkSpec::drop_tail(1_000_000, Span::millis(50), Limit::None));
+    let link = net.link(LinkSpec::drop_tail(1_000_000, Nanos::millis(50), Limit::None));
     let source = burst(&mut net, link, 40, 2);
-    net.run(Time(0) + Span::millis(30));
-    net.impair(link, Impairment { loss: Loss::Every(3), ..Impairment::default() });
-    net.run(Time(0) + Span::millis(70));
-    net.change_link(link, LinkChange::Rate(Some(500_000)));
-    net.run(Time(0) + Span::millis(100));
-    net.change_link(link, LinkChange::Rate(Some(2_000_000)));
+    net.run(Time(0) + Nanos::millis(30));
+    net.impair(link, Impairment { loss: LossModel::Every(3), ..Impairment::default() });
+    net.run(Time(0) + Nanos::millis(70));
+    net.change_link(link, LinkAdjustment::Rate(Some(500_000)));
+    net.run(Time(0) + Nanos::millis(100));
+    net.change_link(link, LinkAdjustment::Rate(Some(2_000_000)));
     run_to_end(&mut net);
     let found = arrivals(&net, source);
     let lost = found.iter().filter(|at| **at < 0).count() as u64;
@@ -114,12 +114,12 @@ fn what_is_under_way_survives_changes() {
 #[test]
 fn a_share_of_packets_is_overtaken() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let link = net.link(LinkSpec::wire(Span::millis(10)));
-    let reorder = Reorder { share: 0.1, by: Span::millis(5) };
+    let link = net.link(LinkSpec::wire(Nanos::millis(10)));
+    let reorder = Reorder { share: 0.1, by: Nanos::millis(5) };
     net.impair(link, Impairment { reorder, ..Impairment::default() });
     let source = burst(&mut net, link, 10_000, 1);
     run_to_end(&mut net);
-    let late = net.source_stats(source).journeys.iter().filter(|j| j.took == Some(Span::millis(15))).count();
+    let late = net.source_stats(source).packets.iter().filter(|j| j.took == Some(Nanos::millis(15))).count();
     assert!((900..1100).contains(&late), "{late} of 10,000 were held up");
     assert!(!arrivals(&net, source).is_sorted());
 }
@@ -128,7 +128,7 @@ fn a_share_of_packets_is_overtaken() {
 #[test]
 fn a_recorded_rate_is_followed() {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let link = net.link(LinkSpec::drop_tail(1_000_000, Span::millis(1), Limit::Packets(3)));
+    let link = net.link(LinkSpec::drop_tail(1_000_000, Nanos::millis(1), Limit::Packets(3)));
     net.follow(link, Trace::parse("10\n10\n").expect("a trace"));
     let source = burst(&mut net, link, 5, 1);
     run_to_end(&mut net);

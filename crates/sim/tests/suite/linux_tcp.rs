@@ -7,7 +7,7 @@
 //! Each figure is printed as a row for `docs/validation.md`; those that one run settles are gated, the others
 //! reported.
 
-// The recorded runs are files, and a variable asks for their series.
+// The recorded runs are files, and a variable requests their series.
 #![allow(clippy::disallowed_methods)]
 
 use crate::common;
@@ -15,12 +15,12 @@ use crate::common;
 use common::Row;
 use std::fs;
 use std::path::PathBuf;
-use tidegate_measure::Spans;
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_measure::Durations;
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{CodelParams, FifoParams, FqCodelParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ecn, Ends, FlowSample, FlowSpec, GatewayMachine, Limit, LinkSpec, Machine,
-    Net, Port,
+    CongestionControl, DropTail, EcnCodepoint, Ends, FlowSample, FlowSpec, Forwarder, GatewayMachine, Limit,
+    LinkSpec, Net, Port,
 };
 
 const GROUP: &str = "Real Linux TCP";
@@ -74,10 +74,10 @@ fn policy_of(dir: &str) -> GatewayMachine {
 }
 
 /// Whether the recorded hosts used ECN.
-fn ecn(dir: &str) -> Ecn {
+fn ecn(dir: &str) -> EcnCodepoint {
     match read(dir, "setup").split_whitespace().nth(1) {
-        Some("1") => Ecn::Ect0,
-        _ => Ecn::Off,
+        Some("1") => EcnCodepoint::Ect0,
+        _ => EcnCodepoint::Off,
     }
 }
 
@@ -114,25 +114,30 @@ fn policy(dir: &str, script: &str) -> GatewayMachine {
     ])
 }
 
-fn run<M: Machine>(machine: M, flows: &[Recorded], ecn: Ecn) -> (Vec<Vec<FlowSample>>, u64) {
-    run_over(Span::millis(20), machine, flows, ecn)
+fn run<M: Forwarder>(machine: M, flows: &[Recorded], ecn: EcnCodepoint) -> (Vec<Vec<FlowSample>>, u64) {
+    run_over(Nanos::millis(20), machine, flows, ecn)
 }
 
 /// What the two return hops delay together: 10 ms each where the script does not say otherwise.
-fn delay(dir: &str) -> Span {
+fn delay(dir: &str) -> Nanos {
     let script = read(dir, "script.tc");
     let hop = |name: &str| {
         script.lines().find(|line| line.contains(name)).and_then(|line| number(line, "delay ", "us"))
     };
-    Span::micros(["dev vb ", "dev a0 "].into_iter().map(|name| hop(name).unwrap_or(10_000)).sum())
+    Nanos::micros(["dev vb ", "dev a0 "].into_iter().map(|name| hop(name).unwrap_or(10_000)).sum())
 }
 
-fn run_over<M: Machine>(trip: Span, machine: M, flows: &[Recorded], ecn: Ecn) -> (Vec<Vec<FlowSample>>, u64) {
+fn run_over<M: Forwarder>(
+    trip: Nanos,
+    machine: M,
+    flows: &[Recorded],
+    ecn: EcnCodepoint,
+) -> (Vec<Vec<FlowSample>>, u64) {
     let mut net = Net::new(machine, 1, Time(0));
-    let port = net.link(LinkSpec::port(Port(0), None, Span(0)));
+    let port = net.link(LinkSpec::port(Port(0), None, Nanos(0)));
     let back = net.link(LinkSpec::wire(trip));
     let (forward, back) = (net.path(&[port]), net.path(&[back]));
-    net.sample_every(Span::millis(100));
+    net.sample_every(Nanos::millis(100));
     let ids: Vec<_> = flows
         .iter()
         .enumerate()
@@ -141,14 +146,14 @@ fn run_over<M: Machine>(trip: Span, machine: M, flows: &[Recorded], ecn: Ecn) ->
             net.tcp(FlowSpec {
                 control: flow.control,
                 ecn,
-                start: Time(0) + Span::secs(flow.start),
-                stop: Time(0) + Span::secs(flow.start + flow.seconds),
+                start: Time(0) + Nanos::secs(flow.start),
+                stop: Time(0) + Nanos::secs(flow.start + flow.seconds),
                 ..FlowSpec::bulk(ends, forward, back)
             })
         })
         .collect();
     let end = flows.iter().map(|flow| flow.start + flow.seconds).max().unwrap_or(0) + 2;
-    net.run(Time(0) + Span::secs(end));
+    net.run(Time(0) + Nanos::secs(end));
     (ids.iter().map(|&id| net.flow_samples(id).to_vec()).collect(), net.link_stats(port).dropped)
 }
 
@@ -168,7 +173,7 @@ fn figures(rows: &[[u64; 5]]) -> [(&'static str, f64); 9] {
     // A window that lost more than a seventh within 100 ms was reduced.
     let reductions = windows.windows(2).filter(|pair| pair[1] < pair[0] * 6.0 / 7.0).count();
     let quantile = |at: usize, p: f64| {
-        Spans::new(rows.iter().map(|row| row[at]).collect())
+        Durations::new(rows.iter().map(|row| row[at]).collect())
             .percentile(p)
             .map_or(f64::NAN, |value| value as f64)
     };
@@ -351,7 +356,7 @@ fn a_queue_of_two_packets() {
     for line in read("", &format!("{dir}-shifted.csv")).lines().skip(1) {
         let cells: Vec<u64> = line.split(',').map(|cell| cell.parse().expect("number")).collect();
         let (flows, _) = load(dir);
-        let trip = Span(delay(dir).0 + Span::micros(cells[0]).0);
+        let trip = Nanos(delay(dir).0 + Nanos::micros(cells[0]).0);
         let (series, _) = run_over(trip, policy_of(dir), &flows, ecn(dir));
         let rows = rows(&series[0]);
         found += rows[rows.len() - 1][1] as f64;
@@ -378,8 +383,8 @@ fn ecn_with_the_smallest_windows() {
 }
 
 /// Two flows in one queue, and three: of three, the share of one run has a standard deviation of 15 %, so the
-/// difference of two means of 33 runs one of 4 %; what is told of the mean as outside is 5 %, what fails is
-/// 10 %.
+/// difference of two means of 33 runs one of 4 %; what is reported of the mean as outside is 5 %, what fails
+/// is 10 %.
 #[test]
 fn flows_in_one_queue() {
     let mut wrong = Vec::new();
@@ -399,7 +404,9 @@ fn flows_in_one_queue() {
 fn engine_and_yardstick_agree() {
     let (flows, _) = load("pfifo100");
     let yardstick = DropTail::shaped(Limit::Packets(100), Rate::bits(10_000_000), BURST);
-    assert!(run(policy_of("pfifo100"), &flows, Ecn::Off) == run(yardstick, &flows, Ecn::Off));
+    assert!(
+        run(policy_of("pfifo100"), &flows, EcnCodepoint::Off) == run(yardstick, &flows, EcnCodepoint::Off)
+    );
 }
 
 /// A queue that drops by time is the harder test.

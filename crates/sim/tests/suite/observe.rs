@@ -2,17 +2,19 @@
 
 use crate::common;
 
-use tidegate_gateway::{DeviceSpec, Gateway, World};
+use tidegate_gateway::{DeviceSpec, Gateway, GatewayContext};
 use tidegate_packet::header::{ethertype, proto};
-use tidegate_packet::{Handle, Head, Pool, Seeded, Span, Time};
+use tidegate_packet::{Handle, Head, Nanos, Pool, Seeded, Time};
 use tidegate_policy::{
-    Act, Action, FilterOp, FilterParams, LinkKind, Op, PrioParams, QdiscOp, QdiscParams, U32Params, Verb,
+    Act, Action, FilterOp, FilterParams, LinkDriver, Op, PrioParams, QdiscOp, QdiscParams, U32Params, Verb,
 };
-use tidegate_sim::{Fate, GatewayMachine, Limit, LinkId, LinkSpec, Net, NoMachine, Port, Stay};
+use tidegate_sim::{
+    GatewayMachine, Limit, LinkId, LinkSpec, Net, NoMachine, Port, SojournEnd, SojournRecord,
+};
 
 const START: Time = Time(1_000_000_000);
 
-/// A datagram of IPv4, so many octets long.
+/// A datagram of IPv4, this many bytes long.
 fn datagram(len: u16) -> Head {
     let mut packet = vec![0x45, 0];
     packet.extend(len.to_be_bytes());
@@ -21,17 +23,20 @@ fn datagram(len: u16) -> Head {
 }
 
 /// Where each stay was, when it began and ended after the start, in µs, how, and whose it was.
-fn told(stays: impl Iterator<Item = Stay>, links: &[LinkId]) -> Vec<(usize, u64, u64, bool, u32)> {
+fn told(
+    sojourns: impl Iterator<Item = SojournRecord>,
+    links: &[LinkId],
+) -> Vec<(usize, u64, u64, bool, u32)> {
     let us = |time: Time| time.since(START).0 / 1000;
     let place = |link: LinkId| links.iter().position(|known| *known == link).expect("observed");
-    stays
-        .map(|stay| {
+    sojourns
+        .map(|sojourn| {
             (
-                place(stay.link),
-                us(stay.came),
-                us(stay.ended),
-                stay.fate == Fate::Sent,
-                stay.owner.expect("foreign"),
+                place(sojourn.link),
+                us(sojourn.came),
+                us(sojourn.ended),
+                sojourn.end == SojournEnd::Sent,
+                sojourn.owner.expect("foreign"),
             )
         })
         .collect()
@@ -40,17 +45,17 @@ fn told(stays: impl Iterator<Item = Stay>, links: &[LinkId]) -> Vec<(usize, u64,
 #[test]
 fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
     let mut net = Net::new(NoMachine, 1, START);
-    // 1,000 octets with their Ethernet header take a millisecond.
-    let link = net.link(LinkSpec::drop_tail(8_000_000, Span(0), Limit::Packets(2)));
+    // 1,000 bytes with their Ethernet header take a millisecond.
+    let link = net.link(LinkSpec::drop_tail(8_000_000, Nanos(0), Limit::Packets(2)));
     let path = net.path(&[link]);
     net.observe(link);
     for owner in 0..5 {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
-    net.run(START + Span::secs(1));
-    let stays = told(net.take_stays(), &[link]);
+    net.run(START + Nanos::secs(1));
+    let sojourns = told(net.take_sojourns(), &[link]);
     assert_eq!(
-        stays,
+        sojourns,
         [
             (0, 0, 0, true, 0),
             (0, 0, 1000, true, 1),
@@ -59,7 +64,7 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
             (0, 0, 0, false, 4)
         ]
     );
-    assert_eq!(net.take_stays().count(), 0, "each is told once");
+    assert_eq!(net.take_sojourns().count(), 0, "each is told once");
 }
 
 /// eth0, whose arrivals a filter leads to an ifb with a prio; lan0 behind them.
@@ -67,7 +72,7 @@ fn led() -> GatewayMachine {
     let mut gateway = Gateway::new();
     let specs = [
         ("eth0", DeviceSpec::default()),
-        ("ifb0", DeviceSpec::of(&LinkKind::Ifb)),
+        ("ifb0", DeviceSpec::of(&LinkDriver::Ifb)),
         ("lan0", DeviceSpec::default()),
     ];
     let ids: Vec<_> = specs.iter().map(|(name, spec)| gateway.add_device(name, *spec)).collect();
@@ -101,9 +106,9 @@ fn led() -> GatewayMachine {
             actions: vec![Action::from(Act::redirect("ifb0"))],
         }),
     ];
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for op in &ops {
-        let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)
@@ -112,9 +117,9 @@ fn led() -> GatewayMachine {
 #[test]
 fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
     let mut net = Net::new(led(), 1, START);
-    let from_outside = net.link(LinkSpec::wire(Span(0)).into_port(Port(0)));
+    let from_outside = net.link(LinkSpec::wire(Nanos(0)).into_port(Port(0)));
     let ifb = net.link(LinkSpec::returning(Port(1)));
-    let lan = net.link(LinkSpec::port(Port(2), Some(8_000_000), Span(0)));
+    let lan = net.link(LinkSpec::port(Port(2), Some(8_000_000), Nanos(0)));
     let path = net.path(&[from_outside, lan]);
     for link in [ifb, lan] {
         net.observe(link);
@@ -122,11 +127,12 @@ fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
     for owner in 0..3 {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
-    net.run(START + Span::secs(1));
-    let stays: Vec<Stay> = net.take_stays().collect();
-    let stood: Vec<_> = stays.iter().filter(|stay| stay.link == ifb).map(|stay| stay.stand).collect();
+    net.run(START + Nanos::secs(1));
+    let sojourns: Vec<SojournRecord> = net.take_sojourns().collect();
+    let stood: Vec<_> =
+        sojourns.iter().filter(|sojourn| sojourn.link == ifb).map(|sojourn| sojourn.queue).collect();
     assert_eq!(stood.len(), 3);
     assert!(stood.iter().all(|stand| stand.on == Handle::new(1, 2)), "the middle band: {stood:?}");
-    let lan_only = told(stays.into_iter().filter(|stay| stay.link == lan), &[lan]);
+    let lan_only = told(sojourns.into_iter().filter(|sojourn| sojourn.link == lan), &[lan]);
     assert_eq!(lan_only, [(0, 0, 0, true, 0), (0, 0, 1000, true, 1), (0, 0, 2000, true, 2)]);
 }

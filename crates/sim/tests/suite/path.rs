@@ -1,24 +1,24 @@
 //! A path in virtual time tells what it was told to be.
 
 use tidegate_measure::oneway;
-use tidegate_measure::stream::{Exchange, Path, Phase, Stream};
-use tidegate_packet::Span;
+use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream};
+use tidegate_packet::Nanos;
 use tidegate_sim::path::{PathSpec, VirtualPath};
-use tidegate_sim::world::Direction;
-use tidegate_sim::{Impairment, Loss};
+use tidegate_sim::world::CableDirection;
+use tidegate_sim::{Impairment, LossModel};
 
 fn exchange(payload: u16, gap_ns: u64, packets: u32) -> Exchange {
-    let stream = Stream::steady(Phase { payload, gap_ns, packets, ..Phase::default() });
+    let stream = Stream::steady(PacketTrain { payload, gap_ns, packets, ..PacketTrain::default() });
     Exchange { up: stream.clone(), down: stream }
 }
 
 #[test]
 fn delays_losses_and_clocks_are_those_of_the_line() {
     let mut spec = PathSpec::plain(
-        Direction::plain(1_000_000, Span::millis(7)),
-        Direction::plain(8_000_000, Span::millis(7)),
+        CableDirection::plain(1_000_000, Nanos::millis(7)),
+        CableDirection::plain(8_000_000, Nanos::millis(7)),
     );
-    spec.up.impairment = Impairment { loss: Loss::Every(10), ..Impairment::default() };
+    spec.up.impairment = Impairment { loss: LossModel::Every(10), ..Impairment::default() };
     (spec.offset_ns, spec.skew_ppm) = (55_000_000_000, 31.0);
     let mut path = VirtualPath::new(spec);
     let Ok(outcome) = path.carry_out(&exchange(83, 20_000_000, 1000));
@@ -33,10 +33,10 @@ fn delays_losses_and_clocks_are_those_of_the_line() {
     assert!(reading.up.above().max().unwrap_or(u64::MAX) < 2_000, "{:?}", reading.up.above().max());
 }
 
-/// The network goes on between exchanges; both are carried out alike.
+/// The network continues between exchanges; both are carried out alike.
 #[test]
 fn exchanges_follow_each_other() {
-    let line = Direction::plain(1_000_000, Span::millis(7));
+    let line = CableDirection::plain(1_000_000, Nanos::millis(7));
     let mut path = VirtualPath::new(PathSpec::plain(line, line));
     let Ok(first) = path.carry_out(&exchange(83, 100_000, 50));
     let Ok(second) = path.carry_out(&exchange(83, 100_000, 50));
@@ -44,5 +44,5 @@ fn exchanges_follow_each_other() {
     assert_eq!(above(&first), above(&second));
     // Each waits for those before it: a millisecond of sending, less a tenth between arrivals.
     assert_eq!(above(&first).max(), Some(49 * 900_000));
-    assert!(second.up.journeys[0].sent > first.up.journeys[49].arrived);
+    assert!(second.up.packets[0].sent > first.up.packets[49].arrived);
 }

@@ -5,10 +5,11 @@
 
 use crate::common;
 
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{ClassParams, DrrClassParams, HtbParams, Op, PrioParams, QdiscParams, SfqParams};
 use tidegate_sim::{
-    Arrivals, Bands, DropTail, Ends, Limit, LinkSpec, Machine, Net, Port, Sizes, SourceSpec, SourceStats,
+    ArrivalProcess, Bands, DropTail, Ends, Forwarder, Limit, LinkSpec, Net, Port, Sizes, SourceSpec,
+    SourceStats,
 };
 
 /// The server: 1250 bytes take a millisecond.
@@ -18,7 +19,7 @@ const SERVICE_NS: f64 = 1e6;
 const PACKETS: u64 = 1_000_000;
 
 /// One source per (load, priority) into one server; statistics and the server's drops.
-fn serve<M: Machine>(
+fn serve<M: Forwarder>(
     machine: M,
     link: LinkSpec,
     sizes: Sizes,
@@ -37,13 +38,13 @@ fn serve<M: Machine>(
             let count = (packets as f64 * load / total) as u64;
             let ends = Ends::v4([10, 0, 0, 1], 1000 + i as u16, [10, 0, 0, 2], 9);
             net.source(SourceSpec {
-                arrivals: Arrivals::Poisson(Span((SERVICE_NS / load) as u64)),
+                arrivals: ArrivalProcess::Poisson(Nanos((SERVICE_NS / load) as u64)),
                 sizes,
                 count,
                 warm_up: count / 10,
                 priority,
                 record: loads.len() == 1,
-                ..SourceSpec::steady(ends, path, 0, Span(0))
+                ..SourceSpec::steady(ends, path, 0, Nanos(0))
             })
         })
         .collect();
@@ -57,11 +58,11 @@ fn mean(stats: &SourceStats) -> f64 {
 }
 
 fn own_queue(limit: Limit) -> LinkSpec {
-    LinkSpec::drop_tail(RATE, Span(0), limit)
+    LinkSpec::drop_tail(RATE, Nanos(0), limit)
 }
 
 fn port() -> LinkSpec {
-    LinkSpec::port(Port(0), Some(RATE), Span(0))
+    LinkSpec::port(Port(0), Some(RATE), Nanos(0))
 }
 
 /// The mean over both kinds of queue and a few seeds.
@@ -137,7 +138,7 @@ fn v_q3_mm1k_loss() {
 #[test]
 fn v_q4_mm1_tail() {
     let p95 = |stats: &SourceStats| {
-        let mut times: Vec<u64> = stats.journeys.iter().filter_map(|j| j.took.map(|took| took.0)).collect();
+        let mut times: Vec<u64> = stats.packets.iter().filter_map(|j| j.took.map(|took| took.0)).collect();
         times.sort_unstable();
         times[times.len() * 95 / 100] as f64 / SERVICE_NS
     };
@@ -175,7 +176,7 @@ fn v_q5_non_preemptive_priorities() {
 
 const ONE: Handle = Handle::new(1, 0);
 
-/// The sum of load times wait is the same whoever goes first, under every scheduler that does not idle.
+/// The sum of load times wait is the same anyone who goes first, under every scheduler that does not idle.
 #[test]
 fn v_q6_conservation() {
     let [a, b] = [ONE.class(1), ONE.class(2)];
@@ -226,7 +227,7 @@ fn v_q7_little() {
     )[0];
     // The number in the system changes by one at each arrival and departure of those that are counted.
     let mut changes: Vec<(u64, i64)> = Vec::new();
-    for journey in &stats.journeys {
+    for journey in &stats.packets {
         let took = journey.took.expect("nothing is lost");
         changes.extend([(journey.sent.0, 1), ((journey.sent + took).0, -1)]);
     }
@@ -252,7 +253,7 @@ struct Turns {
     turn: usize,
 }
 
-impl Machine for Turns {
+impl Forwarder for Turns {
     fn offer(
         &mut self,
         pool: &mut tidegate_packet::Pool,
@@ -260,10 +261,10 @@ impl Machine for Turns {
         _: Port,
         _: tidegate_sim::Origin,
         pkt: tidegate_packet::Pkt,
-    ) -> tidegate_sim::Offer {
+    ) -> tidegate_sim::OfferResult {
         let band = pool.meta(&pkt).priority as usize & 1;
         self.queues[band].push_back(pool, pkt);
-        tidegate_sim::Offer::Queued
+        tidegate_sim::OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut tidegate_packet::Pool, _: Time, _: Port) -> Option<tidegate_packet::Pkt> {
         self.turn ^= 1;

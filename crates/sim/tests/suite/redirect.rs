@@ -2,13 +2,13 @@
 
 use crate::common;
 
-use tidegate_gateway::{DeviceKind, DeviceSpec, Encap, Gateway, World};
-use tidegate_packet::{Handle, Pool, Rate, Seeded, Span, Time};
+use tidegate_gateway::{DeviceKind, DeviceSpec, Encap, Gateway, GatewayContext};
+use tidegate_packet::{Handle, Nanos, Pool, Rate, Seeded, Time};
 use tidegate_policy::{
-    Act, Action, FilterOp, FilterParams, LinkKind, Op, PrioParams, QdiscOp, QdiscParams, Tunnel, TunnelMode,
-    U32Key, U32Params, Verb,
+    Act, Action, FilterOp, FilterParams, LinkDriver, Op, PrioParams, QdiscOp, QdiscParams, Tunnel,
+    TunnelMode, U32Key, U32Params, Verb,
 };
-use tidegate_sim::{Bulk, GatewayMachine, Home, HomeResult, HomeSpec, Port, Traffic};
+use tidegate_sim::{Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Port};
 
 /// The same operation on another device.
 fn on(dev: &str, op: Op) -> Op {
@@ -22,9 +22,9 @@ fn on(dev: &str, op: Op) -> Op {
 fn gateway(devices: &[(&str, DeviceSpec)], ops: &[Op]) -> GatewayMachine {
     let mut gateway = Gateway::new();
     let ids: Vec<_> = devices.iter().map(|(name, spec)| gateway.add_device(name, *spec)).collect();
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
     for op in ops {
-        let world = World { now: Time(0), pool: &mut pool, draws: &mut draws };
+        let world = GatewayContext { now: Time(0), pool: &mut pool, random: &mut source };
         gateway.apply(world, op).unwrap_or_else(|error| panic!("{op:?}: {error:?}"));
     }
     GatewayMachine::new(gateway, ids, 1)
@@ -59,11 +59,11 @@ fn filter(dev: &str, parent: Handle, actions: Vec<Action>) -> Op {
 }
 
 fn run(machine: GatewayMachine, spec: HomeSpec) -> (HomeResult, GatewayMachine) {
-    Home::new(machine, spec, Time(0) + Span::secs(1)).finish()
+    Home::new(machine, spec, Time(0) + Nanos::secs(1)).finish()
 }
 
 fn ifb() -> DeviceSpec {
-    DeviceSpec::of(&LinkKind::Ifb)
+    DeviceSpec::of(&LinkDriver::Ifb)
 }
 
 /// A prio at the root of a device.
@@ -81,12 +81,14 @@ fn an_ifb_shapes_downloads() {
     let shaped = [on("ifb0", root), on("ifb0", class), ingress("wan0"), redirect("wan0", ffff, "ifb0")];
     let devices = [("wan0", DeviceSpec::default()), ("ifb0", ifb())];
     assert_eq!(devices[1].1.kind, DeviceKind::Ifb);
-    let downloads =
-        || [0, 1].map(|i| Traffic::Bulk(Bulk { start: Span::millis(i * 100), ..Bulk::new(false, i as u16) }));
+    let downloads = || {
+        [0, 1]
+            .map(|i| HomeTraffic::Bulk(Bulk { start: Nanos::millis(i * 100), ..Bulk::new(false, i as u16) }))
+    };
     let spec = || HomeSpec {
         returning: vec![Port(1)],
-        warm_up: Span::secs(10),
-        duration: Span::secs(20),
+        warm_up: Nanos::secs(10),
+        duration: Nanos::secs(20),
         ..HomeSpec::new(1_000_000, 8_000_000)
     };
     let (bare, _) = run(gateway(&devices, &[]), spec().with(downloads()));
@@ -104,7 +106,7 @@ fn an_ifb_shapes_downloads() {
     assert!(ingress.stats.packets >= sent.packets && sent.packets > 1000, "{ingress:?} {sent:?}");
 }
 
-/// What leaves is led through the ifb too, and comes back to the device it was to leave by.
+/// What leaves is redirected through the ifb too, and comes back to the device it was to leave by.
 #[test]
 fn an_ifb_shapes_uploads_led_there_from_the_root() {
     let [root, class] = common::htb(Rate::bits(500_000));
@@ -114,11 +116,11 @@ fn an_ifb_shapes_uploads_led_there_from_the_root() {
     let devices = [("wan0", DeviceSpec::default()), ("ifb0", ifb())];
     let spec = HomeSpec {
         returning: vec![Port(1)],
-        warm_up: Span::secs(10),
-        duration: Span::secs(20),
+        warm_up: Nanos::secs(10),
+        duration: Nanos::secs(20),
         ..HomeSpec::new(1_000_000, 8_000_000)
     };
-    let (result, _) = run(gateway(&devices, &ops), spec.with([Traffic::Bulk(Bulk::new(true, 0))]));
+    let (result, _) = run(gateway(&devices, &ops), spec.with([HomeTraffic::Bulk(Bulk::new(true, 0))]));
     let expected = 500_000.0 * 1448.0 / 1514.0;
     assert!((result.goodput() / expected - 1.0).abs() < 0.02, "{} for {expected}", result.goodput());
 }
@@ -140,12 +142,12 @@ fn stacked(upper: &str, spec: DeviceSpec, encap: Encap) -> [(u64, u64); 5] {
     let home = HomeSpec {
         beneath: Some(Port(1)),
         returning: vec![Port(2)],
-        warm_up: Span(0),
-        duration: Span::secs(20),
+        warm_up: Nanos(0),
+        duration: Nanos::secs(20),
         ..HomeSpec::new(1_000_000, 8_000_000)
     };
     let files = [true, false].map(|up| Bulk { bytes: Some(200_000), ..Bulk::new(up, 5) });
-    let (result, mut machine) = run(machine, home.with(files.map(Traffic::Bulk)));
+    let (result, mut machine) = run(machine, home.with(files.map(HomeTraffic::Bulk)));
     let whole: Vec<u64> = result.flows().map(|flow| flow.total.acked).collect();
     assert_eq!(whole, [200_000, 200_000]);
     let ifb0 = id(&machine, "ifb0");
@@ -170,16 +172,16 @@ fn devices_on_devices_wrap_what_passes() {
     };
     let gre = Tunnel { mode: TunnelMode::Gre, ..tunnel };
     let cases = [
-        ("ppp0", LinkKind::PointToPoint, Encap::Pppoe, 8),
-        ("tunl1", LinkKind::Tunnel(tunnel), Encap::Tunnel(tunnel), 20),
-        ("gre1", LinkKind::Tunnel(gre), Encap::Tunnel(gre), 24),
+        ("ppp0", LinkDriver::PointToPoint, Encap::Pppoe, 8),
+        ("tunl1", LinkDriver::Tunnel(tunnel), Encap::Tunnel(tunnel), 20),
+        ("gre1", LinkDriver::Tunnel(gre), Encap::Tunnel(gre), 24),
     ];
-    for (name, kind, encap, octets) in cases {
+    for (name, kind, encap, bytes) in cases {
         let [up, down, arrived, opened, led] = stacked(name, DeviceSpec::of(&kind), encap);
         println!("{name}: {up:?} {down:?} {arrived:?} {opened:?} {led:?}");
         assert!(up.1 > 140 && opened.1 > 140);
-        assert_eq!(down, (up.0 + up.1 * (octets + 14), up.1), "{name}: up");
-        assert_eq!(arrived, (opened.0 + opened.1 * octets, opened.1), "{name}: down");
+        assert_eq!(down, (up.0 + up.1 * (bytes + 14), up.1), "{name}: up");
+        assert_eq!(arrived, (opened.0 + opened.1 * bytes, opened.1), "{name}: down");
         assert_eq!(led, opened, "{name}: ifb");
     }
 }

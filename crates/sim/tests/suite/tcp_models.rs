@@ -1,10 +1,10 @@
 //! TCP against itself: recovery, determinism, conservation, ECN, the reaction to the sender's own queue. What
 //! papers say of it is in `tcp_responses.rs`.
 
-use tidegate_packet::{Fifo, Pkt, Pool, Rate, Seeded, Span, Time};
+use tidegate_packet::{Fifo, Nanos, Pkt, Pool, Rate, Seeded, Time};
 use tidegate_sim::{
-    CongestionControl, DropTail, Ecn, Ends, FlowId, FlowSpec, FlowStats, Limit, LinkSpec, Machine, Net,
-    NoMachine, Offer, Origin, Port,
+    CongestionControl, DropTail, EcnCodepoint, Ends, FlowId, FlowSpec, FlowStats, Forwarder, Limit, LinkSpec,
+    Net, NoMachine, OfferResult, Origin, Port,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
@@ -16,13 +16,13 @@ struct Marker {
     marks: u64,
 }
 
-impl Machine for Marker {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for Marker {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         if self.queue.len() >= 40 && pool.meta_mut(&pkt).set_ce() {
             self.marks += 1;
         }
         self.queue.push_back(pool, pkt);
-        Offer::Queued
+        OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
@@ -36,11 +36,11 @@ impl Machine for Marker {
 #[test]
 fn ecn_slows_without_loss() {
     let mut net = Net::new(Marker::default(), 1, Time(0));
-    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(10)));
-    let back = net.link(LinkSpec::wire(Span::millis(10)));
+    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Nanos::millis(10)));
+    let back = net.link(LinkSpec::wire(Nanos::millis(10)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec { ecn: Ecn::Ect0, ..FlowSpec::bulk(ENDS, forward, back) });
-    net.run(Time(0) + Span::secs(20));
+    let flow = net.tcp(FlowSpec { ecn: EcnCodepoint::Ect0, ..FlowSpec::bulk(ENDS, forward, back) });
+    net.run(Time(0) + Nanos::secs(20));
     let FlowStats { acked, retransmissions, lost, reductions, .. } = net.flow_stats(flow);
     let share = acked as f64 * 8.0 / 20.0 / 10e6;
     assert_eq!((retransmissions, lost), (0, 0));
@@ -52,18 +52,18 @@ fn ecn_slows_without_loss() {
 /// Flows of the machine itself through its own shaper, one beginning each second, for 30 s.
 fn local_flows(limit: u32, rate: Rate, flows: u16) -> (Net<DropTail>, Vec<FlowId>) {
     let mut net = Net::new(DropTail::shaped(Limit::Packets(limit), rate, 1600), 1, Time(0));
-    let out = net.link(LinkSpec::port(Port(0), None, Span(0)));
-    let back = net.link(LinkSpec::wire(Span::millis(20)));
+    let out = net.link(LinkSpec::port(Port(0), None, Nanos(0)));
+    let back = net.link(LinkSpec::wire(Nanos::millis(20)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
-    net.sample_every(Span::millis(100));
+    net.sample_every(Nanos::millis(100));
     let ids = (0..flows)
         .map(|i| {
             let ends = Ends::v4([192, 0, 2, 1], 80, [198, 51, 100, 7], 50000 + i);
-            let (start, stop) = (Time(0) + Span::secs(i.into()), Time(0) + Span::secs(30));
+            let (start, stop) = (Time(0) + Nanos::secs(i.into()), Time(0) + Nanos::secs(30));
             net.tcp(FlowSpec { local: true, start, stop, ..FlowSpec::bulk(ends, forward, back) })
         })
         .collect();
-    net.run(Time(0) + Span::secs(32));
+    net.run(Time(0) + Nanos::secs(32));
     (net, ids)
 }
 
@@ -97,19 +97,19 @@ fn local_senders_hold_back_as_recorded() {
     }
 }
 
-/// What a socket holds limits what is under way: 20,000 bytes of memory are eight segments in each round trip
+/// What a socket holds limits what is in flight: 20,000 bytes of memory are eight segments in each round trip
 /// of 50 ms.
 #[test]
 fn a_send_buffer_limits_the_rate() {
     let mut net = Net::new(NoMachine, 1, Time(0));
     let (there, back) =
-        (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
+        (net.link(LinkSpec::wire(Nanos::millis(25))), net.link(LinkSpec::wire(Nanos::millis(25))));
     let (forward, back) = (net.path(&[there]), net.path(&[back]));
     let flow =
         net.tcp(FlowSpec { send_buffer: 20_000, delayed_ack: false, ..FlowSpec::bulk(ENDS, forward, back) });
-    net.run(Time(0) + Span::secs(2));
+    net.run(Time(0) + Nanos::secs(2));
     let before = net.flow_stats(flow).acked;
-    net.run(Time(0) + Span::secs(3));
+    net.run(Time(0) + Nanos::secs(3));
     assert_eq!(net.flow_stats(flow).acked - before, 20 * 8 * 1448);
 }
 
@@ -119,13 +119,13 @@ fn a_send_buffer_limits_the_rate() {
 fn a_syn_repeated_for_nothing() {
     let mut net = Net::new(NoMachine, 1, Time(0));
     let (there, back) =
-        (net.link(LinkSpec::wire(Span::millis(650))), net.link(LinkSpec::wire(Span::millis(650))));
+        (net.link(LinkSpec::wire(Nanos::millis(650))), net.link(LinkSpec::wire(Nanos::millis(650))));
     let (forward, back) = (net.path(&[there]), net.path(&[back]));
-    net.sample_every(Span::millis(100));
+    net.sample_every(Nanos::millis(100));
     let flow = net.tcp(FlowSpec::bulk(ENDS, forward, back));
-    net.run(Time(0) + Span::secs(3));
+    net.run(Time(0) + Nanos::secs(3));
     let first = net.flow_samples(flow)[0];
-    assert_eq!((first.cwnd, first.srtt), (10, Span::millis(1300)));
+    assert_eq!((first.cwnd, first.srtt), (10, Nanos::millis(1300)));
 }
 
 /// A host of before 2012 fills its own queue of 100 packets, 1.2 s of 1 Mbit/s; one of today keeps it short.
@@ -134,12 +134,12 @@ fn small_queues_keep_the_own_queue_short() {
     let trip = |small_queues| {
         let mut net =
             Net::new(DropTail::shaped(Limit::Packets(100), Rate::bits(1_000_000), 1600), 1, Time(0));
-        let out = net.link(LinkSpec::port(Port(0), None, Span(0)));
-        let back = net.link(LinkSpec::wire(Span::millis(20)));
+        let out = net.link(LinkSpec::port(Port(0), None, Nanos(0)));
+        let back = net.link(LinkSpec::wire(Nanos::millis(20)));
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
-        net.sample_every(Span::millis(100));
+        net.sample_every(Nanos::millis(100));
         let flow = net.tcp(FlowSpec { local: true, small_queues, ..FlowSpec::bulk(ENDS, forward, back) });
-        net.run(Time(0) + Span::secs(30));
+        net.run(Time(0) + Nanos::secs(30));
         assert_eq!(net.flow_stats(flow).retransmissions, 0, "what the own queue refuses is not lost");
         net.flow_samples(flow).iter().map(|sample| sample.srtt.0 / 1_000_000).max()
     };
@@ -152,14 +152,14 @@ fn small_queues_keep_the_own_queue_short() {
 fn pacing_spreads_the_window() {
     let peak = |pacing| {
         let mut net = Net::new(NoMachine, 1, Time(0));
-        let out = net.link(LinkSpec::drop_tail(40_000_000, Span::millis(50), Limit::Packets(1000)));
-        let back = net.link(LinkSpec::wire(Span::millis(50)));
+        let out = net.link(LinkSpec::drop_tail(40_000_000, Nanos::millis(50), Limit::Packets(1000)));
+        let back = net.link(LinkSpec::wire(Nanos::millis(50)));
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
         let control = CongestionControl::Reno;
         let flow =
             FlowSpec { control, pacing, receive_window: 30 * 1448, ..FlowSpec::bulk(ENDS, forward, back) };
         net.tcp(FlowSpec { initial_window: 1, ..flow });
-        net.run(Time(0) + Span::secs(10));
+        net.run(Time(0) + Nanos::secs(10));
         net.link_stats(out).peak_packets
     };
     let (spread, bursts) = (peak(true), peak(false));
@@ -185,15 +185,15 @@ struct Hole {
     blackout: (Time, Time),
 }
 
-impl Machine for Hole {
-    fn offer(&mut self, pool: &mut Pool, now: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for Hole {
+    fn offer(&mut self, pool: &mut Pool, now: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         self.seen += 1;
         if self.numbers.contains(&self.seen) || (self.blackout.0 <= now && now < self.blackout.1) {
             pool.release(pkt);
-            return Offer::Dropped;
+            return OfferResult::Dropped;
         }
         self.queue.push_back(pool, pkt);
-        Offer::Queued
+        OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
@@ -218,14 +218,14 @@ const WHEEL: u64 = 304;
 #[test]
 fn loss_recovery() {
     let run = |numbers: Vec<u64>, blackout: [u64; 2]| {
-        let start = Time(0) + Span::millis(WHEEL);
-        let blackout = (start + Span::millis(blackout[0]), start + Span::millis(blackout[1]));
+        let start = Time(0) + Nanos::millis(WHEEL);
+        let blackout = (start + Nanos::millis(blackout[0]), start + Nanos::millis(blackout[1]));
         let mut net = Net::new(Hole { numbers, blackout, ..Hole::default() }, 1, Time(0));
-        let out = net.link(LinkSpec::port(Port(0), None, Span::millis(25)));
-        let back = net.link(LinkSpec::wire(Span::millis(25)));
+        let out = net.link(LinkSpec::port(Port(0), None, Nanos::millis(25)));
+        let back = net.link(LinkSpec::wire(Nanos::millis(25)));
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
         let flow = net.tcp(FlowSpec { start, bytes: Some(40 * 1448), ..FlowSpec::bulk(ENDS, forward, back) });
-        net.run(Time(0) + Span::secs(100));
+        net.run(Time(0) + Nanos::secs(100));
         let stats = net.flow_stats(flow);
         assert_eq!((stats.acked, net.packets()), (40 * 1448, 0));
         let done = stats.finished.map_or(0, |at| at.since(start).0 / 1_000_000);
@@ -249,30 +249,30 @@ fn loss_recovery() {
 #[derive(Debug)]
 struct Chaos {
     queue: Vec<Pkt>,
-    draws: Seeded,
+    random: Seeded,
     loss: f64,
     reorder: f64,
 }
 
-impl Machine for Chaos {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
-        let chance = self.draws.unit();
+impl Forwarder for Chaos {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
+        let chance = self.random.unit();
         if chance < self.loss || self.queue.len() >= 30 {
             pool.release(pkt);
-            return Offer::Dropped;
+            return OfferResult::Dropped;
         }
         if chance > 0.9 {
             pool.meta_mut(&pkt).set_ce();
         }
         self.queue.push(pkt);
-        if chance > 0.99 { Offer::Congested } else { Offer::Queued }
+        if chance > 0.99 { OfferResult::Congested } else { OfferResult::Queued }
     }
     fn poll(&mut self, _: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         if self.queue.is_empty() {
             return None;
         }
-        let any = self.draws.unit() < self.reorder;
-        let at = if any { self.draws.next() as usize % self.queue.len() } else { 0 };
+        let any = self.random.unit() < self.reorder;
+        let at = if any { self.random.next() as usize % self.queue.len() } else { 0 };
         Some(self.queue.remove(at))
     }
     fn timeout(&mut self, _: Port) -> Option<Time> {
@@ -280,18 +280,19 @@ impl Machine for Chaos {
     }
 }
 
-/// Whatever happens to its packets, both ways, a transfer ends with every byte delivered and no packet left.
+/// Whatever happens to its packets, in both directions, a transfer ends with every byte delivered and no
+/// packet left.
 #[test]
 fn every_transfer_ends() {
     for seed in 0..60u64 {
-        let mut draws = Seeded::new(seed);
-        let (loss, reorder) = (draws.unit() * 0.2, if seed % 3 == 0 { draws.unit() } else { 0.0 });
+        let mut random = Seeded::new(seed);
+        let (loss, reorder) = (random.unit() * 0.2, if seed % 3 == 0 { random.unit() } else { 0.0 });
         let mut net =
-            Net::new(Chaos { queue: Vec::new(), draws: draws.fork(1), loss, reorder }, seed, Time(0));
-        let port = |rate| LinkSpec::port(Port(0), Some(rate), Span::millis(5));
+            Net::new(Chaos { queue: Vec::new(), random: random.fork(1), loss, reorder }, seed, Time(0));
+        let port = |rate| LinkSpec::port(Port(0), Some(rate), Nanos::millis(5));
         let out = net.link(port(5_000_000));
         let back = net.link(
-            LinkSpec::drop_tail(1_000_000, Span::millis(5), Limit::Packets(20)).jitter(Span::millis(3)),
+            LinkSpec::drop_tail(1_000_000, Nanos::millis(5), Limit::Packets(20)).jitter(Nanos::millis(3)),
         );
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
         let controls = [CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::CubicSlowStart];
@@ -300,14 +301,14 @@ fn every_transfer_ends() {
                 net.tcp(FlowSpec {
                     bytes: Some(100_000 + 77_777 * u64::from(i)),
                     control: controls[usize::from(i) % 3],
-                    ecn: if i % 2 == 0 { Ecn::Ect0 } else { Ecn::Off },
+                    ecn: if i % 2 == 0 { EcnCodepoint::Ect0 } else { EcnCodepoint::Off },
                     local: i == 3,
                     delayed_ack: i != 1,
                     ..FlowSpec::bulk(Ends { sport: i, ..ENDS }, forward, back)
                 })
             })
             .collect();
-        net.run(Time(0) + Span::secs(100_000));
+        net.run(Time(0) + Nanos::secs(100_000));
         for &flow in &flows {
             let stats = net.flow_stats(flow);
             // A SYN may be lost seven times.
@@ -327,15 +328,15 @@ struct Moody {
     seen: u64,
 }
 
-impl Machine for Moody {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for Moody {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         self.seen += 1;
         if self.seen % 97 == 50 {
             pool.release(pkt);
-            return Offer::Dropped;
+            return OfferResult::Dropped;
         }
         self.queue.push_back(pool, pkt);
-        if self.seen.is_multiple_of(97) { Offer::Congested } else { Offer::Queued }
+        if self.seen.is_multiple_of(97) { OfferResult::Congested } else { OfferResult::Queued }
     }
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
@@ -349,12 +350,12 @@ impl Machine for Moody {
 #[test]
 fn local_refusal_is_not_a_loss() {
     let mut net = Net::new(Moody::default(), 1, Time(0));
-    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(10)));
-    let back = net.link(LinkSpec::wire(Span::millis(10)));
+    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Nanos::millis(10)));
+    let back = net.link(LinkSpec::wire(Nanos::millis(10)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
     let flow =
         net.tcp(FlowSpec { local: true, bytes: Some(1_000_000), ..FlowSpec::bulk(ENDS, forward, back) });
-    net.run(Time(0) + Span::secs(60));
+    net.run(Time(0) + Nanos::secs(60));
     let FlowStats { acked, retransmissions, timeouts, reductions, finished, .. } = net.flow_stats(flow);
     assert_eq!((acked, retransmissions, timeouts), (1_000_000, 0, 0));
     assert!(reductions > 5 && finished.is_some(), "{reductions} reductions, finished {finished:?}");
@@ -366,10 +367,10 @@ fn local_refusal_is_not_a_loss() {
 fn seeds_decide() {
     let run = |seed| {
         let mut net = Net::new(NoMachine, seed, Time(0));
-        let access = LinkSpec::drop_tail(100_000_000, Span(0), Limit::None).jitter(Span::micros(50));
-        let up = net.link(LinkSpec::drop_tail(2_000_000, Span::millis(10), Limit::Bytes(24_000)));
-        let back = net.link(LinkSpec::wire(Span::millis(10)));
-        net.sample_every(Span::millis(100));
+        let access = LinkSpec::drop_tail(100_000_000, Nanos(0), Limit::None).jitter(Nanos::micros(50));
+        let up = net.link(LinkSpec::drop_tail(2_000_000, Nanos::millis(10), Limit::Bytes(24_000)));
+        let back = net.link(LinkSpec::wire(Nanos::millis(10)));
+        net.sample_every(Nanos::millis(100));
         let flows: Vec<FlowId> = (0..3)
             .map(|i| {
                 let access = net.link(access);
@@ -377,7 +378,7 @@ fn seeds_decide() {
                 net.tcp(FlowSpec::bulk(Ends { sport: 40000 + i, ..ENDS }, forward, back))
             })
             .collect();
-        net.run(Time(0) + Span::secs(20));
+        net.run(Time(0) + Nanos::secs(20));
         let series: Vec<_> = flows.iter().map(|&flow| net.flow_samples(flow).to_vec()).collect();
         (net.events(), net.link_stats(up).dropped, series)
     };

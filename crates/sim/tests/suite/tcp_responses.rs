@@ -8,11 +8,11 @@ use crate::common;
 
 use common::Row;
 use tidegate_measure::jain;
-use tidegate_packet::{Fifo, Handle, Pkt, Pool, Seeded, Span, Time};
+use tidegate_packet::{Fifo, Handle, Nanos, Pkt, Pool, Seeded, Time};
 use tidegate_policy::{CodelParams, QdiscParams};
 use tidegate_sim::{
-    CongestionControl, Ecn, Ends, FlowId, FlowSpec, Impairment, Limit, LinkSpec, Loss, Machine, Net,
-    NoMachine, Offer, Origin, Port, SourceSpec,
+    CongestionControl, EcnCodepoint, Ends, FlowId, FlowSpec, Forwarder, Impairment, Limit, LinkSpec,
+    LossModel, Net, NoMachine, OfferResult, Origin, Port, SourceSpec,
 };
 
 const ENDS: Ends = Ends::v4([10, 0, 0, 1], 40000, [10, 0, 0, 2], 80);
@@ -31,21 +31,21 @@ fn median(mut of: Vec<f64>) -> f64 {
 #[derive(Clone)]
 struct Lossy {
     control: CongestionControl,
-    trip: Span,
-    loss: Loss,
+    trip: Nanos,
+    loss: LossModel,
     delayed_ack: bool,
     mss: u32,
 }
 
 impl Lossy {
-    fn new(control: CongestionControl, trip: Span, loss: Loss) -> Lossy {
+    fn new(control: CongestionControl, trip: Nanos, loss: LossModel) -> Lossy {
         Lossy { control, trip, loss, delayed_ack: false, mss: 1448 }
     }
 
     /// The mean window from the first quarter on, and payload bits per second.
     fn run(&self, seed: u64, secs: u64) -> (f64, f64) {
         let mut net = Net::new(NoMachine, seed, Time(0));
-        let wire = LinkSpec::wire(Span(self.trip.0 / 2));
+        let wire = LinkSpec::wire(Nanos(self.trip.0 / 2));
         let (there, back) = (net.link(wire), net.link(wire));
         net.impair(there, Impairment { loss: self.loss.clone(), ..Impairment::default() });
         let (forward, back) = (net.path(&[there]), net.path(&[back]));
@@ -58,9 +58,9 @@ impl Lossy {
             send_buffer: 1 << 30,
             ..FlowSpec::bulk(ENDS, forward, back)
         });
-        net.run(Time(0) + Span::secs(secs / 4));
+        net.run(Time(0) + Nanos::secs(secs / 4));
         let before = net.flow_stats(flow).acked;
-        net.run(Time(0) + Span::secs(secs));
+        net.run(Time(0) + Nanos::secs(secs));
         let samples = net.flow_samples(flow);
         let late = &samples[samples.len() / 4..];
         let window = late.iter().map(|sample| f64::from(sample.cwnd)).sum::<f64>() / late.len() as f64;
@@ -70,7 +70,7 @@ impl Lossy {
 
 /// V-W1, V-W2: the square root law (Mathis et al. 1997), with every segment acknowledged and with every
 /// second. The latter makes no difference to who counts what is acknowledged, not acknowledgements (RFC
-/// 3465), as Linux does: that is told.
+/// 3465), as Linux does: that is reported.
 #[test]
 fn v_w1_w2_mathis() {
     let mut wrong = Vec::new();
@@ -81,7 +81,7 @@ fn v_w1_w2_mathis() {
         ("V-W2-1e-3", 1e-3, true, 27.4, 0.12),
     ];
     for (id, p, delayed_ack, expected, band) in cases {
-        let reno = Lossy::new(CongestionControl::Reno, Span::millis(100), Loss::Random(p));
+        let reno = Lossy::new(CongestionControl::Reno, Nanos::millis(100), LossModel::Random(p));
         let path = Lossy { delayed_ack, ..reno };
         let found = median(SEEDS.map(|seed| path.run(seed, if p < 1e-3 { 1200 } else { 400 }).0).collect());
         let what = format!("Reno, loss {p:e}, 100 ms: mean window");
@@ -102,8 +102,10 @@ fn v_w1_w2_mathis() {
 fn v_w3_pftk() {
     let mut wrong = Vec::new();
     for (id, p, expected) in [("V-W3-0.01", 0.01, 1.31), ("V-W3-0.05", 0.05, 0.43)] {
-        let path =
-            Lossy { mss: 1460, ..Lossy::new(CongestionControl::Reno, Span::millis(100), Loss::Random(p)) };
+        let path = Lossy {
+            mss: 1460,
+            ..Lossy::new(CongestionControl::Reno, Nanos::millis(100), LossModel::Random(p))
+        };
         let found = median(SEEDS.map(|seed| path.run(seed, 400).1 / 1e6).collect());
         let what = format!("Reno, loss {p}, 100 ms: Mbit/s");
         wrong.extend(row("Padhye 1998").near(id, &what, expected, found, 0.2, (p < 0.05).then_some(0.2)));
@@ -124,7 +126,7 @@ fn v_w4_w5_cubic() {
         ("V-W5-1e-5", 10, 100_000, 379.0, 200),
     ];
     for (id, ms, every, expected, secs) in cases {
-        let path = Lossy::new(CongestionControl::CubicSlowStart, Span::millis(ms), Loss::Every(every));
+        let path = Lossy::new(CongestionControl::CubicSlowStart, Nanos::millis(ms), LossModel::Every(every));
         let found = path.run(1, secs).0;
         let what = format!("CUBIC, every {every}th packet lost, {ms} ms: mean window");
         let source = if id == "V-W4-1e-3" { "real Linux 6.1 (RFC 9438: 38)" } else { "RFC 9438 section 5" };
@@ -147,7 +149,8 @@ fn losses_beside_linux() {
         ("cubic-5", Cubic, 0.05, 0.479),
     ];
     for (id, control, p, expected) in cases {
-        let path = Lossy { delayed_ack: true, ..Lossy::new(control, Span::millis(100), Loss::Random(p)) };
+        let path =
+            Lossy { delayed_ack: true, ..Lossy::new(control, Nanos::millis(100), LossModel::Random(p)) };
         let found = median(SEEDS.map(|seed| path.run(seed, 300).1 / 1e6).collect());
         let row = Row { group: "Real Linux TCP", source: "oracle: netem loss, 100 ms, mean of four flows" };
         wrong.extend(row.near(&format!("loss-{id}"), "Mbit/s", expected, found, 0.15, Some(0.15)));
@@ -160,7 +163,7 @@ fn losses_beside_linux() {
 fn v_w8_slow_start_doubles() {
     let mut net = Net::new(NoMachine, 1, Time(0));
     let (there, back) =
-        (net.link(LinkSpec::wire(Span::millis(25))), net.link(LinkSpec::wire(Span::millis(25))));
+        (net.link(LinkSpec::wire(Nanos::millis(25))), net.link(LinkSpec::wire(Nanos::millis(25))));
     let (forward, back) = (net.path(&[there]), net.path(&[back]));
     let flow = net.tcp(FlowSpec {
         delayed_ack: false,
@@ -170,7 +173,7 @@ fn v_w8_slow_start_doubles() {
     let mut segments = Vec::new();
     for round in 0..=8 {
         // The handshake takes one round trip more.
-        net.run(Time(0) + Span::millis(50 + 50 * round));
+        net.run(Time(0) + Nanos::millis(50 + 50 * round));
         segments.push(net.flow_stats(flow).acked / 1448);
     }
     let expected: Vec<u64> = (0..=8).map(|n| 10 * ((1 << n) - 1)).collect();
@@ -183,15 +186,15 @@ fn v_w8_slow_start_doubles() {
 fn utilisation(buffer: u32) -> f64 {
     let rate = 10_000_000;
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let bottleneck = net.link(LinkSpec::drop_tail(rate, Span::millis(60), Limit::Packets(buffer)));
-    let back = net.link(LinkSpec::wire(Span::millis(60)));
+    let bottleneck = net.link(LinkSpec::drop_tail(rate, Nanos::millis(60), Limit::Packets(buffer)));
+    let back = net.link(LinkSpec::wire(Nanos::millis(60)));
     let (forward, back) = (net.path(&[bottleneck]), net.path(&[back]));
     let flow = net.tcp(FlowSpec {
         control: CongestionControl::Reno,
         delayed_ack: false,
         ..FlowSpec::bulk(ENDS, forward, back)
     });
-    let (from, to) = (Time(0) + Span::secs(60), Time(0) + Span::secs(660));
+    let (from, to) = (Time(0) + Nanos::secs(60), Time(0) + Nanos::secs(660));
     net.run(from);
     let before = net.flow_stats(flow);
     net.run(to);
@@ -219,7 +222,7 @@ fn v_w6_reno_utilisation_by_buffer() {
 
 /// Two flows of these round trips through one queue of the machine, or of the link, at 10 Mbit/s: payload of
 /// each in bytes.
-fn pair<M: Machine>(
+fn pair<M: Forwarder>(
     machine: M,
     queue: Option<Limit>,
     seed: u64,
@@ -228,18 +231,18 @@ fn pair<M: Machine>(
 ) -> [f64; 2] {
     let mut net = Net::new(machine, seed, Time(0));
     let bottleneck = net.link(match queue {
-        Some(limit) => LinkSpec::drop_tail(10_000_000, Span(0), limit),
-        None => LinkSpec::port(Port(0), Some(10_000_000), Span(0)),
+        Some(limit) => LinkSpec::drop_tail(10_000_000, Nanos(0), limit),
+        None => LinkSpec::port(Port(0), Some(10_000_000), Nanos(0)),
     });
     let ids: Vec<FlowId> = trips
         .iter()
         .zip(0..)
         .map(|(&ms, i)| {
-            let near = LinkSpec::drop_tail(1_000_000_000, Span::millis(ms / 2), Limit::None)
-                .jitter(Span::micros(50));
-            let (from, back) = (net.link(near), net.link(LinkSpec::wire(Span::millis(ms / 2))));
+            let near = LinkSpec::drop_tail(1_000_000_000, Nanos::millis(ms / 2), Limit::None)
+                .jitter(Nanos::micros(50));
+            let (from, back) = (net.link(near), net.link(LinkSpec::wire(Nanos::millis(ms / 2))));
             let (forward, back) = (net.path(&[from, bottleneck]), net.path(&[back]));
-            let start = Time(0) + Span::secs(u64::from(i));
+            let start = Time(0) + Nanos::secs(u64::from(i));
             net.tcp(FlowSpec {
                 control,
                 start,
@@ -247,7 +250,7 @@ fn pair<M: Machine>(
             })
         })
         .collect();
-    net.run(Time(0) + Span::secs(300));
+    net.run(Time(0) + Nanos::secs(300));
     [0, 1].map(|at: usize| net.flow_stats(ids[at]).acked as f64)
 }
 
@@ -268,23 +271,23 @@ fn v_w9_equal_flows_share() {
 struct Early {
     queue: Fifo,
     average: f64,
-    draws: Seeded,
+    random: Seeded,
 }
 
-impl Machine for Early {
-    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> Offer {
+impl Forwarder for Early {
+    fn offer(&mut self, pool: &mut Pool, _: Time, _: Port, _: Origin, pkt: Pkt) -> OfferResult {
         self.average += 0.002 * (f64::from(self.queue.len()) - self.average);
         if self.queue.is_empty() {
             // Nothing comes while it idles: it forgets.
             self.average /= 2.0;
         }
         let chance = (self.average - 10.0) / 30.0 * 0.1;
-        if self.draws.unit() < chance || self.average > 40.0 || self.queue.len() >= 100 {
+        if self.random.unit() < chance || self.average > 40.0 || self.queue.len() >= 100 {
             pool.release(pkt);
-            return Offer::Dropped;
+            return OfferResult::Dropped;
         }
         self.queue.push_back(pool, pkt);
-        Offer::Queued
+        OfferResult::Queued
     }
     fn poll(&mut self, pool: &mut Pool, _: Time, _: Port) -> Option<Pkt> {
         self.queue.pop_front(pool)
@@ -298,9 +301,9 @@ impl Machine for Early {
 #[test]
 fn v_w10_long_paths_get_less() {
     let ratio = |seed| {
-        let early = Early { queue: Fifo::new(), average: 0.0, draws: Seeded::new(seed) };
-        let [near, far] = pair(early, None, seed, CongestionControl::Reno, [20, 200]);
-        near / far
+        let early = Early { queue: Fifo::new(), average: 0.0, random: Seeded::new(seed) };
+        let [near, session] = pair(early, None, seed, CongestionControl::Reno, [20, 200]);
+        near / session
     };
     let found = median(SEEDS.map(ratio).collect());
     // The queue belongs to both round trips: of 15 packets, 18 ms, they are 38 and 218 ms, 5.7 to 1.
@@ -312,19 +315,19 @@ fn v_w10_long_paths_get_less() {
     assert_eq!(wrong, None);
 }
 
-/// V-W11: where everybody marks and nobody is deaf, nothing is lost.
+/// V-W11: where everybody marks and no one is deaf, nothing is lost.
 #[test]
 fn v_w11_marks_replace_losses() {
     let params = CodelParams { ecn: Some(true), ..CodelParams::default() };
     let codel = common::qdisc(Handle::ROOT, Handle::new(1, 0), "codel", Some(QdiscParams::Codel(params)));
     let mut net = Net::new(common::machine(&[codel]), 1, Time(0));
-    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Span::millis(20)));
-    let back = net.link(LinkSpec::wire(Span::millis(20)));
+    let out = net.link(LinkSpec::port(Port(0), Some(10_000_000), Nanos::millis(20)));
+    let back = net.link(LinkSpec::wire(Nanos::millis(20)));
     let (forward, back) = (net.path(&[out]), net.path(&[back]));
-    let flow = net.tcp(FlowSpec { ecn: Ecn::Ect0, ..FlowSpec::bulk(ENDS, forward, back) });
-    net.run(Time(0) + Span::secs(5));
+    let flow = net.tcp(FlowSpec { ecn: EcnCodepoint::Ect0, ..FlowSpec::bulk(ENDS, forward, back) });
+    net.run(Time(0) + Nanos::secs(5));
     let before = net.link_stats(out).dropped;
-    net.run(Time(0) + Span::secs(65));
+    net.run(Time(0) + Nanos::secs(65));
     let after = (net.link_stats(out).dropped - before) as f64;
     let wrong = row("RFC 3168").inside(
         "V-W11",
@@ -342,22 +345,22 @@ fn v_b2_sfb_finds_the_deaf() {
     for (id, mbit) in [("V-B2-2", 2), ("V-B2-45", 45)] {
         let sfb = common::qdisc(Handle::ROOT, Handle::new(1, 0), "sfb", None);
         let mut net = Net::new(common::machine(&[sfb]), 1, Time(0));
-        let out = net.link(LinkSpec::port(Port(0), Some(45_000_000), Span::millis(20)));
-        let back = net.link(LinkSpec::wire(Span::millis(20)));
+        let out = net.link(LinkSpec::port(Port(0), Some(45_000_000), Nanos::millis(20)));
+        let back = net.link(LinkSpec::wire(Nanos::millis(20)));
         let (forward, back) = (net.path(&[out]), net.path(&[back]));
         let flow = |i: u16| FlowSpec {
             ends: Ends { sport: 1000 + i, ..ENDS },
-            start: Time(0) + Span::millis(5 * u64::from(i)),
+            start: Time(0) + Nanos::millis(5 * u64::from(i)),
             ..FlowSpec::bulk(ENDS, forward, back)
         };
         let flows: Vec<FlowId> = (0..400).map(|i| net.tcp(flow(i))).collect();
         let deaf = Ends { sport: 9, dport: 9, ..ENDS };
         let deaf = net.source(SourceSpec {
-            start: Time(0) + Span::secs(5),
-            stop: Time(0) + Span::secs(30),
-            ..SourceSpec::steady(deaf, forward, 1000, Span(1000 * 8_000 / mbit))
+            start: Time(0) + Nanos::secs(5),
+            stop: Time(0) + Nanos::secs(30),
+            ..SourceSpec::steady(deaf, forward, 1000, Nanos(1000 * 8_000 / mbit))
         });
-        net.run(Time(0) + Span::secs(31));
+        net.run(Time(0) + Nanos::secs(31));
         let stats = net.source_stats(deaf);
         let share = stats.lost as f64 / stats.sent as f64 * 100.0;
         let lost: u64 = flows.iter().map(|&flow| net.flow_stats(flow).lost).sum();

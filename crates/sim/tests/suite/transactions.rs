@@ -1,23 +1,27 @@
 //! What people wait for, on an idle link and behind a full buffer: times that can be worked out by hand.
 
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_sim::{
-    Bulk, Completion, CongestionControl, Errand, Home, HomeSpec, Limit, LinkSpec, Local, Lookup, Net,
-    NoMachine, Outcome, Parties, Transaction, TransactionSpec, Turn,
+    Bulk, Completion, CongestionControl, DialogueTurn, Home, HomeSpec, Limit, LinkSpec, Local, Lookup, Net,
+    NoMachine, Parties, TrafficResult, Transaction, TransactionSpec, TransactionTraffic,
 };
-use tidegate_sim::{DropTail, Traffic};
+use tidegate_sim::{DropTail, HomeTraffic};
 
 const LOOKUP: Lookup =
-    Lookup { port: 53, request: 40, reply: 120, think: Span::millis(5), retry: Span::secs(5), tries: 2 };
+    Lookup { port: 53, request: 40, reply: 120, think: Nanos::millis(5), retry: Nanos::secs(5), tries: 2 };
 
-fn turn(client: bool, bytes: u32) -> Turn {
-    Turn { client, bytes, think: Span::millis(1) }
+fn turn(client: bool, bytes: u32) -> DialogueTurn {
+    DialogueTurn { client, bytes, think: Nanos::millis(1) }
 }
 
-fn transaction(lookup: Option<Lookup>, dialogue: Vec<Turn>, followers: Vec<Vec<Turn>>) -> Transaction {
+fn transaction(
+    lookup: Option<Lookup>,
+    dialogue: Vec<DialogueTurn>,
+    followers: Vec<Vec<DialogueTurn>>,
+) -> Transaction {
     Transaction {
-        every: Span::secs(3),
-        patience: Span::secs(20),
+        every: Nanos::secs(3),
+        patience: Nanos::secs(20),
         control: CongestionControl::Cubic,
         lookup,
         port: 22,
@@ -29,13 +33,13 @@ fn transaction(lookup: Option<Lookup>, dialogue: Vec<Turn>, followers: Vec<Vec<T
 
 /// Over 20 ms there and 20 ms back, nothing else: the times of three goes, in ms.
 fn times(what: Transaction, v6: bool) -> Vec<(Option<u64>, Option<u64>)> {
-    let ms = |span: Option<Span>| span.map(|span| span.0 / 1_000_000);
+    let ms = |span: Option<Nanos>| span.map(|span| span.0 / 1_000_000);
     goes(what, v6).iter().map(|go| (ms(go.first), ms(go.all))).collect()
 }
 
 fn goes(what: Transaction, v6: bool) -> Vec<Completion> {
     let mut net = Net::new(NoMachine, 1, Time(0));
-    let link = net.link(LinkSpec::wire(Span::millis(20)));
+    let link = net.link(LinkSpec::wire(Nanos::millis(20)));
     let way = net.path(&[link]);
     let id = net.transaction(TransactionSpec {
         what,
@@ -46,10 +50,10 @@ fn goes(what: Transaction, v6: bool) -> Vec<Completion> {
         mss: if v6 { 1428 } else { 1448 },
         forward: way,
         back: way,
-        start: Time(0) + Span::secs(1),
-        stop: Time(0) + Span::secs(8),
+        start: Time(0) + Nanos::secs(1),
+        stop: Time(0) + Nanos::secs(8),
     });
-    net.run(Time(0) + Span::secs(60));
+    net.run(Time(0) + Nanos::secs(60));
     net.completions(id)
 }
 
@@ -103,25 +107,29 @@ fn a_page_is_painted_before_it_is_complete() {
 }
 
 /// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets
-/// gets through, it is given up and says so.
+/// gets through, it is abandoned and says so.
 #[test]
 fn a_login_waits_in_the_modem() {
     let login = |patience| {
         let turns =
             vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 1100), turn(true, 80)];
         let what = Transaction { patience, ..transaction(None, turns, vec![]) };
-        let errand = Errand { parties: Parties::new(Local::Host(3), 51_000, 0), start: Span::secs(11), what };
-        let spec = HomeSpec { duration: Span::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
-        let spec = spec.with([Traffic::Bulk(Bulk::new(true, 40_000)), Traffic::Errand(errand)]);
+        let errand = TransactionTraffic {
+            parties: Parties::new(Local::Host(3), 51_000, 0),
+            start: Nanos::secs(11),
+            what,
+        };
+        let spec = HomeSpec { duration: Nanos::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
+        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Errand(errand)]);
         let (result, _) = Home::new(DropTail::new(Limit::Packets(1000)), spec, Time(0)).finish();
         match result.outcomes.into_iter().next_back() {
-            Some(Outcome::Transaction(goes)) => goes,
+            Some(TrafficResult::Transaction(goes)) => goes,
             other => panic!("the last item is the login: {other:?}"),
         }
     };
-    let patient = login(Span::secs(20));
-    let slow = patient.iter().filter(|go| go.all.is_some_and(|all| all > Span::millis(2000))).count();
+    let patient = login(Nanos::secs(20));
+    let slow = patient.iter().filter(|go| go.all.is_some_and(|all| all > Nanos::millis(2000))).count();
     assert!(patient.len() >= 9 && slow >= 6, "{patient:?}");
-    let hasty = login(Span::millis(400));
+    let hasty = login(Nanos::millis(400));
     assert!(hasty.iter().skip(1).all(|go| go.all.is_none()), "{hasty:?}");
 }

@@ -1,7 +1,7 @@
 //! What a command line of ip asks.
 
 use std::net::IpAddr;
-use tidegate_policy::LinkKind;
+use tidegate_policy::LinkDriver;
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum IpCommand {
         /// The new device's name.
         name: String,
         /// What it is.
-        kind: LinkKind,
+        kind: LinkDriver,
         /// What was said of it beside.
         set: LinkSet,
     },

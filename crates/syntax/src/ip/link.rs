@@ -5,7 +5,7 @@ use super::words::{exists, find, help, is_show, later, number};
 use crate::{Env, Refusal};
 use std::net::IpAddr;
 use tidegate_packet::Meta;
-use tidegate_policy::{LinkKind, RawLink, Tunnel, TunnelMode};
+use tidegate_policy::{LinkDriver, RawLink, Tunnel, TunnelMode};
 
 /// Longest name of a link, bytes.
 const MAX_NAME: usize = 15;
@@ -168,38 +168,38 @@ fn add(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     }
     check_name(&name)?;
     set.dev.clone_from(&name);
-    if let LinkKind::Veth { peer } = &mut kind
+    if let LinkDriver::Veth { peer } = &mut kind
         && peer.is_empty()
     {
-        *peer = free_name_but(&LinkKind::Veth { peer: String::new() }, env, &name);
+        *peer = free_name_but(&LinkDriver::Veth { peer: String::new() }, env, &name);
     }
     Ok(IpCommand::AddLink { name, kind, set })
 }
 
 /// The name that the kernel gives to a link that gets none: the first free number behind the kind's.
-fn free_name(kind: &LinkKind, env: &Env) -> String {
+fn free_name(kind: &LinkDriver, env: &Env) -> String {
     free_name_but(kind, env, "")
 }
 
 /// The same where another name is taken too.
-fn free_name_but(kind: &LinkKind, env: &Env, taken: &str) -> String {
+fn free_name_but(kind: &LinkDriver, env: &Env, taken: &str) -> String {
     let stem = match kind {
-        LinkKind::Ifb => "ifb",
-        LinkKind::Bridge => "bridge",
-        LinkKind::Veth { .. } => "veth",
-        LinkKind::Vlan { .. } => "vlan",
-        LinkKind::Raw(RawLink::Wireguard) => "wg",
-        LinkKind::Raw(RawLink::Tun) => "tun",
-        LinkKind::Raw(RawLink::Wwan) => "wwan",
-        LinkKind::PointToPoint => "ppp",
-        LinkKind::Tunnel(tunnel) => match tunnel.mode {
+        LinkDriver::Ifb => "ifb",
+        LinkDriver::Bridge => "bridge",
+        LinkDriver::Veth { .. } => "veth",
+        LinkDriver::Vlan { .. } => "vlan",
+        LinkDriver::Raw(RawLink::Wireguard) => "wg",
+        LinkDriver::Raw(RawLink::Tun) => "tun",
+        LinkDriver::Raw(RawLink::Wwan) => "wwan",
+        LinkDriver::PointToPoint => "ppp",
+        LinkDriver::Tunnel(tunnel) => match tunnel.mode {
             TunnelMode::Ipip => "tunl",
             TunnelMode::Sit => "sit",
             TunnelMode::Gre => "gre",
             TunnelMode::Gretap => "gretap",
             TunnelMode::Ip6tnl => "ip6tnl",
         },
-        LinkKind::Dummy | LinkKind::Ethernet | LinkKind::Loopback => "dummy",
+        LinkDriver::Dummy | LinkDriver::Ethernet | LinkDriver::Loopback => "dummy",
     };
     let names = (0..4096).map(|number| format!("{stem}{number}"));
     let free =
@@ -217,27 +217,27 @@ fn elsewhere(what: &str) -> Refusal {
 }
 
 /// The kind and what follows it.
-fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkKind, Refusal> {
+fn kind_of(kind: &str, rest: &[&str], lower: Option<&str>) -> Result<LinkDriver, Refusal> {
     let after =
         |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1)).copied();
     Ok(match kind {
-        "ifb" => LinkKind::Ifb,
-        "dummy" => LinkKind::Dummy,
-        "bridge" => LinkKind::Bridge,
+        "ifb" => LinkDriver::Ifb,
+        "dummy" => LinkDriver::Dummy,
+        "bridge" => LinkDriver::Bridge,
         "veth" if rest.contains(&"netns") => return Err(elsewhere("ip link add … type veth peer … netns")),
-        "veth" => LinkKind::Veth { peer: after("name").or(after("peer")).unwrap_or_default().into() },
+        "veth" => LinkDriver::Veth { peer: after("name").or(after("peer")).unwrap_or_default().into() },
         "vlan" => {
             let lower = lower.ok_or_else(|| Refusal::new(2, "RTNETLINK answers: Invalid argument"))?;
             let id = after("id").and_then(|id| id.parse().ok()).filter(|id| *id < 4096);
             let id = id.ok_or_else(|| Refusal::wrong(after("id").unwrap_or(""), "id is invalid"))?;
-            LinkKind::Vlan { lower: lower.into(), id }
+            LinkDriver::Vlan { lower: lower.into(), id }
         }
-        "ipip" => LinkKind::Tunnel(ends(TunnelMode::Ipip, rest)?),
-        "sit" => LinkKind::Tunnel(ends(TunnelMode::Sit, rest)?),
-        "gre" => LinkKind::Tunnel(ends(TunnelMode::Gre, rest)?),
-        "gretap" => LinkKind::Tunnel(ends(TunnelMode::Gretap, rest)?),
-        "ip6tnl" => LinkKind::Tunnel(ends(TunnelMode::Ip6tnl, rest)?),
-        "wireguard" => LinkKind::Raw(RawLink::Wireguard),
+        "ipip" => LinkDriver::Tunnel(ends(TunnelMode::Ipip, rest)?),
+        "sit" => LinkDriver::Tunnel(ends(TunnelMode::Sit, rest)?),
+        "gre" => LinkDriver::Tunnel(ends(TunnelMode::Gre, rest)?),
+        "gretap" => LinkDriver::Tunnel(ends(TunnelMode::Gretap, rest)?),
+        "ip6tnl" => LinkDriver::Tunnel(ends(TunnelMode::Ip6tnl, rest)?),
+        "wireguard" => LinkDriver::Raw(RawLink::Wireguard),
         "macvlan" | "ipvlan" | "bond" | "team" | "vxlan" | "vti" | "ip6gre" | "geneve" | "vrf" | "macsec"
         | "nlmon" | "vcan" | "xfrm" => return Err(later(&format!("ip link add … type {kind}"), 0)),
         _ => return Err(Refusal::new(2, "Error: Unknown device type.")),
@@ -333,7 +333,7 @@ pub(super) fn tunnel(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
             };
             let name = name.ok_or_else(|| later("a tunnel without a name", 0))?;
             check_name(name)?;
-            let kind = LinkKind::Tunnel(ends(mode, rest)?);
+            let kind = LinkDriver::Tunnel(ends(mode, rest)?);
             Ok(IpCommand::AddLink {
                 name: name.into(),
                 kind,
@@ -355,7 +355,7 @@ pub(super) fn tuntap(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     match (words.first().copied().unwrap_or("show"), name) {
         ("add" | "a", Some(name)) => {
             check_name(name)?;
-            let kind = if words.contains(&"tap") { LinkKind::Dummy } else { LinkKind::Raw(RawLink::Tun) };
+            let kind = if words.contains(&"tap") { LinkDriver::Dummy } else { LinkDriver::Raw(RawLink::Tun) };
             let set = LinkSet { dev: (*name).into(), ..LinkSet::default() };
             Ok(IpCommand::AddLink { name: (*name).into(), kind, set })
         }

@@ -4,7 +4,7 @@ use super::command::{IpFlags, Route};
 use crate::json::{self, Json};
 use std::fmt::Write as _;
 use std::net::IpAddr;
-use tidegate_policy::{LinkKind, RawLink, TunnelMode};
+use tidegate_policy::{LinkDriver, RawLink, TunnelMode};
 
 /// A device to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct ShownLink {
     /// The device's name.
     pub name: String,
     /// What it is.
-    pub kind: LinkKind,
+    pub kind: LinkDriver,
     /// Is it up?
     pub up: bool,
     /// Largest network packet, bytes.
@@ -46,9 +46,9 @@ impl ShownLink {
     /// `eth0.5@eth0`, as ip names what stands on something else.
     fn full_name(&self) -> String {
         match &self.kind {
-            LinkKind::Vlan { lower, .. } => format!("{}@{lower}", self.name),
-            LinkKind::Veth { peer } => format!("{}@{peer}", self.name),
-            LinkKind::Tunnel(_) => format!("{}@NONE", self.name),
+            LinkDriver::Vlan { lower, .. } => format!("{}@{lower}", self.name),
+            LinkDriver::Veth { peer } => format!("{}@{peer}", self.name),
+            LinkDriver::Tunnel(_) => format!("{}@NONE", self.name),
             _ => self.name.clone(),
         }
     }
@@ -56,18 +56,18 @@ impl ShownLink {
     /// The flags in ip's order.
     fn flags(&self) -> Vec<&'static str> {
         let mut flags = match &self.kind {
-            LinkKind::Loopback => vec!["LOOPBACK"],
-            LinkKind::PointToPoint | LinkKind::Raw(RawLink::Tun | RawLink::Wwan) => {
+            LinkDriver::Loopback => vec!["LOOPBACK"],
+            LinkDriver::PointToPoint | LinkDriver::Raw(RawLink::Tun | RawLink::Wwan) => {
                 vec!["POINTOPOINT", "MULTICAST", "NOARP"]
             }
-            LinkKind::Raw(RawLink::Wireguard) => vec!["POINTOPOINT", "NOARP"],
-            LinkKind::Tunnel(tunnel)
+            LinkDriver::Raw(RawLink::Wireguard) => vec!["POINTOPOINT", "NOARP"],
+            LinkDriver::Tunnel(tunnel)
                 if !tunnel.remote.is_unspecified() && tunnel.mode != TunnelMode::Gretap =>
             {
                 vec!["POINTOPOINT", "NOARP"]
             }
-            LinkKind::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => vec!["NOARP"],
-            LinkKind::Ifb | LinkKind::Dummy => vec!["BROADCAST", "NOARP"],
+            LinkDriver::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => vec!["NOARP"],
+            LinkDriver::Ifb | LinkDriver::Dummy => vec!["BROADCAST", "NOARP"],
             _ => vec!["BROADCAST", "MULTICAST"],
         };
         if self.up {
@@ -80,7 +80,9 @@ impl ShownLink {
     fn state(&self) -> &'static str {
         match self.kind {
             _ if !self.up => "DOWN",
-            LinkKind::Ethernet | LinkKind::Veth { .. } | LinkKind::Bridge | LinkKind::Vlan { .. } => "UP",
+            LinkDriver::Ethernet | LinkDriver::Veth { .. } | LinkDriver::Bridge | LinkDriver::Vlan { .. } => {
+                "UP"
+            }
             _ => "UNKNOWN",
         }
     }
@@ -88,10 +90,10 @@ impl ShownLink {
     /// The link layer's name, the address, and the address for all.
     fn layer(&self) -> (&'static str, String, String) {
         match &self.kind {
-            LinkKind::Loopback => ("loopback", "00:00:00:00:00:00".into(), "00:00:00:00:00:00".into()),
-            LinkKind::PointToPoint => ("ppp", String::new(), String::new()),
-            LinkKind::Raw(_) => ("none", String::new(), String::new()),
-            LinkKind::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => {
+            LinkDriver::Loopback => ("loopback", "00:00:00:00:00:00".into(), "00:00:00:00:00:00".into()),
+            LinkDriver::PointToPoint => ("ppp", String::new(), String::new()),
+            LinkDriver::Raw(_) => ("none", String::new(), String::new()),
+            LinkDriver::Tunnel(tunnel) if tunnel.mode != TunnelMode::Gretap => {
                 let layer = match tunnel.mode {
                     TunnelMode::Ipip => "ipip",
                     TunnelMode::Sit => "sit",
@@ -107,24 +109,24 @@ impl ShownLink {
     /// Is it of the kind that `type NAME` asks for?
     pub fn is_of(&self, kind: &str) -> bool {
         let own = match &self.kind {
-            LinkKind::Dummy => "dummy",
-            LinkKind::Ifb => "ifb",
-            LinkKind::Bridge => "bridge",
-            LinkKind::Veth { .. } => "veth",
-            LinkKind::Vlan { .. } => "vlan",
-            LinkKind::Tunnel(tunnel) => match tunnel.mode {
+            LinkDriver::Dummy => "dummy",
+            LinkDriver::Ifb => "ifb",
+            LinkDriver::Bridge => "bridge",
+            LinkDriver::Veth { .. } => "veth",
+            LinkDriver::Vlan { .. } => "vlan",
+            LinkDriver::Tunnel(tunnel) => match tunnel.mode {
                 TunnelMode::Ipip => "ipip",
                 TunnelMode::Sit => "sit",
                 TunnelMode::Gre => "gre",
                 TunnelMode::Gretap => "gretap",
                 TunnelMode::Ip6tnl => "ip6tnl",
             },
-            LinkKind::Raw(RawLink::Wireguard) => "wireguard",
-            LinkKind::Raw(RawLink::Tun) => "tun",
-            LinkKind::Ethernet
-            | LinkKind::Loopback
-            | LinkKind::PointToPoint
-            | LinkKind::Raw(RawLink::Wwan) => "",
+            LinkDriver::Raw(RawLink::Wireguard) => "wireguard",
+            LinkDriver::Raw(RawLink::Tun) => "tun",
+            LinkDriver::Ethernet
+            | LinkDriver::Loopback
+            | LinkDriver::PointToPoint
+            | LinkDriver::Raw(RawLink::Wwan) => "",
         };
         own == kind
     }
@@ -163,12 +165,14 @@ pub fn link_text(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> Strin
             let mut text = head(link, addresses);
             if !(addresses && flags.family.is_some()) {
                 let (layer, own, all) = link.layer();
-                let apart =
-                    if matches!(link.kind, LinkKind::PointToPoint | LinkKind::Raw(_) | LinkKind::Tunnel(_)) {
-                        "peer"
-                    } else {
-                        "brd"
-                    };
+                let apart = if matches!(
+                    link.kind,
+                    LinkDriver::PointToPoint | LinkDriver::Raw(_) | LinkDriver::Tunnel(_)
+                ) {
+                    "peer"
+                } else {
+                    "brd"
+                };
                 let _ = write!(text, "\n    link/{layer} ");
                 if !own.is_empty() {
                     let _ = write!(text, "{own} {apart} {all}");
@@ -221,7 +225,7 @@ fn brief(link: &ShownLink, chosen: &[&ShownAddress], addresses: bool, out: &mut 
 
 fn scope(link: &ShownLink, shown: &ShownAddress) -> &'static str {
     match shown.address {
-        _ if link.kind == LinkKind::Loopback => "host",
+        _ if link.kind == LinkDriver::Loopback => "host",
         IpAddr::V6(address) if address.segments()[0] & 0xffc0 == 0xfe80 => "link",
         _ => "global",
     }

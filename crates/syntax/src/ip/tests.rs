@@ -1,7 +1,7 @@
 use super::*;
 use crate::Device;
 use std::net::IpAddr;
-use tidegate_policy::LinkKind;
+use tidegate_policy::LinkDriver;
 
 fn env(names: &[&str]) -> Env {
     Env {
@@ -155,7 +155,7 @@ fn listings_are_ips() {
     let link = ShownLink {
         index: 3,
         name: "eth0".into(),
-        kind: LinkKind::Ethernet,
+        kind: LinkDriver::Ethernet,
         up: true,
         mtu: 1500,
         txqueuelen: 1000,
@@ -168,7 +168,7 @@ fn listings_are_ips() {
     let ifb = ShownLink {
         index: 4,
         name: "ifb0".into(),
-        kind: LinkKind::Ifb,
+        kind: LinkDriver::Ifb,
         up: false,
         txqueuelen: 32,
         addresses: Vec::new(),

@@ -8,8 +8,8 @@ use super::values::{
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_policy::netfilter::{
-    Choice, Condition, Connbytes, Connmark, Connstates, Match, Rule, Target, Translate, Translation,
-    Translator,
+    Choice, Condition, Connbytes, ConnmarkTarget, Connstates, Match, NetfilterRule, NetfilterTarget,
+    Translate, Translation, Translator,
 };
 
 /// A chain to list.
@@ -33,7 +33,7 @@ pub struct ListedChain {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListedRule {
     /// The rule.
-    pub rule: Rule,
+    pub rule: NetfilterRule,
     /// Packets that matched.
     pub packets: u64,
     /// Bytes that matched.
@@ -69,7 +69,7 @@ pub fn save(table: &str, chains: &[ListedChain], ipv6: bool, counters: bool) -> 
 }
 
 /// A rule in the words that make it, each with a blank before it.
-pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
+pub fn print_rule(rule: &NetfilterRule, ipv6: bool) -> String {
     let protocol = rule.matches.iter().find_map(|m| match m.what {
         Condition::Protocol(number) if !m.not => Some(number),
         _ => None,
@@ -87,12 +87,12 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
     }
     match &rule.target {
         None => {}
-        Some(Target::Accept) => out.push_str(" -j ACCEPT"),
-        Some(Target::Drop) => out.push_str(" -j DROP"),
-        Some(Target::Reject(with)) => out.push_str(&format!(" -j REJECT --reject-with {with}")),
-        Some(Target::Tcpmss(None)) => out.push_str(" -j TCPMSS --clamp-mss-to-pmtu"),
-        Some(Target::Tcpmss(Some(mss))) => out.push_str(&format!(" -j TCPMSS --set-mss {mss}")),
-        Some(Target::Log { level, prefix, flags }) => {
+        Some(NetfilterTarget::Accept) => out.push_str(" -j ACCEPT"),
+        Some(NetfilterTarget::Drop) => out.push_str(" -j DROP"),
+        Some(NetfilterTarget::Reject(with)) => out.push_str(&format!(" -j REJECT --reject-with {with}")),
+        Some(NetfilterTarget::Tcpmss(None)) => out.push_str(" -j TCPMSS --clamp-mss-to-pmtu"),
+        Some(NetfilterTarget::Tcpmss(Some(mss))) => out.push_str(&format!(" -j TCPMSS --set-mss {mss}")),
+        Some(NetfilterTarget::Log { level, prefix, flags }) => {
             out.push_str(" -j LOG");
             if !prefix.is_empty() {
                 out.push_str(&format!(" --log-prefix {}", quoted(prefix)));
@@ -102,29 +102,29 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
             }
             log_flags(*flags).for_each(|flag| out.push_str(&format!(" --log-{flag}")));
         }
-        Some(Target::Notrack(true)) => out.push_str(" -j CT --notrack"),
-        Some(Target::Notrack(false)) => out.push_str(" -j NOTRACK"),
-        Some(Target::Return) => out.push_str(" -j RETURN"),
-        Some(Target::Mark { value, mask }) => {
+        Some(NetfilterTarget::Notrack(true)) => out.push_str(" -j CT --notrack"),
+        Some(NetfilterTarget::Notrack(false)) => out.push_str(" -j NOTRACK"),
+        Some(NetfilterTarget::Return) => out.push_str(" -j RETURN"),
+        Some(NetfilterTarget::Mark { value, mask }) => {
             out.push_str(&format!(" -j MARK --set-xmark {value:#x}/{mask:#x}"))
         }
-        Some(Target::Connmark(action)) => out.push_str(&match action {
-            Connmark::Set { value, mask } => format!(" -j CONNMARK --set-xmark {value:#x}/{mask:#x}"),
-            Connmark::Save { nfmask, ctmask } => {
+        Some(NetfilterTarget::Connmark(action)) => out.push_str(&match action {
+            ConnmarkTarget::Set { value, mask } => format!(" -j CONNMARK --set-xmark {value:#x}/{mask:#x}"),
+            ConnmarkTarget::Save { nfmask, ctmask } => {
                 format!(" -j CONNMARK --save-mark --nfmask {nfmask:#x} --ctmask {ctmask:#x}")
             }
-            Connmark::Restore { nfmask, ctmask } => {
+            ConnmarkTarget::Restore { nfmask, ctmask } => {
                 format!(" -j CONNMARK --restore-mark --nfmask {nfmask:#x} --ctmask {ctmask:#x}")
             }
         }),
-        Some(Target::Classify(class)) => {
+        Some(NetfilterTarget::Classify(class)) => {
             out.push_str(&format!(" -j CLASSIFY --set-class {:04x}:{:04x}", class.major(), class.minor()));
         }
-        Some(Target::Dscp(value)) => out.push_str(&format!(" -j DSCP --set-dscp {value:#04x}")),
-        Some(Target::Tos(value, mask)) => {
+        Some(NetfilterTarget::Dscp(value)) => out.push_str(&format!(" -j DSCP --set-dscp {value:#04x}")),
+        Some(NetfilterTarget::Tos(value, mask)) => {
             out.push_str(&format!(" -j TOS --set-tos {value:#04x}/{mask:#04x}"))
         }
-        Some(Target::Translate(Translate { how, to })) => {
+        Some(NetfilterTarget::Translate(Translate { how, to })) => {
             out.push_str(&format!(" -j {}", how.name()));
             if to.addresses.is_some() || to.ports.is_some() {
                 out.push_str(&format!(" {} {}", how.option(), translation(*how, to, ipv6)));
@@ -133,8 +133,8 @@ pub fn print_rule(rule: &Rule, ipv6: bool) -> String {
                 out.push_str(&format!(" --{}", to.choice.word()));
             }
         }
-        Some(Target::Jump(chain)) => out.push_str(&format!(" -j {chain}")),
-        Some(Target::Goto(chain)) => out.push_str(&format!(" -g {chain}")),
+        Some(NetfilterTarget::Jump(chain)) => out.push_str(&format!(" -j {chain}")),
+        Some(NetfilterTarget::Goto(chain)) => out.push_str(&format!(" -g {chain}")),
     }
     out
 }
@@ -309,7 +309,7 @@ fn count(number: u64, style: &ListStyle) -> String {
     format!("{shown:>4}T")
 }
 
-fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
+fn row(rule: &NetfilterRule, ipv6: bool, style: &ListStyle) -> String {
     let mut protocol = if style.numeric { "0" } else { "all" }.to_string();
     let any = match (ipv6, style.numeric) {
         (_, false) => "anywhere",
@@ -348,25 +348,25 @@ fn row(rule: &Rule, ipv6: bool, style: &ListStyle) -> String {
     }
     let target = match &rule.target {
         None => String::new(),
-        Some(Target::Accept) => "ACCEPT".into(),
-        Some(Target::Drop) => "DROP".into(),
-        Some(Target::Reject(_)) => "REJECT".into(),
-        Some(Target::Log { .. }) => "LOG".into(),
-        Some(Target::Tcpmss(_)) => "TCPMSS".into(),
-        Some(Target::Notrack(_)) => "CT".into(),
-        Some(Target::Return) => "RETURN".into(),
-        Some(Target::Mark { .. }) => "MARK".into(),
-        Some(Target::Connmark(_)) => "CONNMARK".into(),
-        Some(Target::Classify(_)) => "CLASSIFY".into(),
-        Some(Target::Dscp(_)) => "DSCP".into(),
-        Some(Target::Tos(..)) => "TOS".into(),
-        Some(Target::Translate(Translate { how, .. })) => how.name().into(),
-        Some(Target::Jump(chain) | Target::Goto(chain)) => chain.clone(),
+        Some(NetfilterTarget::Accept) => "ACCEPT".into(),
+        Some(NetfilterTarget::Drop) => "DROP".into(),
+        Some(NetfilterTarget::Reject(_)) => "REJECT".into(),
+        Some(NetfilterTarget::Log { .. }) => "LOG".into(),
+        Some(NetfilterTarget::Tcpmss(_)) => "TCPMSS".into(),
+        Some(NetfilterTarget::Notrack(_)) => "CT".into(),
+        Some(NetfilterTarget::Return) => "RETURN".into(),
+        Some(NetfilterTarget::Mark { .. }) => "MARK".into(),
+        Some(NetfilterTarget::Connmark(_)) => "CONNMARK".into(),
+        Some(NetfilterTarget::Classify(_)) => "CLASSIFY".into(),
+        Some(NetfilterTarget::Dscp(_)) => "DSCP".into(),
+        Some(NetfilterTarget::Tos(..)) => "TOS".into(),
+        Some(NetfilterTarget::Translate(Translate { how, .. })) => how.name().into(),
+        Some(NetfilterTarget::Jump(chain) | NetfilterTarget::Goto(chain)) => chain.clone(),
     };
     let devices = if style.verbose { format!("  {input:<6} {output:<6} ") } else { " ".into() };
     let (protocol, source, destination) =
         (marked(&protocol, 4), marked(&source, 20), marked(&destination, 20));
-    let goes = if matches!(rule.target, Some(Target::Goto(_))) { "[goto] " } else { "" };
+    let goes = if matches!(rule.target, Some(NetfilterTarget::Goto(_))) { "[goto] " } else { "" };
     format!(
         "{target:<10}{protocol} --{devices}{source}{destination}{goes}{rest}{}\n",
         doing(&rule.target, ipv6, style)
@@ -454,9 +454,9 @@ fn shown_icmp(kind: u8, codes: (u8, u8), v6: bool, not: &str, style: &ListStyle)
 }
 
 /// A target in the words of `-L`.
-fn doing(target: &Option<Target>, ipv6: bool, style: &ListStyle) -> String {
+fn doing(target: &Option<NetfilterTarget>, ipv6: bool, style: &ListStyle) -> String {
     match target {
-        Some(Target::Mark { value, mask }) => match (*value, *mask) {
+        Some(NetfilterTarget::Mark { value, mask }) => match (*value, *mask) {
             (0, u32::MAX) => " MARK and 0x0".into(),
             (value, u32::MAX) => format!(" MARK set {value:#x}"),
             (0, mask) => format!(" MARK and {:#x}", !mask),
@@ -464,11 +464,11 @@ fn doing(target: &Option<Target>, ipv6: bool, style: &ListStyle) -> String {
             (value, 0) => format!(" MARK xor {value:#x}"),
             (value, mask) => format!(" MARK xset {value:#x}/{mask:#x}"),
         },
-        Some(Target::Connmark(action)) => remarking(action),
-        Some(Target::Reject(with)) => format!(" reject-with {with}"),
-        Some(Target::Tcpmss(None)) => " TCPMSS clamp to PMTU".into(),
-        Some(Target::Tcpmss(Some(mss))) => format!(" TCPMSS set {mss}"),
-        Some(Target::Log { level, prefix, flags }) => {
+        Some(NetfilterTarget::Connmark(action)) => remarking(action),
+        Some(NetfilterTarget::Reject(with)) => format!(" reject-with {with}"),
+        Some(NetfilterTarget::Tcpmss(None)) => " TCPMSS clamp to PMTU".into(),
+        Some(NetfilterTarget::Tcpmss(Some(mss))) => format!(" TCPMSS set {mss}"),
+        Some(NetfilterTarget::Log { level, prefix, flags }) => {
             let prefix = if prefix.is_empty() { String::new() } else { format!(" prefix \"{prefix}\"") };
             if style.numeric {
                 format!(" LOG flags {flags} level {level}{prefix}")
@@ -477,20 +477,24 @@ fn doing(target: &Option<Target>, ipv6: bool, style: &ListStyle) -> String {
                 format!(" LOG level {}{noted}{prefix}", LOG_LEVELS[usize::from(level & 7)])
             }
         }
-        Some(Target::Notrack(true)) => " CT notrack".into(),
-        Some(Target::Notrack(false)) => " NOTRACK".into(),
-        Some(Target::Classify(class)) => format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor()),
-        Some(Target::Dscp(value)) => format!(" DSCP set {value:#04x}"),
-        Some(Target::Tos(value, mask)) if style.numeric => format!(" TOS set {value:#04x}/{mask:#04x}"),
-        Some(Target::Tos(value, 0x3f)) if tos_name(*value).is_some() => {
+        Some(NetfilterTarget::Notrack(true)) => " CT notrack".into(),
+        Some(NetfilterTarget::Notrack(false)) => " NOTRACK".into(),
+        Some(NetfilterTarget::Classify(class)) => {
+            format!(" CLASSIFY set {:x}:{:x}", class.major(), class.minor())
+        }
+        Some(NetfilterTarget::Dscp(value)) => format!(" DSCP set {value:#04x}"),
+        Some(NetfilterTarget::Tos(value, mask)) if style.numeric => {
+            format!(" TOS set {value:#04x}/{mask:#04x}")
+        }
+        Some(NetfilterTarget::Tos(value, 0x3f)) if tos_name(*value).is_some() => {
             format!("  TOS set{}", tos_name(*value).unwrap_or_default())
         }
-        Some(Target::Tos(value, 0xff)) => format!(" TOS set {value:#04x}/0xff"),
-        Some(Target::Tos(0, mask)) => format!(" TOS and {:#04x}", !mask),
-        Some(Target::Tos(value, mask)) if value == mask => format!(" TOS or {value:#04x}"),
-        Some(Target::Tos(value, 0)) => format!(" TOS xor {value:#04x}"),
-        Some(Target::Tos(value, mask)) => format!(" TOS set {value:#04x}/{mask:#04x}"),
-        Some(Target::Translate(Translate { how, to })) => {
+        Some(NetfilterTarget::Tos(value, 0xff)) => format!(" TOS set {value:#04x}/0xff"),
+        Some(NetfilterTarget::Tos(0, mask)) => format!(" TOS and {:#04x}", !mask),
+        Some(NetfilterTarget::Tos(value, mask)) if value == mask => format!(" TOS or {value:#04x}"),
+        Some(NetfilterTarget::Tos(value, 0)) => format!(" TOS xor {value:#04x}"),
+        Some(NetfilterTarget::Tos(value, mask)) => format!(" TOS set {value:#04x}/{mask:#04x}"),
+        Some(NetfilterTarget::Translate(Translate { how, to })) => {
             let words = translation(*how, to, ipv6);
             let choice =
                 if to.choice == Choice::Plain { String::new() } else { format!(" {}", to.choice.word()) };
@@ -522,23 +526,23 @@ fn translation(how: Translator, to: &Translation, ipv6: bool) -> String {
     out + &if low == high { low.to_string() } else { format!("{low}-{high}") }
 }
 
-fn remarking(action: &Connmark) -> String {
+fn remarking(action: &ConnmarkTarget) -> String {
     let masks = |nfmask: u32, ctmask: u32, same: String, different: String| match (nfmask, ctmask) {
         (u32::MAX, u32::MAX) => String::new(),
         (nfmask, ctmask) if nfmask == ctmask => same,
         _ => different,
     };
     match *action {
-        Connmark::Set { value, mask: u32::MAX } => format!(" CONNMARK set {value:#x}"),
-        Connmark::Set { value: 0, mask } => format!(" CONNMARK and {:#x}", !mask),
-        Connmark::Set { value, mask } if value == mask => format!(" CONNMARK or {value:#x}"),
-        Connmark::Set { value, mask: 0 } => format!(" CONNMARK xor {value:#x}"),
-        Connmark::Set { value, mask } => format!(" CONNMARK xset {value:#x}/{mask:#x}"),
-        Connmark::Save { nfmask, ctmask } => {
+        ConnmarkTarget::Set { value, mask: u32::MAX } => format!(" CONNMARK set {value:#x}"),
+        ConnmarkTarget::Set { value: 0, mask } => format!(" CONNMARK and {:#x}", !mask),
+        ConnmarkTarget::Set { value, mask } if value == mask => format!(" CONNMARK or {value:#x}"),
+        ConnmarkTarget::Set { value, mask: 0 } => format!(" CONNMARK xor {value:#x}"),
+        ConnmarkTarget::Set { value, mask } => format!(" CONNMARK xset {value:#x}/{mask:#x}"),
+        ConnmarkTarget::Save { nfmask, ctmask } => {
             let different = format!(" nfmask {nfmask:#x} ctmask ~{ctmask:#x}");
             format!(" CONNMARK save{}", masks(nfmask, ctmask, format!(" mask {nfmask:#x}"), different))
         }
-        Connmark::Restore { nfmask, ctmask } => {
+        ConnmarkTarget::Restore { nfmask, ctmask } => {
             let different = format!(" ctmask {ctmask:#x} nfmask ~{nfmask:#x}");
             format!(" CONNMARK restore{}", masks(nfmask, ctmask, format!(" mask {ctmask:#x}"), different))
         }

@@ -7,7 +7,7 @@ use super::rule::{self, Written};
 use super::wrong::{Wrong, refuse};
 use crate::Refusal;
 use std::collections::BTreeMap;
-use tidegate_policy::netfilter::{Base, ChainType, Family, Hook, NfCommand, NfOp, Rule};
+use tidegate_policy::netfilter::{Base, ChainType, Family, Hook, NetfilterRule, NfCommand, NfOp};
 
 /// Tokens of a text at most, variables filled in.
 const MAX_TOKENS: usize = 2_000_000;
@@ -566,7 +566,7 @@ impl<'t> Parser<'t> {
 }
 
 /// Rules put at a chain's end, with what they have counted.
-fn appended(chain: &str, parts: Vec<(Rule, (u64, u64))>) -> Vec<NfCommand> {
+fn appended(chain: &str, parts: Vec<(NetfilterRule, (u64, u64))>) -> Vec<NfCommand> {
     let mut commands = Vec::new();
     for (rule, (packets, bytes)) in parts {
         commands.push(NfCommand::Append(chain.to_owned(), rule));

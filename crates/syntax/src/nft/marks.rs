@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::lex::{Kind, Span};
 use super::values::Field;
 use super::wrong::Wrong;
-use tidegate_policy::netfilter::{Connmark, Target};
+use tidegate_policy::netfilter::{ConnmarkTarget, NetfilterTarget};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Value {
 /// What setting a mark comes to: the targets, and whether a packet without connection goes no further in its
 /// rule.
 pub(super) struct Setting {
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<NetfilterTarget>,
     pub(super) needs_connection: bool,
 }
 
@@ -62,24 +62,25 @@ pub(super) fn setting(cursor: &mut Cursor<'_>, connection: bool) -> Result<Setti
     let Value { source, and, xor } = value;
     let mut targets = Vec::new();
     match (connection, source) {
-        (false, Source::Nothing) => targets.push(Target::Mark { value: xor, mask: u32::MAX }),
-        (false, Source::Packet) => targets.push(Target::Mark { value: xor, mask: !and }),
+        (false, Source::Nothing) => targets.push(NetfilterTarget::Mark { value: xor, mask: u32::MAX }),
+        (false, Source::Packet) => targets.push(NetfilterTarget::Mark { value: xor, mask: !and }),
         (false, Source::Connection) => {
-            targets.push(Target::Connmark(Connmark::Restore { nfmask: u32::MAX, ctmask: and }));
+            targets
+                .push(NetfilterTarget::Connmark(ConnmarkTarget::Restore { nfmask: u32::MAX, ctmask: and }));
             if xor != 0 {
-                targets.push(Target::Mark { value: xor, mask: 0 });
+                targets.push(NetfilterTarget::Mark { value: xor, mask: 0 });
             }
         }
         (true, Source::Nothing) => {
-            targets.push(Target::Connmark(Connmark::Set { value: xor, mask: u32::MAX }))
+            targets.push(NetfilterTarget::Connmark(ConnmarkTarget::Set { value: xor, mask: u32::MAX }))
         }
         (true, Source::Connection) => {
-            targets.push(Target::Connmark(Connmark::Set { value: xor, mask: !and }))
+            targets.push(NetfilterTarget::Connmark(ConnmarkTarget::Set { value: xor, mask: !and }))
         }
         (true, Source::Packet) => {
-            targets.push(Target::Connmark(Connmark::Save { nfmask: and, ctmask: u32::MAX }));
+            targets.push(NetfilterTarget::Connmark(ConnmarkTarget::Save { nfmask: and, ctmask: u32::MAX }));
             if xor != 0 {
-                targets.push(Target::Connmark(Connmark::Set { value: xor, mask: 0 }));
+                targets.push(NetfilterTarget::Connmark(ConnmarkTarget::Set { value: xor, mask: 0 }));
             }
         }
     }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{
-    Base, Condition, Connbytes, Connmark, Connstates, CountDirection, CountMode, Family, Match, NfCommand,
-    NfOp, Rule, Target,
+    Base, Condition, Connbytes, ConnmarkTarget, Connstates, CountDirection, CountMode, Family, Match,
+    NetfilterRule, NetfilterTarget, NfCommand, NfOp,
 };
 
 /// A table to list.
@@ -34,7 +34,7 @@ pub struct ShownChain {
     /// Where it stands, and whether it accepts what no rule decides.
     pub base: Option<(Base, bool)>,
     /// Its rules, with number, packets and bytes.
-    pub rules: Vec<(Rule, u64, (u64, u64))>,
+    pub rules: Vec<(NetfilterRule, u64, (u64, u64))>,
 }
 
 /// How tables are listed.
@@ -72,7 +72,7 @@ pub fn print_table(table: &Shown, style: Style) -> String {
         }
         for (rule, handle, counts) in chain.rules.iter().filter(|_| !style.bare) {
             let counts = (!style.stateless).then_some(*counts);
-            let shown = Rule { counter: rule.counter || table.of_iptables, ..rule.clone() };
+            let shown = NetfilterRule { counter: rule.counter || table.of_iptables, ..rule.clone() };
             let _ = writeln!(out, "\t\t{}{}", print_rule(&shown, table.family, counts), number(*handle));
         }
         out.push_str("\t}\n");
@@ -92,7 +92,7 @@ fn place(base: Base, policy: Option<bool>) -> String {
 /// The command that does an operation, without the tool's name; `None`: no command says it.
 pub fn print_op(op: &NfOp) -> Option<String> {
     let at = format!("{} {}", op.family.name(), op.table);
-    let said = |rule: &Rule| print_rule(rule, op.family, None);
+    let said = |rule: &NetfilterRule| print_rule(rule, op.family, None);
     Some(match &op.command {
         NfCommand::NewTable => format!("add table {at}"),
         NfCommand::DeleteTable => format!("delete table {at}"),
@@ -118,7 +118,7 @@ pub fn print_op(op: &NfOp) -> Option<String> {
 }
 
 /// A rule; `counts` are the packets and bytes behind `counter`.
-pub fn print_rule(rule: &Rule, family: Family, counts: Option<(u64, u64)>) -> String {
+pub fn print_rule(rule: &NetfilterRule, family: Family, counts: Option<(u64, u64)>) -> String {
     let version = rule.matches.iter().find_map(|m| match m.what {
         Condition::Version6(v6) => Some(v6 != m.not),
         _ => None,
@@ -148,7 +148,7 @@ pub fn print_rule(rule: &Rule, family: Family, counts: Option<(u64, u64)>) -> St
 }
 
 struct Writer<'r> {
-    rule: &'r Rule,
+    rule: &'r NetfilterRule,
     family: Family,
     v6: bool,
 }
@@ -193,7 +193,7 @@ impl Writer<'_> {
             )
         };
         self.rule.matches.iter().any(told)
-            || self.rule.targets().any(|target| matches!(target, Target::Dscp(_)))
+            || self.rule.targets().any(|target| matches!(target, NetfilterTarget::Dscp(_)))
     }
 
     /// Does a later part of the rule say the protocol?
@@ -206,7 +206,7 @@ impl Writer<'_> {
             _ => false,
         };
         self.rule.matches.iter().any(told)
-            || number == 6 && self.rule.targets().any(|target| matches!(target, Target::Tcpmss(_)))
+            || number == 6 && self.rule.targets().any(|target| matches!(target, NetfilterTarget::Tcpmss(_)))
     }
 
     fn matching(&self, at: usize, found: &Match) -> Option<String> {
@@ -306,34 +306,38 @@ impl Writer<'_> {
         conditions.iter().filter_map(one).collect()
     }
 
-    fn target(&self, target: &Target) -> String {
+    fn target(&self, target: &NetfilterTarget) -> String {
         match target {
-            Target::Accept => "accept".into(),
-            Target::Drop => "drop".into(),
-            Target::Return => "return".into(),
-            Target::Jump(chain) => format!("jump {chain}"),
-            Target::Goto(chain) => format!("goto {chain}"),
-            Target::Mark { value, mask } => format!("meta mark set {}", changed("meta mark", *value, *mask)),
-            Target::Connmark(Connmark::Set { value, mask }) => {
+            NetfilterTarget::Accept => "accept".into(),
+            NetfilterTarget::Drop => "drop".into(),
+            NetfilterTarget::Return => "return".into(),
+            NetfilterTarget::Jump(chain) => format!("jump {chain}"),
+            NetfilterTarget::Goto(chain) => format!("goto {chain}"),
+            NetfilterTarget::Mark { value, mask } => {
+                format!("meta mark set {}", changed("meta mark", *value, *mask))
+            }
+            NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask }) => {
                 format!("ct mark set {}", changed("ct mark", *value, *mask))
             }
-            Target::Connmark(Connmark::Save { nfmask, ctmask }) => {
+            NetfilterTarget::Connmark(ConnmarkTarget::Save { nfmask, ctmask }) => {
                 format!("ct mark set {}", copied("meta mark", *nfmask, "ct mark", *ctmask))
             }
-            Target::Connmark(Connmark::Restore { nfmask, ctmask }) => {
+            NetfilterTarget::Connmark(ConnmarkTarget::Restore { nfmask, ctmask }) => {
                 format!("meta mark set {}", copied("ct mark", *ctmask, "meta mark", *nfmask))
             }
-            Target::Classify(Handle(0)) => "meta priority set none".into(),
-            Target::Classify(class) if *class == Handle::ROOT => "meta priority set root".into(),
-            Target::Classify(class) => format!("meta priority set {:x}:{:x}", class.major(), class.minor()),
-            Target::Dscp(dscp) => format!("{} dscp set {}", self.ip(), dscp_name(*dscp)),
-            Target::Tos(value, _) => format!("{} dscp set {}", self.ip(), dscp_name(value >> 2)),
-            Target::Notrack(_) => "notrack".into(),
-            Target::Reject(_) => "reject".into(),
-            Target::Tcpmss(None) => "tcp option maxseg size set rt mtu".into(),
-            Target::Tcpmss(Some(size)) => format!("tcp option maxseg size set {size}"),
-            Target::Log { level, prefix, .. } => log(*level, prefix),
-            Target::Translate(how) => {
+            NetfilterTarget::Classify(Handle(0)) => "meta priority set none".into(),
+            NetfilterTarget::Classify(class) if *class == Handle::ROOT => "meta priority set root".into(),
+            NetfilterTarget::Classify(class) => {
+                format!("meta priority set {:x}:{:x}", class.major(), class.minor())
+            }
+            NetfilterTarget::Dscp(dscp) => format!("{} dscp set {}", self.ip(), dscp_name(*dscp)),
+            NetfilterTarget::Tos(value, _) => format!("{} dscp set {}", self.ip(), dscp_name(value >> 2)),
+            NetfilterTarget::Notrack(_) => "notrack".into(),
+            NetfilterTarget::Reject(_) => "reject".into(),
+            NetfilterTarget::Tcpmss(None) => "tcp option maxseg size set rt mtu".into(),
+            NetfilterTarget::Tcpmss(Some(size)) => format!("tcp option maxseg size set {size}"),
+            NetfilterTarget::Log { level, prefix, .. } => log(*level, prefix),
+            NetfilterTarget::Translate(how) => {
                 let chain = if self.family == Family::Ipv6 { "ip6" } else { "ip" };
                 format!("# xt_{} ({chain})", how.how.name())
             }

@@ -9,7 +9,8 @@ use super::wrong::Wrong;
 use crate::number::whole;
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{
-    Condition, Connmark, Connstates, CountDirection, CountMode, Family, Match, Rule, Target,
+    Condition, ConnmarkTarget, Connstates, CountDirection, CountMode, Family, Match, NetfilterRule,
+    NetfilterTarget,
 };
 
 /// Values in one set at most.
@@ -21,7 +22,7 @@ const MAX_VALUES: usize = 65_536;
 /// something becomes two, the second of which asks all of it.
 pub(super) struct Written {
     /// The rules, with what `counter packets N bytes M` says.
-    pub(super) parts: Vec<(Rule, (u64, u64))>,
+    pub(super) parts: Vec<(NetfilterRule, (u64, u64))>,
     /// The chain it leads to, where it is named.
     pub(super) leads_to: Option<Span>,
 }
@@ -50,7 +51,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, family: Family) -> Result<Written, W
             Family::Inet => None,
         },
         protocols: None,
-        rule: Rule::default(),
+        rule: NetfilterRule::default(),
         parts: Vec::new(),
         leads_to: None,
         counters: (0, 0),
@@ -73,9 +74,9 @@ struct Reader<'c, 't> {
     version: Option<bool>,
     /// The protocols that are left, once that is settled.
     protocols: Option<Vec<u8>>,
-    rule: Rule,
+    rule: NetfilterRule,
     /// What stands before it.
-    parts: Vec<(Rule, (u64, u64))>,
+    parts: Vec<(NetfilterRule, (u64, u64))>,
     leads_to: Option<Span>,
     counters: (u64, u64),
     /// A statement that ends the rule for packets without connection.
@@ -131,8 +132,12 @@ impl Reader<'_, '_> {
                 "Write what is asked first, then what is done; or make two rules of it.",
             ));
         }
-        let before =
-            Rule { matches: rule.matches[..asked].to_vec(), first: first.to_vec(), target: None, counter };
+        let before = NetfilterRule {
+            matches: rule.matches[..asked].to_vec(),
+            first: first.to_vec(),
+            target: None,
+            counter,
+        };
         rule.first = more.to_vec();
         if counter {
             rule.counter = false;
@@ -160,7 +165,7 @@ impl Reader<'_, '_> {
             }
             "notrack" => {
                 self.cursor.next();
-                self.act(Target::Notrack(true))?;
+                self.act(NetfilterTarget::Notrack(true))?;
             }
             "log" => self.log()?,
             "limit" | "quota" | "meter" | "dup" | "fwd" | "tproxy" | "snat" | "dnat" | "masquerade"
@@ -181,21 +186,21 @@ impl Reader<'_, '_> {
         let token = self.cursor.next();
         self.ended = Some(token.span);
         let target = match token.text.as_str() {
-            "accept" => Target::Accept,
-            "drop" => Target::Drop,
-            "return" => Target::Return,
+            "accept" => NetfilterTarget::Accept,
+            "drop" => NetfilterTarget::Drop,
+            "return" => NetfilterTarget::Return,
             "continue" => return Ok(()),
             "jump" | "goto" => {
                 let chain = self.cursor.name()?;
                 self.leads_to = Some(chain.span);
                 let name = chain.text.clone();
-                if token.text == "jump" { Target::Jump(name) } else { Target::Goto(name) }
+                if token.text == "jump" { NetfilterTarget::Jump(name) } else { NetfilterTarget::Goto(name) }
             }
             "reject" => {
                 while !self.cursor.at_end() && !self.cursor.is_word("comment") {
                     self.cursor.next();
                 }
-                Target::Reject("icmp-port-unreachable".into())
+                NetfilterTarget::Reject("icmp-port-unreachable".into())
             }
             other => {
                 return Err(Wrong::later(
@@ -245,13 +250,13 @@ impl Reader<'_, '_> {
                     "Write log prefix \"…\" level ….",
                 ));
             } else {
-                return self.act(Target::Log { level, prefix, flags: 0 });
+                return self.act(NetfilterTarget::Log { level, prefix, flags: 0 });
             }
         }
     }
 
     /// Something is done that does not decide.
-    fn act(&mut self, target: Target) -> Result<(), Wrong> {
+    fn act(&mut self, target: NetfilterTarget) -> Result<(), Wrong> {
         self.connected()?;
         self.rule.first.push(target);
         Ok(())
@@ -320,7 +325,7 @@ impl Reader<'_, '_> {
             Wrong::new(token.span, "syntax error, unexpected string")
                 .remedy("Write the class as tc does, both parts hexadecimal and both there: 1:10.")
         })?;
-        self.act(Target::Classify(Handle(class)))
+        self.act(NetfilterTarget::Classify(Handle(class)))
     }
 
     // Matches.
@@ -642,7 +647,7 @@ impl Reader<'_, '_> {
                 self.cursor.next();
                 let value = self.cursor.name()?;
                 let dscp = Field::Dscp.value(&value.text, value.span)?;
-                self.act(Target::Dscp(dscp as u8))
+                self.act(NetfilterTarget::Dscp(dscp as u8))
             }
             "dscp" => {
                 self.of_version(v6, begin.up_to(token.span))?;
@@ -896,26 +901,30 @@ impl Reader<'_, '_> {
         self.of_protocol(6, begin)?;
         if self.cursor.take_word("rt") {
             return match self.cursor.take_word("mtu") {
-                true => self.act(Target::Tcpmss(None)),
+                true => self.act(NetfilterTarget::Tcpmss(None)),
                 false => Err(self.cursor.expecting("mtu")),
             };
         }
         let (size, span) = self.cursor.number()?;
         let size = u16::try_from(size).map_err(|_| Wrong::new(span, "Value exceeds valid range 0-65535"))?;
-        self.act(Target::Tcpmss(Some(size)))
+        self.act(NetfilterTarget::Tcpmss(Some(size)))
     }
 }
 
 /// Does a target change what a condition asks?
-fn changes(target: &Target, what: &Condition) -> bool {
+fn changes(target: &NetfilterTarget, what: &Condition) -> bool {
     match (target, what) {
         (_, Condition::Any(several)) => several.iter().any(|one| changes(target, one)),
-        (Target::Mark { .. } | Target::Connmark(Connmark::Restore { .. }), Condition::Mark(..)) => true,
-        (Target::Connmark(_), Condition::Connmark(value, mask)) => (*value, *mask) != (0, 0),
-        (Target::Dscp(_), Condition::Dscp(_) | Condition::Tos(..)) => true,
-        (Target::Notrack(_), Condition::Connmark(..) | Condition::Connstate(_) | Condition::Connbytes(_)) => {
-            true
-        }
+        (
+            NetfilterTarget::Mark { .. } | NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }),
+            Condition::Mark(..),
+        ) => true,
+        (NetfilterTarget::Connmark(_), Condition::Connmark(value, mask)) => (*value, *mask) != (0, 0),
+        (NetfilterTarget::Dscp(_), Condition::Dscp(_) | Condition::Tos(..)) => true,
+        (
+            NetfilterTarget::Notrack(_),
+            Condition::Connmark(..) | Condition::Connstate(_) | Condition::Connbytes(_),
+        ) => true,
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use super::compile::CONTROL_PORTS;
 use super::policy::{PortEnd, Ports};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_policy::U32Params;
-use tidegate_policy::netfilter::{Condition, CountMode, Rule, Target};
+use tidegate_policy::netfilter::{Condition, CountMode, NetfilterRule, NetfilterTarget};
 
 /// What a rule asks that takes an address for the LAN's where the provider's side stands.
 pub(super) const BEHIND_PROVIDER: &str = "for hosts behind the provider";
@@ -211,7 +211,7 @@ fn minus(a: &[(u16, u16)], b: &[(u16, u16)]) -> Vec<(u16, u16)> {
 
 /// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one
 /// another?
-pub(super) fn never_waits(rule: &Rule) -> bool {
+pub(super) fn never_waits(rule: &NetfilterRule) -> bool {
     let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
     let acknowledges = asks(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
     let is_short = asks(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
@@ -219,7 +219,7 @@ pub(super) fn never_waits(rule: &Rule) -> bool {
 }
 
 /// What a rule asks, in a short policy's words; what has none is named.
-pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
+pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
     let mut asks = Asks::default();
     let at = |end: PortEnd, range: (u16, u16), protocol| Ports { protocol, end, range };
     let protocol = rule.matches.iter().find_map(|m| match m.what {
@@ -266,7 +266,9 @@ pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
                     asks.after = Some(bytes.from)
                 }
                 // The first packet of a connection is marked, and with it the connection.
-                Condition::TcpFlags(_, 2) if rule.targets().any(|t| matches!(t, Target::Connmark(_))) => {
+                Condition::TcpFlags(_, 2)
+                    if rule.targets().any(|t| matches!(t, NetfilterTarget::Connmark(_))) =>
+                {
                     counts = false
                 }
                 other => return Err(named(other)),
@@ -289,7 +291,7 @@ pub(super) fn by_rule(rule: &Rule, way: Way) -> Result<Asks, String> {
 }
 
 /// The hosts of the LAN that a rule asks for in packets that go the other way, where it asks for no more.
-pub(super) fn hosts_of_other_way(rule: &Rule, way: Way) -> Vec<String> {
+pub(super) fn hosts_of_other_way(rule: &NetfilterRule, way: Way) -> Vec<String> {
     by_rule(rule, way.back()).map_or(Vec::new(), |asks| asks.hosts)
 }
 
@@ -399,7 +401,7 @@ fn host_text(bytes: &[u8; 16], bits: u8) -> String {
 
 /// Below how many bytes (at most 128) packets are that a filter of u32 asks for, if it asks for IPv4's short
 /// acknowledgements: TCP behind a header without options, with the flag ACK.
-fn acknowledgements(params: &U32Params) -> Option<u32> {
+pub fn acknowledgements(params: &U32Params) -> Option<u32> {
     // The bits that the keys ask for in a word, and their values; the filter is for all its keys at once.
     let word = |at: i32| {
         let here = params.keys.iter().filter(|key| key.offset == at && key.offset_mask == 0);

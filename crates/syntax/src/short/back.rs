@@ -3,7 +3,7 @@
 use super::compile::LOCAL;
 use super::found::{Conversion, Counterpart, Found, Misfit, RATES, Rules, Tree};
 use super::leads::{at_rate, takes_everything};
-use super::left::{Accounts, filter_text, names};
+use super::left::{filter_text, names};
 use super::machine::Back;
 use super::numbers::{Curves, Numbers, framing_of};
 use super::policy::{Fair, Queue};
@@ -19,20 +19,8 @@ pub fn from_machine(
     filters: &[FilterDump],
     rules: &[Rules],
 ) -> Conversion {
-    let (accounts, counterparts) = (Accounts::default(), Vec::new());
-    let misfits = Vec::new();
-    let mut back = Back {
-        qdiscs,
-        classes,
-        filters,
-        rules,
-        misfits,
-        accounts,
-        wrong_way: Vec::new(),
-        hosts: Vec::new(),
-        counterparts,
-        devices: [None, None],
-    };
+    let mut back = Back::new(qdiscs, classes, filters, rules);
+    back.directions();
     let text = back.policy();
     back.wrong_way();
     if text.is_some() {
@@ -51,10 +39,11 @@ impl Back<'_> {
     fn policy(&mut self) -> Option<String> {
         let roots: Vec<&QdiscDump> =
             self.qdiscs.iter().filter(|q| q.parent == Handle::ROOT && !q.handle.is_none()).collect();
-        let mut trees = Vec::new();
+        let (mut trees, mut mixed) = (Vec::new(), false);
         for root in roots {
-            if !self.is_mixed(&root.dev) {
-                trees.extend(self.root(root));
+            match self.is_mixed(&root.dev) {
+                true => mixed = true,
+                false => trees.extend(self.root(root)),
             }
         }
         trees.retain(|tree: &Tree| {
@@ -70,8 +59,12 @@ impl Back<'_> {
         });
         self.arriving();
         if trees.is_empty() {
+            let other = if mixed { "no other" } else { "no" };
             self.miss(
-                "no device has at its root what shapes to a rate (htb, hfsc, tbf, cake with bandwidth)",
+                format!(
+                    "{other} device has at its root what shapes to a rate (htb, hfsc, tbf, cake with \
+                    bandwidth)"
+                ),
                 "there is nothing that a short policy could say of it",
             );
             return None;

@@ -310,6 +310,11 @@ impl<'s> Target<'s> {
             queue: Queue::Fair,
             span: self.span,
         });
+        // Of a link of a few kbit/s the least rates are more than there is.
+        let sum: u64 = planned.iter().map(|class| class.rate).sum();
+        if sum > link {
+            planned.iter_mut().for_each(|class| class.rate = (class.rate * link / sum).max(1000));
+        }
         planned
     }
 

@@ -1,12 +1,10 @@
 //! What filters lead to an ifb: what arrives at a device, or what leaves by it.
 
-use super::asks::Way;
-use super::found::{Tree, is_lan};
+use super::found::Tree;
 use super::leads::takes_everything;
 use super::left::filter_text;
 use super::machine::Back;
 use std::collections::BTreeSet;
-use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::FilterOp;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
@@ -49,22 +47,6 @@ impl Back<'_> {
         leaving.into_iter().next().unwrap_or_else(|| dev.to_owned())
     }
 
-    /// Which way the packets of a device go.
-    pub(super) fn way(&self, dev: &str) -> Way {
-        let on = self.on(dev);
-        let other_ifb = self.qdiscs.iter().any(|q| {
-            q.parent == Handle::ROOT
-                && !q.handle.is_none()
-                && q.dev.starts_with("ifb")
-                && self.on(&q.dev) == q.dev
-        });
-        match on.as_str() {
-            on if on.starts_with("ifb") => Way::Ifb,
-            on if is_lan(on) && !other_ifb => Way::Lan,
-            _ => Way::Up,
-        }
-    }
-
     /// Says of an ifb what is led to it that no short policy leads together; is there any?
     pub(super) fn is_mixed(&mut self, dev: &str) -> bool {
         let feeds = if dev.starts_with("ifb") { self.feeds(dev) } else { Feeds::default() };
@@ -74,7 +56,7 @@ impl Back<'_> {
         };
         let (arriving, leaving) = (list(&feeds.arriving), list(&feeds.leaving));
         let (led, why) = match (feeds.arriving.len(), feeds.leaving.as_slice()) {
-            (_, []) => return false,
+            (_, []) => return self.is_from_lan(dev),
             (1.., _) => (
                 format!("both what arrives at {arriving} and what leaves by {leaving} is led"),
                 "a short policy shapes the two directions separately",
@@ -88,6 +70,18 @@ impl Back<'_> {
         };
         self.accounts.device(dev);
         self.miss(format!("the tree on {dev}, to which {led}"), format!("it is left out: {why}"));
+        true
+    }
+
+    /// Says of an ifb that what arrives from the LAN is led to it; is it so?
+    fn is_from_lan(&mut self, ifb: &str) -> bool {
+        let Some(lan) = self.lan_led_to(ifb).filter(|_| ifb.starts_with("ifb")) else { return false };
+        self.accounts.device(ifb);
+        self.miss(
+            format!("the tree on {ifb}, to which what arrives at {lan} from the LAN is led"),
+            "it is left out: a short policy shapes uploads where they leave, on the device towards the \
+            provider",
+        );
         true
     }
 

@@ -3,7 +3,7 @@
 use super::asks::Asks;
 use super::policy::{Fair, Queue};
 use tidegate_packet::Handle;
-use tidegate_policy::netfilter::{Family, Rule};
+use tidegate_policy::netfilter::{Family, NetfilterRule};
 
 /// Rates that a short policy knows, bit/s.
 pub(super) const RATES: core::ops::RangeInclusive<u64> = 8_000..=100_000_000_000;
@@ -19,7 +19,7 @@ pub struct Rules {
     /// The chain's name.
     pub chain: String,
     /// Its rules.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<NetfilterRule>,
 }
 
 /// What a short policy has no words for.

@@ -2,6 +2,7 @@
 
 use super::asks::{Asks, BEHIND_PROVIDER, Way, by_keys, by_rule, hosts_of_other_way, never_waits};
 use super::compile::{LOCAL, REST};
+use super::direction::leaves_elsewhere;
 use super::found::{Misfit, Rules, WrongWay};
 use super::left::{filter_text, rule_text};
 use super::machine::Back;
@@ -9,7 +10,7 @@ use crate::units::rate_in_words;
 use tidegate_packet::Handle;
 use tidegate_packet::header::ethertype;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
-use tidegate_policy::netfilter::{Condition, Connmark, Family, Rule, Target};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, FilterOp, FilterParams, QdiscParams, RateSpec, Skbedit};
 
 impl Back<'_> {
@@ -99,9 +100,9 @@ impl Back<'_> {
         let (chains, on) = (self.rules, self.on(&class.dev));
         let sets = |wanted: (u32, u32, u16)| {
             let of_chain = |chain: &Rules| {
-                chain.rules.iter().flat_map(Rule::targets).any(|target| match target {
-                    Target::Mark { value, mask, .. } => fits(chain.family, *value, *mask, wanted),
-                    Target::Connmark(_) => true,
+                chain.rules.iter().flat_map(NetfilterRule::targets).any(|target| match target {
+                    NetfilterTarget::Mark { value, mask, .. } => fits(chain.family, *value, *mask, wanted),
+                    NetfilterTarget::Connmark(_) => true,
                     _ => false,
                 })
             };
@@ -127,7 +128,7 @@ impl Back<'_> {
             // A mark that would name the class need not be set.
             if mark != class.classid.0 && mark != u32::from(class.classid.minor()) {
                 let what = format!(
-                    "the filter to {} for mark {mark:#x}, which no rule here sets, or later rules overwrite",
+                    "the filter to {} for mark {mark:#x}, which no rule that is taken up sets",
                     class.classid
                 );
                 self.miss(what, "it is left out");
@@ -137,8 +138,9 @@ impl Back<'_> {
             rules.rules.iter().enumerate().map(move |(at, rule)| (chain, at, rule))
         }) {
             let leads = rule.targets().any(|target| match target {
-                Target::Classify(to) => *to == class.classid,
-                Target::Mark { value, mask } | Target::Connmark(Connmark::Set { value, mask }) => {
+                NetfilterTarget::Classify(to) => *to == class.classid,
+                NetfilterTarget::Mark { value, mask }
+                | NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask }) => {
                     let family = chains[chain].family;
                     *value != 0 && marks.iter().any(|mark| fits(family, *value, *mask, *mark))
                 }
@@ -209,10 +211,10 @@ impl Back<'_> {
         };
         let (filters, way) = (self.filters, self.way(&filter.dev));
         let mut found = Above::Nothing;
-        let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(Rule::targets);
+        let named = self.rules.iter().flat_map(|chain| &chain.rules).flat_map(NetfilterRule::targets);
         if named
             .into_iter()
-            .any(|target| matches!(target, Target::Classify(class) if *class == filter.parent))
+            .any(|target| matches!(target, NetfilterTarget::Classify(class) if *class == filter.parent))
         {
             found = Above::Some;
         }
@@ -293,7 +295,7 @@ fn said(filter: &FilterDump, params: &FilterParams, way: Way) -> Said {
 }
 
 /// Does a rule ask for nothing but devices?
-fn is_bare(rule: &Rule) -> bool {
+fn is_bare(rule: &NetfilterRule) -> bool {
     let bare = |what: &Condition| {
         matches!(what, Condition::In(_) | Condition::Out(_) | Condition::Comment(_) | Condition::Version6(_))
     };
@@ -301,7 +303,7 @@ fn is_bare(rule: &Rule) -> bool {
 }
 
 /// What a rule that asks for nothing but devices takes.
-fn taken_by(rule: &Rule) -> String {
+fn taken_by(rule: &NetfilterRule) -> String {
     let came_in = rule.matches.iter().find_map(|found| match &found.what {
         Condition::In(pattern) if found.not => {
             Some(format!("everything that did not come in by {pattern} and"))
@@ -326,19 +328,6 @@ fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> 
     };
     let of_protocol = filter.protocol == protocol || [filter.protocol, protocol].contains(&FilterOp::ALL);
     if of_protocol { actions.iter().find_map(|dump| writes(&dump.action.act)) } else { None }
-}
-
-/// Does a rule ask for packets that leave by another device, or that came in by this one?
-fn leaves_elsewhere(rule: &Rule, device: &str) -> bool {
-    let fits = |pattern: &str| match pattern.strip_suffix('+') {
-        Some(prefix) => device.starts_with(prefix),
-        None => device == pattern,
-    };
-    rule.matches.iter().any(|found| match &found.what {
-        Condition::Out(pattern) => fits(pattern) == found.not,
-        Condition::In(pattern) => fits(pattern) && !found.not,
-        _ => false,
-    })
 }
 
 /// Does a filter take every packet of its protocol?

@@ -6,7 +6,7 @@ use crate::nft;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
-use tidegate_policy::netfilter::{Connmark, Family, Rule, Target};
+use tidegate_policy::netfilter::{ConnmarkTarget, Family, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{ClassParams, Kind};
 
 /// What was taken up or named so far.
@@ -141,10 +141,13 @@ impl Accounts {
 }
 
 /// Does a target write what a qdisc or filter may look at?
-fn writes(target: &Target) -> bool {
+fn writes(target: &NetfilterTarget) -> bool {
     match target {
-        Target::Mark { .. } | Target::Classify(_) | Target::Dscp(_) | Target::Tos(..) => true,
-        Target::Connmark(connmark) => matches!(connmark, Connmark::Set { .. }),
+        NetfilterTarget::Mark { .. }
+        | NetfilterTarget::Classify(_)
+        | NetfilterTarget::Dscp(_)
+        | NetfilterTarget::Tos(..) => true,
+        NetfilterTarget::Connmark(connmark) => matches!(connmark, ConnmarkTarget::Set { .. }),
         _ => false,
     }
 }
@@ -180,7 +183,7 @@ fn filter_arrives(filter: &FilterDump) -> bool {
 }
 
 /// A rule in the words of its tool.
-pub fn rule_text(chain: &Rules, rule: &Rule) -> String {
+pub fn rule_text(chain: &Rules, rule: &NetfilterRule) -> String {
     let text = match chain.is_nft {
         true => nft::print_rule(rule, chain.family, None),
         false => iptables::print_rule(rule, chain.family == Family::Ipv6),

@@ -1,7 +1,9 @@
 //! A machine that is read back, and what was found so far.
 
+use super::asks::Way;
 use super::found::{Counterpart, Misfit, Rules, WrongWay};
 use super::left::Accounts;
+use std::collections::BTreeMap;
 use tidegate_policy::dump::{ClassDump, FilterDump, QdiscDump};
 
 /// A machine, and what was found so far.
@@ -18,9 +20,32 @@ pub(super) struct Back<'m> {
     pub(super) hosts: Vec<(u16, Vec<String>)>,
     pub(super) counterparts: Vec<Counterpart>,
     pub(super) devices: [Option<String>; 2],
+    /// Which way the packets of each device go.
+    pub(super) ways: BTreeMap<String, Way>,
 }
 
-impl Back<'_> {
+impl<'m> Back<'m> {
+    pub(super) fn new(
+        qdiscs: &'m [QdiscDump],
+        classes: &'m [ClassDump],
+        filters: &'m [FilterDump],
+        rules: &'m [Rules],
+    ) -> Back<'m> {
+        Back {
+            qdiscs,
+            classes,
+            filters,
+            rules,
+            misfits: Vec::new(),
+            accounts: Accounts::default(),
+            wrong_way: Vec::new(),
+            hosts: Vec::new(),
+            counterparts: Vec::new(),
+            devices: [None, None],
+            ways: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn miss(&mut self, what: impl Into<String>, instead: impl Into<String>) {
         self.misfits.push(Misfit::new(what, instead));
     }

@@ -1,8 +1,8 @@
 //! The trees that were found, as the text of a short policy.
 
-use super::asks::Asks;
+use super::asks::{Asks, Way};
 use super::compile::{CONTROL, CONTROL_NAME, REST, REST_PRIO};
-use super::found::{Found, Framing, Misfit, RATES, Tree, is_lan};
+use super::found::{Found, Framing, Misfit, RATES, Tree};
 use super::left::names;
 use super::machine::Back;
 use super::numbers::header_of;
@@ -34,7 +34,7 @@ impl Back<'_> {
         let down = trees
             .iter()
             .find(|tree| tree.on.starts_with("ifb"))
-            .or_else(|| trees.iter().find(|tree| is_lan(&tree.on)));
+            .or_else(|| trees.iter().find(|tree| self.way(&tree.dev) == Way::Lan));
         let is_up =
             |tree: &&Tree| !tree.on.starts_with("ifb") && down.is_none_or(|down| down.dev != tree.dev);
         let up = trees.iter().find(is_up);
@@ -60,6 +60,7 @@ impl Back<'_> {
             );
         }
         for tree in up.into_iter().chain(down) {
+            self.taken_for_lan(&tree.dev);
             self.leading_out(tree);
         }
         if let Some(down) = down.filter(|tree| tree.on.starts_with("ifb")) {

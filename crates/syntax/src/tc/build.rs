@@ -5,7 +5,7 @@ use super::kind::syntax;
 use super::options::Reader;
 use super::words::Words;
 use crate::{Env, Refusal, nearest};
-use tidegate_policy::spec::{KindSpec, Refused};
+use tidegate_policy::spec::{KindSpec, UnsupportedKind};
 use tidegate_policy::{ClassParams, Kind, QdiscParams};
 
 /// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
@@ -17,7 +17,7 @@ pub(super) fn qdisc(
     words: &mut Words<'_>,
     stderr: &mut String,
 ) -> Result<Option<QdiscParams>, Refusal> {
-    if let Some(refused) = Refused::find(name) {
+    if let Some(refused) = UnsupportedKind::find(name) {
         return Err(not_built(refused, words.last()));
     }
     let Some(kind) = Kind::named(name) else { return unparsable(name, words).map(|()| None) };
@@ -49,9 +49,9 @@ pub(super) fn class(name: &str, dev: &str, env: &Env, words: &mut Words<'_>) -> 
 }
 
 /// The refusal of a kind that is not built: in the kernel's words where it would refuse too.
-fn not_built(refused: &Refused, place: usize) -> Refusal {
-    let Refused { name, why, instead, .. } = refused;
-    let refusal = match refused.answer {
+fn not_built(refused: &UnsupportedKind, place: usize) -> Refusal {
+    let UnsupportedKind { name, why, instead, .. } = refused;
+    let refusal = match refused.reply {
         Some(answer) => Refusal::new(2, answer),
         None => Refusal::new(1, format!("tidegate: qdisc \"{name}\" is not supported")),
     };

@@ -5,7 +5,7 @@ use super::words::Words;
 use crate::Refusal;
 use crate::number::whole;
 use tidegate_policy::spec::{REFUSED_EMATCHES, why_not};
-use tidegate_policy::{Compare, Ematch, Layer, MetaId, MetaValue, Term, U32Key, Width};
+use tidegate_policy::{Ematch, EmatchCompare, Layer, MetaId, MetaValue, Term, U32Key, Width};
 
 /// How deep parentheses may be nested.
 const DEEPEST: u32 = 8;
@@ -347,8 +347,8 @@ fn read_layer(args: &mut Args<'_>) -> Result<Layer, Wrong> {
         .ok_or_else(|| args.wrong(if number { "illegal layer, must be in 0..2" } else { "invalid layer" }))
 }
 
-fn compare(text: &str) -> Option<Compare> {
-    [Compare::Eq, Compare::Gt, Compare::Lt].into_iter().find(|how| how.name() == text)
+fn compare(text: &str) -> Option<EmatchCompare> {
+    [EmatchCompare::Eq, EmatchCompare::Gt, EmatchCompare::Lt].into_iter().find(|how| how.name() == text)
 }
 
 fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
@@ -391,7 +391,7 @@ fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
         }
     }
     let offset = offset.ok_or_else(|| args.wrong("offset required"))? as u16;
-    Ok(Ematch::Nbyte { offset, layer: at, octets })
+    Ok(Ematch::Nbyte { offset, layer: at, data: octets })
 }
 
 /// What `u32(…)` compares, and under which mask.
@@ -528,7 +528,7 @@ pub(super) fn one(what: &Ematch) -> String {
             let (width, layer, how) = (width.name(), layer.number(), how.name());
             format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {})", *value as i32)
         }
-        Ematch::Nbyte { offset, layer, octets } => {
+        Ematch::Nbyte { offset, layer, data: octets } => {
             let hex: String = octets.iter().map(|octet| format!("{octet:02x} ")).collect();
             let printable = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '.' };
             let text: String = octets.iter().map(printable).collect();

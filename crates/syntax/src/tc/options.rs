@@ -5,7 +5,7 @@ use crate::number::{float_prefix, i32_in, u8_in, u16_in, u32_in};
 use crate::units::{parse_nanos, parse_percent, parse_rate, parse_size, parse_size_cell, parse_time};
 use crate::{Env, Refusal};
 use tidegate_packet::Rate;
-use tidegate_policy::spec::{Again, Clash, Help, KindSpec, OptionSpec, Takes, Within};
+use tidegate_policy::spec::{Clash, Help, KindSpec, OptionSpec, Repeat, ValueKind, Within};
 use tidegate_policy::{LinkLayer, RateSpec};
 
 /// Options that are named when none of them was meant; of kinds with more, the list is long enough.
@@ -221,7 +221,7 @@ impl Reader<'_> {
     }
 
     fn is_help(&self, word: &str) -> bool {
-        match self.spec.voice.help {
+        match self.spec.error_style.help {
             Help::Known => word == "help",
             Help::Begun => begins(word, "help"),
             Help::InClasses => self.class && word == "help",
@@ -237,21 +237,22 @@ impl Reader<'_> {
         words: &mut Words<'_>,
         values: &mut Values,
     ) -> Result<(), Refusal> {
-        if self.spec.voice.value_first && option.takes != Takes::Flag && words.peek().is_none() {
+        if self.spec.error_style.value_first && option.value != ValueKind::Flag && words.peek().is_none() {
             words.need()?;
         }
         self.refuse_again(option, values).map_err(|refusal| refusal.at(words.last()))?;
-        let value = match option.takes {
-            Takes::Flag => Value::Flag,
-            Takes::Priomap if values.has("priomap") => {
+        let value = match option.value {
+            ValueKind::Flag => Value::Flag,
+            ValueKind::Priomap if values.has("priomap") => {
                 return Err(Refusal::new(1, "Error: duplicate priomap")
                     .at(words.last())
                     .remedy("Give priomap once, with up to 16 bands after it."));
             }
-            Takes::Priomap => Value::Map(Vec::new()),
+            ValueKind::Priomap => Value::Map(Vec::new()),
             takes => {
                 let text = words.need()?;
-                if takes == Takes::Nanos && parse_nanos(text).is_some_and(|ns| u32::try_from(ns).is_err()) {
+                if takes == ValueKind::Nanos && parse_nanos(text).is_some_and(|ns| u32::try_from(ns).is_err())
+                {
                     return Err(Refusal::new(1, format!("Illegal (out of range) \"{}\"", option.blame))
                         .at(words.last())
                         .remedy("At most about 4.29 seconds."));
@@ -283,7 +284,7 @@ impl Reader<'_> {
         {
             return Err(Refusal::new(1, line).remedy(remedy));
         }
-        let Again::Refused(name) = option.again else { return Ok(()) };
+        let Repeat::Refused(name) = option.repeat else { return Ok(()) };
         let given = match values.last(option.key) {
             None => false,
             Some(Value::Number(number) | Value::Cell(number)) => *number > 0,
@@ -293,46 +294,46 @@ impl Reader<'_> {
         if !given {
             return Ok(());
         }
-        let line = self.said(self.spec.voice.twice, name, "", "");
+        let line = self.said(self.spec.error_style.twice, name, "", "");
         Err(Refusal::new(1, line).remedy(format!("Give {} once.", option.key)))
     }
 
     /// The value that `text` means, or further words of tc about what is wrong with it.
-    fn value(&self, takes: Takes, text: &str) -> Result<Value, String> {
+    fn value(&self, takes: ValueKind, text: &str) -> Result<Value, String> {
         let plain = String::new;
         match takes {
-            Takes::Decimal => u32_in(text, 10).map(Value::Number).ok_or_else(plain),
-            Takes::Number => u32_in(text, 0).map(Value::Number).ok_or_else(plain),
-            Takes::Decimal16 => u16_in(text, 10).map(|n| Value::Number(n.into())).ok_or_else(plain),
-            Takes::Signed => i32_in(text, 10).map(Value::Signed).ok_or_else(plain),
-            Takes::SignedAny => i32_in(text, 0).map(Value::Signed).ok_or_else(plain),
-            Takes::Hex => u32_in(text, 16).map(Value::Number).ok_or_else(plain),
-            Takes::Hex16 => u16_in(text, 16).map(|n| Value::Number(n.into())).ok_or_else(plain),
-            Takes::Size => parse_size(text).map(Value::Number).ok_or_else(plain),
-            Takes::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
-            Takes::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
-            Takes::Nanos => parse_nanos(text).map(|ns| Value::Number(ns as u32)).ok_or_else(plain),
-            Takes::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
-            Takes::Rate | Takes::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
-            Takes::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
-            Takes::Rate32 => {
+            ValueKind::Decimal => u32_in(text, 10).map(Value::Number).ok_or_else(plain),
+            ValueKind::Number => u32_in(text, 0).map(Value::Number).ok_or_else(plain),
+            ValueKind::Decimal16 => u16_in(text, 10).map(|n| Value::Number(n.into())).ok_or_else(plain),
+            ValueKind::Signed => i32_in(text, 10).map(Value::Signed).ok_or_else(plain),
+            ValueKind::SignedAny => i32_in(text, 0).map(Value::Signed).ok_or_else(plain),
+            ValueKind::Hex => u32_in(text, 16).map(Value::Number).ok_or_else(plain),
+            ValueKind::Hex16 => u16_in(text, 16).map(|n| Value::Number(n.into())).ok_or_else(plain),
+            ValueKind::Size => parse_size(text).map(Value::Number).ok_or_else(plain),
+            ValueKind::SizeCell => parse_size_cell(text).map(|(size, _)| Value::Cell(size)).ok_or_else(plain),
+            ValueKind::Time => parse_time(text).map(Value::Number).ok_or_else(plain),
+            ValueKind::Nanos => parse_nanos(text).map(|ns| Value::Number(ns as u32)).ok_or_else(plain),
+            ValueKind::LinkLayer => link_layer(text).map(Value::Layer).ok_or_else(plain),
+            ValueKind::Rate | ValueKind::Rate32 if text.contains('%') => self.percent(text).map(Value::Rate),
+            ValueKind::Rate => parse_rate(text).map(Value::Rate).ok_or_else(plain),
+            ValueKind::Rate32 => {
                 parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain)
             }
             // What stands behind the number is not looked at.
-            Takes::Fraction => {
+            ValueKind::Fraction => {
                 float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain)
             }
-            Takes::Selector => selector(text),
-            Takes::TimeOrPackets => match text.strip_suffix('p') {
+            ValueKind::Selector => selector(text),
+            ValueKind::TimeOrPackets => match text.strip_suffix('p') {
                 Some(packets) => u32_in(packets, 10).map(Value::Packets).ok_or_else(plain),
                 None => parse_time(text).map(Value::Number).ok_or_else(plain),
             },
-            Takes::Percent
-            | Takes::Words(_)
-            | Takes::Ignored
-            | Takes::Flag
-            | Takes::Priomap
-            | Takes::Curve => Ok(Value::Flag),
+            ValueKind::Percent
+            | ValueKind::Words(_)
+            | ValueKind::Ignored
+            | ValueKind::Flag
+            | ValueKind::Priomap
+            | ValueKind::Curve => Ok(Value::Flag),
         }
     }
 
@@ -357,21 +358,29 @@ impl Reader<'_> {
     }
 
     fn illegal(&self, option: &OptionSpec, word: &str, text: &str, more: &str) -> Refusal {
-        let voice = &self.spec.voice;
+        let voice = &self.spec.error_style;
         // Where an option has several names, some kinds name what was typed.
         let name = if voice.as_typed && !option.aliases.is_empty() { word } else { option.blame };
-        let refusal = match option.takes {
-            Takes::Selector if !more.is_empty() => Refusal::new(1, more),
+        let refusal = match option.value {
+            ValueKind::Selector if !more.is_empty() => Refusal::new(1, more),
             _ => Refusal::new(1, self.said(voice.illegal, name, text, more)),
         };
         let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
-        let remedy = if matches!(option.takes, Takes::Rate | Takes::Rate32) && text.contains('%') {
+        let part = matches!(option.value, ValueKind::Rate | ValueKind::Rate32) && text.contains('%');
+        let remedy = if part && parse_percent(text).is_none() {
+            format!(
+                "A part of the device's speed is from 0% to 100%, and \"{text}\" is not; {} takes a rate, \
+                too, such \
+                as 5mbit.",
+                option.key
+            )
+        } else if part {
             format!(
                 "\"{text}\" is a share of the device's speed, and {} does not report its speed: give a rate.",
                 self.dev
             )
         } else {
-            format!("{} takes {}; \"{text}\" is not one.", option.key, option.takes.example())
+            format!("{} takes {}; \"{text}\" is not one.", option.key, option.value.example())
         };
         refusal.remedy(remedy)
     }
@@ -392,7 +401,9 @@ impl Reader<'_> {
             None if names.len() > NAMED => format!("{kind} has no \"{word}\"; see the list."),
             None => format!("{kind} knows {}.", names.join(", ")),
         };
-        Refusal::new(1, self.said(self.spec.voice.unknown, "", word, "")).then(&self.usage()).remedy(remedy)
+        Refusal::new(1, self.said(self.spec.error_style.unknown, "", word, ""))
+            .then(&self.usage())
+            .remedy(remedy)
     }
 
     /// The kind's help, our own words.

@@ -8,7 +8,7 @@ use crate::json::{self, Json};
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::ClassDump;
-use tidegate_policy::{ClassParams, Classes};
+use tidegate_policy::{ClassLayout, ClassParams};
 
 /// The listing of classes, in the order given; what `what` does not ask for is left out. Without a device it
 /// is empty.
@@ -78,7 +78,7 @@ fn counters(dump: &ClassDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     if let Some(stats) = &dump.stats {
         // Flows have no counters of their own for what was sent.
-        entry.counters(stats, !matches!(dump.kind.classes(), Classes::Flows | Classes::Priorities));
+        entry.counters(stats, !matches!(dump.kind.classes(), ClassLayout::Flows | ClassLayout::Priorities));
     }
     // Before the line of a rate estimator tc always begins a new one.
     if flags.oneline && dump.stats.as_ref().is_none_or(|stats| stats.rate.is_none()) {

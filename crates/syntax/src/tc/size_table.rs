@@ -24,7 +24,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<SizeTable, Refusal> {
             Refusal::wrong(option.blame, option.key).at(words.last()).remedy(format!(
                 "stab {} takes {}; \"{text}\" is not one.",
                 option.key,
-                option.takes.example()
+                option.value.example()
             ))
         };
         match option.key {

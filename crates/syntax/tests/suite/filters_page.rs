@@ -7,19 +7,20 @@
 use std::fs;
 use std::path::Path;
 use tidegate_policy::spec::{
-    ACTIONS, EMATCHES, FILTERS, Part, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS, REFUSED_FLOWER_KEYS,
+    ACTIONS, DocumentedName, EMATCHES, FILTERS, REFUSED_ACTIONS, REFUSED_EMATCHES, REFUSED_FILTERS,
+    REFUSED_FLOWER_KEYS,
 };
 use tidegate_syntax::{Env, Refusal, tc};
 
-fn table(heading: &str, parts: impl Iterator<Item = Part>) -> String {
+fn table(heading: &str, parts: impl Iterator<Item = DocumentedName>) -> String {
     let rows: String = parts.map(|(name, text)| format!("| `{name}` | {text} |\n")).collect();
     format!("| | {heading} |\n|---|---|\n{rows}")
 }
 
 #[test]
 fn the_page_is_made_from_the_tables() {
-    let does = |parts: &[Part]| table("what it does", parts.iter().copied());
-    let why = |parts: &[Part]| table("why not", parts.iter().copied());
+    let does = |parts: &[DocumentedName]| table("what it does", parts.iter().copied());
+    let why = |parts: &[DocumentedName]| table("why not", parts.iter().copied());
     let wanted = [
         ("filters", table("what it does", FILTERS.iter().map(|kind| (kind.name, kind.title)))),
         ("no-filters", why(REFUSED_FILTERS)),
@@ -45,7 +46,7 @@ fn the_page_is_made_from_the_tables() {
 }
 
 /// A list of parts, and a command with one of them.
-type Refused = (&'static [Part], fn(&str) -> String);
+type Refused = (&'static [DocumentedName], fn(&str) -> String);
 
 fn refusal(command: &str) -> Refusal {
     let words: Vec<String> = command.split(' ').map(str::to_owned).collect();

@@ -1,7 +1,7 @@
 //! The iptables lines that published scripts use: what they mean, how they are printed back, and how wrong
 //! ones are refused.
 
-use tidegate_policy::netfilter::{Condition, Match, NfCommand, NfOp, Rule, Target};
+use tidegate_policy::netfilter::{Condition, Match, NetfilterRule, NetfilterTarget, NfCommand, NfOp};
 use tidegate_syntax::iptables::{self, IptCommand, ListStyle, ListedChain, ListedRule};
 
 fn parse(line: &str) -> Result<IptCommand, String> {
@@ -12,7 +12,7 @@ fn parse(line: &str) -> Result<IptCommand, String> {
     })
 }
 
-fn rule(line: &str) -> Rule {
+fn rule(line: &str) -> NetfilterRule {
     match parse(line) {
         Ok(IptCommand::Apply(op)) => match op.command {
             NfCommand::Append(_, rule) | NfCommand::Insert(_, _, rule) | NfCommand::Delete(_, rule) => rule,
@@ -147,14 +147,14 @@ fn refusals() {
 
 #[test]
 fn listings() {
-    let mark = Rule {
+    let mark = NetfilterRule {
         matches: vec![
             Match { not: false, what: Condition::Out("eth0".into()) },
             Match { not: false, what: Condition::Protocol(6) },
             Match { not: false, what: Condition::SourcePort((80, 80)) },
         ],
-        target: Some(Target::Mark { value: 80, mask: u32::MAX }),
-        ..Rule::default()
+        target: Some(NetfilterTarget::Mark { value: 80, mask: u32::MAX }),
+        ..NetfilterRule::default()
     };
     let chain = ListedChain {
         name: "OUTPUT".into(),

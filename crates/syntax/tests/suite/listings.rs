@@ -228,7 +228,7 @@ fn filter(command: &str, handle: u32, hits: Option<U32Hits>) -> Vec<FilterDump> 
 }
 
 fn filters() -> Vec<FilterDump> {
-    let u32_hits = |matched, key| Some(U32Hits { asked: 96, matched, keys: vec![key], mark: 0 });
+    let u32_hits = |matched, key| Some(U32Hits { lookups: 96, matched, keys: vec![key], mark: 0 });
     let all = "protocol all prio";
     [
         filter("protocol ip prio 1 handle 5 fw classid 1:1", 0, None),

@@ -1,6 +1,6 @@
 //! Rules and commands as the real nft 1.0.6 listed or refused them.
 
-use tidegate_policy::netfilter::{Family, NfCommand, NfOp, Rule};
+use tidegate_policy::netfilter::{Family, NetfilterRule, NfCommand, NfOp};
 use tidegate_syntax::nft::{self, Ask, Command};
 
 const RULES: &str = include_str!("../data/nft-rules.txt");
@@ -67,7 +67,7 @@ fn commands(text: &str) -> Result<Vec<Command>, tidegate_syntax::Refusal> {
 }
 
 /// A rule; one that we make two of is told by both.
-fn rules(words: &str) -> Result<Vec<Rule>, tidegate_syntax::Refusal> {
+fn rules(words: &str) -> Result<Vec<NetfilterRule>, tidegate_syntax::Refusal> {
     let rule = |command: Command| match command.ask {
         Ask::Op(NfOp { command: NfCommand::Append(_, rule), .. }) => Some(rule),
         Ask::Op(NfOp { command: NfCommand::Counters(..), .. }) => None,

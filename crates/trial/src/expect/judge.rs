@@ -7,8 +7,8 @@ use crate::policy::TrialPolicy;
 use crate::trial::measure;
 use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_measure::numbers::{milliseconds, percent, rate};
-use tidegate_measure::trial::{Probe, Run, Trial};
-use tidegate_measure::{Pings, Spans, bits_per_second, share};
+use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
+use tidegate_measure::{Durations, Pings, bits_per_second, share};
 use tidegate_scenario::shell::quoted;
 
 /// What came of an expectation.
@@ -28,7 +28,7 @@ pub struct Judged<'s> {
     /// Each with the number of its expectation, from 1.
     pub verdicts: Vec<(usize, Verdict)>,
     /// What was measured, if anything had to be.
-    pub trial: Option<Trial>,
+    pub trial: Option<TrialDocument>,
 }
 
 /// Holds the expectations of a file against its policy; each load is simulated once.
@@ -85,7 +85,13 @@ pub fn judge<'s, E>(
     Ok(Judged { suite, verdicts, trial })
 }
 
-fn of_figure(suite: &Suite, number: usize, trial: &Trial, run: &Run, measured: &Measured) -> Verdict {
+fn of_figure(
+    suite: &Suite,
+    number: usize,
+    trial: &TrialDocument,
+    run: &TrialRun,
+    measured: &Measured,
+) -> Verdict {
     let again = again(suite, number);
     match figure(trial, run, measured) {
         Ok(value) => {
@@ -110,7 +116,7 @@ fn of_figure(suite: &Suite, number: usize, trial: &Trial, run: &Run, measured: &
 }
 
 /// The rate of the link in the direction that is meant.
-fn link(trial: &Trial, subject: &Subject) -> f64 {
+fn link(trial: &TrialDocument, subject: &Subject) -> f64 {
     match subject {
         Subject::Flows { up: false } => trial.link.down_bits as f64,
         _ => trial.link.up_bits as f64,
@@ -118,7 +124,7 @@ fn link(trial: &Trial, subject: &Subject) -> f64 {
 }
 
 /// The figure, in the unit of its bound; or why there is none.
-fn figure(trial: &Trial, run: &Run, measured: &Measured) -> Result<f64, String> {
+fn figure(trial: &TrialDocument, run: &TrialRun, measured: &Measured) -> Result<f64, String> {
     match (&measured.subject, measured.figure) {
         (Subject::Probe(id), figure) => {
             let probe = run.probes.iter().find(|probe| probe.id == *id);
@@ -127,7 +133,7 @@ fn figure(trial: &Trial, run: &Run, measured: &Measured) -> Result<f64, String> 
         }
         (Subject::Class(id), Figure::Rate | Figure::Drops) => of_class(run, id, measured.figure),
         (Subject::Class(id), figure) => {
-            let probes: Vec<&Probe> = run
+            let probes: Vec<&TrialProbe> = run
                 .probes
                 .iter()
                 .filter(|probe| probe.class.as_deref().is_some_and(|class| is_in(class, id)))
@@ -164,14 +170,14 @@ fn waited(pings: Pings, figure: Figure) -> Result<f64, String> {
 }
 
 /// Several probes as one.
-fn together(probes: &[&Probe], run: &Run) -> Pings {
+fn together(probes: &[&TrialProbe], run: &TrialRun) -> Pings {
     let all: Vec<Pings> = probes.iter().map(|probe| probe.figures(run.window)).collect();
     let values = all.iter().flat_map(|pings| {
         // Every rank once: the values in order.
         let count = pings.rtt.count();
         (1..=count).filter_map(move |n| pings.rtt.percentile(100.0 * n as f64 / count as f64))
     });
-    Pings { rtt: Spans::new(values.collect()), lost: all.iter().map(|pings| pings.lost).sum() }
+    Pings { rtt: Durations::new(values.collect()), lost: all.iter().map(|pings| pings.lost).sum() }
 }
 
 /// Is a class this one, or one below it: of the qdisc on it that has its number?
@@ -180,7 +186,7 @@ fn is_in(class: &str, id: &str) -> bool {
     class == id || !own.is_empty() && class.strip_prefix(own).is_some_and(|rest| rest.starts_with(':'))
 }
 
-fn taken(run: &Run) -> String {
+fn taken(run: &TrialRun) -> String {
     let taken: Vec<String> = run
         .probes
         .iter()
@@ -189,7 +195,7 @@ fn taken(run: &Run) -> String {
     if taken.is_empty() { "no probe takes any".into() } else { taken.join(", ") }
 }
 
-fn of_class(run: &Run, id: &str, figure: Figure) -> Result<f64, String> {
+fn of_class(run: &TrialRun, id: &str, figure: Figure) -> Result<f64, String> {
     let Some(series) = run.classes.iter().find(|series| series.id == id) else {
         let known: Vec<&str> = run.classes.iter().map(|series| series.id.as_str()).collect();
         return Err(format!("there is no class {id}; there are {}", known.join(", ")));
@@ -206,7 +212,7 @@ fn of_class(run: &Run, id: &str, figure: Figure) -> Result<f64, String> {
 }
 
 /// Payload of a computer's transfers, or of all; the transfers are in the order of the workload.
-fn of_host(run: &Run, measured: &Measured, host: Option<char>) -> u64 {
+fn of_host(run: &TrialRun, measured: &Measured, host: Option<char>) -> u64 {
     let hosts: Vec<char> = match &measured.workload {
         Workload::Transfers(several) => {
             several.iter().flat_map(|t| std::iter::repeat_n(t.host, usize::from(t.count))).collect()

@@ -1,7 +1,7 @@
 //! A policy tried on a simulated home link, with a leaf of choice below a shaper.
 
 use tidegate_custom_qdisc::Deadline;
-use tidegate_packet::{Handle, Pool, Rate, Seeded, Span};
+use tidegate_packet::{Handle, Nanos, Pool, Rate, Seeded};
 use tidegate_policy::{Op, QdiscOp, SharedBlocks, Verb};
 use tidegate_qdisc::custom;
 use tidegate_shims::Machine;
@@ -54,7 +54,7 @@ pub(crate) fn machine(leaf: Leaf) -> Machine {
 }
 
 /// The document of a run as `tidegate try` makes it: an upload beside pings, without the policy and with it.
-pub(crate) fn tried(leaf: Leaf) -> tidegate_measure::trial::Trial {
+pub(crate) fn tried(leaf: Leaf) -> tidegate_measure::trial::TrialDocument {
     let configured = Configured {
         machine: machine(leaf),
         commands: 3,
@@ -65,7 +65,7 @@ pub(crate) fn tried(leaf: Leaf) -> tidegate_measure::trial::Trial {
     };
     let policy = TrialPolicy::new(configured, None, None).expect("one device is configured");
     let settings = TrialSettings {
-        duration: Span::secs(5),
+        duration: Nanos::secs(5),
         load: vec![TrialLoad::Tcp1up],
         probes: vec![TrialProbe::Ping],
         ..TrialSettings::new("deadline.sh", Rate::bits(1_200_000), Rate::bits(10_000_000))

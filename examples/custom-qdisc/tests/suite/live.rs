@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use tidegate_custom_qdisc::Deadline;
-use tidegate_dataplane::door::{Came, Direction, Door, DoorCounts, Leaving, Passed, Spot};
 use tidegate_dataplane::engine::Engine;
-use tidegate_gateway::{DeviceSpec, World};
-use tidegate_packet::{Handle, Rate, Span, Time};
+use tidegate_dataplane::packet_io::{
+    AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection,
+};
+use tidegate_gateway::{DeviceSpec, GatewayContext};
+use tidegate_packet::{Handle, Nanos, Rate, Time};
 use tidegate_policy::{LinkLayer, Op, QdiscOp, QdiscParams, RateSpec, SharedBlocks, TbfParams, Ticks, Verb};
 
 /// Packet I/O in memory: frames come from a queue, what leaves is written down.
@@ -20,7 +22,7 @@ struct Memory {
     dropped: Vec<u32>,
 }
 
-impl Door for Memory {
+impl PacketIo for Memory {
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let many = most.min(self.arriving.len());
         for frame in self.arriving.drain(..many) {
@@ -43,7 +45,7 @@ impl Door for Memory {
         self.left.push(ticket);
         Ok(Passed::Gone)
     }
-    fn lose(&mut self, ticket: u32) -> io::Result<()> {
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
         self.dropped.push(ticket);
         Ok(())
     }
@@ -56,8 +58,8 @@ impl Door for Memory {
     fn handles(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
-    fn counts(&self) -> DoorCounts {
-        DoorCounts::default()
+    fn counts(&self) -> PacketIoStats {
+        PacketIoStats::default()
     }
     fn split(&mut self, _: bool) -> io::Result<()> {
         Ok(())
@@ -104,10 +106,10 @@ fn shaper() -> Op {
 
 #[test]
 fn frames_that_waited_too_long_are_dropped_at_the_head() {
-    let places = [Spot { dev: "eth0".into(), direction: Direction::Egress }];
+    let places = [AttachPoint { dev: "eth0".into(), direction: TrafficDirection::Egress }];
     let mut engine = Engine::new(&[("eth0".into(), DeviceSpec::default())], &places, 100, 1);
     let mut memory = Memory::default();
-    let kind = Deadline { limit: 40, deadline: Span::millis(10) };
+    let kind = Deadline { limit: 40, deadline: Nanos::millis(10) };
     let ops = [shaper(), add("eth0", Handle::new(1, 1), kind)];
     engine.apply(&mut memory, Time(0), &ops).expect("memory does not break").expect("both are carried out");
 
@@ -117,13 +119,13 @@ fn frames_that_waited_too_long_are_dropped_at_the_head() {
         engine.turn(&mut memory, due).expect("memory does not break");
     }
 
-    // Two leave at once from a full bucket, and eight find no place among forty. The shaper takes a frame when it has sent
-    // the one before: one each millisecond until 10 ms have passed, which it sends at 11 ms. All others are late then,
-    // and only the last of them goes.
+    // Two leave at once from a full bucket, and eight find no place among forty. The shaper takes a frame
+    // when it has sent the one before: one each millisecond until 10 ms have passed, which it sends at 11 ms.
+    // All others are late then, and only the last of them goes.
     let (left, dropped) = (memory.left.len(), memory.dropped.len());
     assert_eq!(left + dropped, 50, "each frame comes back once");
     assert_eq!(memory.left.last(), memory.left.iter().max(), "in order");
-    let listing = engine.visit(&mut memory, Time(1_000_000_000), |gateway, World { now, .. }| {
+    let listing = engine.visit(&mut memory, Time(1_000_000_000), |gateway, GatewayContext { now, .. }| {
         let device = gateway.device("eth0").expect("it is there");
         gateway.qdiscs(now, device)
     });

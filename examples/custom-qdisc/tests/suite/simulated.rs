@@ -2,13 +2,13 @@
 
 use crate::common::{Leaf, machine, tried};
 use tidegate_custom_qdisc::Deadline;
-use tidegate_measure::trial::Trial;
-use tidegate_packet::{Pool, Seeded, Span};
+use tidegate_measure::trial::TrialDocument;
+use tidegate_packet::{Nanos, Pool, Seeded};
 
-const KIND: Deadline = Deadline { limit: 1000, deadline: Span::millis(60) };
+const KIND: Deadline = Deadline { limit: 1000, deadline: Nanos::millis(60) };
 
 /// The 95th percentile of the pings' round trips beside the upload with the policy, ns.
-fn p95(document: &Trial) -> u64 {
+fn p95(document: &TrialDocument) -> u64 {
     let run = &document.runs[1];
     run.probes[0].figures(run.window).rtt.percentile(95.0).expect("pings come back")
 }

@@ -1,4 +1,4 @@
-//! Actions: what filters do beside choosing a class, and the machine's actions by themselves.
+//! Actions: what filters do beside choosing a class, and the machine's actions on their own.
 
 use super::World;
 use super::kinds::{Words, rate};

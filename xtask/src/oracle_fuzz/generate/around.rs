@@ -8,7 +8,7 @@ use super::filters::PORTS;
 use crate::oracle_fuzz::case::Row;
 use crate::oracle_fuzz::rng::Rng;
 
-/// Actions that let the packet go on to the next one, anywhere.
+/// Actions that let the packet continue to the next one, anywhere.
 const ANYWHERE: &[&str] = &[
     "connmark",
     "connmark zone 3",
@@ -85,7 +85,7 @@ impl World {
             let all = if rng.chance(50) { ANYWHERE } else { AT_HOOKS };
             actions.push(format!("action {}", rng.pick(all)));
         }
-        // Where rules drop what was led so, the kernel counts that beside the action; we do not.
+        // Where rules drop what was redirected so, the kernel counts that beside the action; we do not.
         if hook == "in1 ingress"
             && rng.chance(15)
             && !self.script.iter().any(|line| line.ends_with("-j DROP"))

@@ -1,4 +1,4 @@
-//! Devices beside the link: the ifb that packets are led to, and filters where they come in.
+//! Devices beside the link: the ifb that packets are redirected to, and filters where they come in.
 
 use super::World;
 use super::kinds::KINDS;
@@ -7,7 +7,7 @@ use super::kinds::KINDS;
 const ON_IFB: &[&str] = &["pfifo", "tbf", "fq_codel", "sfq", "red", "codel"];
 
 impl World {
-    /// Brings up the devices that packets may be led to, with a queue that shows where they have been.
+    /// Brings up the devices that packets may be redirected to, with a queue that shows where they have been.
     pub(super) fn devices_aside(&mut self) {
         for device in ["ifb0", "ifb1"] {
             self.script.push(format!("ip link set {device} up"));

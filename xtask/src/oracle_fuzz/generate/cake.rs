@@ -157,7 +157,7 @@ impl World {
         header.extend(&options[..options.len() / 4 * 4]);
         let data = if rng.chance(8) { rng.range(1, 400) } else { 0 };
         let size = 34 + header.len() as u64 + data;
-        let hex: String = header.iter().map(|octet| format!("{octet:02x}")).collect();
+        let hex: String = header.iter().map(|byte| format!("{byte:02x}")).collect();
         let ds = if flow == 1 { 2 } else { 0 };
         format!(
             "{size},10.0.0.{},10.9.0.1,tcp,{},80,{ds},{},0,,0,0,{hex}",

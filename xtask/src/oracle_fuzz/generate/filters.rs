@@ -7,11 +7,11 @@ use crate::oracle_fuzz::rng::Rng;
 pub(super) const PORTS: &[u16] = &[22, 53, 80, 443, 5060, 6881, 8801, 27015];
 pub(super) const DSFIELDS: &[u8] = &[0, 0, 0, 1, 2, 3, 0x10, 0x08, 0x20, 0xb8, 0xb9, 0xba, 0xc0, 0x28];
 
-/// What a filter may be asked for.
+/// What a filter may be requested.
 const PROTOCOLS: &[&str] = &["ip", "ipv6", "all"];
 
 /// The parent of filters, and the results that make sense there.
-pub(super) struct Place {
+pub(super) struct FilterParent {
     pub(super) parent: String,
     results: Vec<String>,
     flows: bool,
@@ -53,7 +53,7 @@ impl World {
         Some(self.any_filter_at(&places[at]))
     }
 
-    fn filter_places(&mut self) -> Vec<Place> {
+    fn filter_places(&mut self) -> Vec<FilterParent> {
         let mut places = Vec::new();
         for qdisc in &self.qdiscs {
             let Some(handle) = qdisc.handle else { continue };
@@ -68,14 +68,18 @@ impl World {
                                 .filter(|c| c.parent == inner.id)
                                 .map(|c| c.id.clone())
                                 .collect();
-                            places.push(Place { parent: inner.id.clone(), results: below, flows: false });
+                            places.push(FilterParent {
+                                parent: inner.id.clone(),
+                                results: below,
+                                flows: false,
+                            });
                         }
                     }
-                    places.push(Place { parent: format!("{handle:x}:"), results, flows: false });
+                    places.push(FilterParent { parent: format!("{handle:x}:"), results, flows: false });
                 }
                 "sfq" | "fq_codel" | "sfb" => {
                     let results = (1..=4).map(|minor| format!("{handle:x}:{minor}")).collect();
-                    places.push(Place { parent: format!("{handle:x}:"), results, flows: true });
+                    places.push(FilterParent { parent: format!("{handle:x}:"), results, flows: true });
                 }
                 _ => {}
             }
@@ -93,7 +97,7 @@ impl World {
     }
 
     /// One fw filter per result: mark N goes to result N.
-    fn marks(&mut self, place: &Place) {
+    fn marks(&mut self, place: &FilterParent) {
         let protocol = *self.rng.pick(&["ip", "all", "all"]);
         let mask = if self.rng.chance(25) { *self.rng.pick(&["/0xf", "/0xff", "/0x7"]) } else { "" };
         let pref = self.rng.range(1, 5);
@@ -106,7 +110,7 @@ impl World {
         }
     }
 
-    fn any_filter_at(&mut self, place: &Place) -> Filter {
+    fn any_filter_at(&mut self, place: &FilterParent) -> Filter {
         let pref = self.rng.range(1, 200);
         let mut filter = match self.rng.weighted(&[25, 35, 10, 14, 12, 4]) {
             0 => {
@@ -134,7 +138,7 @@ impl World {
     }
 
     /// flower, basic or matchall.
-    fn newer(&mut self, place: &Place, pref: u64, kind: usize) -> Filter {
+    fn newer(&mut self, place: &FilterParent, pref: u64, kind: usize) -> Filter {
         // Few preferences, so that filters share them.
         let pref = if self.rng.chance(50) { pref % 5 + 1 } else { pref };
         let protocol = PROTOCOLS[self.rng.weighted(&[70, 15, 15])];
@@ -154,7 +158,7 @@ impl World {
         }
     }
 
-    pub(super) fn result(&mut self, place: &Place) -> String {
+    pub(super) fn result(&mut self, place: &FilterParent) -> String {
         let word = *self.rng.pick(&["classid", "flowid"]);
         if self.rng.chance(4) {
             return format!("{word} {}", self.rng.pick(&["1:77", "7:1", "1:0"]));
@@ -163,7 +167,7 @@ impl World {
         format!("{word} {result}")
     }
 
-    fn u32(&mut self, place: &Place, pref: u64) -> Filter {
+    fn u32(&mut self, place: &FilterParent, pref: u64) -> Filter {
         let protocol = *self.rng.pick(&["ip", "ip", "ip", "ipv6", "all"]);
         let count = self.rng.weighted(&[60, 30, 10]) + 1;
         let mut words = String::new();
@@ -188,7 +192,7 @@ impl World {
         }
     }
 
-    fn flow(&mut self, place: &Place, pref: u64) -> Filter {
+    fn flow(&mut self, place: &FilterParent, pref: u64) -> Filter {
         let mut keys = vec!["src", "dst", "proto", "mark", "priority"];
         if self.ports {
             keys.extend(["proto-src", "proto-dst"]);

@@ -1,7 +1,7 @@
 //! Random cases, each determined by its seed and number.
 //!
 //! To add a kind: a row in [`KINDS`] and a function that writes its words (and, for a classful one, a
-//! function that grows what stands below it). To add a filter: a function in `filters`. To add a change in
+//! function that grows what is below it). To add a filter: a function in `filters`. To add a change in
 //! the middle: a branch in `middle`.
 
 mod actions;
@@ -82,11 +82,11 @@ struct World {
     ports: bool,
     /// A kind that every case must have.
     only: Option<&'static str>,
-    /// Packets are routed, and rules of iptables stand before the queues.
+    /// Packets are routed, and rules of iptables precede the queues.
     forward: bool,
     /// Filters may do more than choose a class.
     acting: bool,
-    /// Packets may be led to other devices.
+    /// Packets may be redirected to other devices.
     led: bool,
     /// The longest frame that the device takes.
     longest: u64,
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// What stands beside the tree before its filters come.
+    /// What is beside the tree before its filters come.
     fn beside(&mut self) {
         if self.led {
             self.devices_aside();

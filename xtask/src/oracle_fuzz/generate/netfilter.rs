@@ -4,7 +4,7 @@ use super::World;
 use super::filters::PORTS;
 use crate::oracle_fuzz::case::Row;
 
-/// Matches that anything may be asked for.
+/// Matches that anything may be requested.
 const MATCHES: &[&str] = &[
     "",
     "-p tcp",

@@ -62,7 +62,7 @@ impl World {
     }
 
     /// Fields of the other family would make fragments of packets, whose ports the flow filter replaces by
-    /// what nobody can know.
+    /// what no one can know.
     fn pedit(&mut self, v6: bool) -> String {
         let extended = v6 || self.rng.chance(60);
         let mut words = if extended { "pedit ex".to_owned() } else { "pedit".to_owned() };

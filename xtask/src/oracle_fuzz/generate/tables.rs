@@ -1,11 +1,11 @@
 //! Tables of u32: filters that lead into a table, and those in its buckets.
 
-use super::filters::{PORTS, Place};
+use super::filters::{FilterParent, PORTS};
 use super::{Filter, World};
 
 impl World {
-    /// A table, what stands in some of its buckets, and a filter that leads there.
-    pub(super) fn table(&mut self, place: &Place) {
+    /// A table, what is in some of its buckets, and a filter that leads there.
+    pub(super) fn table(&mut self, place: &FilterParent) {
         let parent = format!("parent {}", place.parent);
         let pref = self.rng.range(1, 9);
         let number = self.rng.range(1, 9);

@@ -3,8 +3,8 @@
 use super::side::Side;
 use crate::experiment::show::distinct;
 use std::collections::BTreeSet;
-use tidegate_measure::experiment::{Case, Experiment};
-use tidegate_measure::numbers::span;
+use tidegate_measure::experiment::{Experiment, ExperimentCase};
+use tidegate_measure::numbers::format_duration;
 
 /// In sentences, the most important first.
 pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
@@ -35,7 +35,7 @@ pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
 
 /// The cases that were run.
 fn cases(experiment: &Experiment) -> Vec<String> {
-    let name = |case: &Case<'_>| format!("{}/{}", case.policy.name, case.load.name);
+    let name = |case: &ExperimentCase<'_>| format!("{}/{}", case.policy.name, case.load.name);
     experiment.cases().iter().map(name).collect()
 }
 
@@ -106,7 +106,7 @@ fn differing(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<(String
 }
 
 fn links(experiment: &Experiment) -> Vec<(String, String)> {
-    let words = |link: &tidegate_measure::experiment::Cable| match link.there == link.back {
+    let words = |link: &tidegate_measure::experiment::LinkRecord| match link.there == link.back {
         true => link.there.clone(),
         false => format!("{} and back {}", link.there, link.back),
     };
@@ -138,7 +138,7 @@ fn windows(sides: &[Side]) -> Vec<String> {
     if lengths.windows(2).all(|pair| pair[0].1 == pair[1].1) {
         return Vec::new();
     }
-    let each = lengths.iter().map(|(label, ns)| format!("{} in {label}", span(*ns)));
+    let each = lengths.iter().map(|(label, ns)| format!("{} in {label}", format_duration(*ns)));
     vec![format!("They were measured for different times: {}.", list(each))]
 }
 

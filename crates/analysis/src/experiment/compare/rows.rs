@@ -6,7 +6,7 @@ use super::side::Side;
 use super::{apart, significance};
 use crate::experiment::show::{distinct, spread, written};
 use std::collections::BTreeSet;
-use tidegate_measure::experiment::{Case, Spread, group_of};
+use tidegate_measure::experiment::{ExperimentCase, Spread, group_of};
 use tidegate_measure::numbers::USUAL;
 
 /// Results compared with the first of them.
@@ -59,7 +59,7 @@ impl<'s> Comparing<'s> {
     pub fn new(sides: &'s [Side]) -> Comparing<'s> {
         let mut rows = Vec::new();
         for (policy, load) in cases(sides) {
-            let here: Vec<Option<Case<'s>>> =
+            let here: Vec<Option<ExperimentCase<'s>>> =
                 sides.iter().map(|side| side.experiment.case(policy, load)).collect();
             for figure in figures(&here) {
                 let values: Vec<Option<(Vec<f64>, &str)>> = here
@@ -197,7 +197,7 @@ fn cases(sides: &[Side]) -> Vec<(&str, &str)> {
 }
 
 /// The figures that are compared of a case, in the order of the first result that has them.
-fn figures(here: &[Option<Case<'_>>]) -> Vec<String> {
+fn figures(here: &[Option<ExperimentCase<'_>>]) -> Vec<String> {
     let runs = || here.iter().flatten().flat_map(|case| &case.runs);
     let mut known = BTreeSet::new();
     let mut names = Vec::new();

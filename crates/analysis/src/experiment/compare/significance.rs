@@ -1,7 +1,7 @@
 //! Which of many differences are more than chance: a permutation test for each, Benjamini and Hochberg's
 //! correction for all together.
 
-use tidegate_packet::{Draws as _, Seeded};
+use tidegate_packet::{RandomSource as _, Seeded};
 
 /// At most this share of the differences that are called significant is expected to be chance; and of
 /// comparisons in which nothing differs, at most this share has any.

@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tidegate_measure::pinged::Target;
-use tidegate_prober::ping::{Pinger, Seen};
+use tidegate_measure::pinged::PingTarget;
+use tidegate_prober::ping::{PingProgress, Pinger};
 use tidegate_report::measuring::ping::screen;
 use tidegate_sys::{interrupt, poll, terminal};
 
@@ -39,7 +39,7 @@ pub(super) fn watch(pinger: &Pinger, may_draw: bool) -> io::Result<bool> {
 fn draw(pinger: &Pinger, before: usize) -> usize {
     let (columns, rows) = terminal::size(&crate::output::stderr()).unwrap_or((80, 24));
     let (targets, now_ns) =
-        pinger.look(|seen: &Seen| (seen.targets.iter().map(recent).collect::<Vec<_>>(), seen.now_ns));
+        pinger.look(|seen: &PingProgress| (seen.targets.iter().map(recent).collect::<Vec<_>>(), seen.now_ns));
     let text = screen(&targets, now_ns, columns.saturating_sub(1));
     let lines: Vec<&str> = text.lines().take(rows.saturating_sub(1).max(1)).collect();
     erase(before);
@@ -54,7 +54,7 @@ fn erase(lines: usize) {
 }
 
 /// A target with its last requests only.
-fn recent(target: &Target) -> Target {
+fn recent(target: &PingTarget) -> PingTarget {
     let from = target.asked.len().saturating_sub(RECENT);
-    Target { id: target.id.clone(), asked: target.asked[from..].to_vec(), ..Target::default() }
+    PingTarget { id: target.id.clone(), asked: target.asked[from..].to_vec(), ..PingTarget::default() }
 }

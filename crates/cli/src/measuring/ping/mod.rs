@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! options ─▶ plans ─▶ field::ping::Pinger (its own thread) ── look ──▶ the terminal's chart
-//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels, page
+//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels,
+//!                                          page
 //! ```
 
 mod live;
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tidegate_analysis::ping::{from_json, from_pingexp, to_json};
 use tidegate_measure::pinged::Pinged;
-use tidegate_prober::ping::{Pinger, Seen};
+use tidegate_prober::ping::{PingProgress, Pinger};
 use tidegate_report::chart::{Theme, file, png};
 use tidegate_report::measuring::ping::{page, six_panels, text};
 
@@ -67,8 +68,8 @@ fn measure(options: &Options) -> anyhow::Result<Pinged> {
     Ok(document(seen, is_stopped && options.count > 0))
 }
 
-fn document(seen: Seen, is_stopped: bool) -> Pinged {
-    let stopped = || format!("stopped after {}", tidegate_report::span(seen.now_ns));
+fn document(seen: PingProgress, is_stopped: bool) -> Pinged {
+    let stopped = || format!("stopped after {}", tidegate_report::format_duration(seen.now_ns));
     let mut notes = Vec::new();
     if seen.clock_steps > 0 {
         notes.push(format!(
@@ -81,7 +82,7 @@ fn document(seen: Seen, is_stopped: bool) -> Pinged {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: crate::measuring::again(),
         began_ns: seen.began_ns,
-        partial: seen.trouble.clone().or_else(|| is_stopped.then(stopped)),
+        partial: seen.problem.clone().or_else(|| is_stopped.then(stopped)),
         targets: seen.targets,
         notes,
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_prober::hops;
-use tidegate_prober::ping::{Plan, Way};
+use tidegate_prober::ping::{PingMethod, PingSchedule};
 
 /// The port of the echo service (RFC 862).
 const ECHO_PORT: u16 = 7;
@@ -86,15 +86,15 @@ pub struct Options {
 }
 
 impl Options {
-    fn way(&self) -> Way {
-        self.udp.map_or(Way::Icmp, |port| Way::Udp(if port == 0 { ECHO_PORT } else { port }))
+    fn way(&self) -> PingMethod {
+        self.udp.map_or(PingMethod::Icmp, |port| PingMethod::Udp(if port == 0 { ECHO_PORT } else { port }))
     }
 
     /// The targets, and how each is pinged. Looks names up, and with --hops finds the routers on the path.
     ///
     /// # Errors
     /// A value is wrong, or a name or a route is missing.
-    pub(super) fn plans(&self) -> anyhow::Result<Vec<Plan>> {
+    pub(super) fn plans(&self) -> anyhow::Result<Vec<PingSchedule>> {
         let hour = Duration::from_secs(3600);
         ensure!(!self.interval.is_zero() && self.interval <= hour, "-i is from 2ms to 1h");
         let mut plans = Vec::new();
@@ -116,8 +116,8 @@ impl Options {
         Ok(plans)
     }
 
-    fn plan(&self, host: &str) -> anyhow::Result<Plan> {
-        let mut plan = Plan::new(host, self.family.family())?;
+    fn plan(&self, host: &str) -> anyhow::Result<PingSchedule> {
+        let mut plan = PingSchedule::new(host, self.family.family())?;
         plan.interval = self.interval;
         plan.count = self.limit();
         plan.way = self.way();
@@ -129,7 +129,7 @@ impl Options {
     }
 
     /// A target in ping-exp's words.
-    fn target(&self, words: &str) -> anyhow::Result<Plan> {
+    fn target(&self, words: &str) -> anyhow::Result<PingSchedule> {
         let parts: Vec<&str> = words.split(',').map(str::trim).collect();
         let (id, host, tos, size) = match parts[..] {
             [id, host, tos] => (id, host, tos, None),
@@ -148,7 +148,7 @@ impl Options {
     }
 
     /// Those on the way to the first target, and then the targets.
-    fn with_hops(&self, plans: Vec<Plan>, most: u8) -> anyhow::Result<Vec<Plan>> {
+    fn with_hops(&self, plans: Vec<PingSchedule>, most: u8) -> anyhow::Result<Vec<PingSchedule>> {
         ensure!((1..=hops::MOST_HOPS).contains(&most), "--hops is from 1 to {}", hops::MOST_HOPS);
         let Some(first) = plans.first() else { return Ok(plans) };
         let found = hops::find(first.address, first.way, most)?;

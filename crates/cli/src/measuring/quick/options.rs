@@ -4,7 +4,7 @@ use crate::measuring::far::FarOptions;
 use crate::outputs::{Form, OutputFile, output_file};
 use crate::values::{rate, span};
 use std::path::PathBuf;
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 
 /// Test a line for bufferbloat in 30 seconds, and suggest a policy
 ///
@@ -30,7 +30,7 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// How long it takes, about: 15s to 2min
     #[arg(short, long, alias = "time", value_name = "TIME", value_parser = span, default_value = "30s")]
-    pub duration: Span,
+    pub duration: Nanos,
     /// Never send more than this
     #[arg(long, alias = "most", value_name = "RATE", value_parser = rate, default_value = "300mbit")]
     pub max_rate: Rate,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! tidegate_sessions::verify (turns) ──▶ one Experiment, two policies ──▶ measure::paired
-//!                                            └─ what was measured without it ──▶ forecast ──▶ predicted beside measured
+//!                                            └─ what was measured without it ──▶ forecast ──▶ predicted
+//!                                            beside measured
 //! ```
 
 mod options;

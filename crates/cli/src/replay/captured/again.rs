@@ -6,11 +6,11 @@ use crate::pcap_file;
 use crate::sim::of_text;
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
-use tidegate_measure::experiment::{Experiment, Run};
+use tidegate_measure::experiment::{Experiment, RunRecord};
 use tidegate_packet::header::proto;
 use tidegate_replay::captured::closed::{self, Conversation, Conversations};
-use tidegate_replay::captured::{Candidate, Surveyed};
-use tidegate_report::{Align, Table, percent, size, span};
+use tidegate_replay::captured::{CandidatePolicy, Surveyed};
+use tidegate_report::{Align, Table, format_duration, percent, size};
 
 /// Repeats the capture's conversations, prints the result and writes its files.
 pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: String) -> anyhow::Result<()> {
@@ -53,7 +53,7 @@ pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: S
 }
 
 /// Where a policy's file is, wherever the scenario stands.
-fn policy_path(candidate: &Candidate) -> anyhow::Result<Option<String>> {
+fn policy_path(candidate: &CandidatePolicy) -> anyhow::Result<Option<String>> {
     if candidate.file.is_empty() {
         return Ok(None);
     }
@@ -64,15 +64,18 @@ fn policy_path(candidate: &Candidate) -> anyhow::Result<Option<String>> {
 /// Each conversation under each policy.
 fn text(experiment: &Experiment, parts: &[Conversation]) -> String {
     let mut out = String::from("The capture's conversations, made again: modelled, not captured.\n\n");
-    let of = |run: &Run, part: &Conversation| -> (String, String) {
+    let of = |run: &RunRecord, part: &Conversation| -> (String, String) {
         if let Some(transfer) = run.transfers.iter().find(|one| one.id == part.id) {
-            let took = transfer.finished.map(|at| span(at.saturating_sub(transfer.began)));
+            let took = transfer.finished.map(|at| format_duration(at.saturating_sub(transfer.began)));
             return (took.unwrap_or_else(|| "not done".into()), transfer.lost.to_string());
         }
         let probe = run.probes.iter().find(|one| one.id == part.id);
         probe.map_or_else(Default::default, |probe| {
             let figures = probe.figures(run.window);
-            (figures.rtt.percentile(95.0).map_or_else(|| "–".into(), span), percent(figures.loss()))
+            (
+                figures.rtt.percentile(95.0).map_or_else(|| "–".into(), format_duration),
+                percent(figures.loss()),
+            )
         })
     };
     let runs = &experiment.runs;
@@ -96,8 +99,9 @@ fn text(experiment: &Experiment, parts: &[Conversation]) -> String {
             let talk = &part.talk;
             let bytes = talk.sent[usize::from(!talk.forth())].1;
             let arrow = if talk.forth() { part.key.to_string() } else { part.key.back().to_string() };
-            let captured = if tcp { span(talk.ended - talk.began) } else { "–".to_owned() };
-            let mut row = vec![arrow, size(bytes), talk.rtt.map_or_else(|| "–".to_owned(), span), captured];
+            let captured = if tcp { format_duration(talk.ended - talk.began) } else { "–".to_owned() };
+            let mut row =
+                vec![arrow, size(bytes), talk.rtt.map_or_else(|| "–".to_owned(), format_duration), captured];
             for run in runs {
                 let (took, lost) = of(run, part);
                 row.extend([took, lost]);

@@ -6,16 +6,16 @@ use crate::trial::load::{must_concern_either, of_taken};
 use anyhow::{Context, bail};
 use std::path::Path;
 use tidegate_loader::ReadOptions;
-use tidegate_replay::captured::{Candidate, NONE};
+use tidegate_replay::captured::{CandidatePolicy, NONE};
 
 /// Takes the policies in; where the line has a rate, none at all is one of them.
-pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Candidate>> {
+pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<CandidatePolicy>> {
     let mut all = Vec::new();
     for path in options.policy.iter().filter(|path| path.as_os_str() != NONE) {
         let candidate = read(path, options, seed).with_context(|| format!("policy {}", path.display()))?;
         all.push(candidate);
     }
-    let names: Vec<String> = all.iter().map(|one: &Candidate| one.name.clone()).collect();
+    let names: Vec<String> = all.iter().map(|one: &CandidatePolicy| one.name.clone()).collect();
     for one in &mut all {
         if names.iter().filter(|name| **name == one.name).count() > 1 {
             one.name.clone_from(&one.file);
@@ -23,7 +23,7 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
     }
     let asked = options.policy.iter().any(|path| path.as_os_str() == NONE);
     if asked || options.rate.is_some() {
-        all.insert(0, Candidate::none(&all, &options.settings()));
+        all.insert(0, CandidatePolicy::none(&all, &options.settings()));
     }
     if all.is_empty() {
         bail!("no policy to hold the capture against: give one with --policy, or a line with --rate");
@@ -31,7 +31,7 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
     Ok(all)
 }
 
-fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> {
+fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePolicy> {
     let (path, mut args) = crate::words::file_and_args(path);
     if args.is_empty() {
         args.clone_from(&options.args);
@@ -60,5 +60,5 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<Candidate> 
     must_concern_either(&taken, options.over.as_ref())?;
     let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Candidate { name, file: path.display().to_string(), args, policy })
+    Ok(CandidatePolicy { name, file: path.display().to_string(), args, policy })
 }

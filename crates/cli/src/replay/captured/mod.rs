@@ -1,8 +1,8 @@
 //! `tidegate replay --capture FILE`: what policies would have done with the packets of a capture.
 //!
 //! ```text
-//! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
-//!                                                                                                      └─▶ annotated (pcapng)
+//! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account
+//! ──▶ measure::replayed └─▶ annotated (pcapng)
 //! ```
 //! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed`
 //! makes a scenario of the capture's connections instead, so that they do.
@@ -19,10 +19,10 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
-use tidegate_measure::replayed::{Line, Replayed};
+use tidegate_measure::replayed::{ReplayLine, Replayed};
 use tidegate_replay::annotated::CapturedPackets;
 use tidegate_replay::captured::{
-    Candidate, CaptureRun, PacketObserver, Survey, Surveyed, is_silent, step_of,
+    CandidatePolicy, CaptureRun, PacketObserver, Survey, Surveyed, is_silent, step_of,
 };
 use tidegate_report::replayed as report;
 
@@ -41,7 +41,7 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<()> {
     let mut replayed = Replayed {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         again: again(options, seed),
-        line: Line {
+        line: ReplayLine {
             rate: options.rate.map(|rate| rate.as_bits()),
             buffer: options.settings().modem().map(|(_, bytes)| bytes),
         },
@@ -98,7 +98,7 @@ fn left_out(replayed: &Replayed) -> String {
 }
 
 /// What the reader should know of the capture and of a policy.
-fn notes_of(replayed: &mut Replayed, candidate: &Candidate, late: u64) {
+fn notes_of(replayed: &mut Replayed, candidate: &CandidatePolicy, late: u64) {
     let mut notes = candidate.policy.notes.clone();
     if late > 0 {
         notes.push(format!("{late} packets stand behind later ones in the file; they arrive with those"));
@@ -114,7 +114,7 @@ fn notes_of(replayed: &mut Replayed, candidate: &Candidate, late: u64) {
 }
 
 /// The number of the policy whose packets are written: the last, unless one is named.
-fn written(options: &Options, candidates: &[Candidate]) -> anyhow::Result<usize> {
+fn written(options: &Options, candidates: &[CandidatePolicy]) -> anyhow::Result<usize> {
     let Some(name) = &options.write_of else { return Ok(candidates.len() - 1) };
     let found = candidates.iter().position(|one| one.name == *name || one.file == *name);
     found.with_context(|| {
@@ -172,7 +172,7 @@ fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
     } else {
         ProgressDrawTarget::hidden()
     };
-    let bar = ProgressBar::with_draw_target(Some(surveyed.octets), target);
+    let bar = ProgressBar::with_draw_target(Some(surveyed.bytes), target);
     let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
     let style = ProgressStyle::with_template(&format!(
         "{{msg}}{of} {{wide_bar}} {{bytes}}/{{total_bytes}} of the capture"

@@ -5,7 +5,7 @@ use crate::script_options::ScriptOptions;
 use crate::trial::{buffer, stacked};
 use crate::values::{rate, span};
 use std::path::{Path, PathBuf};
-use tidegate_packet::{Rate, Span};
+use tidegate_packet::{Nanos, Rate};
 use tidegate_replay::captured::{CaptureSettings, Prefix};
 use tidegate_trial::ModemBuffer;
 
@@ -61,7 +61,7 @@ pub(crate) struct Options {
     pub(super) down: Option<Rate>,
     /// Round-trip time of connections whose handshake was not captured, for --closed
     #[arg(long, value_name = "TIME", value_parser = span, requires = "closed")]
-    pub(super) rtt: Option<Span>,
+    pub(super) rtt: Option<Nanos>,
     /// Write each packet with class, queueing delay and outcome as pcapng, for Wireshark: of the last policy, or
     /// of --write-of
     #[arg(long, value_name = "PCAPNG", requires = "capture")]

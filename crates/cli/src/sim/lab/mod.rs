@@ -2,8 +2,9 @@
 //! programs, by the real clock.
 //!
 //! ```text
-//! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
-//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ judge, text, JSON, page
+//! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after
+//! the other: tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶
+//! judge, text, JSON, page
 //! ```
 
 mod options;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use tidegate_lab::experiment::{self, LabSettings};
-use tidegate_measure::experiment::Run;
+use tidegate_measure::experiment::RunRecord;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
 use tidegate_scenario::prepare::Prepared;
 use tidegate_scenario::run::ExperimentWatch;
@@ -73,7 +74,7 @@ fn carry_out(
     prepared: &Prepared,
     asked: &[TimelineEntry],
     stop: &AtomicBool,
-) -> anyhow::Result<Vec<Run>> {
+) -> anyhow::Result<Vec<RunRecord>> {
     let bar = OnceLock::new();
     let packets = options.scenario.pcapng.as_deref().map(packets::Wanted::parse);
     let watch = ExperimentWatch {
@@ -90,7 +91,7 @@ fn carry_out(
     let settings = LabSettings {
         kernel_router: options.router == Who::Kernel,
         single_segments: options.no_gso,
-        effort: options.effort.into(),
+        scheduling: options.effort.into(),
     };
     let say = |words: &str| eprintln!("tidegate lab: {words}");
     let runs = experiment::carry_out(scenario, prepared, asked, &settings, &watch, &say);

@@ -75,8 +75,8 @@ pub struct Effort {
     pub pin: Option<usize>,
 }
 
-impl From<Effort> for experiment::Effort {
-    fn from(Effort { busy, realtime, pin }: Effort) -> experiment::Effort {
-        experiment::Effort { busy, realtime, pin }
+impl From<Effort> for experiment::SchedulingOptions {
+    fn from(Effort { busy, realtime, pin }: Effort) -> experiment::SchedulingOptions {
+        experiment::SchedulingOptions { busy, realtime, pin }
     }
 }

@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tidegate_lab::experiment::RealNetwork;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::Scenario;
 use tidegate_scenario::prepare;
@@ -25,7 +25,7 @@ use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_sys::apart;
 
 /// How often the meter and the log are written.
-const STEP: Span = Span::millis(500);
+const STEP: Nanos = Nanos::millis(500);
 /// The host on which the program runs.
 const YOU: &str = "you";
 /// And the one at the other end of the link.
@@ -155,9 +155,9 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let status = network.run(&mut child, observer, (STEP, &mut |laid, now| Ok(meter.tell(laid, now)?)))?;
     meter.end(&network);
     for (line, program) in &far {
-        let fate = program.fate();
+        let fate = program.outcome();
         if fate.failed() {
-            eprintln!("tidegate shell: --server-command `{line}` failed:\n{}", fate.told().trim_end());
+            eprintln!("tidegate shell: --server-command `{line}` failed:\n{}", fate.output().trim_end());
         }
     }
     network.end();
@@ -293,7 +293,7 @@ impl Meter {
             eprintln!(
                 "tidegate shell: this machine was late: one packet in a hundred came {} later than the link \
                 says; --realtime or --busy may help",
-                tidegate_report::span(late.0)
+                tidegate_report::format_duration(late.0)
             );
         }
     }

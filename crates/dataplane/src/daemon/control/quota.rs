@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Places of root and the daemon's owner, which nobody else can take.
+/// Places of root and the daemon's owner, which no one else can take.
 const TRUSTED: usize = 32;
 /// Places of all others together, and of one user.
 const STRANGERS: usize = 16;
@@ -12,27 +12,27 @@ const OF_ONE_USER: usize = 4;
 /// Requests of one user at once, and how long it takes until there may be another.
 const BURST: u32 = 20;
 const EVERY: Duration = Duration::from_millis(50);
-/// Users whose requests are counted at most; who has asked for nothing for a while is forgotten first.
+/// Users whose requests are counted at most; who has requested nothing for a while is forgotten first.
 const USERS: usize = 1024;
 
 /// Everybody who is connected.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Guests(Arc<Mutex<Book>>);
+pub(super) struct ClientQuota(Arc<Mutex<QuotaTable>>);
 
 #[derive(Debug, Default)]
-struct Book {
+struct QuotaTable {
     trusted: usize,
     strangers: BTreeMap<u32, usize>,
     /// By user, when his requests would have been answered one by one.
     asked: BTreeMap<u32, Instant>,
 }
 
-impl Guests {
+impl ClientQuota {
     /// A place for a user; it is free again when what is returned goes.
     ///
     /// # Errors
     /// There is none for him: why.
-    pub(super) fn place(&self, uid: u32, trusted: bool) -> Result<Place, String> {
+    pub(super) fn place(&self, uid: u32, trusted: bool) -> Result<ConnectionSlot, String> {
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if trusted {
             if book.trusted >= TRUSTED {
@@ -49,7 +49,7 @@ impl Guests {
             }
             *own += 1;
         }
-        Ok(Place { guests: self.clone(), uid, trusted })
+        Ok(ConnectionSlot { guests: self.clone(), uid, trusted })
     }
 
     /// How long a user's next request must wait.
@@ -67,13 +67,13 @@ impl Guests {
 
 /// A connection's place.
 #[derive(Debug)]
-pub(super) struct Place {
-    guests: Guests,
+pub(super) struct ConnectionSlot {
+    guests: ClientQuota,
     uid: u32,
     trusted: bool,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Waits until this user may ask again: the daemon's thread, which answers, is not kept from its packets.
     pub(super) fn wait_for_turn(&self) {
         if !self.trusted {
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut book = self.guests.0.lock().unwrap_or_else(PoisonError::into_inner);
         if self.trusted {
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn nobody_takes_the_places_of_others() {
-        let guests = Guests::default();
-        let first: Vec<Place> =
+        let guests = ClientQuota::default();
+        let first: Vec<ConnectionSlot> =
             (0..OF_ONE_USER).map(|_| guests.place(1000, false).expect("a place")).collect();
         assert_eq!(guests.place(1000, false).expect_err("no more"), "user 1000 has 4 connections already");
-        let others: Vec<Place> = (1001..).map_while(|uid| guests.place(uid, false).ok()).collect();
+        let others: Vec<ConnectionSlot> = (1001..).map_while(|uid| guests.place(uid, false).ok()).collect();
         assert_eq!(first.len() + others.len(), STRANGERS);
-        let trusted: Vec<Place> = std::iter::from_fn(|| guests.place(0, true).ok()).collect();
+        let trusted: Vec<ConnectionSlot> = std::iter::from_fn(|| guests.place(0, true).ok()).collect();
         assert_eq!(trusted.len(), TRUSTED);
         drop(first);
         drop(guests.place(1000, false).expect("they have left"));
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn requests_have_a_rate_for_each_user() {
-        let (guests, now) = (Guests::default(), Instant::now());
+        let (guests, now) = (ClientQuota::default(), Instant::now());
         assert!((0..BURST).all(|_| guests.turn(1000, now).is_zero()));
         assert_eq!(guests.turn(1000, now), EVERY);
         assert_eq!(guests.turn(1000, now), 2 * EVERY);

@@ -1,6 +1,6 @@
 //! Messages about one table, gathered.
 
-use super::super::message::Message;
+use super::super::message::NetlinkMessage;
 use super::expression::Expressions;
 use super::words;
 use alloc::borrow::ToOwned;
@@ -42,7 +42,7 @@ const LONGEST_COMMENT: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Batch {
     pub(super) table: String,
-    messages: Vec<Message>,
+    messages: Vec<NetlinkMessage>,
     pub(super) sets: u32,
 }
 
@@ -52,10 +52,10 @@ fn family_head(family: u8, resource: u16) -> Vec<u8> {
     body
 }
 
-fn message(kind: u16, flags: u16, attributes: &Attributes) -> Message {
+fn message(kind: u16, flags: u16, attributes: &Attributes) -> NetlinkMessage {
     let mut body = family_head(INET, 0);
     body.extend(attributes.bytes());
-    Message { kind: NFTABLES << 8 | kind, flags: NLM_F_REQUEST | flags, body }
+    NetlinkMessage { kind: NFTABLES << 8 | kind, flags: NLM_F_REQUEST | flags, body }
 }
 
 impl Batch {
@@ -74,9 +74,9 @@ impl Batch {
         self.make_table_with(None, comment);
     }
 
-    /// The same, but nobody else may change the table, and it goes when the socket is closed that the batch
+    /// The same, but no one else may change the table, and it goes when the socket is closed that the batch
     /// is sent by.
-    pub fn make_table_of_ours(&mut self, comment: Option<&str>) {
+    pub fn make_own_table(&mut self, comment: Option<&str>) {
         self.make_table_with(Some(TABLE_OWNER), comment);
     }
 
@@ -106,8 +106,8 @@ impl Batch {
         self.push(DELRULE, 0, &to);
     }
 
-    /// Makes a chain: one that packets come to by themselves has a base and a policy (true: what reaches its
-    /// end goes on).
+    /// Makes a chain: one that packets come to on their own has a base and a policy (true: what reaches its
+    /// end continues).
     pub fn chain(&mut self, name: &str, base: Option<Base>, accepts: bool) {
         let mut to = Attributes::default();
         to.text(1, &self.table).text(3, name);
@@ -141,11 +141,11 @@ impl Batch {
     /// The whole, begin and end included. The last but one asks to be acknowledged: not every kernel
     /// acknowledges an end.
     #[must_use]
-    pub fn into_messages(mut self) -> Vec<Message> {
+    pub fn into_messages(mut self) -> Vec<NetlinkMessage> {
         if let Some(last) = self.messages.last_mut() {
             last.flags |= NLM_F_ACK;
         }
-        let frame = |kind| Message { kind, flags: NLM_F_REQUEST, body: family_head(0, NFTABLES) };
+        let frame = |kind| NetlinkMessage { kind, flags: NLM_F_REQUEST, body: family_head(0, NFTABLES) };
         self.messages.insert(0, frame(BATCH_BEGIN));
         self.messages.push(frame(BATCH_END));
         self.messages

@@ -11,15 +11,15 @@ use tidegate_netlink_wire::attribute::Attributes;
 const ELEMENT: u16 = 1;
 const VALUE: u16 = 1;
 const VERDICT: u16 = 2;
-/// The register that verdicts stand in, and the one all else stands in.
+/// The register that verdicts are in, and the one everything else is in.
 const DECISION: u32 = 0;
 const REGISTER: u32 = 1;
 
-/// What is known of a packet beside its bytes.
+/// What is known about a packet beside its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Meta {
-    /// Octets from the network header on.
+pub enum NftMeta {
+    /// Bytes from the network header on.
     Length = 0,
     /// EtherType, in the order of the network.
     Protocol = 1,
@@ -37,10 +37,10 @@ pub enum Meta {
     Transport = 16,
 }
 
-/// What is known of a packet's connection.
+/// What is known about a packet's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Ct {
+pub enum NftCt {
     /// A set of states, as bits.
     State = 0,
     /// Its mark.
@@ -57,7 +57,7 @@ pub enum Ct {
 /// network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Compare {
+pub enum NftCmp {
     /// Equal (`NFT_CMP_EQ`).
     Is = 0,
     /// Another.
@@ -68,11 +68,11 @@ pub enum Compare {
     AtLeast = 5,
 }
 
-/// Octets of a packet.
+/// Bytes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// From which header on.
-    pub base: Header,
+    pub base: NftHeader,
     /// How far behind its beginning, bytes.
     pub offset: u32,
     /// How many bytes.
@@ -82,7 +82,7 @@ pub struct Payload {
 /// A header that bytes are counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Header {
+pub enum NftHeader {
     /// IP's.
     Network = 1,
     /// TCP's, UDP's and so on.
@@ -91,12 +91,12 @@ pub enum Header {
 
 /// Where packets wait for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queue {
+pub struct NftQueue {
     /// The first queue's number,
     pub first: u16,
     /// and how many there are.
     pub count: u16,
-    /// Packets go on when nobody reads the queue.
+    /// Packets continue when no one reads the queue.
     pub bypass: bool,
     /// Which of several queues is chosen by the processor, not by the flow.
     pub by_processor: bool,
@@ -104,12 +104,12 @@ pub struct Queue {
 
 /// How a rule ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum NftVerdict {
     /// It leaves the hook's chain.
     Accept,
-    /// It is lost.
+    /// It is dropped.
     Drop,
-    /// Back to the chain that led here.
+    /// Back to the chain that redirected here.
     Return,
     /// Through another chain, and back.
     Jump(String),
@@ -153,19 +153,19 @@ impl Expressions {
         self
     }
 
-    /// Loads what is known of the packet.
-    pub fn load_meta(&mut self, key: Meta) -> &mut Expressions {
+    /// Loads what is known about the packet.
+    pub fn load_meta(&mut self, key: NftMeta) -> &mut Expressions {
         self.step("meta", &[(1, REGISTER), (2, key as u32)], |_| {})
     }
 
     /// Sets it from the register.
-    pub fn set_meta(&mut self, key: Meta) -> &mut Expressions {
+    pub fn set_meta(&mut self, key: NftMeta) -> &mut Expressions {
         self.step("meta", &[(2, key as u32), (3, REGISTER)], |_| {})
     }
 
-    /// Loads what is known of the connection; of the sum of both directions, or of one of them (false: as it
-    /// began).
-    pub fn load_ct(&mut self, key: Ct, reply: Option<bool>) -> &mut Expressions {
+    /// Loads what is known about the connection; of the sum of both directions, or of one of them (false: as
+    /// it began).
+    pub fn load_ct(&mut self, key: NftCt, reply: Option<bool>) -> &mut Expressions {
         self.step("ct", &[(1, REGISTER), (2, key as u32)], |data| {
             if let Some(reply) = reply {
                 data.u8(3, u8::from(reply));
@@ -174,7 +174,7 @@ impl Expressions {
     }
 
     /// Sets the connection's from the register.
-    pub fn set_ct(&mut self, key: Ct) -> &mut Expressions {
+    pub fn set_ct(&mut self, key: NftCt) -> &mut Expressions {
         self.step("ct", &[(2, key as u32), (4, REGISTER)], |_| {})
     }
 
@@ -192,14 +192,14 @@ impl Expressions {
         self.step("payload", &numbers, |_| {})
     }
 
-    /// Goes on only if the register begins with these bytes (or compares so with them).
-    pub fn compare(&mut self, how: Compare, with: &[u8]) -> &mut Expressions {
+    /// Continues only if the register begins with these bytes (or compares so with them).
+    pub fn compare(&mut self, how: NftCmp, with: &[u8]) -> &mut Expressions {
         self.step("cmp", &[(1, REGISTER), (2, how as u32)], |data| {
             data.marked_nest(3, &value(with));
         })
     }
 
-    /// Goes on only if the register is (or is not) from one value to another, both in the order of the
+    /// Continues only if the register is (or is not) from one value to another, both in the order of the
     /// network.
     pub fn range(&mut self, inside: bool, from: &[u8], to: &[u8]) -> &mut Expressions {
         self.step("range", &[(1, REGISTER), (2, u32::from(!inside))], |data| {
@@ -231,7 +231,7 @@ impl Expressions {
         })
     }
 
-    /// Goes on only if the register is (or is not) in a set of the same batch.
+    /// Continues only if the register is (or is not) in a set of the same batch.
     pub fn lookup(&mut self, set: &str, id: u32, inside: bool) -> &mut Expressions {
         self.step("lookup", &[(2, REGISTER)], |data| {
             data.text(1, set).payload(4, &be(id)).payload(5, &be(u32::from(!inside)));
@@ -245,19 +245,19 @@ impl Expressions {
         })
     }
 
-    /// Nobody keeps the packet's connection.
+    /// No one keeps the packet's connection.
     pub fn notrack(&mut self) -> &mut Expressions {
         self.step("notrack", &[], |_| {})
     }
 
     /// Ends the rule.
-    pub fn verdict(&mut self, verdict: &Verdict) -> &mut Expressions {
+    pub fn verdict(&mut self, verdict: &NftVerdict) -> &mut Expressions {
         let (code, chain) = match verdict {
-            Verdict::Accept => (1, None),
-            Verdict::Drop => (0, None),
-            Verdict::Return => (-5_i32, None),
-            Verdict::Jump(chain) => (-3, Some(chain)),
-            Verdict::Goto(chain) => (-4, Some(chain)),
+            NftVerdict::Accept => (1, None),
+            NftVerdict::Drop => (0, None),
+            NftVerdict::Return => (-5_i32, None),
+            NftVerdict::Jump(chain) => (-3, Some(chain)),
+            NftVerdict::Goto(chain) => (-4, Some(chain)),
         };
         let mut what = Attributes::default();
         what.payload(1, &code.to_be_bytes());
@@ -272,7 +272,7 @@ impl Expressions {
     }
 
     /// Packets wait for a program, by nftables' own expression (`CONFIG_NFT_QUEUE`).
-    pub fn queue(&mut self, queue: Queue) -> &mut Expressions {
+    pub fn queue(&mut self, queue: NftQueue) -> &mut Expressions {
         self.step("queue", &[], |data| {
             let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
             let half = |number: u16| number.to_be_bytes();
@@ -281,7 +281,7 @@ impl Expressions {
     }
 
     /// The same by iptables' target (`CONFIG_NFT_COMPAT`), which kernels without that expression have.
-    pub fn queue_target(&mut self, queue: Queue) -> &mut Expressions {
+    pub fn queue_target(&mut self, queue: NftQueue) -> &mut Expressions {
         let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
         let bytes: Vec<u8> =
             [queue.first, queue.count, flags].iter().flat_map(|half| half.to_ne_bytes()).collect();
@@ -310,18 +310,18 @@ pub(super) fn device(name: &str) -> Vec<u8> {
 }
 
 impl Expressions {
-    /// Goes on only for packets that leave by this device (a final `+`: any ending).
+    /// Continues only for packets that leave by this device (a final `+`: any ending).
     pub fn leaves_by(&mut self, name: &str) -> &mut Expressions {
-        self.by_device(Meta::OutName, name, false)
+        self.by_device(NftMeta::OutName, name, false)
     }
 
-    /// Goes on only for packets that came in by this device.
+    /// Continues only for packets that came in by this device.
     pub fn came_by(&mut self, name: &str) -> &mut Expressions {
-        self.by_device(Meta::InName, name, false)
+        self.by_device(NftMeta::InName, name, false)
     }
 
-    pub(super) fn by_device(&mut self, end: Meta, name: &str, not: bool) -> &mut Expressions {
-        let how = if not { Compare::IsNot } else { Compare::Is };
+    pub(super) fn by_device(&mut self, end: NftMeta, name: &str, not: bool) -> &mut Expressions {
+        let how = if not { NftCmp::IsNot } else { NftCmp::Is };
         let bytes = device(name);
         if bytes.is_empty() {
             // `+` alone is any device: nothing is asked.
@@ -330,10 +330,10 @@ impl Expressions {
         self.load_meta(end).compare(how, &bytes)
     }
 
-    /// Goes on only for packets whose mark, as far as these bits go, is this.
+    /// Continues only for packets whose mark, as far as these bits go, is this.
     pub fn marked(&mut self, mark: u32, mask: u32, not: bool) -> &mut Expressions {
-        let how = if not { Compare::IsNot } else { Compare::Is };
-        self.load_meta(Meta::Mark).masked(mask).compare(how, &mark.to_ne_bytes())
+        let how = if not { NftCmp::IsNot } else { NftCmp::Is };
+        self.load_meta(NftMeta::Mark).masked(mask).compare(how, &mark.to_ne_bytes())
     }
 
     /// Keeps these bits of a number of 32 bits in this machine's order.

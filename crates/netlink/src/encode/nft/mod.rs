@@ -2,7 +2,7 @@
 //!
 //! [`Batch`] gathers messages, [`Expressions`] are what a rule is made of, and [`ruleset`] makes both of
 //! netfilter's rules as the model has them. Nothing here names a table that is not ours: a batch makes its
-//! table anew, so what others set is neither read nor touched.
+//! table again, so what others set is neither read nor touched.
 
 mod batch;
 mod expression;
@@ -11,6 +11,6 @@ mod sets;
 mod words;
 
 pub use batch::{Batch, TABLE_NAME, TABLE_USERDATA, comment, rules_question, tables_question};
-pub use expression::{Compare, Ct, Expressions, Header, Meta, Payload, Queue, Verdict};
-pub use ruleset::{Refusal, ruleset, ruleset_of_ours};
+pub use expression::{Expressions, NftCmp, NftCt, NftHeader, NftMeta, NftQueue, NftVerdict, Payload};
+pub use ruleset::{UnsupportedRule, own_ruleset, ruleset};
 pub use sets::Member;

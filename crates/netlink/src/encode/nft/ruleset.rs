@@ -5,19 +5,21 @@ mod target;
 mod unknown;
 
 use super::batch::Batch;
-use super::expression::{Expressions, Verdict};
+use super::expression::{Expressions, NftVerdict};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
-use tidegate_policy::netfilter::{Condition, Family, Match, Rule, RuleChain, RuleTable, Target};
+use tidegate_policy::netfilter::{
+    Condition, Family, Match, NetfilterRule, NetfilterTarget, RuleChain, RuleTable,
+};
 use unknown::Unknown;
 
 /// A rule that is not set here: which, and what of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct UnsupportedRule {
     /// The table's name,
     pub table: String,
     /// the chain's,
@@ -30,9 +32,9 @@ pub struct Refusal {
     pub remedy: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for UnsupportedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { table, chain, rule, what, remedy } = self;
+        let UnsupportedRule { table, chain, rule, what, remedy } = self;
         write!(
             f,
             "rule {rule} of the chain {chain} in the table {table}: {what} is not set by tidegate; {remedy}"
@@ -40,13 +42,18 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl core::error::Error for Refusal {}
+impl core::error::Error for UnsupportedRule {}
 
-/// The batch that makes a table of ours with all these rules in it, in place of the one that is there.
+/// The batch that makes a table of tidegate's with all these rules in it, in place of the one that is there.
 ///
 /// # Errors
 /// A rule asks or does what has no expression here.
-pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[RuleTable]) -> Result<Batch, Refusal> {
+pub fn ruleset(
+    name: &str,
+    comment: &str,
+    replaces: bool,
+    tables: &[RuleTable],
+) -> Result<Batch, UnsupportedRule> {
     let mut batch = Batch::new(name);
     if replaces {
         batch.delete_table();
@@ -60,21 +67,21 @@ pub fn ruleset(name: &str, comment: &str, replaces: bool, tables: &[RuleTable]) 
 ///
 /// # Errors
 /// As for [`ruleset`].
-pub fn ruleset_of_ours(
+pub fn own_ruleset(
     name: &str,
     comment: &str,
     replaces: bool,
     tables: &[RuleTable],
-) -> Result<Batch, Refusal> {
+) -> Result<Batch, UnsupportedRule> {
     let mut batch = Batch::new(name);
     if replaces {
         batch.delete_table();
     }
-    batch.make_table_of_ours(Some(comment));
+    batch.make_own_table(Some(comment));
     filled(batch, tables)
 }
 
-fn filled(mut batch: Batch, tables: &[RuleTable]) -> Result<Batch, Refusal> {
+fn filled(mut batch: Batch, tables: &[RuleTable]) -> Result<Batch, UnsupportedRule> {
     // Chains first: rules may lead to any of them.
     for table in tables {
         for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
@@ -97,7 +104,7 @@ fn is_wanted(chain: &RuleChain) -> bool {
     chain.base.is_none() || !chain.rules.is_empty() || !chain.accepts
 }
 
-/// Chains of all tables stand in one: their names tell whose they are.
+/// Chains of all tables are in one: their names tell whose they are.
 fn chain_name(table: &RuleTable, chain: &str) -> String {
     let version = match table.family {
         Family::Ipv4 => "ip",
@@ -107,7 +114,7 @@ fn chain_name(table: &RuleTable, chain: &str) -> String {
     format!("{version}_{}_{chain}", table.name)
 }
 
-fn fill(batch: &mut Batch, table: &RuleTable, chain: &RuleChain) -> Result<(), Refusal> {
+fn fill(batch: &mut Batch, table: &RuleTable, chain: &RuleChain) -> Result<(), UnsupportedRule> {
     let name = chain_name(table, &chain.name);
     for (number, rule) in (1..).zip(&chain.rules) {
         let put = if rule.matches.iter().any(|one| matches!(one.what, Condition::Ports(_)) && !one.not) {
@@ -116,7 +123,7 @@ fn fill(batch: &mut Batch, table: &RuleTable, chain: &RuleChain) -> Result<(), R
             mixed(batch, &name, number, rule);
             one(batch, table, rule, &aside(&name, number)).map(|steps| batch.rule(&name, &steps))
         };
-        put.map_err(|Unknown { what, remedy }| Refusal {
+        put.map_err(|Unknown { what, remedy }| UnsupportedRule {
             table: table.name.clone(),
             chain: chain.name.clone(),
             rule: number,
@@ -127,13 +134,13 @@ fn fill(batch: &mut Batch, table: &RuleTable, chain: &RuleChain) -> Result<(), R
     if !chain.accepts && table.family != Family::Inet {
         let mut last = Expressions::default();
         condition::version(&mut last, table.family == Family::Ipv6, false);
-        batch.rule(&name, last.verdict(&Verdict::Drop));
+        batch.rule(&name, last.verdict(&NftVerdict::Drop));
     }
     Ok(())
 }
 
 /// Which version of IP a rule is for; `None`: both.
-fn version(table: &RuleTable, rule: &Rule) -> Option<bool> {
+fn version(table: &RuleTable, rule: &NetfilterRule) -> Option<bool> {
     match table.family {
         Family::Ipv4 => Some(false),
         Family::Ipv6 => Some(true),
@@ -160,15 +167,20 @@ fn aside(chain: &str, number: usize) -> String {
 
 /// Marks of which some bits stay and others are carried over: nftables of before 6.13 cannot join two
 /// numbers, so bits are carried one by one.
-fn mixed(batch: &mut Batch, chain: &str, number: usize, rule: &Rule) {
+fn mixed(batch: &mut Batch, chain: &str, number: usize, rule: &NetfilterRule) {
     let Some(steps) = rule.target.as_ref().and_then(target::carry_bits) else { return };
     let aside = aside(chain, number);
     batch.chain(&aside, None, true);
     steps.iter().for_each(|steps| batch.rule(&aside, steps));
 }
 
-/// A rule as one of ours; `aside`: the chain that was made for it, if it needs one.
-fn one(batch: &mut Batch, table: &RuleTable, rule: &Rule, aside: &str) -> Result<Expressions, Unknown> {
+/// A rule as one of tidegate's; `aside`: the chain that was made for it, if it needs one.
+fn one(
+    batch: &mut Batch,
+    table: &RuleTable,
+    rule: &NetfilterRule,
+    aside: &str,
+) -> Result<Expressions, Unknown> {
     let mut steps = begin(table);
     let v6 = version(table, rule);
     for one in &rule.matches {
@@ -179,8 +191,14 @@ fn one(batch: &mut Batch, table: &RuleTable, rule: &Rule, aside: &str) -> Result
     Ok(steps)
 }
 
-fn targets(steps: &mut Expressions, table: &RuleTable, rule: &Rule, aside: &str) -> Result<(), Unknown> {
-    let to = target::Way { v6: version(table, rule), names: &|chain| chain_name(table, chain), aside };
+fn targets(
+    steps: &mut Expressions,
+    table: &RuleTable,
+    rule: &NetfilterRule,
+    aside: &str,
+) -> Result<(), Unknown> {
+    let to =
+        target::TargetContext { v6: version(table, rule), names: &|chain| chain_name(table, chain), aside };
     rule.first.iter().try_for_each(|target| target::put(steps, target, false, &to))?;
     rule.target.iter().try_for_each(|target| target::put(steps, target, true, &to))
 }
@@ -192,7 +210,7 @@ fn either(
     table: &RuleTable,
     chain: &str,
     number: usize,
-    rule: &Rule,
+    rule: &NetfilterRule,
 ) -> Result<(), Unknown> {
     let aside = aside(chain, number);
     batch.chain(&aside, None, true);
@@ -202,8 +220,8 @@ fn either(
     targets(&mut inside, table, rule, &self::aside(&aside, number))?;
     batch.rule(&aside, &inside);
     // What goes back from there goes back from here.
-    let leaves = matches!(rule.target, Some(Target::Return | Target::Goto(_)));
-    let lead = if leaves { Verdict::Goto(aside) } else { Verdict::Jump(aside) };
+    let leaves = matches!(rule.target, Some(NetfilterTarget::Return | NetfilterTarget::Goto(_)));
+    let lead = if leaves { NftVerdict::Goto(aside) } else { NftVerdict::Jump(aside) };
     for second in [false, true] {
         let mut asked = rule.clone();
         asked.matches = rule.matches.iter().flat_map(|one| split(one, second)).collect();

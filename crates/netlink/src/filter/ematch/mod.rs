@@ -1,8 +1,8 @@
 //! Conditions: a list in which a parenthesis is a reference to where its inside begins.
 
+mod decode;
+mod encode;
 mod numbers;
-mod sent;
-mod told;
 
-pub(super) use sent::encode;
-pub(super) use told::decode;
+pub(super) use decode::decode;
+pub(super) use encode::encode;

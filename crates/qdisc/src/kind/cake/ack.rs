@@ -2,11 +2,11 @@
 //!
 //! TCP's acknowledgements are cumulative: on a link that is slow in one direction most of them can be left
 //! out. One that waits may go when a later packet of its connection acknowledges more, as long as nothing
-//! else in it is lost: no data, no flags but the two echoes of ECN and these unchanged, no options but
+//! else in it is dropped: no data, no flags but the two echoes of ECN and these unchanged, no options but
 //! timestamps that are not newer and selective acknowledgements that the later one covers.
 
 use super::Cake;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::QdiscState;
 use tidegate_packet::header::{proto, tcp_flags};
 use tidegate_packet::{Fifo, Head, Pool};
@@ -14,7 +14,7 @@ use tidegate_policy::CakeAckFilter;
 
 /// The echoes of ECN, which are compared and not refused.
 const ECHOES: u8 = tcp_flags::ECE | tcp_flags::CWR;
-/// Bits of the octet before the flags that are not the header's length: they must be zero.
+/// Bits of the byte before the flags that are not the header's length: they must be zero.
 const RESERVED: u8 = 0x0f;
 
 /// Options of TCP (RFC 9293, 7323, 2018).
@@ -236,6 +236,6 @@ impl Cake {
         if self.charges_drops() {
             self.charge(cx.now.0, tin, cost, true);
         }
-        cx.drop(own.handle, pkt, Why::Superseded);
+        cx.drop(own.handle, pkt, DropReason::Superseded);
     }
 }

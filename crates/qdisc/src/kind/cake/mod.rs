@@ -1,6 +1,6 @@
 //! cake: common applications kept enhanced (Høiland-Jørgensen, Täht and Morton, LANMAN 2018; tc-cake(8)).
 //!
-//! One discipline for a home's link. A shaper without bursts sends by a clock that counts what each packet
+//! One qdisc for a home's link. A shaper without bursts sends by a clock that counts what each packet
 //! costs on the link. Packets take one of up to eight tins by their DSCP; a tin that keeps to its threshold,
 //! a share of the rate, goes before those that do not. Within a tin flows take turns ([`tin`]), each judged
 //! by COBALT ([`crate::algo::cobalt`]). When the memory is full the longest queue of all pays ([`overflow`]).
@@ -12,11 +12,11 @@ mod overflow;
 mod tin;
 mod tins;
 
-use crate::algo::cobalt::{Judged, Verdict};
-use crate::asking::{ClassifyResult, Consumed, classify};
+use crate::algo::cobalt::{AqmQueue, CobaltVerdict};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Device, Why};
+use crate::classify::{ClassifyResult, Consumed, classify};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState};
 use crate::kind::classful;
 use alloc::boxed::Box;
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use cost::Framing;
 use overflow::Overflow;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Pkt, Pool, Rate, Span, Time};
+use tidegate_packet::{Addrs, FlowKeys, Handle, HashKey, Nanos, Pkt, Pool, Rate, Time};
 use tidegate_policy::dump::{CakeStats, ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, ClassParams, Errno, Kind, QdiscParams,
@@ -39,7 +39,7 @@ const MOST_PACKETS: u32 = 10_240;
 /// Memory that even a slow link has, bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 /// How often the rate follows what arrives.
-const FOLLOWS_EVERY: Span = Span::millis(250);
+const FOLLOWS_EVERY: Nanos = Nanos::millis(250);
 
 pub(crate) struct Cake {
     params: CakeParams,
@@ -83,7 +83,7 @@ struct Named {
 }
 
 impl Cake {
-    pub(crate) fn new(device: Device, params: Option<&CakeParams>) -> Cake {
+    pub(crate) fn new(device: DeviceInfo, params: Option<&CakeParams>) -> Cake {
         let mut cake = Cake {
             params: CakeParams {
                 bandwidth: Some(Rate(0)),
@@ -236,7 +236,7 @@ impl Cake {
         }
     }
 
-    /// The tin of a packet, its DSCP cleared where that is asked for.
+    /// The tin of a packet, its DSCP cleared where that is requested.
     fn choose_tin(&self, pool: &mut Pool, own: QdiscState, pkt: &Pkt) -> usize {
         let meta = pool.meta_mut(pkt);
         let dscp = tins::dscp(meta);
@@ -308,7 +308,7 @@ impl Cake {
         cost
     }
 
-    /// Drops from the longest queues until the memory suffices; tells whether the flow that a packet just
+    /// Drops from the longest queues until the memory suffices; returns whether the flow that a packet just
     /// came for was among them.
     fn make_room(&mut self, cx: &mut Context<'_>, at: Handle, came_for: (usize, u32)) -> bool {
         let mut own = false;
@@ -318,7 +318,7 @@ impl Cake {
             let found = self.tins[tin].flow_of(queue);
             let Some((flow, pkt)) = found.and_then(|flow| Some((flow, self.tins[tin].pop(cx.pool, flow)?)))
             else {
-                // The heap is wrong: it is built anew. Then an empty queue on top means that nothing waits.
+                // The heap is wrong: it is built again. Then an empty queue on top means that nothing waits.
                 self.overflow.forget();
                 if fresh {
                     break;
@@ -336,7 +336,7 @@ impl Cake {
             if self.charges_drops() {
                 self.charge(cx.now.0, tin, meta.cost, true);
             }
-            cx.drop(at, pkt, Why::Overflow);
+            cx.drop(at, pkt, DropReason::Overflow);
             self.overflow.shorter(&self.tins, tin, queue);
             own |= (tin, flow) == came_for;
         }
@@ -366,8 +366,8 @@ impl Cake {
         }
     }
 
-    /// The tin that sends next. Shaped: the highest whose time has come, else the one whose time comes first.
-    /// Not shaped: by turns. `None`: no flow takes part in any round.
+    /// The tin that sends next. Shaped: the highest whose time has come, otherwise the one whose time comes
+    /// first. Not shaped: by turns. `None`: no flow takes part in any round.
     fn choose_next(&mut self, now: u64) -> Option<usize> {
         if !self.pace.is_some() {
             return self.next_in_turn();
@@ -406,14 +406,14 @@ impl Cake {
     }
 
     /// Serves a tin: the next packet of the flow whose turn it is. `None`: a flow was found empty, and
-    /// everything is to be looked at anew.
+    /// everything is to be looked at again.
     fn serve(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, fresh: &mut bool) -> Option<Pkt> {
         let mode = self.mode();
         loop {
             let tin = &mut self.tins[at];
             let flow = tin.turn(core::mem::take(fresh))?;
             if tin.flow(flow).deficit <= 0 {
-                tin.put_off(mode, flow, cx.draw.source);
+                tin.put_off(mode, flow, cx.random.source);
                 continue;
             }
             loop {
@@ -421,13 +421,13 @@ impl Cake {
                     self.tins[at].run_empty(mode, flow, cx.now);
                     return None;
                 };
-                let verdict = self.judge(cx, at, flow, &pkt);
+                let verdict = self.decide(cx, at, flow, &pkt);
                 // The last packet of a queue may be marked; it is not dropped.
                 if !verdict.drop || self.tins[at].flow(flow).queue.is_empty() {
                     self.tins[at].counts.marks += u32::from(verdict.marked);
                     return Some(self.send(cx, at, flow, pkt));
                 }
-                if self.lose(cx, own, at, flow, pkt) {
+                if self.drop_packet(cx, own, at, flow, pkt) {
                     break;
                 }
             }
@@ -446,25 +446,25 @@ impl Cake {
         Some(pkt)
     }
 
-    fn judge(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> Verdict {
+    fn decide(&mut self, cx: &mut Context<'_>, at: usize, flow: u32, pkt: &Pkt) -> CobaltVerdict {
         struct Here<'a, 'b>(&'a mut Context<'b>, &'a Pkt);
-        impl Judged for Here<'_, '_> {
+        impl AqmQueue for Here<'_, '_> {
             fn mark(&mut self) -> bool {
                 self.0.pool.meta_mut(self.1).set_ce()
             }
             fn draw(&mut self) -> u32 {
-                self.0.draw.source.u32()
+                self.0.random.source.u32()
             }
         }
         let bulk = if self.charges_drops() { self.tins[at].bulk } else { 0 };
         let law = self.tins[at].terms.law;
         let (now, waited) = (cx.now, cx.now.0.wrapping_sub(cx.pool.meta(pkt).scratch.0));
-        self.tins[at].flow(flow).state.judge(&law, now, waited, bulk, &mut Here(cx, pkt))
+        self.tins[at].flow(flow).state.decide(&law, now, waited, bulk, &mut Here(cx, pkt))
     }
 
-    /// Loses a packet that its flow's law dropped; tells whether the flow was charged for it, so that its
+    /// Drops a packet that its flow's law dropped; returns whether the flow was charged for it, so that its
     /// turn may be over.
-    fn lose(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
+    fn drop_packet(&mut self, cx: &mut Context<'_>, own: QdiscState, at: usize, flow: u32, pkt: Pkt) -> bool {
         let charged = self.charges_drops();
         if charged {
             let cost = self.charge(cx.now.0, at, cx.pool.meta(&pkt).cost, true) as i32;
@@ -473,7 +473,7 @@ impl Cake {
         }
         self.tins[at].flow(flow).dropped += 1;
         self.tins[at].counts.drops += 1;
-        cx.drop(own.handle, pkt, Why::Codel);
+        cx.drop(own.handle, pkt, DropReason::Codel);
         charged
     }
 
@@ -497,7 +497,7 @@ impl Cake {
         }
         let decaying = self.tins.iter().take(self.tin_count()).find(|tin| tin.decaying > 0);
         if let Some(tin) = decaying {
-            cx.wake(own, cx.now + Span(tin.terms.law.target));
+            cx.wake(own, cx.now + Nanos(tin.terms.law.target));
         }
     }
 }
@@ -547,7 +547,7 @@ impl Discipline for Cake {
         };
         let tin = self.choose_tin(cx.pool, own, &pkt);
         let flow = self.choose_flow(cx.pool, &pkt, tin, named);
-        if cx.pool.follows_stands() {
+        if cx.pool.tracks_queue_locations() {
             self.note_queue(cx.pool, &pkt, tin, flow);
         }
         self.wind(cx, own, tin);
@@ -569,16 +569,16 @@ impl Discipline for Cake {
         }
         self.learn_arrival(cx.now);
         let mode = self.mode();
-        self.tins[tin].join(mode, flow, cx.draw.source);
+        self.tins[tin].join(mode, flow, cx.random.source);
         self.memory_most = self.memory_most.max(self.memory);
         if self.make_room(cx, own.handle, (tin, flow)) { Enqueue::Congested } else { Enqueue::Queued }
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
-        let lost = cx.lost.packets;
+        let lost = cx.dropped.packets;
         let mut fresh = true;
         loop {
-            let waiting = own.qlen - (cx.lost.packets - lost);
+            let waiting = own.qlen - (cx.dropped.packets - lost);
             if waiting == 0 {
                 return Dequeue::Empty;
             }
@@ -587,7 +587,7 @@ impl Discipline for Cake {
             }
             let Some(tin) = self.choose_next(cx.now.0) else { return Dequeue::Empty };
             if let Some(pkt) = self.serve(cx, own, tin, &mut fresh) {
-                let waiting = own.qlen - (cx.lost.packets - lost) - 1;
+                let waiting = own.qlen - (cx.dropped.packets - lost) - 1;
                 self.arm(cx, own, waiting);
                 self.overflow.sent();
                 return Dequeue::Packet(pkt);
@@ -615,7 +615,7 @@ impl Discipline for Cake {
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
         for tin in 0..MOST {
-            self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, Why::PurgedAtOnce));
+            self.clear(cx, tin, |cx, pkt| cx.drop(own.handle, pkt, DropReason::PurgedAtOnce));
         }
         self.current = MOST - 1;
     }

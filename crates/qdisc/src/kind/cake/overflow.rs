@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 const KEPT_FOR: u32 = 65535;
 const PLACES: usize = MOST * QUEUES;
 
-/// The heap over all queues. Equal ones stand as they came to stand, so the order in which it is mended
+/// The heap over all queues. Equal ones stand as they came to stand, so the order in which it is fixed
 /// matters.
 #[derive(Default)]
 pub(super) struct Overflow {
-    /// Packets that may be sent until it is built anew; 0: it is not kept.
+    /// Packets that may be sent until it is built again; 0: it is not kept.
     left: u32,
     /// Tin and queue at each place of the heap: `tin * QUEUES + queue`. Made when it is first needed.
     heap: Vec<u16>,
@@ -37,7 +37,7 @@ impl Overflow {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// The heap is wrong: it is built anew when it is needed next.
+    /// The heap is wrong: it is built again when it is needed next.
     pub(super) fn forget(&mut self) {
         self.left = 0;
     }
@@ -84,7 +84,7 @@ impl Overflow {
         }
     }
 
-    /// Lets the queue at a place sink below longer ones. Linux goes on comparing with the one that rose, so
+    /// Lets the queue at a place sink below longer ones. Linux continues comparing with the one that rose, so
     /// it sinks by one step where the heap below is in order: the heap is not quite one, and which queue pays
     /// depends on it.
     fn sift_down(&mut self, tins: &[Tin], mut at: usize) {

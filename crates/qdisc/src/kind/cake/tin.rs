@@ -8,10 +8,10 @@
 
 use super::tins::Terms;
 use crate::algo::cobalt::State;
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_packet::{Draws, Fifo, Pkt, Pool, Time};
+use tidegate_packet::{Fifo, Pkt, Pool, RandomSource, Time};
 use tidegate_policy::CakeFlows;
 use tidegate_policy::dump::{CakeFlowStats, CakeTinStats, QueueStats};
 
@@ -33,9 +33,9 @@ const fn parts() -> [u16; QUEUES + 1] {
     all
 }
 
-/// Where a flow stands in the rounds.
+/// Where a flow is in the rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum FlowSet {
     /// In none.
     #[default]
     None,
@@ -53,20 +53,20 @@ pub(super) enum Standing {
 #[derive(Default)]
 #[repr(align(64))]
 pub(super) struct Flow {
-    link: Link,
+    link: ListLink,
     pub(super) queue: Fifo,
     pub(super) state: State,
     pub(super) deficit: i32,
     pub(super) dropped: u32,
     /// Its places in the table of hosts, as sender and as receiver.
     hosts: (u16, u16),
-    pub(super) standing: Standing,
+    pub(super) standing: FlowSet,
     /// The round it is in, if it is in one.
     round: Round,
 }
 
 impl Linked for Flow {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -121,9 +121,9 @@ pub(super) struct Tin {
     pub(super) bulk: u32,
     pub(super) decaying: u32,
     backlog: u64,
-    new_round: Chain,
-    old_round: Chain,
-    decaying_round: Chain,
+    new_round: IndexList,
+    old_round: IndexList,
+    decaying_round: IndexList,
     /// The hash that each queue is reserved for. Made with the first packet, as all tables.
     tags: Vec<u32>,
     /// By queue: 0, or one more than the place of its flow among those that were ever used.
@@ -134,7 +134,7 @@ pub(super) struct Tin {
     hosts: Vec<Host>,
 }
 
-/// How a packet's flow is called: the hash that reserves a queue, and the hosts behind it, asked for only
+/// How a packet's flow is called: the hash that reserves a queue, and the hosts behind it, requested only
 /// when a flow begins.
 pub(super) struct Called<'a> {
     pub(super) hash: u32,
@@ -150,7 +150,7 @@ impl Tin {
             self.places = vec![0; QUEUES];
         }
         let direct = called.hash as usize % QUEUES;
-        if self.tags[direct] == called.hash && self.standing(direct) != Standing::None {
+        if self.tags[direct] == called.hash && self.flow_set(direct) != FlowSet::None {
             return u32::from(self.places[direct]) - 1;
         }
         self.find_in_set(mode, direct, called)
@@ -169,10 +169,10 @@ impl Tin {
         let ways = |set: usize| (0..WAYS).map(move |way| set + (direct + way) % WAYS);
         let set = direct - direct % WAYS;
         let reserved = ways(set).find(|queue| self.tags[*queue] == called.hash);
-        let free = || ways(set).find(|queue| self.standing(*queue) == Standing::None);
+        let free = || ways(set).find(|queue| self.flow_set(*queue) == FlowSet::None);
         let (queue, begins) = if let Some(queue) = reserved {
             self.counts.hits += u32::from(queue != direct);
-            (queue, self.standing(queue) == Standing::None)
+            (queue, self.flow_set(queue) == FlowSet::None)
         } else if let Some(queue) = free() {
             self.counts.misses += 1;
             (queue, true)
@@ -180,7 +180,7 @@ impl Tin {
             self.counts.collisions += 1;
             (direct, true)
         };
-        let collides = reserved.is_none() && self.standing(queue) == Standing::Bulk;
+        let collides = reserved.is_none() && self.flow_set(queue) == FlowSet::Bulk;
         let at = self.begun(queue);
         if collides {
             self.count_bulk(mode, at, false);
@@ -193,9 +193,9 @@ impl Tin {
         at
     }
 
-    fn standing(&self, queue: usize) -> Standing {
+    fn flow_set(&self, queue: usize) -> FlowSet {
         match self.places[queue] {
-            0 => Standing::None,
+            0 => FlowSet::None,
             place => self.flows[usize::from(place) - 1].standing,
         }
     }
@@ -257,7 +257,7 @@ impl Tin {
     }
 
     /// What a flow may send in its turn. Fractions of a byte are drawn, so that they do not get lost.
-    fn quantum_of(&self, mode: CakeFlows, at: u32, draws: &mut dyn Draws) -> i32 {
+    fn quantum_of(&self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) -> i32 {
         let (source, destination) = self.flows[at as usize].hosts;
         let bulk = |place: u16, of: fn(&Host) -> u16| self.hosts.get(usize::from(place)).map_or(0, of);
         let mut load = 1;
@@ -268,33 +268,33 @@ impl Tin {
             load = load.max(bulk(destination, |host| host.bulk.1));
         }
         let part = u32::from(PART[usize::from(load).min(QUEUES)]);
-        ((self.terms.quantum * part + u32::from(draws.u16())) >> 16) as i32
+        ((self.terms.quantum * part + u32::from(random.u16())) >> 16) as i32
     }
 
     /// A packet was put into a flow's queue: the flow takes part in the rounds.
     #[inline]
-    pub(super) fn join(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn Draws) {
+    pub(super) fn join(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
         match self.flows[at as usize].standing {
-            Standing::None | Standing::Decaying => self.join_new(mode, at, draws),
-            Standing::SparseWait => {
-                self.flows[at as usize].standing = Standing::Bulk;
+            FlowSet::None | FlowSet::Decaying => self.join_new(mode, at, random),
+            FlowSet::SparseWait => {
+                self.flows[at as usize].standing = FlowSet::Bulk;
                 self.sparse -= 1;
                 self.bulk += 1;
                 self.count_bulk(mode, at, true);
             }
-            Standing::Sparse | Standing::Bulk => {}
+            FlowSet::Sparse | FlowSet::Bulk => {}
         }
     }
 
-    fn join_new(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn Draws) {
-        if self.flows[at as usize].standing == Standing::Decaying {
+    fn join_new(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
+        if self.flows[at as usize].standing == FlowSet::Decaying {
             self.decaying -= 1;
         }
         self.sparse += 1;
         self.go_to(Round::New, at);
-        let deficit = self.quantum_of(mode, at, draws);
+        let deficit = self.quantum_of(mode, at, random);
         let flow = &mut self.flows[at as usize];
-        flow.standing = Standing::Sparse;
+        flow.standing = FlowSet::Sparse;
         flow.deficit = deficit;
     }
 
@@ -314,17 +314,17 @@ impl Tin {
 
     /// A flow has sent what it may: it gets more, and goes to the end of the round of bulk flows. An empty
     /// one is still counted as sparse.
-    pub(super) fn put_off(&mut self, mode: CakeFlows, at: u32, draws: &mut dyn Draws) {
+    pub(super) fn put_off(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
         let flow = &mut self.flows[at as usize];
-        if flow.standing == Standing::Sparse && flow.queue.is_empty() {
-            flow.standing = Standing::SparseWait;
-        } else if flow.standing == Standing::Sparse {
-            flow.standing = Standing::Bulk;
+        if flow.standing == FlowSet::Sparse && flow.queue.is_empty() {
+            flow.standing = FlowSet::SparseWait;
+        } else if flow.standing == FlowSet::Sparse {
+            flow.standing = FlowSet::Bulk;
             self.sparse -= 1;
             self.bulk += 1;
             self.count_bulk(mode, at, true);
         }
-        let more = self.quantum_of(mode, at, draws);
+        let more = self.quantum_of(mode, at, random);
         self.flows[at as usize].deficit += more;
         self.go_to(Round::Old, at);
     }
@@ -336,15 +336,15 @@ impl Tin {
             self.counts.unresponsive = self.counts.unresponsive.wrapping_sub(1);
         }
         let (decays, stood) = (flow.state.is_active(now), flow.standing);
-        flow.standing = if decays { Standing::Decaying } else { Standing::None };
+        flow.standing = if decays { FlowSet::Decaying } else { FlowSet::None };
         match stood {
-            Standing::Sparse | Standing::SparseWait => self.sparse -= 1,
-            Standing::Bulk => {
+            FlowSet::Sparse | FlowSet::SparseWait => self.sparse -= 1,
+            FlowSet::Bulk => {
                 self.bulk -= 1;
                 self.count_bulk(mode, at, false);
             }
-            Standing::Decaying => self.decaying -= 1,
-            Standing::None => {}
+            FlowSet::Decaying => self.decaying -= 1,
+            FlowSet::None => {}
         }
         if decays {
             self.decaying += 1;

@@ -60,7 +60,7 @@ pub(super) fn of_dscp(tins: CakeTins, dscp: u8) -> usize {
     }
 }
 
-/// The tin that stands at this place of a listing.
+/// The tin that is at this place of a listing.
 pub(super) fn at_place(tins: CakeTins, place: usize) -> usize {
     match (tins, place) {
         (CakeTins::Diffserv3 | CakeTins::Diffserv4, 0) => 1,

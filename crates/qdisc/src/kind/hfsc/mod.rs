@@ -11,13 +11,13 @@
 mod tree;
 
 use crate::algo::{ClassHash, Sent, Shape};
-use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::batch::BuiltIn;
 use crate::classful::{Classful, InnerClasses};
-use crate::context::{Context, Why};
+use crate::classify::{ClassifyResult, Consumed, classify, classify_at_class};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Rehash, Visit};
 use crate::kind::{classful, inner_classes, rehashes};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use tidegate_classify::FilterList;
@@ -37,7 +37,7 @@ pub(crate) struct Hfsc {
     default: u16,
     hash: ClassHash,
     tree: Tree,
-    /// Some class has been asked for its list of filters.
+    /// Some class has been requested its list of filters.
     class_lists: bool,
     overlimits: u32,
 }
@@ -77,7 +77,7 @@ struct Class {
     state: State,
     /// Its qdisc; only an empty slot has none. That of an inner class is empty, and waits for the class to be
     /// a leaf again.
-    child: Option<Node>,
+    child: Option<QdiscNode>,
 }
 
 impl Class {
@@ -92,11 +92,11 @@ impl Class {
             filters: FilterList::default(),
             curves: Curves::default(),
             state: State::default(),
-            child: Some(Node::hidden(cx, Kind::Pfifo, id)),
+            child: Some(QdiscNode::hidden(cx, Kind::Pfifo, id)),
         }
     }
 
-    fn child(&mut self) -> &mut Node {
+    fn child(&mut self) -> &mut QdiscNode {
         let Some(child) = self.child.as_mut() else { unreachable!("a class has a qdisc") };
         child
     }
@@ -125,8 +125,8 @@ impl Hfsc {
         self.hash.get(id)
     }
 
-    /// A packet's leaf by its priority, else by filters from the root down, else the default; `None` when
-    /// nobody takes it.
+    /// A packet's leaf by its priority, else by filters from the root down, otherwise the default; `None`
+    /// when no one takes it.
     fn choose(
         &mut self,
         cx: &mut Context<'_>,
@@ -301,7 +301,7 @@ impl Discipline for Hfsc {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
-                cx.drop(own.handle, pkt, Why::Unclassified);
+                cx.drop(own.handle, pkt, DropReason::Unclassified);
                 return Enqueue::Dropped;
             }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -316,7 +316,7 @@ impl Discipline for Hfsc {
         }
         match result {
             Enqueue::Queued => {}
-            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => {
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::DroppedSilently => {
                 let class = self.tree.class_mut(at);
                 class.drops = class.drops.wrapping_add(1);
                 return result;
@@ -438,7 +438,7 @@ impl Classful for Hfsc {
         Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class).filter(|at| self.tree.class(*at).level == 0)?;
         self.tree.class_mut(at).child.as_mut()
     }
@@ -509,7 +509,7 @@ impl InnerClasses for Hfsc {
         Some(&mut self.tree.class_mut(at).filters)
     }
 
-    fn attached(&mut self, class: Handle) -> Option<&mut Node> {
+    fn attached(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class)?;
         self.tree.class_mut(at).child.as_mut()
     }
@@ -544,7 +544,7 @@ impl Rehash for Hfsc {
 
     fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
         if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.random.random());
         }
     }
 }

@@ -145,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// Every queue was emptied: all begin anew.
+    /// Every queue was emptied: all begin again.
     pub(super) fn forget(&mut self) {
         (self.turns, self.waits, self.waiting) = (Orders::default(), Orders::default(), Ordered::default());
         for class in &mut self.classes {
@@ -247,7 +247,7 @@ impl Tree {
     }
 
     /// A class comes to its siblings: in the middle of those that are served, so that it neither gains nor
-    /// loses by having been away.
+    /// drops by having been away.
     fn enter(&mut self, at: u32, parent: u32, now: u64) {
         let kids = self.class(parent).state.kids;
         let latest = self.turns.last(kids).map(|last| self.class(last).state.vt);
@@ -359,7 +359,7 @@ impl Tree {
         Some((at, false))
     }
 
-    /// When somebody can be served, if nobody can be now.
+    /// When somebody can be served, if no one can be now.
     pub(super) fn next_event(&self) -> Option<u64> {
         let eligible = self.waits.first(self.waiting).map(|at| self.class(at).state.eligible_at);
         let fits = self.turns.least(self.class(ROOT).state.kids).filter(|fit| *fit != 0);

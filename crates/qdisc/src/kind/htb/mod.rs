@@ -12,19 +12,19 @@ mod tree;
 
 use super::{NO_CHANGE, purge_queue};
 use crate::algo::{ClassHash, Cost, Price, Sent};
-use crate::asking::{ClassifyResult, Consumed, classify, classify_at_class};
 use crate::batch::{Batch, Budget, BuiltIn, ParentQdisc};
 use crate::classful::{Classful, InnerClasses};
-use crate::context::{Context, Device, Why};
+use crate::classify::{ClassifyResult, Consumed, classify, classify_at_class};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Rehash, Visit};
 use crate::kind::{classful, inner_classes, rehashes};
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Fifo, Handle, Pkt, Pool, Span, Time, Timer};
+use tidegate_packet::{Fifo, Handle, Nanos, Pkt, Pool, Time, Timer};
 use tidegate_policy::dump::{ClassDump, QueueStats, Xstats};
 use tidegate_policy::{
     ClassOp, ClassParams, Errno, HtbClassParams, HtbParams, Kind, QdiscParams, RateSpec, TcError, Ticks, Verb,
@@ -48,7 +48,7 @@ pub(crate) struct Htb {
     /// `overlimits` as the last dump of the qdisc itself published it: a parent's class shows no more.
     published: u32,
     hash: ClassHash,
-    /// Some class has been asked for its list of filters.
+    /// Some class has been requested its list of filters.
     class_lists: bool,
     tree: Tree,
 }
@@ -89,7 +89,7 @@ struct Class {
     activity: u8,
     deficit: [i32; LEVELS],
 
-    /// Of the priorities of its activity, those at which it stands in its parent's feed, and in its level's
+    /// Of the priorities of its activity, those at which it is in its parent's feed, and in its level's
     /// row.
     in_feed: u8,
     in_row: u8,
@@ -107,7 +107,7 @@ struct Class {
     /// What rate and ceil were made from.
     specs: alloc::boxed::Box<[RateSpec; 2]>,
     /// The qdisc of a leaf; absent elsewhere.
-    child: Node,
+    child: QdiscNode,
 }
 
 const NO_CLASS: u32 = u32::MAX;
@@ -121,8 +121,8 @@ impl Class {
         self.rate = Cost::new(params.rate).price();
         self.ceil = Cost::new(params.ceil).price();
         *self.specs = [params.rate, params.ceil];
-        self.buffer = params.buffer.span().0 as i64;
-        self.cbuffer = params.cbuffer.span().0 as i64;
+        self.buffer = params.buffer.duration().0 as i64;
+        self.cbuffer = params.cbuffer.duration().0 as i64;
     }
 }
 
@@ -137,7 +137,11 @@ enum Choice {
 }
 
 impl Htb {
-    pub(crate) fn new(device: Device, _handle: Handle, params: Option<&HtbParams>) -> Result<Htb, TcError> {
+    pub(crate) fn new(
+        device: DeviceInfo,
+        _handle: Handle,
+        params: Option<&HtbParams>,
+    ) -> Result<Htb, TcError> {
         let params = params.ok_or(TcError::bare(Errno::Inval))?.clone();
         let direct_limit = params.direct_qlen.unwrap_or(device.tx_queue_len);
         Ok(Htb {
@@ -172,7 +176,7 @@ impl Htb {
     }
 
     /// A packet's class by its priority, else by filters from the root (or the inner class its priority
-    /// names) down, else the default.
+    /// names) down, otherwise the default.
     fn choose(
         &mut self,
         cx: &mut Context<'_>,
@@ -273,7 +277,7 @@ impl Htb {
             self.tree.leaf_to_inner(cx, p);
         }
         let (quantum, warning) = self.quantum(op.classid, params);
-        let (buffer, cbuffer) = (params.buffer.span().0 as i64, params.cbuffer.span().0 as i64);
+        let (buffer, cbuffer) = (params.buffer.duration().0 as i64, params.cbuffer.duration().0 as i64);
         let class = Class {
             id: op.classid,
             parent: parent.unwrap_or(NO_CLASS),
@@ -303,7 +307,7 @@ impl Htb {
             lends: 0,
             borrows: 0,
             filters: FilterList::default(),
-            child: Node::hidden(cx, Kind::Pfifo, op.classid),
+            child: QdiscNode::hidden(cx, Kind::Pfifo, op.classid),
             inner: None,
         };
         let at = self.tree.add(class);
@@ -365,11 +369,11 @@ impl Discipline for Htb {
             }
             Choice::Consumed(gone) => return gone.carry_out(cx, own.handle, pkt),
             Choice::Nowhere => {
-                cx.drop(own.handle, pkt, Why::Unclassified);
+                cx.drop(own.handle, pkt, DropReason::Unclassified);
                 return Enqueue::Dropped;
             }
             Choice::Direct => {
-                cx.drop(own.handle, pkt, Why::Full);
+                cx.drop(own.handle, pkt, DropReason::Full);
                 return Enqueue::Dropped;
             }
         };
@@ -379,7 +383,7 @@ impl Discipline for Htb {
         match result {
             Enqueue::Queued if class.activity != 0 => {}
             Enqueue::Queued => self.tree.activate(at),
-            Enqueue::Congested | Enqueue::Dropped | Enqueue::Lost => {
+            Enqueue::Congested | Enqueue::Dropped | Enqueue::DroppedSilently => {
                 class.drops = class.drops.wrapping_add(1)
             }
             Enqueue::Taken | Enqueue::Parked => {}
@@ -402,7 +406,7 @@ impl Discipline for Htb {
         match self.tree.dequeue(cx) {
             Ok(pkt) => Dequeue::Packet(pkt),
             Err(next_event) => {
-                cx.wake(own, next_event.max(cx.now + Span(1)));
+                cx.wake(own, next_event.max(cx.now + Nanos(1)));
                 Dequeue::Throttled
             }
         }
@@ -484,7 +488,7 @@ impl Classful for Htb {
         Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class)?;
         self.tree.classes[at as usize].child.there_mut()
     }
@@ -582,7 +586,7 @@ impl Rehash for Htb {
 
     fn rehash(&mut self, cx: &mut Context<'_>, _own: QdiscState, due: Timer, _filtered: bool) {
         if let Some(class) = self.tree.classes.iter_mut().find(|class| class.filters.perturb_due() == due) {
-            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.draw.random());
+            class.filters.perturb(due, cx.now, cx.wheel, &mut cx.random.random());
         }
     }
 }
@@ -598,7 +602,13 @@ impl Batch for Htb {
         Ok(())
     }
 
-    fn child_hint(&self, pool: &mut Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<&Node> {
+    fn child_hint(
+        &self,
+        pool: &mut Pool,
+        qdisc: Handle,
+        filters: &FilterList,
+        pkt: &Pkt,
+    ) -> Option<&QdiscNode> {
         let meta = pool.meta(pkt);
         let at = match self.find(meta.priority_class()) {
             Some(at) => at,

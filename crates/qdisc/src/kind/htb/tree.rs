@@ -1,7 +1,7 @@
 //! Who may send, and who does: modes, feeds and rows, turns, charging.
 //!
-//! A leaf with packets is *active* at its priority. An active class that may send stands in the *row* of its
-//! level and priority; one that may only borrow stands in its parent's *feed* of that priority, and so makes
+//! A leaf with packets is *active* at its priority. An active class that may send is in the *row* of its
+//! level and priority; one that may only borrow is in its parent's *feed* of that priority, and so makes
 //! the parent active there. Serving walks from the lowest level and best priority of any row down through
 //! feeds to a leaf; each row and feed remembers whose turn it is.
 
@@ -10,11 +10,11 @@ use crate::algo::{BitTree, Price, WaitHeap};
 use crate::batch::Budget;
 use crate::context::Context;
 use crate::discipline::Dequeue;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use tidegate_packet::{Handle, Pkt, Pool, Span, Time};
+use tidegate_packet::{Handle, Nanos, Pkt, Pool, Time};
 use tidegate_policy::Kind;
 
 /// How many steps a search for a leaf may take.
@@ -29,7 +29,7 @@ const MAX_EVENTS: usize = 100_000;
 /// Whose turn it is among classes in order of their ids.
 #[derive(Clone, Copy, Debug, Default)]
 enum Turn {
-    /// Nobody's: the end was reached, or nothing was served yet.
+    /// No one's: the end was reached, or nothing was served yet.
     #[default]
     End,
     /// This class's.
@@ -62,7 +62,7 @@ enum Holder {
 
 /// What a leaf gave when it was asked.
 #[derive(PartialEq)]
-enum Asked {
+enum LeafOutcome {
     Packet(Pkt),
     /// It has nothing.
     Idle,
@@ -135,7 +135,7 @@ impl Tree {
         }
     }
 
-    /// A leaf gets its first child: its queue is lost, its debt of waiting forgotten.
+    /// A leaf gets its first child: its queue is dropped, its debt of waiting forgotten.
     pub(super) fn leaf_to_inner(&mut self, cx: &mut Context<'_>, at: u32) {
         self.settle_ranks();
         self.class_mut(at).child.leave(cx);
@@ -171,7 +171,7 @@ impl Tree {
         }
         self.stop_waiting(p);
         let (id, now) = (self.class(p).id, cx.now);
-        let child = Node::hidden(cx, Kind::Pfifo, id);
+        let child = QdiscNode::hidden(cx, Kind::Pfifo, id);
         let class = self.class_mut(p);
         class.level = 0;
         class.inner = None;
@@ -183,7 +183,7 @@ impl Tree {
         class.mode = Mode::Send;
     }
 
-    /// Every queue was emptied: nobody is active, nobody waits.
+    /// Every queue was emptied: no one is active, no one waits.
     pub(super) fn forget_activity(&mut self) {
         for class in &mut self.classes {
             class.activity = 0;
@@ -219,12 +219,12 @@ impl Tree {
     #[inline]
     fn rank(&mut self) {
         if !self.ranked {
-            self.rank_anew();
+            self.rerank();
         }
     }
 
     #[cold]
-    fn rank_anew(&mut self) {
+    fn rerank(&mut self) {
         self.ranked = true;
         let live = |c: &Class| !c.id.is_none();
         self.sorted = (0..self.classes.len() as u32).filter(|at| live(self.class(*at))).collect();
@@ -283,7 +283,7 @@ impl Tree {
         }
     }
 
-    /// All classes that could stand in the feeds of `holder`, by place.
+    /// All classes that could are in the feeds of `holder`, by place.
     fn order(&self, holder: Holder) -> &[u32] {
         match holder {
             Holder::Row(_) => &self.sorted,
@@ -397,8 +397,8 @@ impl Tree {
     }
 
     /// An inner class is told that it has nothing to send any more, though classes below it may have: it
-    /// leaves its place, and is back in it only when one of those becomes active anew at a priority that none
-    /// below it has.
+    /// leaves its place, and is back in it only when one of those becomes active again at a priority that
+    /// none below it has.
     pub(super) fn silence(&mut self, at: u32) {
         if self.class(at).activity != 0 && self.class(at).inner.is_some() {
             self.rank();
@@ -477,7 +477,7 @@ impl Tree {
         }
     }
 
-    /// What holds of a class between two operations: it stands in its level's row only while it may send, in
+    /// What holds of a class between two operations: it is in its level's row only while it may send, in
     /// its parent's feed only while it may borrow, and in neither without activity.
     #[inline]
     fn check_place(&self, at: u32) {
@@ -537,7 +537,7 @@ impl Tree {
     fn wait(&mut self, at: u32, delay: i64) {
         debug_assert!(self.class(at).mode != Mode::Send, "who may send waits for nothing");
         let level = usize::from(self.class(at).level);
-        let key = self.now + Span(delay.max(1) as u64);
+        let key = self.now + Nanos(delay.max(1) as u64);
         self.near_event[level] = self.near_event[level].min(key);
         self.waiting[level].insert(at, key);
     }
@@ -546,7 +546,7 @@ impl Tree {
     #[inline(never)]
     fn events(&mut self, level: usize) -> Time {
         for _ in 0..MAX_EVENTS {
-            let Some((key, at)) = self.waiting[level].first() else { return self.now + Span::secs(1) };
+            let Some((key, at)) = self.waiting[level].first() else { return self.now + Nanos::secs(1) };
             if key > self.now {
                 return key;
             }
@@ -567,7 +567,7 @@ impl Tree {
         self.rank();
         self.now = cx.now;
         self.hysteresis = cx.device.switches.htb_hysteresis;
-        let mut next_event = self.now + Span::secs(5);
+        let mut next_event = self.now + Nanos::secs(5);
         for level in 0..LEVELS {
             if self.now >= self.near_event[level] {
                 self.near_event[level] = self.events(level);
@@ -714,8 +714,8 @@ impl Tree {
     #[inline]
     fn serve(&mut self, cx: &mut Context<'_>, level: usize, prio: usize) -> Option<Pkt> {
         let first = self.leaf(level, prio)?;
-        match self.ask(cx, first, level, prio) {
-            Asked::Packet(pkt) => Some(pkt),
+        match self.dequeue_leaf(cx, first, level, prio) {
+            LeafOutcome::Packet(pkt) => Some(pkt),
             failed => self.serve_others(cx, level, prio, first, failed),
         }
     }
@@ -728,11 +728,11 @@ impl Tree {
         level: usize,
         prio: usize,
         first: u32,
-        mut failed: Asked,
+        mut failed: LeafOutcome,
     ) -> Option<Pkt> {
         let (mut start, mut at) = (first, first);
         for _ in 0..MAX_STEPS {
-            if failed == Asked::Idle {
+            if failed == LeafOutcome::Idle {
                 // Its qdisc lost everything behind our back.
                 self.deactivate(at);
                 let next = self.leaf(level, prio)?;
@@ -748,8 +748,8 @@ impl Tree {
                     return None;
                 }
             }
-            match self.ask(cx, at, level, prio) {
-                Asked::Packet(pkt) => return Some(pkt),
+            match self.dequeue_leaf(cx, at, level, prio) {
+                LeafOutcome::Packet(pkt) => return Some(pkt),
                 again => failed = again,
             }
         }
@@ -758,19 +758,19 @@ impl Tree {
 
     /// Asks a leaf for a packet.
     #[inline]
-    fn ask(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> Asked {
+    fn dequeue_leaf(&mut self, cx: &mut Context<'_>, at: u32, level: usize, prio: usize) -> LeafOutcome {
         let child = &mut self.classes[at as usize].child;
         if child.qlen() == 0 {
-            return Asked::Idle;
+            return LeafOutcome::Idle;
         }
-        let lost = cx.lost.packets;
+        let lost = cx.dropped.packets;
         let result = child.dequeue_fresh(cx);
         let emptied = child.qlen() == 0;
-        if emptied && cx.lost.packets != lost {
+        if emptied && cx.dropped.packets != lost {
             // It lost what it had: it falls silent before its turn is counted.
             self.deactivate(at);
         }
-        let Dequeue::Packet(pkt) = result else { return Asked::HeldBack };
+        let Dequeue::Packet(pkt) = result else { return LeafOutcome::HeldBack };
         let len = cx.pool.meta(&pkt).len;
         let class = &mut self.classes[at as usize];
         debug_assert!(class.inner.is_none(), "leaves send");
@@ -785,7 +785,7 @@ impl Tree {
             self.deactivate(at);
         }
         self.charge(cx.now, at, level, len);
-        Asked::Packet(pkt)
+        LeafOutcome::Packet(pkt)
     }
 
     /// A leaf has sent its quantum.

@@ -1,11 +1,11 @@
-//! Which packets are lost: each by chance, or by a chain of states.
+//! Which packets are dropped: each by chance, or by a chain of states.
 
 use super::Correlated;
-use tidegate_packet::Draws;
+use tidegate_packet::RandomSource;
 use tidegate_policy::NetemLoss;
 
 #[derive(Default)]
-pub(super) struct Loss {
+pub(super) struct LossGenerator {
     model: NetemLoss,
     pub(super) random: Correlated,
     state: State,
@@ -17,15 +17,15 @@ enum State {
     /// Receiving, between bursts.
     #[default]
     Good,
-    /// Bad; of four states: receiving within a burst of losses.
+    /// Bad; of four states: receiving within a burst of drops.
     Burst,
-    /// A single packet was lost.
+    /// A single packet was dropped.
     LostAlone,
     /// Losing, within a burst.
     Lost,
 }
 
-impl Loss {
+impl LossGenerator {
     pub(super) fn set(&mut self, model: NetemLoss) {
         self.model = model;
         if !matches!(model, NetemLoss::Random(_)) {
@@ -34,20 +34,20 @@ impl Loss {
     }
 
     /// Is this packet lost?
-    pub(super) fn loses(&mut self, draws: &mut dyn Draws) -> bool {
+    pub(super) fn should_drop(&mut self, source: &mut dyn RandomSource) -> bool {
         match self.model {
-            NetemLoss::Random(probability) => self.random.happens(draws, probability),
+            NetemLoss::Random(probability) => self.random.happens(source, probability),
             NetemLoss::States { .. } => {
-                self.state = self.next(draws.u32());
+                self.state = self.next(source.u32());
                 matches!(self.state, State::LostAlone | State::Lost)
             }
             NetemLoss::Gilbert { p, r, h, k1 } => {
-                // What becomes of the packet is decided in the state that it finds.
+                // What happens to the packet is decided in the state that it finds.
                 let good = self.state == State::Good;
-                if draws.u32() < if good { p } else { r } {
+                if source.u32() < if good { p } else { r } {
                     self.state = if good { State::Burst } else { State::Good };
                 }
-                if good { draws.u32() < k1 } else { draws.u32() > h }
+                if good { source.u32() < k1 } else { source.u32() > h }
             }
         }
     }

@@ -1,10 +1,10 @@
 //! netem: the delays and faults of a network (Hemminger 2005; loss by chains: Salsano, Ludovici and others
 //! 2009).
 //!
-//! A packet may get a second copy, be lost, get a wrong bit; then it is given a time at which it may leave,
-//! and waits in the order of these times. With a rate it may leave only when those before it have been sent.
-//! A packet that is reordered leaves at once. Below may hang a qdisc, that gets packets when their time has
-//! come.
+//! A packet may get a second copy, be dropped, get a wrong bit; then it is given a time at which it may
+//! leave, and waits in the order of these times. With a rate it may leave only when those before it have been
+//! sent. A packet that is reordered leaves at once. Below may hang a qdisc, that gets packets when their time
+//! has come.
 //!
 //! A second copy begins again at the root of the tree. That happens before the original has its time, so the
 //! original is set aside meanwhile: see [`Context::copy`].
@@ -14,19 +14,20 @@ mod waiting;
 
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, QdiscState, Visit};
 use crate::kind::classful;
 use crate::kind::only_class;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use loss::Loss;
+use loss::LossGenerator;
 use tidegate_classify::FilterList;
-use tidegate_packet::{Draws, Handle, Pkt, Time};
+use tidegate_packet::{Handle, Pkt, RandomSource, Time};
 use tidegate_policy::dump::{ClassDump, QueueStats};
 use tidegate_policy::{
-    Errno, Kind, NetemCorrelations, NetemParams, NetemRate, NetemSlot, QdiscParams, Share, Table, TcError,
+    Errno, Kind, NetemCorrelations, NetemDistribution, NetemParams, NetemProbability, NetemRate, NetemSlot,
+    QdiscParams, TcError,
 };
 use waiting::Waiting;
 
@@ -39,7 +40,7 @@ pub(crate) struct Netem {
     copies: Correlated,
     reorders: Correlated,
     errors: Correlated,
-    loss: Loss,
+    loss: LossGenerator,
     /// Packets since the last that was reordered.
     counter: u32,
     /// Packets that were reordered.
@@ -50,23 +51,23 @@ pub(crate) struct Netem {
     waiting: Waiting,
     /// A packet whose copy is on its way.
     aside: Option<Pkt>,
-    child: Node,
+    child: QdiscNode,
 }
 
 /// Draws of which each is like the one before to a degree.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Correlated {
-    degree: Share,
+    degree: NetemProbability,
     last: u32,
 }
 
 impl Correlated {
-    fn begin(draws: &mut dyn Draws, degree: Share) -> Correlated {
-        Correlated { degree, last: draws.u32() }
+    fn begin(random: &mut dyn RandomSource, degree: NetemProbability) -> Correlated {
+        Correlated { degree, last: random.u32() }
     }
 
-    fn draw(&mut self, draws: &mut dyn Draws) -> u32 {
-        let value = draws.u32();
+    fn draw(&mut self, random: &mut dyn RandomSource) -> u32 {
+        let value = random.u32();
         if self.degree == 0 {
             return value;
         }
@@ -77,12 +78,12 @@ impl Correlated {
     }
 
     /// Does what has this probability happen?
-    fn happens(&mut self, draws: &mut dyn Draws, probability: Share) -> bool {
-        probability > 0 && probability >= self.draw(draws)
+    fn happens(&mut self, random: &mut dyn RandomSource, probability: NetemProbability) -> bool {
+        probability > 0 && probability >= self.draw(random)
     }
 }
 
-/// The burst under way.
+/// The burst in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     /// When it began, or the next begins; 0: there are none.
@@ -92,8 +93,8 @@ struct Slot {
 }
 
 /// A time around `mean`, as far off as `deviation` says, in ns.
-fn around(mean: i64, deviation: i64, draw: u32, table: Option<&Table>) -> i64 {
-    let Some(Table(table)) = table else {
+fn around(mean: i64, deviation: i64, draw: u32, table: Option<&NetemDistribution>) -> i64 {
+    let Some(NetemDistribution(table)) = table else {
         let width = 2 * u64::from(deviation as u32);
         return (u64::from(draw).checked_rem(width).unwrap_or(0) as i64)
             .wrapping_add(mean)
@@ -125,14 +126,14 @@ impl Netem {
             copies: Correlated::default(),
             reorders: Correlated::default(),
             errors: Correlated::default(),
-            loss: Loss::default(),
+            loss: LossGenerator::default(),
             counter: 0,
             reordered: 0,
             marked: 0,
             slot: Slot::default(),
             waiting: Waiting::default(),
             aside: None,
-            child: Node::absent(),
+            child: QdiscNode::absent(),
         };
         netem.set(cx, params);
         Ok(netem)
@@ -157,18 +158,18 @@ impl Netem {
 
     fn set(&mut self, cx: &mut Context<'_>, params: &NetemParams) {
         let before = core::mem::replace(&mut self.params, params.clone());
-        let draws = &mut *cx.draw.source;
+        let random_source = &mut *cx.random.source;
         self.counter = 0;
         if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {
-            self.delay = Correlated::begin(draws, delay);
-            self.loss.random = Correlated::begin(draws, loss);
-            self.copies = Correlated::begin(draws, duplicate);
+            self.delay = Correlated::begin(random_source, delay);
+            self.loss.random = Correlated::begin(random_source, loss);
+            self.copies = Correlated::begin(random_source, duplicate);
         }
         if let Some((_, degree)) = params.reorder {
-            self.reorders = Correlated::begin(draws, degree);
+            self.reorders = Correlated::begin(random_source, degree);
         }
         if let Some((_, degree)) = params.corrupt {
-            self.errors = Correlated::begin(draws, degree);
+            self.errors = Correlated::begin(random_source, degree);
         }
         self.loss.set(params.loss);
         keep_unsaid(&mut self.params, before);
@@ -179,10 +180,12 @@ impl Netem {
     }
 
     /// The probability that a packet is reordered: a distance without one means always.
-    fn reorder_probability(&self) -> Share {
+    fn reorder_probability(&self) -> NetemProbability {
         self.params
             .reorder
-            .map_or(if self.params.gap > 0 { Share::MAX } else { 0 }, |(probability, _)| probability)
+            .map_or(if self.params.gap > 0 { NetemProbability::MAX } else { 0 }, |(probability, _)| {
+                probability
+            })
     }
 
     /// A time after now at which the packet may leave.
@@ -190,7 +193,7 @@ impl Netem {
         let NetemParams { latency_ns, jitter_ns, .. } = self.params;
         let mut delay = latency_ns;
         if jitter_ns != 0 {
-            let draw = self.delay.draw(cx.draw.source);
+            let draw = self.delay.draw(cx.random.source);
             delay = around(latency_ns, jitter_ns, draw, self.params.distribution.as_ref());
         }
         let mut from = cx.now.0;
@@ -208,7 +211,8 @@ impl Netem {
     fn take_in(&mut self, cx: &mut Context<'_>, pkt: Pkt) {
         let gap = self.params.gap;
         let probability = self.reorder_probability();
-        let in_order = gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(cx.draw.source);
+        let in_order =
+            gap == 0 || self.counter < gap - 1 || probability < self.reorders.draw(cx.random.source);
         if in_order {
             let at = self.time_to_send(cx, cx.pool.meta(&pkt).len);
             self.counter = self.counter.wrapping_add(1);
@@ -223,7 +227,7 @@ impl Netem {
         }
     }
 
-    /// The copy is through: its original goes on.
+    /// The copy is through: its original continues.
     pub(crate) fn resume(&mut self, cx: &mut Context<'_>) {
         if let Some(pkt) = self.aside.take() {
             self.take_in(cx, pkt);
@@ -233,16 +237,16 @@ impl Netem {
     /// A wrong bit.
     fn corrupt(&mut self, cx: &mut Context<'_>, pkt: &Pkt) {
         let Some((probability, _)) = self.params.corrupt else { return };
-        if self.errors.happens(cx.draw.source, probability) {
-            let octet = cx.draw.source.below(cx.pool.meta(pkt).frame_len);
-            let bit = cx.draw.source.below(8);
-            cx.pool.corrupt(pkt, octet, bit);
+        if self.errors.happens(cx.random.source, probability) {
+            let byte = cx.random.source.below(cx.pool.meta(pkt).frame_len);
+            let bit = cx.random.source.below(8);
+            cx.pool.corrupt(pkt, byte, bit);
         }
     }
 
     fn next_slot(&mut self, cx: &mut Context<'_>) {
         let Some(slot) = &self.params.slot else { return };
-        let draw = cx.draw.source.u32();
+        let draw = cx.random.source.u32();
         let wait = match &slot.distribution {
             None => {
                 let width = slot.max_delay_ns.wrapping_sub(slot.min_delay_ns);
@@ -268,7 +272,7 @@ impl Netem {
         }
     }
 
-    fn child_gives(&mut self, cx: &mut Context<'_>) -> Option<Pkt> {
+    fn dequeue_child(&mut self, cx: &mut Context<'_>) -> Option<Pkt> {
         match self.child.there_mut()?.dequeue_fresh(cx) {
             Dequeue::Packet(pkt) => Some(pkt),
             Dequeue::Empty | Dequeue::Throttled => None,
@@ -302,8 +306,8 @@ impl Discipline for Netem {
         pkt: Pkt,
     ) -> Enqueue {
         // A copy is not copied again.
-        let copies = self.aside.is_none() && self.copies.happens(cx.draw.source, self.params.duplicate);
-        if self.loss.loses(cx.draw.source) {
+        let copies = self.aside.is_none() && self.copies.happens(cx.random.source, self.params.duplicate);
+        if self.loss.should_drop(cx.random.source) {
             if self.params.ecn && cx.pool.meta_mut(&pkt).set_ce() {
                 self.marked += 1;
                 // Both copies' bytes are the same ones in Linux.
@@ -314,8 +318,8 @@ impl Discipline for Netem {
                 // Lost and copied is neither.
                 return self.admit(cx, own, pkt, None);
             } else {
-                cx.drop(own.handle, pkt, Why::Early);
-                return Enqueue::Lost;
+                cx.drop(own.handle, pkt, DropReason::Early);
+                return Enqueue::DroppedSilently;
             }
         }
         let copy = if copies { cx.pool.duplicate(&pkt) } else { None };
@@ -328,18 +332,18 @@ impl Discipline for Netem {
                 return Dequeue::Packet(pkt);
             }
             let Some(at) = self.waiting.next() else {
-                return self.child_gives(cx).map_or(Dequeue::Empty, Dequeue::Packet);
+                return self.dequeue_child(cx).map_or(Dequeue::Empty, Dequeue::Packet);
             };
             if self.slot.next != 0 && self.slot.next < at {
                 self.next_slot(cx);
             }
             if at > cx.now.0 || self.slot.next > cx.now.0 {
-                if let Some(pkt) = self.child_gives(cx) {
+                if let Some(pkt) = self.dequeue_child(cx) {
                     return Dequeue::Packet(pkt);
                 }
                 cx.wake(own, Time(at.max(self.slot.next)));
                 // Linux asks the child a second time.
-                return self.child_gives(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
+                return self.dequeue_child(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
             }
             let Some(pkt) = self.waiting.take() else { return Dequeue::Empty };
             self.use_slot(cx, cx.pool.meta(&pkt).len);
@@ -389,12 +393,12 @@ impl Classful for Netem {
         true
     }
 
-    fn child(&mut self, _class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, _class: Handle) -> Option<&mut QdiscNode> {
         Some(&mut self.child)
     }
 
-    fn default_child(&self, _cx: &mut Context<'_>, _class: Handle) -> Node {
-        Node::absent()
+    fn default_child(&self, _cx: &mut Context<'_>, _class: Handle) -> QdiscNode {
+        QdiscNode::absent()
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
@@ -421,7 +425,7 @@ impl Netem {
             if let Some(copy) = copy {
                 cx.forget(own.handle, copy);
             }
-            cx.drop(own.handle, pkt, Why::Full);
+            cx.drop(own.handle, pkt, DropReason::Full);
             return Enqueue::Dropped;
         }
         match copy {
@@ -443,7 +447,7 @@ mod tests {
     #[test]
     fn times_spread_uniformly_or_by_a_table() {
         assert_eq!(around(5_000_000, 5_000_000, 3_203_108_257, None), 3_108_257);
-        let table = Table(vec![-8192, 0, 8192, 4096].into());
+        let table = NetemDistribution(vec![-8192, 0, 8192, 4096].into());
         let at = |draw| around(1000, 100, draw, Some(&table));
         assert_eq!([at(0), at(1), at(2), at(7)], [900, 1000, 1100, 1050]);
         assert_eq!(around(0, 8193, 2, Some(&table)), 8193);
@@ -459,7 +463,7 @@ mod tests {
     #[test]
     fn a_degree_of_one_half_makes_draws_alike() {
         struct Given(u32);
-        impl Draws for Given {
+        impl RandomSource for Given {
             fn word(&mut self) -> u64 {
                 0
             }
@@ -476,9 +480,9 @@ mod tests {
                 0
             }
         }
-        let mut draws = Correlated::begin(&mut Given(0x8000_0000), 0x7fff_ffff);
-        assert_eq!(draws.draw(&mut Given(0)), 0x4000_0000);
-        assert_eq!(draws.draw(&mut Given(0)), 0x2000_0000);
+        let mut random = Correlated::begin(&mut Given(0x8000_0000), 0x7fff_ffff);
+        assert_eq!(random.draw(&mut Given(0)), 0x4000_0000);
+        assert_eq!(random.draw(&mut Given(0)), 0x2000_0000);
         assert_eq!(Correlated::default().draw(&mut Given(7)), 7);
     }
 }

@@ -1,6 +1,6 @@
 //! Packets that wait for their time, in the order of these times; of equal ones the first that came is first.
 
-use crate::context::{Context, Why};
+use crate::context::{Context, DropReason};
 use alloc::collections::VecDeque;
 use tidegate_packet::{Handle, Pkt};
 
@@ -50,7 +50,7 @@ impl Waiting {
         self.timed.pop_front().map(|one| one.pkt)
     }
 
-    /// Loses all: those that overtook one by one, the others together.
+    /// Drops all: those that overtook one by one, the others together.
     pub(super) fn purge(&mut self, cx: &mut Context<'_>, at: Handle) {
         cx.next_purge_group();
         for (_, pkt) in self.first.drain(..) {
@@ -59,7 +59,7 @@ impl Waiting {
         let (overtook, rest): (VecDeque<Timed>, VecDeque<Timed>) =
             self.timed.drain(..).partition(|one| one.overtook);
         for one in overtook {
-            cx.drop(at, one.pkt, Why::PurgedUnseen);
+            cx.drop(at, one.pkt, DropReason::PurgedUnseen);
         }
         cx.next_purge_group();
         for one in rest {

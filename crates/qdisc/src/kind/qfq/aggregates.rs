@@ -2,7 +2,7 @@
 //! turns among themselves.
 
 use super::groups::PLACES;
-use crate::algo::{Chain, Link, Linked};
+use crate::algo::{IndexList, Linked, ListLink};
 use alloc::vec::Vec;
 
 /// 1 in the fixed point of inverse weights.
@@ -12,7 +12,7 @@ pub(super) const ONE: u32 = 1 << PLACES;
 /// in virtual time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregate {
-    link: Link,
+    link: ListLink,
     pub(super) group: usize,
     pub(super) start: u64,
     pub(super) finish: u64,
@@ -27,11 +27,11 @@ pub(super) struct Aggregate {
     initial: u32,
     pub(super) budget: u32,
     /// Its classes that have packets, in order of their turns.
-    pub(super) active: Chain,
+    pub(super) active: IndexList,
 }
 
 impl Linked for Aggregate {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -80,7 +80,7 @@ pub(super) struct Aggregates {
 }
 
 impl Aggregates {
-    /// One with room for such a class; a new one has no classes yet.
+    /// One with space for such a class; a new one has no classes yet.
     pub(super) fn find_or_make(&mut self, longest: u32, weight: u32) -> u32 {
         let fits = |at: &&u32| {
             let aggregate = &self.list[**at as usize];

@@ -1,7 +1,7 @@
 //! Which aggregate is next: virtual time, and groups of aggregates whose turns are about as long.
 //!
 //! An aggregate that is given its budget may start at virtual time S and is due at F = S + budget / weight.
-//! Those with turns of about 2ⁱ stand in group i, sorted by S into slots of that width; so a group needs only
+//! Those with turns of about 2ⁱ are in group i, sorted by S into slots of that width; so a group needs only
 //! one S and F, rounded, for all. A group is *eligible* when its S has come, and *blocked* while a later
 //! group is due before it; four bitmaps tell them apart, and the next aggregate is at the head of the first
 //! group that is eligible and not blocked. Nothing here is sorted or searched.
@@ -9,7 +9,7 @@
 //! Virtual time wraps, so it is compared by the sign of differences.
 
 use super::aggregates::Aggregate;
-use crate::algo::Chain;
+use crate::algo::IndexList;
 
 /// Groups, and slots in each.
 const GROUPS: usize = 25;
@@ -31,7 +31,7 @@ struct Group {
     /// The slot of `start`, and which of those from there on have aggregates.
     front: u64,
     full: u64,
-    slots: [Chain; SLOTS as usize],
+    slots: [IndexList; SLOTS as usize],
 }
 
 pub(super) struct Schedule {
@@ -85,7 +85,7 @@ impl Schedule {
         self.shift + group as u32
     }
 
-    /// An aggregate is served that nobody waited for: virtual time is where it starts.
+    /// An aggregate is served that no one waited for: virtual time is where it starts.
     pub(super) fn begin_at(&mut self, start: u64) {
         self.v = start;
         self.old_v = start;
@@ -250,7 +250,8 @@ impl Schedule {
         Some(next)
     }
 
-    /// Groups whose start has come are eligible; when there is none, virtual time goes on to the first start.
+    /// Groups whose start has come are eligible; when there is none, virtual time continues to the first
+    /// start.
     fn update_eligible(&mut self) {
         let ineligible = self.state[INELIGIBLE] | self.state[INELIGIBLE | BLOCKED];
         let Some(first) = self.first(ineligible) else { return };

@@ -9,15 +9,15 @@
 mod aggregates;
 mod groups;
 
-use crate::algo::{ClassHash, Link, Linked, Sent};
-use crate::asking::{Consumed, choose_class};
+use crate::algo::{ClassHash, Linked, ListLink, Sent};
 use crate::batch::BuiltIn;
 use crate::classful::Classful;
-use crate::context::{Context, Device, Why};
+use crate::classify::{Consumed, choose_class};
+use crate::context::{Context, DeviceInfo, DropReason};
 use crate::discipline::{Dequeue, Discipline, Enqueue, Peek, QdiscState, Visit};
 use crate::kind::NO_CHANGE;
 use crate::kind::classful;
-use crate::node::Node;
+use crate::node::QdiscNode;
 use aggregates::{Aggregate, Aggregates, ONE};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -51,12 +51,12 @@ pub(crate) struct Qfq {
 }
 
 struct Slot {
-    link: Link,
+    link: ListLink,
     class: Option<Class>,
 }
 
 impl Linked for Slot {
-    fn link(&mut self) -> &mut Link {
+    fn link(&mut self) -> &mut ListLink {
         &mut self.link
     }
 }
@@ -67,11 +67,11 @@ struct Class {
     deficit: i32,
     packets: u64,
     bytes: u64,
-    child: Node,
+    child: QdiscNode,
 }
 
 impl Qfq {
-    pub(crate) fn new(device: Device) -> Qfq {
+    pub(crate) fn new(device: DeviceInfo) -> Qfq {
         let most = device.tx_queue_len.saturating_add(1).min(MOST_CLASSES).ilog2();
         Qfq {
             classes: Vec::new(),
@@ -325,7 +325,7 @@ impl Qfq {
     }
 
     fn make(&mut self, cx: &mut Context<'_>, id: Handle) -> u32 {
-        let child = Node::hidden(cx, Kind::Pfifo, id);
+        let child = QdiscNode::hidden(cx, Kind::Pfifo, id);
         let class = Some(Class { id, aggregate: 0, deficit: 0, packets: 0, bytes: 0, child });
         let at = match self.classes.iter().position(|slot| slot.class.is_none()) {
             Some(at) => {
@@ -333,7 +333,7 @@ impl Qfq {
                 at as u32
             }
             None => {
-                self.classes.push(Slot { link: Link::default(), class });
+                self.classes.push(Slot { link: ListLink::default(), class });
                 self.classes.len() as u32 - 1
             }
         };
@@ -373,7 +373,7 @@ impl Discipline for Qfq {
         let at = match self.choose(cx, own, filters, &pkt) {
             Ok(Some(at)) => at,
             Ok(None) => {
-                cx.drop(own.handle, pkt, Why::Unclassified);
+                cx.drop(own.handle, pkt, DropReason::Unclassified);
                 return Enqueue::Dropped;
             }
             Err(gone) => return gone.carry_out(cx, own.handle, pkt),
@@ -382,7 +382,7 @@ impl Discipline for Qfq {
         let of = self.class(at).aggregate;
         let Aggregate { longest, weight, .. } = *self.aggregate(of);
         if len > LONGEST {
-            cx.drop(own.handle, pkt, Why::TooLong);
+            cx.drop(own.handle, pkt, DropReason::TooLong);
             return Enqueue::Dropped;
         }
         if len > longest {
@@ -421,7 +421,7 @@ impl Discipline for Qfq {
             served = other;
             next = self.next_in(cx, served);
         }
-        // When it holds back what it has, nobody else is asked, as in Linux.
+        // When it holds back what it has, no one else is asked, as in Linux.
         let Some((at, len)) = next else { return nothing };
         let result = self.send(cx, served, at, len);
         if matches!(result, Dequeue::Packet(_)) {
@@ -501,7 +501,7 @@ impl Classful for Qfq {
         Some(Sent { bytes: class.bytes, packets: class.packets })
     }
 
-    fn child(&mut self, class: Handle) -> Option<&mut Node> {
+    fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
         let at = self.find(class)?;
         Some(&mut self.class(at).child)
     }

@@ -9,9 +9,9 @@ use crate::html::document::{caption, document};
 use crate::html::parts::{Data, Reading, Tabled as _, capital, chip, figure, prose};
 use maud::{Markup, html};
 use tidegate_analysis::experiment::{Comparing, Row, Side, by, series};
-use tidegate_measure::Spans;
+use tidegate_measure::Durations;
 use tidegate_measure::experiment::group_of;
-use tidegate_measure::numbers::span;
+use tidegate_measure::numbers::format_duration;
 
 /// The page of a comparison: an HTML document that needs nothing else.
 pub fn comparison_page(comparing: &Comparing<'_>) -> String {
@@ -92,18 +92,22 @@ fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
         let mut marks = Vec::new();
         for (n, side) in comparing.sides.iter().enumerate() {
             let Some(case) = side.experiment.case(policy, load) else { continue };
-            let figures = Spans::new(tidegate_analysis::experiment::answers(&case, id));
+            let figures = Durations::new(tidegate_analysis::experiment::answers(&case, id));
             let (Some(found), Some(least)) = (figures.summary(), figures.min()) else { continue };
             (low, high) = (low.min(least), high.max(found.p99));
             let [p50, p95, p99] = [found.p50, found.p95, found.p99].map(|ns| ns as f64);
-            told.push(format!("{policy}, {load}, {}: 95 % within {}", side.label, span(found.p95)));
+            told.push(format!(
+                "{policy}, {load}, {}: 95 % within {}",
+                side.label,
+                format_duration(found.p95)
+            ));
             marks.push(Mark {
                 name: side.label.clone(),
                 look: Look(n),
                 bar: (p50, p95),
                 dot: p50,
                 whisker: (p50, p99),
-                text: span(found.p95),
+                text: format_duration(found.p95),
             });
         }
         if !marks.is_empty() {

@@ -7,8 +7,8 @@ use crate::chart::{Axis, Drawing, LOOKS, Look, Sample, cdf};
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Reading, Tabled as _, ending, figure, inline, prose};
 use maud::{Markup, html};
-use tidegate_measure::numbers::span;
-use tidegate_measure::pinged::{Pinged, Target};
+use tidegate_measure::numbers::format_duration;
+use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// Shares whose times stand in the table behind the distribution.
 const SHARES: [f64; 10] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0];
@@ -52,7 +52,7 @@ fn distribution(pinged: &Pinged) -> Markup {
     }
     let head = std::iter::once("share").chain(pinged.targets.iter().map(|target| target.id.as_str()));
     let row = |p: f64| {
-        let of = |target: &Target| percentile(target, p).map_or_else(|| "–".to_owned(), span);
+        let of = |target: &PingTarget| percentile(target, p).map_or_else(|| "–".to_owned(), format_duration);
         std::iter::once(format!("{p} %")).chain(pinged.targets.iter().map(of)).collect()
     };
     let data = Data {
@@ -69,7 +69,7 @@ fn distribution(pinged: &Pinged) -> Markup {
     }
 }
 
-fn drawing(targets: &[Target]) -> Option<Drawing> {
+fn drawing(targets: &[PingTarget]) -> Option<Drawing> {
     let samples: Vec<Sample> =
         targets.iter().enumerate().map(|(n, target)| sample(Look(n), target)).collect();
     let values = || samples.iter().flat_map(|sample| sample.sorted.iter().copied());
@@ -87,13 +87,13 @@ fn axis(low: u64, high: u64) -> Axis {
     Axis::log_spans(low.max(1), high.max(low + 2))
 }
 
-fn sample(look: Look, target: &Target) -> Sample {
+fn sample(look: Look, target: &PingTarget) -> Sample {
     let mut sorted: Vec<u64> = target.asked.iter().filter_map(|asked| asked.took_ns).collect();
     sorted.sort_unstable();
     Sample { name: target.id.clone(), class: look.line(), of: target.asked.len(), sorted }
 }
 
-fn percentile(target: &Target, p: f64) -> Option<u64> {
-    tidegate_measure::Spans::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect())
+fn percentile(target: &PingTarget, p: f64) -> Option<u64> {
+    tidegate_measure::Durations::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect())
         .percentile(p)
 }

@@ -2,15 +2,15 @@
 
 use super::words::title;
 use crate::chart::{self, Drawing, Drawn};
-use tidegate_measure::pinged::{Pinged, Target};
+use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// The six panels of ping-exp; with `lines` answers are joined, otherwise each is a dot.
 pub fn six_panels(pinged: &Pinged, lines: bool) -> Drawing {
-    let target = |target: &Target| chart::Target {
+    let target = |target: &PingTarget| chart::Target {
         name: target.id.clone(),
         answers: target.asked.iter().map(|asked| (asked.sent_ns, asked.took_ns)).collect(),
     };
-    let told = |target: &Target| {
+    let told = |target: &PingTarget| {
         let figures = target.figures();
         format!("{}: {} of {} answered", target.id, figures.sent - figures.lost, figures.sent)
     };

@@ -1,9 +1,9 @@
 //! While it goes on: a row for each target, a mark for each request.
 
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, span};
-use tidegate_measure::pinged::{Asked, Target};
-use tidegate_measure::{Pings, Spans};
+use tidegate_measure::numbers::{format_duration, percent};
+use tidegate_measure::pinged::{PingRequest, PingTarget};
+use tidegate_measure::{Durations, Pings};
 
 /// Heights of a mark, from the lowest.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -21,14 +21,14 @@ const LEAST: usize = 8;
 
 /// The targets as they stand, in lines of about so many columns, each ended. Figures are of the requests that
 /// are handed over.
-pub fn screen(targets: &[Target], now_ns: u64, columns: usize) -> String {
+pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     let name = targets.iter().map(|target| target.id.chars().count()).max().unwrap_or(0).clamp(6, NAME);
     let marks = columns.saturating_sub(name + FIGURES + 2).max(LEAST);
-    let shown = |target: &'_ Target| target.asked.len().saturating_sub(marks);
+    let shown = |target: &'_ PingTarget| target.asked.len().saturating_sub(marks);
     let taken =
         targets.iter().flat_map(|target| &target.asked[shown(target)..]).filter_map(|asked| asked.took_ns);
     let highest = taken.max().unwrap_or(0);
-    let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, span(highest));
+    let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, format_duration(highest));
     let [last, mean, p95, loss] = ["last", "mean", "p95", "loss"];
     let mut out = format!(
         "{:<name$} {:<marks$} {last:>11} {mean:>11} {p95:>11} {loss:>9}\n",
@@ -43,11 +43,11 @@ pub fn screen(targets: &[Target], now_ns: u64, columns: usize) -> String {
     out
 }
 
-fn is_open(asked: &Asked, now_ns: u64) -> bool {
+fn is_open(asked: &PingRequest, now_ns: u64) -> bool {
     asked.took_ns.is_none() && now_ns.saturating_sub(asked.sent_ns) < SOON
 }
 
-fn mark(asked: &Asked, now_ns: u64, highest: u64) -> char {
+fn mark(asked: &PingRequest, now_ns: u64, highest: u64) -> char {
     match asked.took_ns {
         Some(took) => {
             let height = u128::from(took) * HEIGHTS.len() as u128 / (u128::from(highest) + 1);
@@ -58,12 +58,12 @@ fn mark(asked: &Asked, now_ns: u64, highest: u64) -> char {
     }
 }
 
-fn figures(target: &Target, now_ns: u64) -> String {
+fn figures(target: &PingTarget, now_ns: u64) -> String {
     let settled = target.asked.iter().filter(|asked| !is_open(asked, now_ns)).map(|asked| asked.took_ns);
     let pings = Pings::new(settled);
     let last = target.asked.iter().rev().find_map(|asked| asked.took_ns);
-    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), span);
-    let of = |rtt: &Spans| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
+    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_duration);
+    let of = |rtt: &Durations| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
     let [last, mean, p95] = of(&pings.rtt);
     format!("{last:>11} {mean:>11} {p95:>11} {:>9}", percent(pings.loss()))
 }
@@ -87,7 +87,7 @@ mod tests {
     fn a_row_for_each_target_and_a_mark_for_each_request() {
         const MS: u64 = 1_000_000;
         let asked = |answers: &[Option<u64>]| {
-            let one = |(n, took): (usize, &Option<u64>)| Asked {
+            let one = |(n, took): (usize, &Option<u64>)| PingRequest {
                 sent_ns: n as u64 * 1000 * MS,
                 took_ns: took.map(|ms| ms * MS),
                 here_ns: None,
@@ -96,11 +96,11 @@ mod tests {
         };
         let answers = [Some(1), Some(40), Some(79), Some(80), None, Some(20), None];
         let targets = [
-            Target { id: "gateway".into(), asked: asked(&answers), ..Target::default() },
-            Target {
+            PingTarget { id: "gateway".into(), asked: asked(&answers), ..PingTarget::default() },
+            PingTarget {
                 id: "nobody\x1b who ever was there".into(),
                 asked: asked(&[None; 20]),
-                ..Target::default()
+                ..PingTarget::default()
             },
         ];
         let expected = "\

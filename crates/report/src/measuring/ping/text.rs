@@ -4,8 +4,8 @@ use super::words::{remarks, sentence};
 use crate::html::parts::Data;
 use crate::table::{Align, Table, clean};
 use std::fmt::Write as _;
-use tidegate_measure::numbers::{percent, span};
-use tidegate_measure::pinged::{Pinged, Target};
+use tidegate_measure::numbers::{format_duration, percent};
+use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// The terminal's view: plain text, no colour.
 pub fn text(pinged: &Pinged) -> String {
@@ -46,9 +46,9 @@ pub(super) fn table(pinged: &Pinged) -> Data {
     Data { caption: "Round trips".to_owned(), head, rows }
 }
 
-fn row(target: &Target, is_here: bool) -> Vec<String> {
+fn row(target: &PingTarget, is_here: bool) -> Vec<String> {
     let figures = target.figures();
-    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), span);
+    let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_duration);
     let (low, high) = figures.loss_interval;
     let mut row = vec![
         target.id.clone(),

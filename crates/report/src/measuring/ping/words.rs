@@ -1,7 +1,7 @@
 //! Who was asked, and what was said besides answers.
 
-use tidegate_measure::numbers::span;
-use tidegate_measure::pinged::{Pinged, Target, Way};
+use tidegate_measure::numbers::format_duration;
+use tidegate_measure::pinged::{PingMethod, PingTarget, Pinged};
 
 /// Who was asked, in a few words.
 pub(super) fn title(pinged: &Pinged) -> String {
@@ -11,17 +11,17 @@ pub(super) fn title(pinged: &Pinged) -> String {
 }
 
 /// How a target was asked, in a sentence.
-pub(super) fn sentence(target: &Target) -> String {
-    let Target { id, host, address, way, ds_field, size, hop_limit, interval_ns, .. } = target;
+pub(super) fn sentence(target: &PingTarget) -> String {
+    let PingTarget { id, host, address, way, ds_field, size, hop_limit, interval_ns, .. } = target;
     let place = if host == address { address.clone() } else { format!("{host} ({address})") };
     let how = match (way, hop_limit) {
-        (Way::Icmp, None) => "echo requests".to_owned(),
-        (Way::Udp(port), None) => format!("UDP to port {port}"),
-        (Way::Icmp, Some(hops)) => format!("the hop at distance {hops}, by echo requests"),
-        (Way::Udp(port), Some(hops)) => format!("the hop at distance {hops}, by UDP to port {port}"),
+        (PingMethod::Icmp, None) => "echo requests".to_owned(),
+        (PingMethod::Udp(port), None) => format!("UDP to port {port}"),
+        (PingMethod::Icmp, Some(hops)) => format!("the hop at distance {hops}, by echo requests"),
+        (PingMethod::Udp(port), Some(hops)) => format!("the hop at distance {hops}, by UDP to port {port}"),
     };
     let marked = if *ds_field == 0 { String::new() } else { format!(", DS field {ds_field:#04x}") };
-    format!("{id}: {place}, {how} of {size} B every {}{marked}", span(*interval_ns))
+    format!("{id}: {place}, {how} of {size} B every {}{marked}", format_duration(*interval_ns))
 }
 
 /// What was said besides answers, and what must not be believed: a target's name before each.

@@ -2,14 +2,14 @@
 
 use super::{LOST, RETRANS, SACKED, Sender};
 
-/// A scoreboard up to this long is counted anew each time,
+/// A scoreboard up to this long is counted again each time,
 const SHORT: usize = 32;
 /// a longer one every so many transmissions: counting takes as long as the window is wide.
 const SELDOM: u32 = 64;
 
 impl Sender {
     /// Checks the order of sequence numbers, the counts of the scoreboard (RFC 2018: what is reported, lost
-    /// and under way again), and the order of what SACK has reported.
+    /// and in flight again), and the order of what SACK has reported.
     #[inline]
     pub(super) fn check(&self) {
         if cfg!(debug_assertions) {

@@ -2,7 +2,7 @@
 
 use super::{DUP_THRESH, EVER, LOST, PROBE_SLACK, RETRANS, SACKED, Sender, Sent, State, Trips};
 use crate::tcp::clock::{stamp, timer};
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// Recoveries after which needless retransmissions are forgotten (RFC 8985 section 6.2 step 4).
 const ROUNDS_LAST: u32 = 16;
@@ -141,7 +141,7 @@ impl Sender {
         }
     }
 
-    /// RACK: marks what was sent before something delivered and is overdue. Tells whether there was any.
+    /// RACK: marks what was sent before something delivered and is overdue. Returns whether there was any.
     pub(super) fn detect_losses(&mut self, now: Time) -> bool {
         let found = self.mark_overdue(now);
         self.reorder_at = self.reorder_at.map(|due| timer(now, due.since(now) + PROBE_SLACK));
@@ -156,9 +156,9 @@ impl Sender {
         }
         let known = matches!(self.state, State::Recovery | State::Loss) || self.sacked_out >= DUP_THRESH;
         let window = if !self.reordered && known {
-            Span(0)
+            Nanos(0)
         } else {
-            Span(self.rtt.min.unwrap_or_default().0 / 4 * u64::from(1 + self.rack.rounds))
+            Nanos(self.rtt.min.unwrap_or_default().0 / 4 * u64::from(1 + self.rack.rounds))
                 .min(self.rtt.smoothed())
         };
         let (rack, before) = (self.rack, self.lost_out);
@@ -238,13 +238,13 @@ mod tests {
     fn segments_are_overdue_after_the_reordering_window() {
         let due = |rounds: u32, reordered: bool, sacked: u32| {
             let mut sender = Sender::new(config(), Seeded::new(1));
-            sender.on_handshake(Time(0), Span::millis(40));
+            sender.on_handshake(Time(0), Nanos::millis(40));
             while sender.poll(Time(0), true).is_some() {}
-            (sender.rack.order, sender.rack.rtt, sender.rack.rounds) = (5, Span::millis(40), rounds);
+            (sender.rack.order, sender.rack.rtt, sender.rack.rounds) = (5, Nanos::millis(40), rounds);
             (sender.reordered, sender.sacked_out) = (reordered, sacked);
             assert!(!sender.mark_overdue(Time(0)), "nothing is overdue yet");
             let due = sender.reorder_at.expect("something will be");
-            assert!(!sender.mark_overdue(due - Span(1)) && sender.mark_overdue(due));
+            assert!(!sender.mark_overdue(due - Nanos(1)) && sender.mark_overdue(due));
             due.0 / 1_000_000
         };
         assert_eq!([0, 1, 2, 3, 4, 9].map(|rounds| due(rounds, true, 0)), [50, 60, 70, 80, 80, 80]);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn needless_retransmissions_widen_the_reordering_window() {
         let mut sender = Sender::new(config(), Seeded::new(1));
-        sender.on_handshake(Time(0), Span::millis(50));
+        sender.on_handshake(Time(0), Nanos::millis(50));
         while sender.poll(Time(0), true).is_some() {}
         let mut rounds = [0; 5];
         sender.widen(3);

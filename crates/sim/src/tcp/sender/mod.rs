@@ -23,21 +23,21 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use reduction::Undo;
 use socket::Socket;
-use tidegate_packet::{Seeded, Span, Time};
+use tidegate_packet::{Nanos, Seeded, Time};
 
 /// Segments reported beyond a hole that make it a loss while no reordering was ever seen (RFC 8985 section
 /// 6.2).
 const DUP_THRESH: u32 = 3;
 /// What a tail-loss probe allows for the other side's delayed acknowledgement when one segment is out.
-const WORST_DELAYED_ACK: Span = Span::millis(200);
+const WORST_DELAYED_ACK: Nanos = Nanos::millis(200);
 /// What it allows for otherwise, and what a reordered segment is given beyond its time: two ticks.
-const PROBE_SLACK: Span = Span::millis(2);
+const PROBE_SLACK: Nanos = Nanos::millis(2);
 /// How long a sender whose only segment its own machine refused waits before it tries again.
-const LOCAL_RETRY: Span = Span::millis(500);
+const LOCAL_RETRY: Nanos = Nanos::millis(500);
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// A retransmission of it is under way.
+/// A retransmission of it is in flight.
 const RETRANS: u8 = 4;
 /// It was retransmitted some time: its round trip says nothing.
 const EVER: u8 = 8;
@@ -65,7 +65,7 @@ enum State {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     order: u32,
-    rtt: Span,
+    rtt: Nanos,
     /// Rounds that showed a needless retransmission since the path was seen to reorder: each widens what a
     /// late segment is given.
     rounds: u32,
@@ -86,10 +86,10 @@ struct Prr {
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     /// Of the first and the last segment it reports that were sent once.
-    first: Option<Span>,
-    last: Option<Span>,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
     /// The same of what SACK reports.
-    sacked: Option<(Span, Span)>,
+    sacked: Option<(Nanos, Nanos)>,
     /// Something was acknowledged in order that had been sent again: of those only a timestamp tells (RFC
     /// 7323).
     again: bool,
@@ -102,21 +102,21 @@ struct Trips {
 }
 
 impl Trips {
-    fn add(&mut self, rtt: Span) {
+    fn add(&mut self, rtt: Nanos) {
         self.first = self.first.or(Some(rtt));
         self.last = Some(rtt);
     }
 
-    fn add_sacked(&mut self, rtt: Span) {
+    fn add_sacked(&mut self, rtt: Nanos) {
         self.sacked = Some((self.sacked.map_or(rtt, |known| known.0), rtt));
     }
 
     /// The sample for the timeout, and the one for congestion control: the first and the last segment
-    /// reported that was sent once, else the echo of the timestamp.
-    fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Span>, Option<Span>) {
+    /// reported that was sent once, otherwise the echo of the timestamp.
+    fn samples(&self, now: Time, ack: &AckSegment, advanced: bool) -> (Option<Nanos>, Option<Nanos>) {
         let ordered = self.first.zip(self.last).filter(|_| !self.again);
         let known = ordered.or(self.sacked).unzip();
-        let echo = || Span::millis(u64::from(stamp(now).saturating_sub(ack.echo).max(1)));
+        let echo = || Nanos::millis(u64::from(stamp(now).saturating_sub(ack.echo).max(1)));
         let sample = known.0.or_else(|| (advanced && ack.echo > 0).then(echo));
         (sample, self.sacked.map(|known| known.1).or(known.1))
     }
@@ -124,7 +124,7 @@ impl Trips {
 
 /// What an acknowledgement tells beside the number of segments.
 #[derive(Clone, Copy, Debug)]
-struct News {
+struct AckInfo {
     /// More is acknowledged in order.
     advanced: bool,
     /// It reports something sent before the last timeout, and never again.
@@ -200,7 +200,7 @@ pub(crate) struct Sender {
     scan: u32,
     /// Below this no segment waits for retransmission.
     hint: u32,
-    /// Retransmissions under way: segment and order, in order.
+    /// Retransmissions in flight: segment and order, in order.
     resent: VecDeque<(u32, u32)>,
     /// Transmissions so far.
     order: u32,
@@ -213,7 +213,7 @@ pub(crate) struct Sender {
     backoff: u32,
     probe_at: Option<Time>,
     probing: bool,
-    /// What the end of the data was when a probe was sent, until it is known what became of it; and whether
+    /// What the end of the data was when a probe was sent, until it is known the outcome of it; and whether
     /// that repeated the last segment.
     probed: Option<(u32, bool)>,
     undo: Undo,
@@ -244,9 +244,9 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(config: Config, draws: Seeded) -> Sender {
+    pub(crate) fn new(config: Config, random: Seeded) -> Sender {
         let models = config.control == CongestionControl::Bbr;
-        let bbr = || Bbr::new(config.initial_window, config.mss, draws);
+        let bbr = || Bbr::new(config.initial_window, config.mss, random);
         Sender {
             config,
             window: Window::new(config.control, config.initial_window),
@@ -300,7 +300,7 @@ impl Sender {
     }
 
     /// The connection stands; `rtt`: how long the handshake took.
-    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Span) {
+    pub(crate) fn on_handshake(&mut self, now: Time, rtt: Nanos) {
         self.rtt.sample(rtt, self.una, self.next);
         if let Some(model) = &mut self.model {
             model.bbr.on_handshake(now, rtt);
@@ -397,12 +397,12 @@ impl Sender {
             self.backoff = 0;
             self.probing = false;
         }
-        self.judge_probe(ack);
-        let news = News { advanced, fresh: trips.fresh, sacked: sacked > 0 };
-        self.react(&acked, ack, news);
+        self.check_tail_loss_probe(ack);
+        let events = AckInfo { advanced, fresh: trips.fresh, sacked: sacked > 0 };
+        self.react(&acked, ack, events);
         self.follow_model(&acked, prior_in_flight, (self.losses - losses) as u32);
         // A report of what was sent before the oldest was last sent does not put the timeout off.
-        let later = |rtt: Span| self.segs.front().is_some_and(|head| rtt > now.since(head.at));
+        let later = |rtt: Nanos| self.segs.front().is_some_and(|head| rtt > now.since(head.at));
         if advanced || delivered > 0 && trips.sacked.is_some_and(|(first, _)| later(first)) {
             self.arm(now);
         }
@@ -414,7 +414,7 @@ impl Sender {
         self.socket.look(self.una, self.sacked_out, self.window.cwnd)
     }
 
-    /// The application writes all there is room for.
+    /// The application writes all there is space for.
     pub(crate) fn application_writes(&mut self) {
         self.socket.write(self.una, self.sacked_out);
     }
@@ -450,7 +450,7 @@ impl Sender {
         }
     }
 
-    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has room for
+    /// The next segment to send, if window and data allow one. `room`: the own machine's queue has space for
     /// this flow.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, room: bool) -> Option<Segment> {
@@ -486,7 +486,7 @@ impl Sender {
         Some(self.send_new(now))
     }
 
-    /// There is something new to send, and the receiver has room for it.
+    /// There is something new to send, and the receiver has space for it.
     fn has_new(&self) -> bool {
         self.next < self.config.total.min(self.socket.end)
             && self.next - self.una < self.config.receive_window
@@ -502,8 +502,8 @@ impl Sender {
         self.prefer_new
     }
 
-    /// The application may have nothing more to say while there is room: what is then delivered does not tell
-    /// the path's rate.
+    /// The application may have nothing more to say while there is space: what is then delivered does not
+    /// report the path's rate.
     fn note_application(&mut self, fits: bool) {
         let in_flight = self.in_flight();
         if let Some(model) = &mut self.model

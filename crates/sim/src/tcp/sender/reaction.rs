@@ -1,8 +1,8 @@
 //! What the sender makes of losses and marks: its states and its window, reduced in proportion (RFC 6937) or
 //! set by a model of the path.
 
-use super::{LOST, News, Prr, RETRANS, SACKED, Sender, State};
-use crate::tcp::bbr::{Delivery, Trouble};
+use super::{AckInfo, LOST, Prr, RETRANS, SACKED, Sender, State};
+use crate::tcp::bbr::{Delivery, LossState};
 use crate::tcp::cc::{Acked, Cause};
 use crate::tcp::clock::timer;
 use crate::tcp::receiver::AckSegment;
@@ -10,18 +10,18 @@ use tidegate_packet::Time;
 
 impl Sender {
     /// The state machine and the window.
-    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, news: News) {
-        let advanced = news.advanced;
+    pub(super) fn react(&mut self, acked: &Acked, ack: &AckSegment, events: AckInfo) {
+        let advanced = events.advanced;
         let ece = ack.ece;
         self.window.on_echo(acked, ece);
         if self.state == State::Loss {
-            self.judge_timeout(ack, advanced, news.fresh, news.sacked);
+            self.check_timeout_undo(ack, advanced, events.fresh, events.sacked);
         }
         // A reduction for ECN ends only with the segment that carried CWR: before that every echo is an old
         // one.
         let over = self.una > self.high_seq || self.una == self.high_seq && self.state != State::Reduced;
         if self.state != State::Open && over && advanced {
-            let undone = self.state != State::Reduced && self.judge_recovery(ack);
+            let undone = self.state != State::Reduced && self.check_recovery_undo(ack);
             if self.state != State::Loss && self.model.is_none() && !undone {
                 self.window.cwnd = self.window.ssthresh;
             }
@@ -30,11 +30,11 @@ impl Sender {
             }
             self.state = State::Open;
         }
-        let waits = self.state == State::Recovery && advanced && self.judge_part(ack);
-        self.judge_reports();
+        let waits = self.state == State::Recovery && advanced && self.check_partial_ack(ack);
+        self.check_duplicate_sacks();
         // A recovery that has just ended does not make the next loss a hasty one.
         let lost = !waits && self.detect_losses(acked.now);
-        // What a timeout had sent again is lost once more: that is congestion anew (the recorded runs reduce
+        // What a timeout had sent again is lost once more: that is congestion again (the recorded runs reduce
         // there).
         let anew = self.state == State::Loss && self.lost_again;
         if self.lost_out > 0 && (anew || matches!(self.state, State::Open | State::Reduced)) {
@@ -57,7 +57,7 @@ impl Sender {
     }
 
     pub(super) fn enter(&mut self, state: State, cause: Cause) {
-        // From a reduction under way into recovery there is no second one (RFC 3168 section 6.1.2).
+        // From a reduction in flight into recovery there is no second one (RFC 3168 section 6.1.2).
         let anew = matches!(self.state, State::Open | State::Loss);
         match state {
             State::Recovery => self.remember(anew.then(|| self.window.threshold_worth())),
@@ -65,11 +65,11 @@ impl Sender {
         }
         if anew {
             self.probed = None;
-            // Every reduction is told, also that for a loss (RFC 3168 section 6.1.2).
+            // Every reduction is reported, also that for a loss (RFC 3168 section 6.1.2).
             self.send_cwr = self.config.ecn;
             self.prr = Prr { prior: self.window.cwnd, ..Prr::default() };
             match &mut self.model {
-                Some(model) => model.bbr.on_trouble(self.window.cwnd, false),
+                Some(model) => model.bbr.on_loss_event(self.window.cwnd, false),
                 None => self.window.on_congestion(cause),
             }
             self.reductions += 1;
@@ -106,7 +106,7 @@ impl Sender {
 
     /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the
     /// receiver says that the segment came twice.
-    pub(super) fn judge_probe(&mut self, ack: &AckSegment) {
+    pub(super) fn check_tail_loss_probe(&mut self, ack: &AckSegment) {
         let Some((end, again)) = self.probed.filter(|&(end, _)| ack.ack >= end) else { return };
         if !again || ack.twice.is_some() {
             self.probed = None;
@@ -134,10 +134,10 @@ impl Sender {
             departs: self.pacer.as_ref().and_then(|pacer| pacer.wait(acked.now)).unwrap_or(acked.now),
             rtt: acked.rtt,
             sample: model.rate.sample(shortest),
-            trouble: match self.state {
-                State::Open | State::Reduced => Trouble::None,
-                State::Recovery => Trouble::Recovery,
-                State::Loss => Trouble::Timeout,
+            problem: match self.state {
+                State::Open | State::Reduced => LossState::None,
+                State::Recovery => LossState::Recovery,
+                State::Loss => LossState::Timeout,
             },
         };
         self.window.cwnd = model.bbr.on_ack(&delivery, self.window.cwnd);
@@ -166,13 +166,13 @@ impl Sender {
             };
             self.remember(Some(worth));
             match &mut self.model {
-                Some(model) => model.bbr.on_trouble(self.window.cwnd, true),
+                Some(model) => model.bbr.on_loss_event(self.window.cwnd, true),
                 None => self.window.on_congestion(Cause::Loss),
             }
         } else if let Some(model) = &mut self.model {
-            model.bbr.on_trouble(self.window.cwnd, true);
+            model.bbr.on_loss_event(self.window.cwnd, true);
         }
-        self.lose_overdue(now);
+        self.mark_overdue_lost(now);
         self.window.on_timeout(self.in_flight());
         self.state = State::Loss;
         self.high_seq = self.next;
@@ -188,8 +188,8 @@ impl Sender {
     }
 
     /// At a timeout the oldest segment is lost, and of the others what has had its time (RFC 8985 section
-    /// 6.3): what was sent less than a round trip ago is still under way.
-    fn lose_overdue(&mut self, now: Time) {
+    /// 6.3): what was sent less than a round trip ago is still in flight.
+    fn mark_overdue_lost(&mut self, now: Time) {
         let due = self.rack.rtt;
         let head = self.segs.front().map(|seg| seg.order);
         for seg in &mut self.segs {

@@ -1,11 +1,11 @@
 //! The sender's socket: how much its application can write ahead of what is acknowledged.
 //!
-//! The application writes as much as there is room for, waits until a third of the memory is free, and writes
-//! again. The memory follows the window, up to a limit (`net.ipv4.tcp_wmem`). All figures are of a recorded
-//! Linux: with a limit of 200,000, 400,000 and 1,600,000 bytes 74, 147 and 587 segments of 1448 bytes were
-//! out after each write, and 48, 97 and 391 before it; a new connection wrote 17, then 8, 11, 14. Behind a
-//! hole they wrote on: 158 to 190 segments were out for windows of 105 to 125, as if what SACK has reported
-//! took its payload alone.
+//! The application writes as much as there is space for, waits until a third of the memory is free, and
+//! writes again. The memory follows the window, up to a limit (`net.ipv4.tcp_wmem`). All figures are of a
+//! recorded Linux: with a limit of 200,000, 400,000 and 1,600,000 bytes 74, 147 and 587 segments of 1448
+//! bytes were out after each write, and 48, 97 and 391 before it; a new connection wrote 17, then 8, 11, 14.
+//! Behind a hole they wrote on: 158 to 190 segments were out for windows of 105 to 125, as if what SACK has
+//! reported took its payload alone.
 
 use alloc::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const PER_SEGMENT: u64 = 2304;
 const WINDOWS: u64 = 2;
 const MODEL_WINDOWS: u64 = 3;
 
-/// Room for what is written and not acknowledged.
+/// Space for what is written and not acknowledged.
 #[derive(Clone, Debug)]
 pub(super) struct Socket {
     /// Of one segment.
@@ -27,7 +27,7 @@ pub(super) struct Socket {
     per_window: u64,
     memory: u64,
     most: u64,
-    /// The application was told that there is room, and has not written yet.
+    /// The application was told that there is space, and has not written yet.
     woken: bool,
     /// The segment with which ends what is written.
     pub(super) end: u32,
@@ -49,7 +49,7 @@ impl Socket {
 
     /// After an acknowledgement: the memory follows the window, and the application is woken if a third is
     /// free. From then on until it has written nothing changes. `sacked`: of what is not acknowledged in
-    /// order, so many segments have arrived. Tells whether it is woken now.
+    /// order, so many segments have arrived. Returns whether it is woken now.
     pub(super) fn look(&mut self, una: u32, sacked: u32, window: u32) -> bool {
         if self.woken {
             return false;
@@ -64,7 +64,7 @@ impl Socket {
         segments * self.each - u64::from(sacked).min(segments) * OVERHEAD
     }
 
-    /// The application writes all there is room for.
+    /// The application writes all there is space for.
     pub(super) fn write(&mut self, una: u32, sacked: u32) {
         self.woken = false;
         let held = self.held(una, sacked);
@@ -76,7 +76,7 @@ impl Socket {
         self.ends.push_back(self.end);
     }
 
-    /// Segment `seq` is sent. Tells whether a write ended with it: then it carries PSH.
+    /// Segment `seq` is sent. Returns whether a write ended with it: then it carries PSH.
     pub(super) fn ends_with(&mut self, seq: u32) -> bool {
         let ends = self.ends.front() == Some(&(seq + 1));
         if ends {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((woken, socket.end), (std::vec![3], 32));
     }
 
-    /// With sixty segments reported behind a hole there is room again.
+    /// With sixty segments reported behind a hole there is space again.
     #[test]
     fn what_sack_reports_takes_its_payload_alone() {
         let mut socket = Socket::new(400_000, 1448, false, 1000);

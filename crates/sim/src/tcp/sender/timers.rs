@@ -4,14 +4,14 @@
 use super::{PROBE_SLACK, SACKED, Segment, Sender, State, WORST_DELAYED_ACK};
 use crate::tcp::clock::timer;
 use crate::tcp::rtt::CEILING;
-use tidegate_packet::{Span, Time};
+use tidegate_packet::{Nanos, Time};
 
 /// A timeout that is overdue already is taken so much later.
-const AT_ONCE: Span = Span::millis(1);
+const AT_ONCE: Nanos = Nanos::millis(1);
 
 impl Sender {
-    pub(super) fn backed_off(&self) -> Span {
-        Span((self.rtt.timeout().0 << self.backoff).min(CEILING.0))
+    pub(super) fn backed_off(&self) -> Nanos {
+        Nanos((self.rtt.timeout().0 << self.backoff).min(CEILING.0))
     }
 
     /// The timeout counted from when the oldest segment was last sent, as it is where a probe had taken its
@@ -33,7 +33,7 @@ impl Sender {
         }
         let slack = if self.next - self.una == 1 { WORST_DELAYED_ACK } else { PROBE_SLACK };
         // Where the timeout would come first, the probe takes its time (RFC 8985 section 7.2).
-        Some(timeout.min(timer(now, Span(self.rtt.smoothed().0 * 2) + slack)))
+        Some(timeout.min(timer(now, Nanos(self.rtt.smoothed().0 * 2) + slack)))
     }
 
     /// Something was acknowledged: both begin again.
@@ -69,8 +69,8 @@ impl Sender {
         }
     }
 
-    /// A probe (RFC 8985 section 7.3): new data if there is some, else the last segment again. The timeout
-    /// counts from now, and there is no second probe until something is acknowledged or sent.
+    /// A probe (RFC 8985 section 7.3): new data if there is some, otherwise the last segment again. The
+    /// timeout counts from now, and there is no second probe until something is acknowledged or sent.
     pub(super) fn send_probe(&mut self, now: Time, may: bool) -> Option<Segment> {
         let segment = if may {
             self.probed = Some((self.next + 1, false));
@@ -121,7 +121,7 @@ mod tests {
             pacing: false,
         };
         let mut sender = Sender::new(config, Seeded::new(1));
-        sender.on_handshake(micros(8_190), Span::micros(8_190));
+        sender.on_handshake(micros(8_190), Nanos::micros(8_190));
         while sender.poll(micros(8_190), true).is_some() {}
         sender
     }

@@ -57,7 +57,7 @@ impl Sender {
     }
 
     /// A recovery ends: it may have been needless.
-    pub(super) fn judge_recovery(&mut self, ack: &AckSegment) -> bool {
+    pub(super) fn check_recovery_undo(&mut self, ack: &AckSegment) -> bool {
         let needless = self.undo.is_late(ack) || self.undo.all_twice();
         if needless {
             self.take_back(false);
@@ -66,7 +66,7 @@ impl Sender {
     }
 
     /// In a recovery, or when one is over: every retransmission was reported to have come twice.
-    pub(super) fn judge_reports(&mut self) {
+    pub(super) fn check_duplicate_sacks(&mut self) {
         if matches!(self.state, State::Open | State::Recovery) && self.undo.all_twice() {
             self.take_back(false);
             self.state = State::Open;
@@ -75,9 +75,9 @@ impl Sender {
 
     /// More is acknowledged in a recovery that is not over, by what was sent before the first retransmission:
     /// that was late, and so, it may be, is the rest. While a retransmission is out nothing else is held for
-    /// lost or sent again, and when none is, the reduction is taken back. Tells whether losses are left alone
-    /// until then.
-    pub(super) fn judge_part(&mut self, ack: &AckSegment) -> bool {
+    /// lost or sent again, and when none is, the reduction is taken back. Returns whether losses are left
+    /// alone until then.
+    pub(super) fn check_partial_ack(&mut self, ack: &AckSegment) -> bool {
         if !self.undo.is_late(ack) {
             return false;
         }
@@ -92,8 +92,9 @@ impl Sender {
     }
 
     /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the
-    /// timeout and never again; `sacked`: SACK reports something new. Tells whether the timeout was needless.
-    pub(super) fn judge_timeout(
+    /// timeout and never again; `sacked`: SACK reports something new. Returns whether the timeout was
+    /// needless.
+    pub(super) fn check_timeout_undo(
         &mut self,
         ack: &AckSegment,
         advanced: bool,
@@ -131,7 +132,7 @@ mod tests {
     use crate::tcp::clock::stamp;
     use crate::tcp::receiver::MAX_SACK;
     use crate::tcp::sender::Config;
-    use tidegate_packet::{Seeded, Span, Time};
+    use tidegate_packet::{Nanos, Seeded, Time};
 
     const MS: u64 = 1_000_000;
 
@@ -148,7 +149,7 @@ mod tests {
             pacing: false,
         };
         let mut sender = Sender::new(config, Seeded::new(1));
-        sender.on_handshake(Time(50 * MS), Span::millis(50));
+        sender.on_handshake(Time(50 * MS), Nanos::millis(50));
         while sender.poll(Time(50 * MS), true).is_some() {}
         while sender.timeouts == 0 {
             let due = sender.timeout().expect("a timer runs");
@@ -173,9 +174,9 @@ mod tests {
     #[test]
     fn a_late_answer_takes_the_timeout_back() {
         let (mut sender, at) = after_timeout();
-        sender.on_ack(at + Span::millis(1), &answer(1, &[], Time(50 * MS)));
+        sender.on_ack(at + Nanos::millis(1), &answer(1, &[], Time(50 * MS)));
         let resent =
-            core::iter::from_fn(|| sender.poll(at + Span::millis(1), true)).filter(|one| one.again).count();
+            core::iter::from_fn(|| sender.poll(at + Nanos::millis(1), true)).filter(|one| one.again).count();
         assert_eq!((sender.undone, sender.state, resent), (1, State::Open, 0));
         assert!(sender.window.cwnd >= 10, "{}", sender.window.cwnd);
     }
@@ -186,10 +187,10 @@ mod tests {
     #[test]
     fn what_was_never_sent_again_arrives() {
         let (mut sender, at) = after_timeout();
-        sender.on_ack(at + Span::millis(60), &answer(1, &[], at));
-        let new = sender.poll(at + Span::millis(60), true).map(|one| one.again);
+        sender.on_ack(at + Nanos::millis(60), &answer(1, &[], at));
+        let new = sender.poll(at + Nanos::millis(60), true).map(|one| one.again);
         let before = (sender.undone, sender.state);
-        sender.on_ack(at + Span::millis(61), &answer(2, &[], at));
+        sender.on_ack(at + Nanos::millis(61), &answer(2, &[], at));
         assert_eq!(
             (new, before, sender.undone, sender.state),
             (Some(false), (0, State::Loss), 1, State::Open)
@@ -200,11 +201,11 @@ mod tests {
     #[test]
     fn only_new_data_arrive() {
         let (mut sender, at) = after_timeout();
-        sender.on_ack(at + Span::millis(60), &answer(1, &[], at));
-        while sender.poll(at + Span::millis(60), true).is_some() {}
+        sender.on_ack(at + Nanos::millis(60), &answer(1, &[], at));
+        while sender.poll(at + Nanos::millis(60), true).is_some() {}
         let high = sender.next;
-        sender.on_ack(at + Span::millis(120), &answer(1, &[(high - 1, high)], at));
-        let next = sender.poll(at + Span::millis(120), true).map(|one| (one.seq, one.again));
+        sender.on_ack(at + Nanos::millis(120), &answer(1, &[(high - 1, high)], at));
+        let next = sender.poll(at + Nanos::millis(120), true).map(|one| (one.seq, one.again));
         assert_eq!((sender.undone, next), (0, Some((1, true))));
     }
 
@@ -231,7 +232,7 @@ mod tests {
             pacing: false,
         };
         let mut sender = Sender::new(config, Seeded::new(1));
-        sender.on_handshake(Time(50 * MS), Span::millis(50));
+        sender.on_handshake(Time(50 * MS), Nanos::millis(50));
         while sender.poll(Time(50 * MS), true).is_some() {}
         (sender, Time(50 * MS))
     }
@@ -242,7 +243,7 @@ mod tests {
     fn what_was_late_ends_a_recovery_at_once() {
         let (mut sender, at) = in_recovery(&[(1, 6)]);
         let reduced = sender.window.ssthresh;
-        sender.on_ack(at + Span::millis(10), &answer(6, &[], Time(50 * MS)));
+        sender.on_ack(at + Nanos::millis(10), &answer(6, &[], Time(50 * MS)));
         assert!(reduced < 10 && sender.window.ssthresh > 10 && sender.window.cwnd >= 10, "{reduced}");
         assert_eq!((sender.undone, sender.state, sender.reordered), (1, State::Open, true));
     }
@@ -255,11 +256,11 @@ mod tests {
             sender.window.cwnd += 1;
             assert!(sender.poll(at, true).is_some());
         }
-        sender.on_ack(at + Span::millis(10), &answer(2, &[(3, 8)], Time(50 * MS)));
+        sender.on_ack(at + Nanos::millis(10), &answer(2, &[(3, 8)], Time(50 * MS)));
         let again =
-            core::iter::from_fn(|| sender.poll(at + Span::millis(10), true)).filter(|one| one.again).count();
+            core::iter::from_fn(|| sender.poll(at + Nanos::millis(10), true)).filter(|one| one.again).count();
         let before = (sender.undone, sender.state, again);
-        sender.on_ack(at + Span::millis(20), &answer(8, &[], Time(50 * MS)));
+        sender.on_ack(at + Nanos::millis(20), &answer(8, &[], Time(50 * MS)));
         assert_eq!((before, sender.undone, sender.state), ((0, State::Recovery, 0), 1, State::Open));
     }
 
@@ -275,7 +276,7 @@ mod tests {
         sender.forget_resent();
         assert_eq!((first, kept, sender.undo.first), (Some(stamp(at)), first, first));
         // It arrives, and with it everything.
-        sender.on_ack(at + Span::millis(50), &answer(sender.next, &[], at));
+        sender.on_ack(at + Nanos::millis(50), &answer(sender.next, &[], at));
         assert_eq!(sender.undo.first, None);
     }
 

@@ -9,8 +9,8 @@ use super::values::{self, address};
 use crate::Refusal;
 use crate::number::{u32_in, whole};
 use tidegate_policy::netfilter::{
-    Choice, Condition, CountDirection, CountMode, Family, Match, NfCommand, NfOp, Rule, Target, Translate,
-    Translation, Translator,
+    Choice, Condition, CountDirection, CountMode, Family, Match, NetfilterRule, NetfilterTarget, NfCommand,
+    NfOp, Translate, Translation, Translator,
 };
 
 /// Extensions of iptables 1.8.9 (iptables-extensions(8)) that this version does not have.
@@ -202,7 +202,7 @@ struct Reader<'a> {
     amount: Option<(bool, u64, u64)>,
     mode: Option<CountMode>,
     direction: Option<CountDirection>,
-    target: Option<Target>,
+    target: Option<NetfilterTarget>,
     /// The name after `-j` while its options are read.
     target_name: Option<String>,
     notes: Vec<String>,
@@ -431,19 +431,21 @@ impl<'a> Reader<'a> {
                 }
                 let goes = matches!(name, "-g" | "--goto");
                 self.target = match target.as_str() {
-                    _ if goes => Some(Target::Goto(target.clone())),
-                    "ACCEPT" => Some(Target::Accept),
-                    "DROP" => Some(Target::Drop),
-                    "RETURN" => Some(Target::Return),
-                    "NOTRACK" => Some(Target::Notrack(false)),
+                    _ if goes => Some(NetfilterTarget::Goto(target.clone())),
+                    "ACCEPT" => Some(NetfilterTarget::Accept),
+                    "DROP" => Some(NetfilterTarget::Drop),
+                    "RETURN" => Some(NetfilterTarget::Return),
+                    "NOTRACK" => Some(NetfilterTarget::Notrack(false)),
                     "MARK" | "CONNMARK" | "CLASSIFY" | "DSCP" | "TOS" | "CT" | "SNAT" | "DNAT" | "TCPMSS" => {
                         None
                     }
-                    "LOG" => Some(Target::Log { level: WARNING, prefix: String::new(), flags: 0 }),
-                    "REJECT" => Some(Target::Reject(values::REJECTIONS[usize::from(self.ipv6)][0].into())),
+                    "LOG" => Some(NetfilterTarget::Log { level: WARNING, prefix: String::new(), flags: 0 }),
+                    "REJECT" => {
+                        Some(NetfilterTarget::Reject(values::REJECTIONS[usize::from(self.ipv6)][0].into()))
+                    }
                     "MASQUERADE" => Some(translate(Translator::Masquerade)),
                     "REDIRECT" => Some(translate(Translator::Redirect)),
-                    _ => Some(Target::Jump(target.clone())),
+                    _ => Some(NetfilterTarget::Jump(target.clone())),
                 };
                 self.target_name = Some(target);
                 Ok(())
@@ -512,7 +514,7 @@ impl<'a> Reader<'a> {
             self.basics.into_iter().flatten().chain(self.matches).chain(counted).collect();
         gather_ports(&mut matches);
         let ruled = !matches.is_empty() || self.target.is_some();
-        let rule = Rule { matches, target: self.target, ..Rule::default() };
+        let rule = NetfilterRule { matches, target: self.target, ..NetfilterRule::default() };
         let op = |command| NfOp { family: Family::of(ipv6), table: table.clone(), command };
         let command = match self.verb {
             Verb::Append(chain) => IptCommand::Apply(op(NfCommand::Append(chain, rule))),
@@ -555,7 +557,7 @@ impl<'a> Reader<'a> {
     }
 
     fn choose(&mut self, word: &str) {
-        if let Some(Target::Translate(Translate { to, .. })) = &mut self.target {
+        if let Some(NetfilterTarget::Translate(Translate { to, .. })) = &mut self.target {
             to.choice = match word {
                 "--random" => Choice::Random,
                 "--random-fully" => Choice::RandomFully,
@@ -659,7 +661,7 @@ impl<'a> Reader<'a> {
         self.addresses.push((slot, text, not, flag, self.at));
         Ok(())
     }
-    fn set(&mut self, target: Target) -> Result<(), Refusal> {
+    fn set(&mut self, target: NetfilterTarget) -> Result<(), Refusal> {
         if self.target.is_some() {
             return Err(self.complain("the target's option may be given once"));
         }
@@ -675,8 +677,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn translate(how: Translator) -> Target {
-    Target::Translate(Translate { how, to: Translation::default() })
+fn translate(how: Translator) -> NetfilterTarget {
+    NetfilterTarget::Translate(Translate { how, to: Translation::default() })
 }
 
 /// What the protocol's own extension asks stands together, where it was first named, in an order of its own.

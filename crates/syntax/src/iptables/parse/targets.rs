@@ -5,7 +5,7 @@ use super::Reader;
 use crate::Refusal;
 use crate::number::u32_in;
 use crate::units::parse_classid;
-use tidegate_policy::netfilter::{Condition, Connmark, Target, Translate, Translator};
+use tidegate_policy::netfilter::{Condition, ConnmarkTarget, NetfilterTarget, Translate, Translator};
 
 impl<'a> Reader<'a> {
     /// False: no option of the target that was named.
@@ -28,27 +28,27 @@ impl<'a> Reader<'a> {
                 };
                 let of_packet = target == "MARK";
                 self.set(if of_packet {
-                    Target::Mark { value, mask }
+                    NetfilterTarget::Mark { value, mask }
                 } else {
-                    Target::Connmark(Connmark::Set { value, mask })
+                    NetfilterTarget::Connmark(ConnmarkTarget::Set { value, mask })
                 })
             }
-            ("CONNMARK", "--save-mark") => {
-                self.set(Target::Connmark(Connmark::Save { nfmask: u32::MAX, ctmask: u32::MAX }))
-            }
-            ("CONNMARK", "--restore-mark") => {
-                self.set(Target::Connmark(Connmark::Restore { nfmask: u32::MAX, ctmask: u32::MAX }))
-            }
+            ("CONNMARK", "--save-mark") => self
+                .set(NetfilterTarget::Connmark(ConnmarkTarget::Save { nfmask: u32::MAX, ctmask: u32::MAX })),
+            ("CONNMARK", "--restore-mark") => self.set(NetfilterTarget::Connmark(ConnmarkTarget::Restore {
+                nfmask: u32::MAX,
+                ctmask: u32::MAX,
+            })),
             ("CONNMARK", "--mask" | "--nfmask" | "--ctmask") => {
                 let text = self.joined_or_next(name, joined)?;
                 let bits = u32_in(text, 0).ok_or_else(|| self.bad("CONNMARK", name, text))?;
                 self.masks(name, bits)
             }
-            ("TCPMSS", "--clamp-mss-to-pmtu") => self.set(Target::Tcpmss(None)),
+            ("TCPMSS", "--clamp-mss-to-pmtu") => self.set(NetfilterTarget::Tcpmss(None)),
             ("TCPMSS", "--set-mss") => {
                 let text = self.joined_or_next(name, joined)?;
                 let mss = text.parse().map_err(|_| self.bad("TCPMSS", name, text))?;
-                self.set(Target::Tcpmss(Some(mss)))
+                self.set(NetfilterTarget::Tcpmss(Some(mss)))
             }
             ("REJECT", "--reject-with") => {
                 let text = self.joined_or_next(name, joined)?;
@@ -59,14 +59,16 @@ impl<'a> Reader<'a> {
                         .at(self.at - 1)
                         .remedy(format!("The answers are {list}."))
                 })?;
-                self.target = Some(Target::Reject((*word).into()));
+                self.target = Some(NetfilterTarget::Reject((*word).into()));
                 Ok(())
             }
             ("LOG", "--log-prefix" | "--log-level") => {
                 let text = self.joined_or_next(name, joined)?;
                 let level_said = values::log_level(text);
                 let bad = self.bad("LOG", name, text);
-                let Some(Target::Log { level, prefix, .. }) = &mut self.target else { return Ok(false) };
+                let Some(NetfilterTarget::Log { level, prefix, .. }) = &mut self.target else {
+                    return Ok(false);
+                };
                 if name == "--log-prefix" {
                     *prefix = text.into();
                 } else {
@@ -76,12 +78,12 @@ impl<'a> Reader<'a> {
             }
             ("LOG", "--log-tcp-sequence" | "--log-tcp-options" | "--log-ip-options" | "--log-uid") => {
                 let bit = values::LOG_FLAGS.iter().position(|flag| name.ends_with(flag)).unwrap_or(0);
-                if let Some(Target::Log { flags, .. }) = &mut self.target {
+                if let Some(NetfilterTarget::Log { flags, .. }) = &mut self.target {
                     *flags |= 1 << bit;
                 }
                 Ok(())
             }
-            ("CT", "--notrack") => self.set(Target::Notrack(true)),
+            ("CT", "--notrack") => self.set(NetfilterTarget::Notrack(true)),
             ("SNAT", "--to-source") => self.translated(Translator::Source, name, joined),
             ("DNAT", "--to-destination") => self.translated(Translator::Destination, name, joined),
             ("MASQUERADE", "--to-ports") => self.translated(Translator::Masquerade, name, joined),
@@ -90,22 +92,22 @@ impl<'a> Reader<'a> {
                 let text = self.joined_or_next(name, joined)?;
                 let class = parse_classid(text).filter(|_| text.contains(':'));
                 let class = class.ok_or_else(|| self.bad("CLASSIFY", name, text))?;
-                self.set(Target::Classify(class))
+                self.set(NetfilterTarget::Classify(class))
             }
             ("DSCP", "--set-dscp" | "--set-dscp-class") => {
                 let text = self.joined_or_next(name, joined)?;
                 let value = if name == "--set-dscp" { values::dscp(text) } else { values::dscp_class(text) };
                 let value = value.ok_or_else(|| self.bad("DSCP", name, text))?;
-                self.set(Target::Dscp(value))
+                self.set(NetfilterTarget::Dscp(value))
             }
             ("TOS", "--set-tos" | "--and-tos" | "--or-tos" | "--xor-tos") => {
                 let text = self.joined_or_next(name, joined)?;
                 let (value, mask) = values::tos(text).ok_or_else(|| self.bad("TOS", name, text))?;
                 self.set(match name {
-                    "--set-tos" => Target::Tos(value, mask),
-                    "--and-tos" => Target::Tos(0, !value),
-                    "--or-tos" => Target::Tos(value, value),
-                    _ => Target::Tos(value, 0),
+                    "--set-tos" => NetfilterTarget::Tos(value, mask),
+                    "--and-tos" => NetfilterTarget::Tos(0, !value),
+                    "--or-tos" => NetfilterTarget::Tos(value, value),
+                    _ => NetfilterTarget::Tos(value, 0),
                 })
             }
             _ => return Ok(false),
@@ -131,17 +133,18 @@ impl<'a> Reader<'a> {
                 .at(self.at - 1)
                 .remedy("Write -p tcp or -p udp before it."));
         }
-        if let Some(Target::Translate(Translate { to: before, .. })) = self.target {
+        if let Some(NetfilterTarget::Translate(Translate { to: before, .. })) = self.target {
             to.choice = before.choice;
         }
-        self.target = Some(Target::Translate(Translate { how, to }));
+        self.target = Some(NetfilterTarget::Translate(Translate { how, to }));
         Ok(())
     }
 
     /// The masks of `--save-mark` and `--restore-mark`, which stand behind them.
     fn masks(&mut self, name: &str, bits: u32) -> Result<(), Refusal> {
-        let Some(Target::Connmark(Connmark::Save { nfmask, ctmask } | Connmark::Restore { nfmask, ctmask })) =
-            &mut self.target
+        let Some(NetfilterTarget::Connmark(
+            ConnmarkTarget::Save { nfmask, ctmask } | ConnmarkTarget::Restore { nfmask, ctmask },
+        )) = &mut self.target
         else {
             return Err(self
                 .complain(format!("CONNMARK: {name} goes with --save-mark or --restore-mark"))

@@ -8,7 +8,7 @@ use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
 use tidegate_policy::dump::ActionDump;
-use tidegate_policy::{Act, Action, Control, Sample, Simple};
+use tidegate_policy::{Act, Action, Control, SampleAction, Simple};
 
 /// `simple`.
 pub(super) const SIMPLE: Row = Row {
@@ -73,12 +73,12 @@ fn sample(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     if words.peek().is_none() {
         return Err(refuse("sample bad argument count 1".into(), words.last()));
     }
-    let mut sample = Sample::default();
+    let mut sample = SampleAction::default();
     while let Some(word) = words.peek() {
         let (slot, name) = match ["rate", "group", "trunc"].into_iter().find(|name| begins(word, name)) {
             Some("rate") => (&mut sample.rate, "rate"),
             Some("group") => (&mut sample.group, "group num"),
-            Some("trunc") => (&mut sample.octets, "truncation size"),
+            Some("trunc") => (&mut sample.trunc_size, "truncation size"),
             _ => break,
         };
         words.skip();
@@ -108,7 +108,7 @@ fn show_sample(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let (rate, group) = (sample.rate.unwrap_or_default(), sample.group.unwrap_or_default());
     entry.number("rate", rate, &format!("sample rate 1/{rate}"));
     entry.number("group", group, &format!(" group {group}"));
-    if let Some(octets) = sample.octets {
+    if let Some(octets) = sample.trunc_size {
         entry.number("trunc_size", octets, &format!(" trunc_size {octets}"));
     }
     entry.say(&format!(" {}", control_name(sample.control)));

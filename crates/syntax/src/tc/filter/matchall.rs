@@ -48,7 +48,7 @@ fn show(told: &Told<'_>) -> Option<Entry> {
     entry.say("\n  not_in_hw");
     entry.member("not_in_hw", Json::Bool(true));
     if let Some(hits) = told.hits.filter(|_| told.flags.stats) {
-        entry.number("rule_hit", hits.asked, &format!(" (rule hit {})", hits.asked));
+        entry.number("rule_hit", hits.lookups, &format!(" (rule hit {})", hits.lookups));
     }
     action::show(told.actions, told.flags, &mut entry);
     Some(entry)

@@ -580,7 +580,7 @@ fn body(told: &Told<'_>, params: &U32Params) -> Entry {
     entry.flag("not_in_hw", true);
     let counted = hits.filter(|_| flags.stats);
     if let Some(hits) = counted {
-        entry.number("rule_hit", hits.asked, &format!("(rule hit {}", hits.asked));
+        entry.number("rule_hit", hits.lookups, &format!("(rule hit {}", hits.lookups));
         entry.number("success", hits.matched, &format!(" success {})", hits.matched));
     }
     if let Some((value, mask)) = params.mark {

@@ -11,7 +11,7 @@ use crate::tc::words::Words;
 use crate::units::{parse_rate, parse_size, parse_time, print_rate, print_size, print_time};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{CakeFlowStats, CakeStats, CakeTinStats, ClassDump, QdiscDump, Xstats};
-use tidegate_policy::spec::{OptionSpec, Takes};
+use tidegate_policy::spec::{OptionSpec, ValueKind};
 use tidegate_policy::{CakeAckFilter, CakeFlows, CakeFraming, CakeParams, CakeTins, QdiscParams};
 
 pub(super) struct Cake;
@@ -93,7 +93,7 @@ impl Take for Gathered {
         _word: &str,
         words: &mut Words<'_>,
     ) -> Result<(), Refusal> {
-        if option.takes == Takes::Flag {
+        if option.value == ValueKind::Flag {
             return self.flag(option.key).map_err(|refusal| refusal.at(words.last()));
         }
         let text = words.need()?;

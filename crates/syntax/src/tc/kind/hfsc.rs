@@ -10,7 +10,7 @@ use crate::tc::words::{Words, begins};
 use crate::units::{parse_size, parse_time, print_rate, print_time};
 use tidegate_packet::Rate;
 use tidegate_policy::dump::{ClassDump, QdiscDump, Xstats};
-use tidegate_policy::spec::{OptionSpec, Takes};
+use tidegate_policy::spec::{OptionSpec, ValueKind};
 use tidegate_policy::{ClassParams, HfscClassParams, HfscParams, QdiscParams, ServiceCurve};
 
 pub(super) struct Hfsc;
@@ -141,7 +141,7 @@ fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<Servic
         }
     }
     said.push_str(&format!("HFSC: Illegal \"{key}\""));
-    Err(Refusal::new(1, said).at(place).remedy(format!("{key} takes {}.", Takes::Curve.example())))
+    Err(Refusal::new(1, said).at(place).remedy(format!("{key} takes {}.", ValueKind::Curve.example())))
 }
 
 /// The value after a word, if the word stands here.

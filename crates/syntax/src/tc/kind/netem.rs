@@ -13,7 +13,8 @@ use tidegate_packet::Rate;
 use tidegate_policy::dump::QdiscDump;
 use tidegate_policy::spec::OptionSpec;
 use tidegate_policy::{
-    NetemCorrelations, NetemLoss, NetemParams, NetemRate, NetemSlot, QdiscParams, Share, Table,
+    NetemCorrelations, NetemDistribution, NetemLoss, NetemParams, NetemProbability, NetemRate, NetemSlot,
+    QdiscParams,
 };
 
 pub(super) struct Netem;
@@ -47,7 +48,7 @@ impl Syntax for Netem {
 }
 
 /// The probability 1.
-const CERTAIN: Share = Share::MAX;
+const CERTAIN: NetemProbability = NetemProbability::MAX;
 
 /// Where tc looks for tables.
 const TABLES: &str = "/usr/lib/x86_64-linux-gnu/tc/";
@@ -59,24 +60,34 @@ struct Said<'a> {
     correlations: NetemCorrelations,
     /// They are only sent when one of these options had one.
     correlated: bool,
-    reorder: (Share, Share),
-    corrupt: (Share, Share),
+    reorder: (NetemProbability, NetemProbability),
+    corrupt: (NetemProbability, NetemProbability),
     reorders: bool,
     corrupts: bool,
 }
 
 fn illegal(name: &str, place: usize) -> Refusal {
-    Refusal::new(1, format!("Illegal \"{name}\""))
-        .at(place)
-        .remedy(format!("The value of {name} cannot be read."))
+    let form = match name {
+        "latency" => {
+            "delay takes a time with its unit and, if it varies, by how much and with what correlation, \
+            such as delay \
+            100ms 10ms 25%."
+                .to_owned()
+        }
+        "loss percent" | "reorder" | "corrupt" | "duplicate" => {
+            format!("{} takes a probability from 0% to 100%.", name.trim_end_matches(" percent"))
+        }
+        _ => format!("The value of {name} cannot be read."),
+    };
+    Refusal::new(1, format!("Illegal \"{name}\"")).at(place).remedy(form)
 }
 
 /// A probability in per cent, with or without the sign.
-fn share(text: &str) -> Option<Share> {
+fn share(text: &str) -> Option<NetemProbability> {
     let (number, rest) = float_prefix(text)?;
     let part = number / 100.0;
     let known = matches!(rest, "" | "%") && (0.0..=1.0).contains(&part);
-    known.then(|| libm::rint(part * f64::from(CERTAIN)) as Share)
+    known.then(|| libm::rint(part * f64::from(CERTAIN)) as NetemProbability)
 }
 
 /// Does a number stand here? tc looks at the first character.
@@ -91,12 +102,12 @@ fn signed_next(words: &Words<'_>) -> bool {
     })
 }
 
-fn need_share(name: &str, words: &mut Words<'_>) -> Result<Share, Refusal> {
+fn need_share(name: &str, words: &mut Words<'_>) -> Result<NetemProbability, Refusal> {
     share(words.need()?).ok_or_else(|| illegal(name, words.last()))
 }
 
 /// The probability that may stand here.
-fn share_next(name: &str, words: &mut Words<'_>) -> Result<Option<Share>, Refusal> {
+fn share_next(name: &str, words: &mut Words<'_>) -> Result<Option<NetemProbability>, Refusal> {
     if number_next(words) { need_share(name, words).map(Some) } else { Ok(None) }
 }
 
@@ -283,7 +294,7 @@ impl Said<'_> {
     }
 
     /// The table of the distribution named here.
-    fn table(&self, words: &mut Words<'_>) -> Result<Table, Refusal> {
+    fn table(&self, words: &mut Words<'_>) -> Result<NetemDistribution, Refusal> {
         let (name, env): (&str, &Env) = (words.need()?, self.reader.env);
         let known = distribution::named(name).or_else(|| env.tables.get(name).cloned());
         known.ok_or_else(|| {
@@ -333,12 +344,12 @@ impl Said<'_> {
     }
 }
 
-fn percent(part: Share) -> String {
+fn percent(part: NetemProbability) -> String {
     general(100.0 * f64::from(part) / f64::from(CERTAIN), 6)
 }
 
 /// A probability as a member of JSON.
-fn fraction(part: Share) -> Json {
+fn fraction(part: NetemProbability) -> Json {
     Json::Number(general(f64::from(part) / f64::from(CERTAIN), 6))
 }
 
@@ -380,14 +391,14 @@ fn show(params: &NetemParams, entry: &mut Entry) {
     entry.member("gap", Json::number(params.gap));
 }
 
-fn show_degree(degree: Share, entry: &mut Entry) {
+fn show_degree(degree: NetemProbability, entry: &mut Entry) {
     if degree > 0 {
         entry.say(&format!(" {}%", percent(degree)));
     }
 }
 
 /// tc shows whole microseconds.
-fn show_delay(params: &NetemParams, degree: Share, entry: &mut Entry) {
+fn show_delay(params: &NetemParams, degree: NetemProbability, entry: &mut Entry) {
     let us = |ns: i64| (ns / 1000) as u32;
     entry.say(&format!(" delay {}", print_time(us(params.latency_ns))));
     if params.jitter_ns != 0 {
@@ -403,8 +414,8 @@ fn show_delay(params: &NetemParams, degree: Share, entry: &mut Entry) {
     entry.member("delay", Json::Object(members.into()));
 }
 
-fn show_loss(loss: NetemLoss, degree: Share, entry: &mut Entry) {
-    let (name, parts): (_, Vec<(&'static str, Share)>) = match loss {
+fn show_loss(loss: NetemLoss, degree: NetemProbability, entry: &mut Entry) {
+    let (name, parts): (_, Vec<(&'static str, NetemProbability)>) = match loss {
         NetemLoss::Random(0) => return,
         NetemLoss::Random(part) => {
             entry.say(&format!(" loss {}%", percent(part)));

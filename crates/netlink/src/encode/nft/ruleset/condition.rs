@@ -1,8 +1,8 @@
 //! What a packet is asked.
 
 use super::super::batch::Batch;
-use super::super::expression::Header;
-use super::super::expression::{Compare, Ct, Expressions, Meta, Payload};
+use super::super::expression::NftHeader;
+use super::super::expression::{Expressions, NftCmp, NftCt, NftMeta, Payload};
 use super::super::sets::{self, Member};
 use super::unknown::{Unknown, unknown};
 use alloc::format;
@@ -20,20 +20,20 @@ const TCP_FLAGS: Payload = transport(13, 1);
 const BY_VERSION: &str = "say of which version of IP (`ip …` or `ip6 …`)";
 
 const fn network(offset: u32, length: u32) -> Payload {
-    Payload { base: Header::Network, offset, length }
+    Payload { base: NftHeader::Network, offset, length }
 }
 
 const fn transport(offset: u32, length: u32) -> Payload {
-    Payload { base: Header::Transport, offset, length }
+    Payload { base: NftHeader::Transport, offset, length }
 }
 
-const fn how(not: bool) -> Compare {
-    if not { Compare::IsNot } else { Compare::Is }
+const fn how(not: bool) -> NftCmp {
+    if not { NftCmp::IsNot } else { NftCmp::Is }
 }
 
 /// Of this version of IP only.
 pub(super) fn version(steps: &mut Expressions, v6: bool, not: bool) {
-    steps.load_meta(Meta::Family).compare(how(not), &[VERSIONS[usize::from(v6)]]);
+    steps.load_meta(NftMeta::Family).compare(how(not), &[VERSIONS[usize::from(v6)]]);
 }
 
 /// A condition as steps; sets that they ask are made before.
@@ -47,14 +47,14 @@ pub(super) fn put(
     match &one.what {
         Condition::Comment(_) | Condition::Protocol(0) => {}
         Condition::Protocol(number) => {
-            steps.load_meta(Meta::Transport).compare(how(not), &[*number]);
+            steps.load_meta(NftMeta::Transport).compare(how(not), &[*number]);
         }
         Condition::Version6(v6) => version(steps, *v6, not),
-        Condition::In(name) => drop(steps.by_device(Meta::InName, name, not)),
-        Condition::Out(name) => drop(steps.by_device(Meta::OutName, name, not)),
+        Condition::In(name) => drop(steps.by_device(NftMeta::InName, name, not)),
+        Condition::Out(name) => drop(steps.by_device(NftMeta::OutName, name, not)),
         Condition::Mark(value, mask) => drop(steps.marked(*value, *mask, not)),
         Condition::Connmark(value, mask) => {
-            steps.load_ct(Ct::Mark, None).masked(*mask).compare(how(not), &value.to_ne_bytes());
+            steps.load_ct(NftCt::Mark, None).masked(*mask).compare(how(not), &value.to_ne_bytes());
         }
         Condition::Source(address, prefix) => within(steps, address_at(v6, false)?, address, *prefix, not),
         Condition::Destination(address, prefix) => {
@@ -94,13 +94,13 @@ fn address_at(v6: Option<bool>, destination: bool) -> Result<Payload, Unknown> {
     }
 }
 
-/// An address as it stands there: IPv4's is the end of what the model keeps.
-fn as_it_stands(address: &[u8; 16], at: Payload) -> &[u8] {
+/// An address as it is there: IPv4's is the end of what the model keeps.
+fn address_bytes(address: &[u8; 16], at: Payload) -> &[u8] {
     &address[16 - at.length as usize..]
 }
 
 fn within(steps: &mut Expressions, at: Payload, address: &[u8; 16], prefix: u8, not: bool) {
-    let member = Member::network(as_it_stands(address, at), prefix);
+    let member = Member::network(address_bytes(address, at), prefix);
     steps.load(at);
     if u32::from(prefix) < at.length * 8 {
         steps.bits(&sets::mask(at.length as usize, prefix), &vec![0; at.length as usize]);
@@ -128,7 +128,7 @@ fn ports(batch: &mut Batch, steps: &mut Expressions, at: Payload, all: &[(u16, u
 
 fn length(steps: &mut Expressions, from: u16, to: u16, not: bool) {
     let bytes = |number: u16| u32::from(number).to_be_bytes();
-    steps.load_meta(Meta::Length).in_network_order(4).range(!not, &bytes(from), &bytes(to));
+    steps.load_meta(NftMeta::Length).in_network_order(4).range(!not, &bytes(from), &bytes(to));
 }
 
 /// The DS field, which in IPv6 stands across two bytes.
@@ -160,15 +160,15 @@ fn state(steps: &mut Expressions, states: Connstates, not: bool) {
     ];
     let bits = BITS.iter().filter(|(state, _)| states.has(*state)).fold(0, |bits: u32, (_, bit)| bits | bit);
     // Any of these bits, or none of them.
-    let how = if not { Compare::Is } else { Compare::IsNot };
-    steps.load_ct(Ct::State, None).bits(&bits.to_ne_bytes(), &[0; 4]).compare(how, &[0; 4]);
+    let how = if not { NftCmp::Is } else { NftCmp::IsNot };
+    steps.load_ct(NftCt::State, None).bits(&bits.to_ne_bytes(), &[0; 4]).compare(how, &[0; 4]);
 }
 
 fn carried(steps: &mut Expressions, what: &Connbytes, not: bool) {
     let key = match what.mode {
-        CountMode::Packets => Ct::Packets,
-        CountMode::Bytes => Ct::Bytes,
-        CountMode::Average => Ct::Average,
+        CountMode::Packets => NftCt::Packets,
+        CountMode::Bytes => NftCt::Bytes,
+        CountMode::Average => NftCt::Average,
     };
     let reply = match what.direction {
         CountDirection::Original => Some(false),
@@ -177,7 +177,7 @@ fn carried(steps: &mut Expressions, what: &Connbytes, not: bool) {
     };
     steps.load_ct(key, reply).in_network_order(8);
     match (what.to, not) {
-        (u64::MAX, false) => steps.compare(Compare::AtLeast, &what.from.to_be_bytes()),
+        (u64::MAX, false) => steps.compare(NftCmp::AtLeast, &what.from.to_be_bytes()),
         _ => steps.range(!not, &what.from.to_be_bytes(), &what.to.to_be_bytes()),
     };
 }
@@ -247,19 +247,23 @@ fn load(steps: &mut Expressions, first: &Condition, v6: Option<bool>) -> Result<
             sets::PORT
         }
         Condition::Protocol(_) => {
-            steps.load_meta(Meta::Transport);
+            steps.load_meta(NftMeta::Transport);
             sets::PROTOCOL
         }
         Condition::Mark(_, u32::MAX) => {
-            steps.load_meta(Meta::Mark);
+            steps.load_meta(NftMeta::Mark);
             sets::MARK
         }
         Condition::Connmark(_, u32::MAX) => {
-            steps.load_ct(Ct::Mark, None);
+            steps.load_ct(NftCt::Mark, None);
             sets::MARK
         }
         Condition::In(_) | Condition::Out(_) => {
-            steps.load_meta(if matches!(first, Condition::In(_)) { Meta::InName } else { Meta::OutName });
+            steps.load_meta(if matches!(first, Condition::In(_)) {
+                NftMeta::InName
+            } else {
+                NftMeta::OutName
+            });
             sets::DEVICE
         }
         Condition::IcmpType(_, (0, 255)) => {
@@ -267,7 +271,7 @@ fn load(steps: &mut Expressions, first: &Condition, v6: Option<bool>) -> Result<
             sets::ICMP
         }
         Condition::Length(..) => {
-            steps.load_meta(Meta::Length).in_network_order(4);
+            steps.load_meta(NftMeta::Length).in_network_order(4);
             sets::INTEGER
         }
         Condition::Dscp(_) if v6 == Some(false) => {

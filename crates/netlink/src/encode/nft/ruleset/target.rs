@@ -1,20 +1,20 @@
 //! What is done with a packet.
 
-use super::super::expression::Header;
-use super::super::expression::{Compare, Ct, Expressions, Meta, Payload, Verdict};
+use super::super::expression::NftHeader;
+use super::super::expression::{Expressions, NftCmp, NftCt, NftMeta, NftVerdict, Payload};
 use super::unknown::{Unknown, unknown};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use tidegate_policy::netfilter::{Connmark, Target};
+use tidegate_policy::netfilter::{ConnmarkTarget, NetfilterTarget};
 
 /// The bytes that hold the DS field, in both versions of IP, and where IPv4 has its checksum.
-const DS_FIELD: Payload = Payload { base: Header::Network, offset: 0, length: 2 };
+const DS_FIELD: Payload = Payload { base: NftHeader::Network, offset: 0, length: 2 };
 const CHECKSUM: u32 = 10;
 
 /// Where targets lead, and which packets they have.
-pub(super) struct Way<'w> {
+pub(super) struct TargetContext<'w> {
     /// Of which version of IP.
     pub(super) v6: Option<bool>,
     /// What a chain is called here.
@@ -26,35 +26,37 @@ pub(super) struct Way<'w> {
 /// A target as steps; `last`: nothing of the rule comes behind it.
 pub(super) fn put(
     steps: &mut Expressions,
-    target: &Target,
+    target: &NetfilterTarget,
     last: bool,
-    way: &Way<'_>,
+    way: &TargetContext<'_>,
 ) -> Result<(), Unknown> {
-    let Way { v6, names, aside } = *way;
+    let TargetContext { v6, names, aside } = *way;
     let firewall = "leave it to the firewall that has it: its rules are not touched";
     match target {
-        Target::Accept => drop(steps.verdict(&Verdict::Accept)),
-        Target::Drop => drop(steps.verdict(&Verdict::Drop)),
-        Target::Return => drop(steps.verdict(&Verdict::Return)),
-        Target::Jump(chain) => drop(steps.verdict(&Verdict::Jump(names(chain)))),
-        Target::Goto(chain) => drop(steps.verdict(&Verdict::Goto(names(chain)))),
-        Target::Notrack(_) => drop(steps.notrack()),
-        Target::Mark { value, mask } => mark(steps, *value, *mask),
-        Target::Connmark(connmark) if !mixes(*connmark) => self::connmark(steps, *connmark),
-        Target::Connmark(_) if last => drop(steps.verdict(&Verdict::Jump(aside.to_owned()))),
-        Target::Connmark(_) => {
+        NetfilterTarget::Accept => drop(steps.verdict(&NftVerdict::Accept)),
+        NetfilterTarget::Drop => drop(steps.verdict(&NftVerdict::Drop)),
+        NetfilterTarget::Return => drop(steps.verdict(&NftVerdict::Return)),
+        NetfilterTarget::Jump(chain) => drop(steps.verdict(&NftVerdict::Jump(names(chain)))),
+        NetfilterTarget::Goto(chain) => drop(steps.verdict(&NftVerdict::Goto(names(chain)))),
+        NetfilterTarget::Notrack(_) => drop(steps.notrack()),
+        NetfilterTarget::Mark { value, mask } => mark(steps, *value, *mask),
+        NetfilterTarget::Connmark(connmark) if !mixes(*connmark) => self::connmark(steps, *connmark),
+        NetfilterTarget::Connmark(_) if last => drop(steps.verdict(&NftVerdict::Jump(aside.to_owned()))),
+        NetfilterTarget::Connmark(_) => {
             return Err(unknown(
                 "what follows a mark of which some bits are carried over",
                 "make it a rule of its own",
             ));
         }
-        Target::Classify(class) => drop(steps.put(&class.0.to_ne_bytes()).set_meta(Meta::Priority)),
-        Target::Dscp(value) => field(steps, v6, value << 2, 0xfc)?,
-        Target::Tos(value, mask) => field(steps, v6, *value, *mask)?,
-        Target::Translate(translate) => return Err(unknown(translate.how.name(), firewall)),
-        Target::Reject(_) => return Err(unknown("REJECT", firewall)),
-        Target::Log { .. } => return Err(unknown("LOG", firewall)),
-        Target::Tcpmss(_) => return Err(unknown("TCPMSS", firewall)),
+        NetfilterTarget::Classify(class) => {
+            steps.put(&class.0.to_ne_bytes()).set_meta(NftMeta::Priority);
+        }
+        NetfilterTarget::Dscp(value) => field(steps, v6, value << 2, 0xfc)?,
+        NetfilterTarget::Tos(value, mask) => field(steps, v6, *value, *mask)?,
+        NetfilterTarget::Translate(translate) => return Err(unknown(translate.how.name(), firewall)),
+        NetfilterTarget::Reject(_) => return Err(unknown("REJECT", firewall)),
+        NetfilterTarget::Log { .. } => return Err(unknown("LOG", firewall)),
+        NetfilterTarget::Tcpmss(_) => return Err(unknown("TCPMSS", firewall)),
     }
     Ok(())
 }
@@ -63,39 +65,46 @@ fn mark(steps: &mut Expressions, value: u32, mask: u32) {
     if mask == u32::MAX {
         steps.put(&value.to_ne_bytes());
     } else {
-        steps.load_meta(Meta::Mark).bits(&(!mask).to_ne_bytes(), &value.to_ne_bytes());
+        steps.load_meta(NftMeta::Mark).bits(&(!mask).to_ne_bytes(), &value.to_ne_bytes());
     }
-    steps.set_meta(Meta::Mark);
+    steps.set_meta(NftMeta::Mark);
 }
 
-/// Do bits of both marks stand in what comes of it?
-const fn mixes(what: Connmark) -> bool {
+/// Do bits of both marks are in what comes of it?
+const fn mixes(what: ConnmarkTarget) -> bool {
     match what {
-        Connmark::Set { .. } => false,
-        Connmark::Save { ctmask, .. } => ctmask != u32::MAX,
-        Connmark::Restore { nfmask, .. } => nfmask != u32::MAX,
+        ConnmarkTarget::Set { .. } => false,
+        ConnmarkTarget::Save { ctmask, .. } => ctmask != u32::MAX,
+        ConnmarkTarget::Restore { nfmask, .. } => nfmask != u32::MAX,
     }
 }
 
-fn connmark(steps: &mut Expressions, what: Connmark) {
+fn connmark(steps: &mut Expressions, what: ConnmarkTarget) {
     match what {
-        Connmark::Set { value, mask: u32::MAX } => drop(steps.put(&value.to_ne_bytes()).set_ct(Ct::Mark)),
-        Connmark::Set { value, mask } => {
-            steps.load_ct(Ct::Mark, None).bits(&(!mask).to_ne_bytes(), &value.to_ne_bytes()).set_ct(Ct::Mark);
+        ConnmarkTarget::Set { value, mask: u32::MAX } => {
+            steps.put(&value.to_ne_bytes()).set_ct(NftCt::Mark);
         }
-        Connmark::Save { nfmask, .. } => drop(steps.load_meta(Meta::Mark).masked(nfmask).set_ct(Ct::Mark)),
-        Connmark::Restore { ctmask, .. } => {
-            steps.load_ct(Ct::Mark, None).masked(ctmask).set_meta(Meta::Mark);
+        ConnmarkTarget::Set { value, mask } => {
+            steps
+                .load_ct(NftCt::Mark, None)
+                .bits(&(!mask).to_ne_bytes(), &value.to_ne_bytes())
+                .set_ct(NftCt::Mark);
+        }
+        ConnmarkTarget::Save { nfmask, .. } => {
+            steps.load_meta(NftMeta::Mark).masked(nfmask).set_ct(NftCt::Mark);
+        }
+        ConnmarkTarget::Restore { ctmask, .. } => {
+            steps.load_ct(NftCt::Mark, None).masked(ctmask).set_meta(NftMeta::Mark);
         }
     }
 }
 
-/// `to = (to & !cleared) ^ (from & carried)`, bit by bit: the rules that do it, if a target asks for it.
-pub(super) fn carry_bits(target: &Target) -> Option<Vec<Expressions>> {
-    let Target::Connmark(what) = target else { return None };
+/// `to = (to & !cleared) ^ (from & carried)`, bit by bit: the rules that do it, if a target requests it.
+pub(super) fn carry_bits(target: &NetfilterTarget) -> Option<Vec<Expressions>> {
+    let NetfilterTarget::Connmark(what) = target else { return None };
     let (save, cleared, carried) = match *what {
-        Connmark::Save { nfmask, ctmask } if mixes(*what) => (true, ctmask, nfmask),
-        Connmark::Restore { nfmask, ctmask } if mixes(*what) => (false, nfmask, ctmask),
+        ConnmarkTarget::Save { nfmask, ctmask } if mixes(*what) => (true, ctmask, nfmask),
+        ConnmarkTarget::Restore { nfmask, ctmask } if mixes(*what) => (false, nfmask, ctmask),
         _ => return None,
     };
     // A packet without a connection has nothing that could be carried: the first step ends there.
@@ -105,7 +114,7 @@ pub(super) fn carry_bits(target: &Target) -> Option<Vec<Expressions>> {
     let mut all = vec![first];
     for bit in (0..32).map(|bit| 1_u32 << bit).filter(|bit| carried & bit != 0) {
         let mut steps = Expressions::default();
-        load(&mut steps, !save).masked(bit).compare(Compare::Is, &bit.to_ne_bytes());
+        load(&mut steps, !save).masked(bit).compare(NftCmp::Is, &bit.to_ne_bytes());
         change(&mut steps, save, u32::MAX, bit);
         all.push(steps);
     }
@@ -113,15 +122,15 @@ pub(super) fn carry_bits(target: &Target) -> Option<Vec<Expressions>> {
 }
 
 fn load(steps: &mut Expressions, connection: bool) -> &mut Expressions {
-    if connection { steps.load_ct(Ct::Mark, None) } else { steps.load_meta(Meta::Mark) }
+    if connection { steps.load_ct(NftCt::Mark, None) } else { steps.load_meta(NftMeta::Mark) }
 }
 
 fn change(steps: &mut Expressions, connection: bool, keep: u32, flip: u32) {
     load(steps, connection).bits(&keep.to_ne_bytes(), &flip.to_ne_bytes());
     if connection {
-        steps.set_ct(Ct::Mark)
+        steps.set_ct(NftCt::Mark)
     } else {
-        steps.set_meta(Meta::Mark)
+        steps.set_meta(NftMeta::Mark)
     };
 }
 

@@ -1,0 +1,390 @@
+//! The capturing backend: every packet of a device, whatever its protocol, whole super-packets too.
+//!
+//! A program in tc's hook redirects packets to a TAP device of tidegate's, where they are read. What leaves
+//! goes out by a packet socket, past the device's own qdiscs and filters; what arrives is handed back by a
+//! second tidegate's own device (`programs`).
+//!
+//! Nothing dies with us: packets are redirected here only as long as we live, and not a moment longer than
+//! our devices do (`hook`).
+
+mod hook;
+mod programs;
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use tidegate_sys::namespace_thread;
+use tidegate_sys::netlink::{LinkUpdate, Links};
+use tidegate_sys::netlink_socket::NetlinkSocket;
+use tidegate_sys::packet_socket::{OutgoingFrame, Sender};
+use tidegate_sys::tap::{Carries, Tap};
+
+use super::buffer_pool::{BufferPool, Read, Slot};
+use super::facts::Facts;
+use super::{AttachPoint, Came, Leaving, PacketIo, PacketIoStats, Passed, TrafficDirection, bytes};
+pub use hook::AttachMethod;
+use hook::{Hook, TailCallTable};
+
+/// What our devices are called.
+const NAME: &str = "tidegate%d";
+/// Packets that may wait before the backend: 50 ms at 200,000 a second.
+const WAITING: u32 = 10_000;
+/// Packets that are read of one place before the next has its turn.
+const TURN: usize = 32;
+/// Frames that are collected at most.
+const COLLECTED: usize = 64;
+/// Link headers that no one wrote, for IPv4 and IPv6.
+const NO_HEADERS: [[u8; 14]; 2] = [no_header(0x0800), no_header(0x86dd)];
+
+const fn no_header(ethertype: u16) -> [u8; 14] {
+    let mut header = [0; 14];
+    [header[12], header[13]] = ethertype.to_be_bytes();
+    header
+}
+
+/// The backend. What is first here is dropped first.
+#[derive(Debug)]
+pub struct CaptureIo {
+    /// Held, not read: as long as it is, packets are redirected here.
+    _gate: TailCallTable,
+    points: Vec<CapturePoint>,
+    slots: BufferPool,
+    counts: PacketIoStats,
+    /// Who is asked first: everybody has his turn.
+    next: usize,
+    /// What was read last.
+    fresh: Vec<u32>,
+    /// Frames collected.
+    collected: usize,
+    talk: RefCell<NetlinkSocket>,
+}
+
+/// One device and direction. What is first here is dropped first.
+#[derive(Debug)]
+struct CapturePoint {
+    /// It redirects packets here.
+    hook: Option<Hook>,
+    tap: Tap,
+    /// The TAP device's number.
+    number: u32,
+    link_header: u32,
+    out: Out,
+    /// Tickets on their way out.
+    leaving: Vec<u32>,
+}
+
+/// The way out.
+#[derive(Debug)]
+struct Out {
+    sender: Sender,
+    /// How it arrives.
+    back: Option<Back>,
+}
+
+/// Lets what is sent by a device of tidegate's arrive at another.
+#[derive(Debug)]
+struct Back {
+    /// Held, not read.
+    _hook: Hook,
+    tap: Tap,
+}
+
+impl CaptureIo {
+    /// Opens the backend at these places, in the network namespace of the calling thread; the best way that
+    /// the kernel has.
+    ///
+    /// # Errors
+    /// Which device, what could not be done with it, and why: there is no such device, its frames are of a
+    /// kind that is not known here, the kernel has no BPF or no TUN, or we may not. What was done until then
+    /// is undone.
+    pub fn open(spots: &[AttachPoint]) -> io::Result<CaptureIo> {
+        CaptureIo::by(AttachMethod::Link, spots).or_else(|first| match first.kind() {
+            // A kernel before 6.6 does not know links of programs.
+            io::ErrorKind::InvalidInput => CaptureIo::by(AttachMethod::Filter, spots),
+            _ => Err(first),
+        })
+    }
+
+    /// The same by one way.
+    ///
+    /// # Errors
+    /// As for [`Capture::open`].
+    pub fn by(way: AttachMethod, spots: &[AttachPoint]) -> io::Result<CaptureIo> {
+        // Each place has two hooks at most.
+        let mut gate =
+            TailCallTable::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
+        let places =
+            spots.iter().map(|spot| CapturePoint::open(&mut gate, spot).map_err(|error| told(spot, error)));
+        Ok(CaptureIo {
+            points: places.collect::<io::Result<_>>()?,
+            _gate: gate,
+            slots: BufferPool::default(),
+            counts: PacketIoStats::default(),
+            next: 0,
+            fresh: Vec::with_capacity(TURN),
+            collected: 0,
+            talk: RefCell::new(NetlinkSocket::open()?),
+        })
+    }
+
+    /// All that is held leaves as it came.
+    fn leave(&mut self) -> io::Result<()> {
+        for (ticket, place, mark) in self.slots.all_held() {
+            self.pass(ticket, &Leaving::unchanged(place, mark))?;
+        }
+        self.flush()
+    }
+
+    /// Reads what has come to one place.
+    ///
+    /// In two passes, so that anyone who is told of packets finds the processor's caches as he left them, not
+    /// as the kernel did.
+    fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let read = self.read_in(at, most);
+        let link_header = self.points[at].link_header;
+        for ticket in &self.fresh {
+            take(came(*ticket, link_header, self.slots.slot(*ticket)));
+        }
+        read.map(|()| self.fresh.len())
+    }
+
+    /// Reads into slots what has come to one place.
+    fn read_in(&mut self, at: usize, most: usize) -> io::Result<()> {
+        self.fresh.clear();
+        for _ in 0..most {
+            let place = &self.points[at];
+            let ticket = match self.slots.read(|into| place.tap.read(into))? {
+                Read::Packet(ticket) => ticket,
+                Read::Nothing => break,
+                Read::Full => {
+                    self.counts.overruns += 1;
+                    continue;
+                }
+            };
+            let slot = self.slots.slot_mut(ticket);
+            slot.place = at;
+            if unwrap(slot).is_some() {
+                self.slots.hold(ticket);
+                self.counts.received += 1;
+                self.fresh.push(ticket);
+            } else {
+                self.counts.malformed += 1;
+                self.slots.forget(ticket);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is reported of a packet.
+fn came(ticket: u32, link_header: u32, slot: &Slot) -> Came<'_> {
+    let (place, mark, priority) = (slot.place, slot.mark, slot.priority);
+    let (frame, len) = (slot.front(), slot.len());
+    let segments = slot.offload.segments(frame, len);
+    Came { ticket, place, frame, link_header, len, mark, priority, segments }
+}
+
+/// Takes off what our program put before the frame: mark and priority. `None`: it was not our program that
+/// sent it, or it is cut short.
+fn unwrap(slot: &mut Slot) -> Option<()> {
+    let front = slot.front();
+    let word = |at: usize| Some(u32::from_ne_bytes(front.get(at..at + 4)?.try_into().ok()?));
+    let (mark, priority) = (word(0)?, word(4)?);
+    if word(programs::OURS_AT)? == programs::OURS {
+        slot.strip(programs::ROOM);
+        slot.offload = slot.offload.without(programs::ROOM as u16);
+        (slot.mark, slot.priority) = (mark, priority);
+        return Some(());
+    }
+    // A tag that the kernel held beside the packet was put behind the twelfth byte of what it took for the
+    // frame.
+    let tagged = word(programs::OURS_AT + 4)? == programs::OURS && front.len() >= programs::ROOM + 4 + 12;
+    let tag: [u8; 4] = front.get(programs::OURS_AT..programs::OURS_AT + 4)?.try_into().ok()?;
+    if !tagged {
+        return None;
+    }
+    slot.strip(programs::ROOM);
+    slot.offload = slot.offload.without(programs::ROOM as u16);
+    let frame = slot.front_mut();
+    frame.copy_within(4..16, 0);
+    frame[12..16].copy_from_slice(&tag);
+    (slot.mark, slot.priority) = (mark, priority);
+    Some(())
+}
+
+/// An error, with the place it is about.
+fn told(spot: &AttachPoint, error: io::Error) -> io::Error {
+    let way = if spot.direction == TrafficDirection::Egress { "leaves by" } else { "comes in by" };
+    io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", spot.dev))
+}
+
+impl CapturePoint {
+    fn open(gate: &mut TailCallTable, spot: &AttachPoint) -> io::Result<CapturePoint> {
+        let mut links = Links::open()?;
+        let egress = spot.direction == TrafficDirection::Egress;
+        let Facts { number: device, link_header, .. } = Facts::of(&spot.dev)?;
+        let back = if egress { None } else { Some(Back::open(gate, &mut links, device)?) };
+        let sender = match &back {
+            None => Sender::open(device, true)?,
+            Some(back) => Sender::open(links.index(back.tap.name())?, false)?,
+        };
+        let tap = own_tap(&mut links)?;
+        let number = links.index(tap.name())?;
+        gate.close_before(&tap)?;
+        let hook = gate.attach(device, egress, &programs::take(number, egress)?)?;
+        Ok(CapturePoint {
+            hook: Some(hook),
+            tap,
+            number,
+            link_header,
+            out: Out { sender, back },
+            leaving: Vec::new(),
+        })
+    }
+
+    /// Sends what was collected, and says how much of it went.
+    fn send(&mut self, slots: &BufferPool) -> io::Result<u64> {
+        if self.leaving.is_empty() {
+            return Ok(0);
+        }
+        let mut passed = 0;
+        let arrives = self.out.back.is_some();
+        let mut frames =
+            self.leaving.iter().map(|ticket| frame(slots.slot(*ticket), self.link_header, arrives));
+        self.out.sender.send(&mut frames, &mut |went| passed += u64::from(went))?;
+        Ok(passed)
+    }
+}
+
+/// A packet on its way out.
+fn frame(slot: &Slot, link_header: u32, arrives: bool) -> OutgoingFrame<'_> {
+    let (front, rest) = (slot.front(), slot.rest());
+    let mut frame =
+        OutgoingFrame { offload: slot.offload, pieces: [front, rest, &[]], mark: slot.mark, protocol: 0 };
+    if link_header == 0 {
+        let is_v6 = front.first().is_some_and(|byte| byte >> 4 == 6);
+        frame.protocol = bytes::network(front, 0).map_or(0, |(kind, _)| kind);
+        if arrives {
+            // It goes through a device of Ethernet to one that has no link header, which takes it off again.
+            frame.pieces = [&NO_HEADERS[usize::from(is_v6)], front, rest];
+            frame.offload = slot.offload.with(14);
+        }
+    }
+    frame
+}
+
+impl Back {
+    fn open(gate: &mut TailCallTable, links: &mut Links, device: u32) -> io::Result<Back> {
+        let tap = own_tap(links)?;
+        let number = links.index(tap.name())?;
+        gate.close_before(&tap)?;
+        let hook = gate.attach(number, true, &programs::put_back(device)?)?;
+        Ok(Back { _hook: hook, tap })
+    }
+}
+
+/// A TAP device of tidegate's, up, with nothing of its own to say.
+fn own_tap(links: &mut Links) -> io::Result<Tap> {
+    let tap = Tap::create(NAME, Carries::Frames)?;
+    // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
+    // packet (see `unwrap`).
+    let _ = namespace_thread::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
+    links
+        .change(tap.name(), &LinkUpdate { up: Some(true), txqlen: Some(WAITING), ..LinkUpdate::default() })?;
+    Ok(tap)
+}
+
+impl PacketIo for CaptureIo {
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
+        let mut taken = 0;
+        let mut idle = 0;
+        while taken < most && idle < self.points.len() {
+            let came = self.read(self.next, TURN.min(most - taken), take)?;
+            self.next = (self.next + 1) % self.points.len();
+            taken += came;
+            idle = if came == 0 { idle + 1 } else { 0 };
+        }
+        Ok(taken)
+    }
+
+    fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed> {
+        let slot = self.slots.take_back(ticket)?;
+        let link_header = self.points[slot.place].link_header;
+        let Some(place) = self.points.get_mut(leaving.place).filter(|place| place.link_header == link_header)
+        else {
+            self.slots.release(ticket);
+            self.counts.full += 1;
+            return Ok(Passed::Full);
+        };
+        if !slot.change(link_header, leaving) {
+            self.counts.unchanged += 1;
+        }
+        place.leaving.push(ticket);
+        self.collected += 1;
+        if self.collected >= COLLECTED {
+            self.flush()?;
+        }
+        Ok(Passed::Gone)
+    }
+
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()> {
+        self.slots.take_back(ticket)?;
+        self.slots.release(ticket);
+        self.counts.dropped += 1;
+        Ok(())
+    }
+
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let copy = self.slots.copy(ticket)?;
+        self.counts.received += 1;
+        Some(copy)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let CaptureIo { points: places, slots, counts, collected, .. } = self;
+        *collected = 0;
+        let mut outcome = Ok(());
+        for place in places {
+            let sent = place.send(slots);
+            let passed = *sent.as_ref().unwrap_or(&0);
+            counts.passed += passed;
+            counts.full += place.leaving.len() as u64 - passed;
+            place.leaving.drain(..).for_each(|ticket| slots.release(ticket));
+            outcome = outcome.and(sent.map(drop));
+        }
+        outcome
+    }
+
+    fn handles(&self) -> Vec<BorrowedFd<'_>> {
+        self.points.iter().map(|place| place.tap.as_fd()).collect()
+    }
+
+    fn counts(&self) -> PacketIoStats {
+        let mut talk = self.talk.borrow_mut();
+        let before: u64 = self.points.iter().map(|place| hook::dropped_before(&mut talk, place.number)).sum();
+        PacketIoStats { overruns: self.counts.overruns + before, held: self.slots.held(), ..self.counts }
+    }
+
+    fn split(&mut self, split: bool) -> io::Result<()> {
+        self.points.iter().try_for_each(|place| place.tap.split(split))
+    }
+
+    fn cannot(&self) -> &'static [&'static str] {
+        &[
+            "Connections are unknown to what is captured: actions connmark, ct and ctinfo have nothing to read.",
+            "Filters that other programs added to clsact behind tidegate's, and qdiscs on the device \
+            itself, do not see captured packets.",
+            "Local senders do not notice how long their packets wait (TCP small queues end at the door).",
+        ]
+    }
+}
+
+impl Drop for CaptureIo {
+    /// What is held leaves, and what waits before the backend.
+    fn drop(&mut self) {
+        self.points.iter_mut().for_each(|place| place.hook = None);
+        while self.receive(COLLECTED, &mut |_| {}).is_ok_and(|taken| taken > 0) && self.leave().is_ok() {}
+        let _ = self.leave();
+    }
+}

@@ -1,0 +1,169 @@
+//! Backends: how real packets come to the engine, and go again.
+//!
+//! A backend takes packets out of the kernel's hands, says what they are, keeps their bytes and lets each of
+//! them go, or drops it, in whatever order it is reported. It decides nothing: what leaves when is the
+//! engine's.
+//!
+//! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::drop_packet`]: taken =
+//! passed + full + lost + held, always.
+
+mod buffer_pool;
+mod bytes;
+pub mod capture;
+mod facts;
+pub mod queue;
+pub mod tun;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Which way packets go over a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrafficDirection {
+    /// They leave by it.
+    Egress,
+    /// They came in by it.
+    Ingress,
+}
+
+/// One place where a backend stands: a device and a direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachPoint {
+    /// The device's name.
+    pub dev: String,
+    /// Which way its packets go.
+    pub direction: TrafficDirection,
+}
+
+/// A packet as a backend brings it.
+#[derive(Clone, Copy, Debug)]
+pub struct Came<'a> {
+    /// The backend's name for it until `pass` or `drop_packet`: small numbers, used again.
+    pub ticket: u32,
+    /// Which of the backend's places it came to: an index into what the backend was opened with.
+    pub place: usize,
+    /// Its front, at least its headers, from the link header (if there is one) on.
+    pub frame: &'a [u8],
+    /// Bytes of link header in `frame`: 14, or 0 where it begins with IP. A VLAN tag follows these.
+    pub link_header: u32,
+    /// Bytes of the whole, link header included.
+    pub len: u32,
+    /// The firewall mark.
+    pub mark: u32,
+    /// The kernel's priority of it (`skb->priority`).
+    pub priority: u32,
+    /// Segments of a super-packet; 1 otherwise. tc counts the headers of each.
+    pub segments: u32,
+}
+
+/// How a packet leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leaving<'a> {
+    /// Where it leaves: by its index among the backend's places, mostly the one it came to. A backend that
+    /// cannot send it anywhere else says [`Passed::Full`].
+    pub place: usize,
+    /// The firewall mark it leaves with.
+    pub mark: u32,
+    /// Another DS field (the byte, ECN bits included); `None`: as it came.
+    pub dsfield: Option<u8>,
+    /// Bytes that take the place of its first ones, from the start of the frame on; no more than
+    /// `Came::frame` had.
+    pub front: Option<&'a [u8]>,
+}
+
+impl Leaving<'_> {
+    /// As it came, where it came, with this mark.
+    #[must_use]
+    pub fn unchanged(place: usize, mark: u32) -> Self {
+        Leaving { place, mark, dsfield: None, front: None }
+    }
+}
+
+/// What happened to a packet that was to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// It is gone, or goes with the next [`Door::flush`].
+    Gone,
+    /// The device had no space for it: it is dropped, and counted.
+    Full,
+}
+
+/// What a backend has done, in packets, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketIoStats {
+    /// Brought by `receive`.
+    pub received: u64,
+    /// Let go.
+    pub passed: u64,
+    /// Dropped because the engine said so.
+    pub dropped: u64,
+    /// Dropped because the device, or the kernel, had no space when they were to leave.
+    pub full: u64,
+    /// Lost before they came here: the kernel's queue in front of the backend was full.
+    pub overruns: u64,
+    /// Too short or too strange to be told to anybody: let go at once where that can be, lost elsewhere. Not
+    /// among those taken.
+    pub malformed: u64,
+    /// Changes of a packet (its DS field, its front) that this backend could not make: it left as it was.
+    pub unchanged: u64,
+    /// Held now.
+    pub held: u64,
+}
+
+/// Brings packets, and lets them go.
+pub trait PacketIo {
+    /// Hands over packets that have come, at most so many, and says how many; does not wait.
+    ///
+    /// # Errors
+    /// The backend is no more: its device is gone, or the kernel took back what it stood on. Packets dropped
+    /// for lack of space are no error.
+    fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize>;
+
+    /// Lets a packet go. It may be collected with others until [`Door::flush`]; its ticket is the backend's
+    /// again at once.
+    ///
+    /// # Errors
+    /// As for `receive`, or `InvalidInput`: no one holds that ticket.
+    fn pass(&mut self, ticket: u32, leaving: &Leaving<'_>) -> io::Result<Passed>;
+
+    /// Drops a packet.
+    ///
+    /// # Errors
+    /// As for `pass`.
+    fn drop_packet(&mut self, ticket: u32) -> io::Result<()>;
+
+    /// Another ticket for the same bytes, for a packet that was mirrored or doubled, counted as taken;
+    /// `None`: this backend cannot, or has no space.
+    fn copy(&mut self, ticket: u32) -> Option<u32> {
+        let _ = ticket;
+        None
+    }
+
+    /// Verdicts and frames collected since leave now. Frames that the device had no space for are counted as
+    /// `full`.
+    ///
+    /// # Errors
+    /// As for `receive`.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// What becomes readable when `receive` has something.
+    fn handles(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// What happened so far.
+    fn counts(&self) -> PacketIoStats;
+
+    /// From now on super-packets come as the packets they stand for (true), or whole (false, as a backend
+    /// begins).
+    ///
+    /// # Errors
+    /// `Unsupported`: this backend cannot.
+    fn split(&mut self, split: bool) -> io::Result<()>;
+
+    /// What this backend cannot do, for people: one sentence each.
+    fn cannot(&self) -> &'static [&'static str];
+}
+
+/// What is said to anyone who has a wrong ticket.
+fn unknown_ticket(ticket: u32) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("no one holds the packet with ticket {ticket}"))
+}

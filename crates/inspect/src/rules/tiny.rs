@@ -1,0 +1,207 @@
+//! R13 of queues that drop packets of a single connection's first window: by their limit, or because the
+//! device has a short queue of its own.
+
+use super::making::{at_word, finding};
+use super::queues::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
+use crate::drive::Bench;
+use crate::finding::{Finding, Fix, Level, Rule};
+use crate::reading::{Reading, Step, Word};
+use std::collections::BTreeMap;
+use tidegate_packet::Handle;
+use tidegate_policy::dump::{ClassDump, QdiscDump};
+use tidegate_policy::spec::ValueKind;
+use tidegate_policy::{Kind, Waits};
+use tidegate_syntax::units::parse_size;
+
+/// Words that give a queue its length in packets or bytes.
+const LIMITS: [&str; 2] = ["limit", "flow_limit"];
+
+/// Such queues.
+pub(super) fn check(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
+    let mut survived = BTreeMap::new();
+    let mut found: Vec<Finding> = Vec::new();
+    for qdisc in &reading.qdiscs {
+        found.extend(LIMITS.iter().filter_map(|word| tiny(reading, bench, &mut survived, (qdisc, word))));
+    }
+    let mut devices: Vec<&str> = Vec::new();
+    for qdisc in reading.qdiscs.iter().filter(|qdisc| !qdisc.handle.is_none()) {
+        if !devices.contains(&qdisc.dev.as_str()) {
+            devices.push(&qdisc.dev);
+        }
+    }
+    found.extend(devices.into_iter().filter_map(|dev| by_device(reading, bench, dev)));
+    found
+}
+
+/// Queues that are alike let as many survive: by device, kind, limit and longest frame, at the root or not.
+type Survived = BTreeMap<(String, &'static str, String, u32, bool), Option<u32>>;
+
+/// Frames that a limit has room for, in the unit of its kind.
+fn room(kind: Kind, keyword: &str, limit: &str, frame: u32) -> Option<u64> {
+    let options = kind.spec().qdisc?;
+    let option = options.iter().find(|option| option.key == keyword)?;
+    match option.value {
+        ValueKind::Size => parse_size(limit).map(|bytes| u64::from(bytes / frame.max(1))),
+        _ => limit.parse().ok(),
+    }
+}
+
+/// A limit that drops packets of a single connection's first window.
+fn tiny(
+    reading: &Reading,
+    bench: &mut Bench<'_>,
+    survived: &mut Survived,
+    (qdisc, keyword): (&QdiscDump, &str),
+) -> Option<Finding> {
+    let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
+    let limit = step.after(keyword)?;
+    let class = led_to(reading, qdisc)?;
+    let frame = reading
+        .class(&qdisc.dev, class)
+        .map_or(reading.frame(&qdisc.dev), |class| longest_of(reading, class));
+    // Its limit has room for them: what it drops of them is dropped by design, to keep the queue short, or
+    // for another limit's sake.
+    let room = room(qdisc.kind, keyword, &limit.text, frame)?;
+    // A bucket's limit is that of its own queue: another queue in its place has its own.
+    let replaced = |inner: &QdiscDump| inner.dev == qdisc.dev && inner.parent.qdisc() == qdisc.handle;
+    if qdisc.kind == Kind::Tbf && !qdisc.handle.is_none() && reading.qdiscs.iter().any(replaced) {
+        return None;
+    }
+    if room >= u64::from(FIRST_WINDOW) {
+        return None;
+    }
+    // How packets come out of a netem that draws is another story each time.
+    if reading.qdiscs.iter().any(|other| other.dev == qdisc.dev && draws(&other.params)) {
+        return None;
+    }
+    let words = format!("{keyword} {}", limit.text);
+    let shape = (qdisc.dev.clone(), qdisc.kind.name(), words.clone(), frame, class.is_none());
+    if survived.len() >= MOST_SHAPES && !survived.contains_key(&shape) {
+        return None;
+    }
+    let measure = || bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW);
+    let left = (*survived.entry(shape).or_insert_with(measure))?;
+    // Something else may let still fewer in; fq_codel makes room by dropping half of what waits.
+    if u64::from(left) < room && !is_cause(reading, qdisc, (step, keyword), (class, frame)) {
+        return None;
+    }
+    if left == 0 {
+        return takes_nothing(bench, qdisc, class, frame, (step, keyword, limit));
+    }
+    (1..FIRST_WINDOW).contains(&left).then(|| {
+        let what = format!("{} with {words} may drop packets of a single burst", qdisc.kind.name());
+        let because = format!(
+            "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
+            are lost here, as they come faster than they leave",
+            FIRST_WINDOW - left
+        );
+        let witness = format!(
+            "of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} \
+        were taken"
+        );
+        finding(Rule::Limit, Level::Warning, at_word(step, keyword), what, because, witness)
+    })
+}
+
+/// Are all ten taken where the limit is long enough?
+fn is_cause(
+    reading: &Reading,
+    qdisc: &QdiscDump,
+    (step, keyword): (&Step, &str),
+    (class, frame): (Handle, u32),
+) -> bool {
+    let mut words: Vec<String> = step.words.iter().map(|word| word.text.clone()).collect();
+    let value = words.iter().position(|word| word == keyword).and_then(|at| words.get_mut(at + 1));
+    let Some(value) = value else { return false };
+    *value = ENOUGH.to_owned();
+    let tried = Bench::said(reading, &words)
+        .and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW));
+    tried == Some(FIRST_WINDOW)
+}
+
+/// A limit under which nobody drops ten packets, in packets or bytes.
+const ENOUGH: &str = "1000000";
+
+/// Leaf queues that nobody gave a limit, and that are as long as their device's transmit queue: 3 packets on
+/// ppp and the like.
+fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Finding> {
+    let length = reading.gateway.spec(reading.gateway.device(dev)?).tx_queue_len;
+    let root = reading.root(dev)?;
+    if length >= FIRST_WINDOW || root.handle.is_none() {
+        return None;
+    }
+    let frame = reading.frame(dev);
+    // A FIFO at the root, or the queues of leaf classes that have none of their own.
+    let is_bare = |class: &&ClassDump| {
+        let own = class.dev == dev && class.classid.qdisc() == root.handle && class.classid.minor() != 0;
+        own && reading.is_leaf(class) && reading.child(class).is_none()
+    };
+    let mut bare: Vec<&ClassDump> = reading.classes.iter().filter(is_bare).collect();
+    bare.sort_by_key(|class| class.classid);
+    let (op, class) = match root.kind {
+        Kind::Pfifo | Kind::Bfifo => (reading.maker_of_qdisc(root)?, Handle::NONE),
+        // A bucket's own queue is as long as its limit says.
+        Kind::Tbf => return None,
+        _ => {
+            let first = bare.first()?;
+            let maker = reading.maker_of_class(dev, first.classid).or_else(|| reading.maker_of_qdisc(root));
+            (maker?, first.classid)
+        }
+    };
+    let step = reading.step_of(op)?;
+    if step.after("limit").is_some() {
+        return None;
+    }
+    let left = bench.survivors(dev, class, frame, FIRST_WINDOW)?;
+    if !(1..FIRST_WINDOW).contains(&left) {
+        return None;
+    }
+    let (whose, at) = match class {
+        Handle::NONE => ("the FIFO at the root".to_owned(), "root".to_owned()),
+        class if bare.len() == 1 => (format!("the FIFO of class {class}"), format!("parent {class}")),
+        class => {
+            (format!("the FIFOs of class {class} and {} more", bare.len() - 1), format!("parent {class}"))
+        }
+    };
+    let hold = if bare.len() > 1 && !class.is_none() { "hold" } else { "holds" };
+    let what = format!("{whose} {hold} {left} packets: {dev} has a transmit queue of {length} (txqueuelen)");
+    let because = format!(
+        "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are \
+        lost \
+        here, as they come faster than they leave",
+        FIRST_WINDOW - left
+    );
+    let witness =
+        format!("of {FIRST_WINDOW} frames of {frame} bytes offered before any left {left} were taken");
+    let place = step.place.clone();
+    let mut finding = finding(Rule::Limit, Level::Warning, place, what, because, witness);
+    let queue = format!("a queue of its own: tc qdisc replace dev {dev} {at} fq_codel");
+    finding.fix = Some(Fix { what: queue, edits: Vec::new() });
+    Some(finding)
+}
+
+/// A limit under which no long packet is taken, or none at all. Where something else may stop them, it says
+/// nothing.
+fn takes_nothing(
+    bench: &mut Bench<'_>,
+    qdisc: &QdiscDump,
+    class: Handle,
+    frame: u32,
+    (step, keyword, limit): (&Step, &str, &Word),
+) -> Option<Finding> {
+    let dev = &qdisc.dev;
+    let short = bench.survivors(dev, class, ACKNOWLEDGEMENT, 1)?;
+    let name = qdisc.kind.name();
+    let (what, because) = match short {
+        1.. if frame > ACKNOWLEDGEMENT => (
+            format!("{name} with {keyword} {} takes no frame of {frame} bytes", limit.text),
+            "packets of full length are dropped, every one: transfers whose data comes here stall",
+        ),
+        0 if qdisc.kind.waits() == Waits::UntilFull && limit.text == "0" => {
+            (format!("{name} with {keyword} 0 takes no packet"), "whatever comes to it is dropped")
+        }
+        _ => return None,
+    };
+    let witness = format!("of {FIRST_WINDOW} frames of {frame} bytes none was taken");
+    Some(finding(Rule::Limit, Level::Error, at_word(step, keyword), what, because.to_owned(), witness))
+}

@@ -1,0 +1,221 @@
+//! What `check` says of queues that cannot fill, of classes that starve, and of values that nobody gave.
+
+use crate::common::{said, says, silent};
+use tidegate_inspect::Rule;
+
+/// A bucket with three bands; what comes to the first has passed a policer.
+fn bands(police: &str) -> String {
+    format!(
+        "tc qdisc add dev eth0 root handle 1: tbf rate 2mbit burst 5k latency 50ms\n\
+         tc qdisc add dev eth0 parent 1:1 handle 2: prio\n\
+         tc qdisc add dev eth0 parent 2:1 handle 10: pfifo limit 1000\n\
+         tc qdisc add dev eth0 parent 2:2 handle 20: fq_codel target 10ms\n\
+         tc qdisc add dev eth0 parent 2:3 handle 30: fq_codel target 10ms\n\
+         tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 5060 0xffff {police} flowid \
+         2:1\n\
+         tc filter add dev eth0 parent 2: protocol all prio 2 u32 match u32 0 0 flowid 2:2"
+    )
+}
+
+/// 10 kB at 200 kbit/s never become 1,000 packets in a band that 2 Mbit/s serve first.
+#[test]
+fn a_queue_behind_a_policer_does_not_fill() {
+    silent(&bands("police rate 200kbit burst 10k drop"), &[Rule::Limit]);
+    let fills = ["3 warning R13", "limit 1000 lets 6.0 s of packets wait in class 2:1"];
+    says(&bands(""), &[Rule::Limit], &fills);
+    // It lets more through than leaves, lets all through, or others come there as well.
+    says(&bands("police rate 3mbit burst 10k drop"), &[Rule::Limit], &fills);
+    says(&bands("police rate 200kbit burst 10k pass"), &[Rule::Limit], &fills);
+    let others = bands("police rate 200kbit burst 10k drop").replace("protocol all", "protocol ipv6");
+    says(&others, &[Rule::Limit], &fills);
+}
+
+/// Real time of 14 Mbit/s under a limit of 10 leaves nothing to a class that only shares.
+#[test]
+fn a_class_that_starves_waits_longer_while_others_are_busy() {
+    let policy = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
+                  tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 10mbit ul rate 10mbit\n\
+                  tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt m2 9mbit\n\
+                  tc class add dev eth0 parent 1:1 classid 1:20 hfsc ls m2 1kbit\n\
+                  tc class add dev eth0 parent 1:1 classid 1:30 hfsc rt m2 5mbit\n\
+                  tc qdisc add dev eth0 parent 1:10 fq_codel\n\
+                  tc qdisc add dev eth0 parent 1:30 fq_codel";
+    let starves =
+        ["4 warning R13", "1.2 s while the other classes are idle", "1000 packets still wait after 51."];
+    says(policy, &[Rule::Limit], &starves);
+}
+
+/// Acknowledgements are short, whether a rule or a filter finds them.
+#[test]
+fn a_class_of_acknowledgements_by_header_is_filled_with_these() {
+    let policy = |acks: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit ceil 1mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 200kbit ceil 1mbit prio 0\n\
+             tc class add dev eth0 parent 1:1 classid 1:20 htb rate 800kbit ceil 1mbit prio 1\n\
+             tc qdisc add dev eth0 parent 1:20 pfifo limit 10\n\
+             tc qdisc add dev eth0 parent 1:10 pfifo limit 100\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 10 u32 match ip protocol 6 0xff {acks} \
+             flowid 1:10"
+        )
+    };
+    let acks = "match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33";
+    let rules = [Rule::Limit, Rule::NoAqm];
+    let found = said(&policy(acks), &rules);
+    assert!(found.iter().all(|one| !one.contains("5.9 s") && !one.contains("R19 ")), "{found:#?}");
+    assert!(found.iter().any(|one| one.contains("100 packets of 94 bytes")), "{found:#?}");
+    says(
+        &policy("match ip dport 22 0xffff"),
+        &rules,
+        &["limit 100 lets 5.9 s of packets wait in class 1:10"],
+    );
+}
+
+/// A qdisc that lets nothing go keeps what was offered to it: the others are measured all the same.
+#[test]
+fn a_plug_beside_a_class_silences_nothing() {
+    for [first, second] in [[1, 2], [2, 1]] {
+        let policy = format!(
+            "tc qdisc add dev eth0 root handle 1: htb default {second}0\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit ceil 2mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:{first}0 htb rate 1mbit ceil 2mbit burst 10\n\
+             tc class add dev eth0 parent 1:1 classid 1:{second}0 htb rate 500kbit ceil 2mbit burst 10\n\
+             tc qdisc add dev eth0 parent 1:{first}0 handle {first}0: plug limit 100000\n\
+             tc qdisc add dev eth0 parent 1:{second}0 handle {second}0: pfifo limit 900"
+        );
+        let found = said(&policy, &[Rule::Limit, Rule::Burst]);
+        let burst = format!("burst of class 1:{second}0 holds 10 bytes");
+        assert!(found.iter().any(|one| one.contains(&burst)), "{found:#?}");
+        assert!(found.iter().any(|one| one.contains("limit 900 lets")), "{found:#?}");
+    }
+}
+
+/// Linux 6.1 puts such packets into the default class, past all classes of an HTB without one; a class with
+/// filters of its own is asked.
+#[test]
+fn a_filter_leads_to_a_class_that_has_classes() {
+    let tree = |root: &str, class: &str, more: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: {root}\n\
+             tc class add dev eth0 parent 1: classid 1:1 {class} rate 10mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:2 {class} rate 5mbit\n\
+             tc class add dev eth0 parent 1:2 classid 1:20 {class} rate 5mbit\n\
+             tc class add dev eth0 parent 1:1 classid 1:30 {class} rate 5mbit\n\
+             tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 53 0xffff flowid 1:2\n{more}"
+        )
+    };
+    let inner = "the filter leads to class 1:2, which has classes below it";
+    for (root, class) in [("htb default 30", "htb"), ("hfsc default 30", "hfsc sc")] {
+        says(&tree(root, class, ""), &[Rule::Nowhere], &["6 warning R6", inner, "to its default", ": 1:30"]);
+        let on = "tc filter add dev eth0 parent 1:2 protocol all matchall flowid 1:20";
+        silent(&tree(root, class, on), &[Rule::Nowhere]);
+    }
+    let direct = ["6 warning R6", inner, "no class at all"];
+    says(&tree("htb", "htb", ""), &[Rule::Nowhere], &direct);
+    let lost = ["6 error R6", inner, "drops them, for want of a default class"];
+    says(&tree("hfsc", "hfsc sc", ""), &[Rule::Nowhere], &lost);
+}
+
+/// `conform-exceed pipe` is about what exceeds.
+#[test]
+fn only_what_is_too_fast_goes_on() {
+    let policy = |police: &str| {
+        format!(
+            "tc qdisc add dev ifb0 root handle 1: fq_codel\n\
+             tc qdisc add dev eth0 handle ffff: ingress\n\
+             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 4mbit burst 20k \
+             {police} \
+             action mirred egress redirect dev ifb0"
+        )
+    };
+    let said = |text: &str, parts: &[&str]| {
+        let mut reading = crate::common::reading(&["eth0", "ifb0"], text);
+        let found = tidegate_inspect::check(&mut reading);
+        let mut own = found.iter().filter(|finding| finding.rule == Rule::Unreachable);
+        match (own.next(), parts) {
+            (None, []) => {}
+            (Some(first), [what, ..]) => assert!(first.what.contains(what), "{}", first.what),
+            (first, _) => panic!("{text}: {first:?}"),
+        }
+    };
+    said(
+        &policy("conform-exceed pipe"),
+        &["only what is too fast comes to the action `mirred redirect dev ifb0`"],
+    );
+    said(&policy("conform-exceed pipe/pipe"), &[]);
+    said(&policy("conform-exceed drop/pipe"), &[]);
+    said(&policy("conform-exceed drop"), &["no packet comes to the action `mirred redirect dev ifb0`"]);
+}
+
+#[test]
+fn a_burst_of_seconds_is_no_burst() {
+    let tbf = |burst: &str| {
+        format!("tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst {burst} latency 50ms")
+    };
+    let parts = ["1 warning R12", "burst 500kb lets 510 kB leave at once", "4.1 s"];
+    let long = said(&tbf("500kb"), &[Rule::Burst]);
+    assert!(long.len() == 1 && long[0].starts_with(parts[0]), "{long:#?}");
+    silent(&tbf("100kb"), &[Rule::Burst]);
+    let htb = |bursts: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+             tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit {bursts}"
+        )
+    };
+    let both = said(&htb("burst 500kb cburst 500kb"), &[Rule::Burst]);
+    assert!(both.len() == 1 && both[0].contains("leave at once after a pause"), "{both:#?}");
+    // One small bucket holds the other back.
+    silent(&htb("burst 500kb cburst 15k"), &[Rule::Burst]);
+}
+
+/// fq_codel makes room by dropping half of what waits; fq has a limit for each flow.
+#[test]
+fn short_limits_of_queues_that_keep_themselves_short() {
+    let root = |kind: &str| format!("tc qdisc add dev eth0 root handle 1: {kind}");
+    for short in ["fq_codel limit 5", "fq limit 5", "fq flow_limit 5", "codel limit 5", "pie limit 5"] {
+        let (kind, words) = short.split_once(' ').expect("two words");
+        let what = format!("1 warning R13: {kind} with {words} may drop packets of a single burst");
+        says(&root(short), &[Rule::Limit], &[&what]);
+    }
+    for enough in ["fq_codel limit 100", "fq limit 100", "fq flow_limit 20"] {
+        silent(&root(enough), &[Rule::Limit]);
+    }
+}
+
+/// ppp has a transmit queue of three packets, and so have the FIFOs of classes there.
+#[test]
+fn leaf_queues_are_as_long_as_the_device_says() {
+    let policy = |dev: &str, more: &str| {
+        format!(
+            "tc qdisc add dev {dev} root handle 1: htb default 20\n\
+             tc class add dev {dev} parent 1: classid 1:10 htb rate 1mbit\n\
+             tc class add dev {dev} parent 1: classid 1:20 htb rate 1mbit\n{more}"
+        )
+    };
+    let said = |dev: &str, more: &str| {
+        let mut reading = crate::common::reading(&[dev], &policy(dev, more));
+        let found = tidegate_inspect::check(&mut reading);
+        let own = |finding: &&tidegate_inspect::Finding| finding.what.contains("txqueuelen");
+        found.iter().find(own).map(|finding| finding.what.clone())
+    };
+    let both =
+        "the FIFOs of class 1:10 and 1 more hold 3 packets: ppp0 has a transmit queue of 3 (txqueuelen)";
+    assert_eq!(said("ppp0", "").as_deref(), Some(both));
+    let one = "tc qdisc add dev ppp0 parent 1:10 fq_codel\n";
+    let other = "the FIFO of class 1:20 holds 3 packets: ppp0 has a transmit queue of 3 (txqueuelen)";
+    assert_eq!(said("ppp0", one).as_deref(), Some(other));
+    let none = "tc qdisc add dev ppp0 parent 1:10 fq_codel\ntc qdisc add dev ppp0 parent 1:20 pfifo limit 50";
+    assert_eq!(said("ppp0", none), None);
+    assert_eq!(said("eth0", ""), None);
+}
+
+#[test]
+fn a_delay_that_varies_by_more_than_itself() {
+    let netem = |delay: &str| format!("tc qdisc add dev eth0 root handle 1: netem delay {delay}");
+    let parts = ["1 note R25", "the delay of 10 ms varies by 20 ms, more than itself", "leave at once"];
+    says(&netem("10ms 20ms"), &[Rule::Void], &parts);
+    for fine in ["20ms 10ms", "10ms 10ms", "10ms"] {
+        silent(&netem(fine), &[Rule::Void]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Files with an odd beginning, links of a few kbit/s, and very many refusals.
+
+use std::fmt::Write as _;
+use tidegate_inspect::{Level, Rule, check};
+use tidegate_loader::{ReadOptions, read, read_text};
+
+/// What editors of Windows put before UTF-8 is no part of a list.
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_list() {
+    let files = [
+        ("p.batch", "qdisc add dev eth0 root fq_codel\n"),
+        ("p.toml", "device = \"eth0\"\nup = \"5mbit\"\n"),
+        ("p.rules", "*mangle\n-A POSTROUTING -o eth0 -j MARK --set-mark 1\nCOMMIT\n"),
+    ];
+    let place = std::env::temp_dir().join(format!("tidegate-bom-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("a directory");
+    for (name, text) in files {
+        let path = place.join(name);
+        let steps = |text: &str| {
+            std::fs::write(&path, text).expect("a file");
+            let policy = read(std::slice::from_ref(&path), &ReadOptions::default());
+            let policy = policy.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(policy.troubles().count(), 0, "{name}");
+            policy.reading().steps.len()
+        };
+        assert_eq!(steps(&format!("\u{feff}{text}")), steps(text), "{name}");
+    }
+    std::fs::remove_dir_all(&place).expect("the directory goes");
+}
+
+/// Its classes are promised no more than it sends.
+#[test]
+fn a_link_of_a_few_kilobits_has_no_mistake() {
+    for (up, more) in [("8kbit", ""), ("10kbit", "preset = \"home\"\n"), ("64kbit", "preset = \"home\"\n")] {
+        let text = format!("device = \"eth0\"\nup = \"{up}\"\n{more}");
+        let policy = read_text("p.toml", &text, &ReadOptions::default()).expect("it is read");
+        let mut reading = policy.reading();
+        let found = check(&mut reading);
+        let wrong = found.iter().filter(|one| one.level == Level::Error || one.rule == Rule::Rates);
+        let wrong: Vec<&str> = wrong.map(|one| one.what.as_str()).collect();
+        assert!(wrong.is_empty(), "{text}{wrong:?}");
+    }
+}
+
+/// As many refusals as lines: each is found in its line without looking through all of them.
+#[test]
+fn forty_thousand_refusals_are_read() {
+    let mut text = String::from("qdisc add dev eth0 root handle 1: htb\n");
+    for number in 0..40_000 {
+        let _ = writeln!(
+            text,
+            "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport {number} 0xffff bogus"
+        );
+    }
+    let policy = read_text("p.batch", &text, &ReadOptions::default()).expect("it is read");
+    assert_eq!(policy.troubles().count(), 40_000);
+    let mut reading = policy.reading();
+    let refused = check(&mut reading).iter().filter(|finding| finding.rule == Rule::Refused).count();
+    assert_eq!(refused, 200, "as many as are told");
+}

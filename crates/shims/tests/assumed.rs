@@ -1,0 +1,93 @@
+//! What nobody said, and is assumed: the default route, and the speed of devices; and what is said of
+//! refusals.
+
+use tidegate_packet::{Pool, Seeded};
+use tidegate_shims::{Answer, Call, Machine};
+
+/// What the machine of a script answers: codes, and both outputs together.
+fn answers(lines: &[&str]) -> Vec<(i32, String)> {
+    let mut machine = Machine::for_script(["eth0", "eth1"]);
+    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
+    let mut shim = machine.shim(&mut pool, &mut draws);
+    shim.world(&["eth0".to_owned(), "eth1".to_owned()]);
+    let call = |line: &&str| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let tool = words.next().unwrap_or_default();
+        let reply = shim.answer(&Call { tool, args: words.collect(), stdin: None, cwd: "/".into() });
+        let text = [reply.stdout, reply.stderr].concat();
+        (reply.code.into(), String::from_utf8_lossy(&text).into_owned())
+    };
+    lines.iter().map(call).collect()
+}
+
+/// On a router that has none yet the command succeeds; the second time it is Linux that refuses it.
+#[test]
+fn a_script_sets_the_default_route() {
+    let found = answers(&[
+        "ip route show default",
+        "ip route add default via 192.168.2.1 dev eth1",
+        "ip route show default",
+        "ip route add default via 192.168.2.1 dev eth1",
+        "ip route del default",
+        "ip route show default",
+    ]);
+    let codes: Vec<i32> = found.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes, [0, 0, 0, 2, 0, 0], "{found:?}");
+    assert_eq!(found[0].1.trim(), "default via 192.0.2.1 dev eth0");
+    assert_eq!(found[2].1.trim(), "default via 192.168.2.1 dev eth1");
+    assert_eq!(found[3].1, "RTNETLINK answers: File exists\n");
+    assert_eq!(found[5].1, "");
+}
+
+/// Where the script named no address, the next router may be on the network of the device that leads out.
+#[test]
+fn a_default_route_by_a_router_that_is_on_no_known_network() {
+    let found = answers(&["ip route add default via 10.11.12.13", "ip route show default"]);
+    assert_eq!(found[0], (0, String::new()));
+    assert_eq!(found[1].1.trim(), "default via 10.11.12.13 dev eth0");
+    // Another network's router is refused, as always.
+    let found = answers(&["ip route add 10.0.0.0/8 via 10.11.12.13"]);
+    assert_eq!(found[0].1, "Error: Nexthop has invalid gateway.\n");
+}
+
+#[test]
+fn a_percentage_says_which_speed_was_assumed() {
+    let found = answers(&[
+        "tc qdisc add dev eth0 root tbf rate 50% burst 100k latency 50ms",
+        "tc qdisc replace dev eth0 root tbf rate 50mbit burst 100k latency 50ms",
+        "tc qdisc replace dev eth0 root netem loss 5%",
+    ]);
+    let assumed =
+        "tidegate: warning: rate 50% is a part of eth0's speed, which is assumed here to be 1 Gbit/s";
+    assert!(found[0].0 == 0 && found[0].1.starts_with(assumed), "{found:?}");
+    assert_eq!(found[1..], [(0, String::new()), (0, String::new())]);
+}
+
+/// What to do stands behind the tool's own words.
+#[test]
+fn refusals_say_what_to_do() {
+    let cases = [
+        (
+            "iptables -t mangle -A PREROUTING -i eth1 -j CLASSIFY --set-class 1:10",
+            "iptables: CLASSIFY works in POSTROUTING, FORWARD and OUTPUT only",
+        ),
+        (
+            "tc qdisc add dev eth0 root tbf rate 5mbit burst 20k latency 50ms peakrate 6mbit",
+            "tc: A peak rate needs mtu",
+        ),
+        ("tc qdisc add dev eth0 root tbf burst 20k latency 50ms", "tc: A token bucket needs rate, burst"),
+        (
+            "tc qdisc add dev eth0 root tbf rate 1000% burst 20k latency 50ms",
+            "is from 0% to 100%, and \"1000%\" is not",
+        ),
+        ("tc qdisc add dev ppp0 root tbf rate 50% burst 20k latency 50ms", "ppp0 does not tell its speed"),
+        ("tc qdisc add dev eth0 root netem delay foo", "tc: delay takes a time with its unit"),
+        ("tc qdisc add dev eth0 root netem loss 101%", "tc: loss takes a probability from 0% to 100%"),
+    ];
+    for (line, remedy) in cases {
+        let (code, text) = answers(&[line]).remove(0);
+        assert!(code != 0 && text.contains(remedy), "{line}: {text}");
+    }
+    let (_, text) = answers(&["iptables -t mangle -A POSTROUTING -j CLASSIFY --set-class 1:10"]).remove(0);
+    assert_eq!(text, "");
+}
