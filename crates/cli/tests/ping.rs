@@ -227,7 +227,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let place = Directory::new("ping-wrong");
     let torn =
         place.file("torn.json", "{\"tidegate_ping\": 1, \"version\": 7}").to_string_lossy().into_owned();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&[], "whom? `tidegate ping HOST`"),
         (&["no-such-name.invalid"], "no address is known for `no-such-name.invalid`"),
         (&["-t", "a,127.0.0.1"], "-t a,127.0.0.1: a target is ID,HOST,TOS or ID,HOST,TOS,SIZE"),
