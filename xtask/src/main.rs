@@ -11,6 +11,7 @@ mod mutants;
 mod names;
 mod oracle_fuzz;
 mod packages;
+mod schemas;
 mod tcp_fuzz;
 mod test_results;
 mod validation;
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   mutants CRATE [OPTIONS]  which small changes of a crate its own tests notice
   fidelity FILE          docs/fidelity.md, from the output of a test run
   validation FILE        docs/validation.md, likewise
+  schemas                docs/schemas, from the types of documents
   oracle-fuzz [OPTIONS]  random trees against a real kernel; `--help` after it says more
   tcp-fuzz [OPTIONS]     random TCP runs, a real kernel beside the simulator
   kernel-proof KERNEL PROGRAM OUT SCRIPT…  our netlink messages beside tc's in a kernel with every kind
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Some("mutants") => mutants::run(root(), &words[1..]),
         Some("fidelity") => fidelity::run(root(), &words[1..]),
         Some("validation") => validation::run(root(), &words[1..]),
+        Some("schemas") => schemas::run(root()),
         Some("kernel-proof") => kernel_proof::run(&words[1..]),
         Some("virtual-lab") => virtual_lab::run(&words[1..]),
         Some("oracle-fuzz") => oracle_fuzz::run(root(), &words[1..]),

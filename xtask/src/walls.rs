@@ -201,8 +201,8 @@ const NO_STD_IN_PART: [&str; 1] = ["netlink"];
 
 /// Third-party crates that a pure crate may use: mathematics, a keyed hash that should not be written again,
 /// JSON and TOML, which are text in and text out, and gzip, which is bytes in and bytes out.
-const PURE_DEPENDENCIES: [&str; 8] =
-    ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "toml", "flate2"];
+const PURE_DEPENDENCIES: [&str; 9] =
+    ["libm", "hmac", "sha2", "serde", "serde_json", "serde_path_to_error", "schemars", "toml", "flate2"];
 
 /// Licences that are compatible with MIT OR Apache-2.0.
 const LICENCES: [&str; 13] = [

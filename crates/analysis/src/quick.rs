@@ -45,7 +45,7 @@ pub fn json(quick: &Quick) -> Value {
     });
     let (up, down) = quick.rates();
     json!({
-        "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
+        "tidegate_quick": 1, "tidegate": quick.version, "again": quick.again, "began_ns": quick.began_ns, "partial": quick.partial,
         "grade": quick.grade().map(Grade::letter), "round_trips_per_minute": quick.round_trips_per_minute(),
         "up": up.map(CapacityEstimate::bits), "down": down.map(CapacityEstimate::bits),
         "up_is_full": up.map(|rate| rate.full().is_some()), "down_is_full": down.map(|rate| rate.full().is_some()),

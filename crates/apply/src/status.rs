@@ -78,7 +78,7 @@ impl PolicyHealth {
         matches!(self, PolicyHealth::Installed | PolicyHealth::Waiting)
     }
 
-    /// The exit code. (2 is wrong usage.)
+    /// Its number in documents; a worse one is larger. (2 is not used.)
     pub fn code(self) -> u8 {
         match self {
             PolicyHealth::Installed => 0,

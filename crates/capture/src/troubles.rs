@@ -229,7 +229,7 @@ fn end(
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
                 "let it end (no daemon, no endless loop, no question on standard input), or allow more time \
-                with --timeout TIME (5m, for example)".to_owned(),
+                with --timeout TIME (5min, for example)".to_owned(),
                 place,
             )
         }

@@ -6,9 +6,11 @@
 pub mod output;
 
 pub mod check;
+pub mod command_line;
 pub mod compare;
 pub mod daemon;
 mod dissect;
+pub mod exit;
 pub mod expect;
 pub mod explain;
 #[doc(hidden)]
@@ -18,6 +20,7 @@ pub mod import;
 mod input;
 pub mod live;
 pub mod measuring;
+pub mod outputs;
 mod pcap_file;
 pub mod policy;
 pub mod replay;
@@ -27,9 +30,6 @@ pub mod sim;
 pub mod trial;
 mod values;
 pub mod watch;
+mod words;
 
 pub use values::is_negative;
-
-/// The exit code after an internal error (EX_SOFTWARE of sysexits.h): tidegate failed, and said nothing of
-/// the policy.
-pub const INTERNAL_ERROR: u8 = 70;

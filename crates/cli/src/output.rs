@@ -10,8 +10,9 @@
 //! that it has just written.
 //!
 //! A standard output, or a file of results, that does not take what is written makes the program end with
-//! [`WRITE_FAILED`], see [`finish`].
+//! [`Exit::NotWritten`], see [`finish`].
 
+use crate::exit::Exit;
 use anyhow::Context;
 use std::collections::BTreeSet;
 use std::fmt::{Arguments, Display};
@@ -19,12 +20,9 @@ use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_sys::input_file;
 use tidegate_sys::output_file::OutputFile;
-
-/// The exit code where standard output or a file did not take what was written (a full disk): `EX_IOERR` of
-/// BSD's sysexits, which no verdict of tidegate uses.
-pub const WRITE_FAILED: u8 = 74;
 
 /// A write that failed.
 enum Failure {
@@ -40,6 +38,37 @@ static WRITTEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// The first write that failed, other than to a reader that has gone.
 static FAILED: Mutex<Option<Failure>> = Mutex::new(None);
+
+/// Whether `--quiet` was given.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Shows no progress from now on.
+pub fn set_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// What `--color` says: whether results have colours.
+static COLOR: Mutex<clap::ColorChoice> = Mutex::new(clap::ColorChoice::Auto);
+
+/// Results have colours as `--color` says from now on.
+pub fn set_color(choice: clap::ColorChoice) {
+    *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = choice;
+}
+
+/// Whether standard output takes colours: as `--color` says, else on a terminal without `NO_COLOR`.
+pub(crate) fn has_color() -> bool {
+    let asked = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    match *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        clap::ColorChoice::Always => true,
+        clap::ColorChoice::Never => false,
+        clap::ColorChoice::Auto => asked && io::stdout().is_terminal(),
+    }
+}
+
+/// Whether progress is hidden, as `--quiet` asks.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// Prints foreign text to standard output.
 macro_rules! print {
@@ -66,6 +95,36 @@ macro_rules! eprintln {
 /// Prints text, or a document in JSON, to standard output. A document stays valid.
 pub fn text(text: &str) {
     bytes(visible(text).as_bytes());
+}
+
+/// Prints a text whose words for outcomes have colours, where standard output takes colours: what is wrong is
+/// red, what may be is yellow, what is well is green.
+pub(crate) fn report(words: &str) {
+    let shown = visible(words);
+    if !has_color() {
+        return bytes(shown.as_bytes());
+    }
+    let lines: String = shown.split_inclusive('\n').map(colored).collect();
+    bytes(lines.as_bytes());
+}
+
+/// The words that a colour marks, and its number (ECMA-48, SGR): the level of a finding, the outcome of a test.
+const COLORED: [(&str, u8); 5] =
+    [(": error: ", 31), (": warning: ", 33), (": note: ", 36), ("  FAILED ", 31), ("  ok     ", 32)];
+
+/// A line that was made safe to print, with its first such word in colour.
+fn colored(line: &str) -> String {
+    let found = COLORED.iter().filter_map(|(word, color)| Some((line.find(word)?, *word, *color))).min();
+    match found {
+        // A quoted line of the policy is not coloured.
+        Some((at, word, color)) if !line[..at].contains('|') => {
+            let (before, after) = (&line[..at], &line[at + word.len()..]);
+            let inner = word.trim_matches([':', ' ']);
+            let (left, right) = word.split_once(inner).unwrap_or_default();
+            format!("{before}{left}\x1b[1;{color}m{inner}\x1b[0m{right}{after}")
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// What begins like a document in JSON is escaped as JSON is. A text that begins so is as safe, and only its
@@ -217,7 +276,7 @@ fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
 }
 
 /// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit
-/// code is [`WRITE_FAILED`].
+/// code is [`Exit::NotWritten`].
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     file: OutputFile,
@@ -319,7 +378,7 @@ fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
     }
 }
 
-/// The program's end: with the command's exit code, or with [`WRITE_FAILED`] where standard output or a file
+/// The program's end: with the command's exit code, or with [`Exit::NotWritten`] where standard output or a file
 /// did not take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
@@ -328,9 +387,31 @@ pub fn finish(code: ExitCode) -> ExitCode {
     match FAILED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
         Some(Failure::Unsaid(error)) => {
             eprintln!("tidegate: standard output did not take everything: {error}");
-            WRITE_FAILED.into()
+            Exit::NotWritten.into()
         }
-        Some(Failure::Said) => WRITE_FAILED.into(),
+        Some(Failure::Said) => Exit::NotWritten.into(),
         None => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_words_of_outcomes_have_colours() {
+        let rows = [
+            (
+                "a.sh:3:1: error: no such class [R1 x]\n",
+                "a.sh:3:1: \x1b[1;31merror\x1b[0m: no such class [R1 x]\n",
+            ),
+            ("  ok     1  ping: p95\n", "  \x1b[1;32mok\x1b[0m     1  ping: p95\n"),
+            ("  FAILED 2  voip\n", "  \x1b[1;31mFAILED\x1b[0m 2  voip\n"),
+            ("  3 | echo : error: x\n", "  3 | echo : error: x\n"),
+            ("nothing\n", "nothing\n"),
+        ];
+        for (line, expected) in rows {
+            assert_eq!(colored(line), expected);
+        }
     }
 }

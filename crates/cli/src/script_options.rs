@@ -1,10 +1,11 @@
-//! What every command that runs scripts lets its user say about the sandbox.
+//! The options of the sandbox, in every command that runs scripts.
 
 use std::time::Duration;
 
-use crate::values::duration_or_seconds;
+use crate::values::duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
-use tidegate_loader::Sandbox;
+use tidegate_capture::{Exit, Outcome};
+use tidegate_loader::{LoadedPolicy, Sandbox};
 
 /// The longest that a script may run.
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -13,11 +14,10 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Sandbox")]
 pub struct ScriptOptions {
-    /// How long a script may run in all; a number alone is seconds. What is made of its commands afterwards
-    /// (checks, simulations) takes as long as it takes.
+    /// The longest that a script may run
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub timeout: Duration,
-    /// Hide home directories and the environment from scripts.
+    /// Hide home directories and the environment from scripts
     #[arg(long)]
     pub private: bool,
 }
@@ -34,8 +34,51 @@ impl From<ScriptOptions> for Sandbox {
     }
 }
 
+/// Lines of a script's standard error that are shown, and letters of each.
+const SHOWN_LINES: usize = 12;
+const SHOWN_LETTERS: usize = 200;
+
+/// Shows what scripts that failed wrote to standard error, with a hint at their arguments.
+pub(crate) fn show_errors(outcomes: &[Outcome]) {
+    outcomes.iter().filter_map(errors).for_each(|shown| eprint!("{shown}"));
+}
+
+/// Refuses half a policy: what a script did before it was cut is not what it configures.
+///
+/// # Errors
+/// A script did not come to its end.
+pub(crate) fn must_have_ended(taken: &LoadedPolicy) -> anyhow::Result<()> {
+    anyhow::ensure!(taken.ended(), "the script did not come to its end, so what it configures is not known");
+    Ok(())
+}
+
+/// What a script wrote to standard error, if it failed and wrote something.
+fn errors(outcome: &Outcome) -> Option<String> {
+    // What a refused command wrote is reported with its place.
+    let is_refused = outcome.calls.iter().any(|recorded| recorded.code != 0 && !recorded.silenced);
+    let has_failed = !is_refused && !matches!(outcome.exit, Exit::Code(0));
+    let text = String::from_utf8_lossy(&outcome.stderr);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    if !has_failed || lines.is_empty() {
+        return None;
+    }
+    let mut shown = String::from("standard error of the script:\n");
+    for line in lines.iter().take(SHOWN_LINES) {
+        let cut: String = line.chars().take(SHOWN_LETTERS).collect();
+        let more = if cut.len() < line.len() { "…" } else { "" };
+        shown += &format!("  | {cut}{more}\n");
+    }
+    if lines.len() > SHOWN_LINES {
+        shown += &format!("  | … {} lines more\n", lines.len() - SHOWN_LINES);
+    }
+    if text.to_lowercase().contains("usage") {
+        shown += "  a script gets its arguments behind `--`: FILE -- ARGS\n";
+    }
+    Some(shown)
+}
+
 fn time(text: &str) -> Result<Duration, String> {
-    match duration_or_seconds(text)? {
+    match duration(text)? {
         time if time > MAX_TIMEOUT => Err("must be at most a day (24h)".into()),
         time => Ok(time),
     }
@@ -45,12 +88,43 @@ fn time(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
+    fn outcome(exit: Exit, stderr: &str) -> Outcome {
+        Outcome {
+            exit,
+            calls: Vec::new(),
+            stdout: Vec::new(),
+            stderr: stderr.as_bytes().to_vec(),
+            devices: Vec::new(),
+            notes: Vec::new(),
+            troubles: Vec::new(),
+            unfinished: None,
+            missing_arguments: None,
+        }
+    }
+
+    #[test]
+    fn what_a_failed_script_wrote_is_shown_in_part() {
+        assert_eq!(errors(&outcome(Exit::Code(0), "a warning")), None);
+        assert_eq!(errors(&outcome(Exit::Code(1), " \n")), None);
+        assert_eq!(
+            errors(&outcome(Exit::Code(1), "Usage: gw.sh start")).as_deref(),
+            Some(
+                "standard error of the script:\n  | Usage: gw.sh start\n  a script gets its arguments behind \
+                 `--`: FILE -- ARGS\n"
+            )
+        );
+        let long = errors(&outcome(Exit::Code(2), &"x\n".repeat(30))).expect("it wrote something");
+        assert!(long.ends_with("  | x\n  | … 18 lines more\n"), "{long}");
+        let wide = errors(&outcome(Exit::Code(2), &"y".repeat(500))).expect("it wrote something");
+        assert!(wide.lines().all(|line| line.chars().count() < 210), "{wide}");
+    }
+
     #[test]
     fn a_script_runs_for_a_day_at_most() {
         assert_eq!(
-            ["2", "2m", "24h"].map(time),
+            ["2s", "2min", "24h"].map(time),
             [2, 120, 86_400].map(|seconds| Ok(Duration::from_secs(seconds)))
         );
-        assert!(["0", "soon", "86401", "25h"].map(time).iter().all(Result::is_err));
+        assert!(["0", "2", "soon", "86401s", "25h"].map(time).iter().all(Result::is_err));
     }
 }

@@ -1,30 +1,15 @@
-//! Values of options that several commands take. Every time on a command line is read here.
+//! Values of options that several commands take. Every rate, time and size on a command line is read here.
 
 use std::time::Duration;
-use tidegate_scenario::tables::parse_time;
+use tidegate_packet::{Nanos, Rate};
+use tidegate_syntax::quantity;
 
-/// How a time is written.
-const NOT_A_TIME: &str = "not a time (of a week at most); write 500us, 30ms, 2s, 5m, 1h";
-
-/// What a number without a unit is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bare {
-    Seconds,
-    Refused,
-}
-
-/// A time for an option, and what its user is told of one that is none.
-fn time(text: &str, bare: Bare) -> Result<Duration, String> {
-    let has_unit = text.contains(|c: char| c.is_alphabetic());
-    let with_unit = format!("{text}s");
-    let text = if bare == Bare::Seconds && !has_unit { with_unit.as_str() } else { text };
-    match parse_time(text) {
-        Some(span) => Ok(Duration::from_nanos(span.0)),
-        None if bare == Bare::Refused && text.parse::<f64>().is_ok() => {
-            Err("needs a unit; write 500us, 30ms, 2s, 5m, 1h".into())
-        }
-        None => Err(NOT_A_TIME.into()),
-    }
+/// A time, with its unit.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    quantity::time(text).map(Duration::from_nanos).map_err(|wrong| wrong.to_string())
 }
 
 fn some(time: Duration) -> Result<Duration, String> {
@@ -34,34 +19,67 @@ fn some(time: Duration) -> Result<Duration, String> {
 /// A time longer than nothing, with its unit.
 ///
 /// # Errors
-/// What it should be.
+/// What to write instead.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    time(text, Bare::Refused).and_then(some)
+    time(text).and_then(some)
 }
 
-/// A time longer than nothing; a number alone is seconds.
+/// An interval as ping takes it: a number alone is seconds.
 ///
 /// # Errors
-/// What it should be.
-pub(crate) fn duration_or_seconds(text: &str) -> Result<Duration, String> {
-    time(text, Bare::Seconds).and_then(some)
+/// What to write instead.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let is_number = text.bytes().all(|letter| letter.is_ascii_digit() || letter == b'.');
+    if is_number { duration(&format!("{text}s")) } else { duration(text) }
 }
 
-/// The same as a number of seconds; nothing is allowed too.
+/// A time in whole seconds, a fraction counting as one more.
 ///
 /// # Errors
-/// What it should be.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    time(text, Bare::Seconds).map(|time| time.as_secs_f64())
-}
-
-/// The same as whole seconds, a fraction counting as one more.
-///
-/// # Errors
-/// What it should be.
+/// What to write instead.
 pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
-    let time = time(text, Bare::Seconds)?;
+    let time = time(text)?;
     Ok(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+}
+
+/// The lowest rate of a link, bits per second.
+const MIN_RATE: u64 = 1_000;
+
+/// The rate of a link.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    match quantity::rate(text) {
+        Ok(bits) if bits < MIN_RATE => Err("a link needs at least 1kbit".into()),
+        Ok(bits) => Ok(Rate::bits(bits)),
+        Err(wrong) => Err(wrong.to_string()),
+    }
+}
+
+/// A size in bytes, more than nothing.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn size(text: &str) -> Result<u32, String> {
+    let bytes = quantity::size(text).map_err(|wrong| wrong.to_string())?;
+    match u32::try_from(bytes) {
+        Ok(0) => Err("must be more than nothing".into()),
+        Ok(bytes) => Ok(bytes),
+        Err(_) => Err("must be less than 4 GiB".into()),
+    }
+}
+
+/// The longest time that a link or a trial has.
+const HOUR: Nanos = Nanos(3_600_000_000_000);
+
+/// A time of an hour at most.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn span(text: &str) -> Result<Nanos, String> {
+    let span = Nanos(u64::try_from(duration(text)?.as_nanos()).unwrap_or(u64::MAX));
+    if span > HOUR { Err("an hour at most".into()) } else { Ok(span) }
 }
 
 /// Bytes of the longest name that Linux gives a device.
@@ -106,21 +124,29 @@ mod tests {
     }
 
     #[test]
-    fn a_number_alone_is_seconds_where_that_is_allowed() {
+    fn a_time_has_a_unit() {
         let seconds = Duration::from_secs;
-        assert_eq!(duration_or_seconds("2"), Ok(seconds(2)));
-        assert_eq!(duration_or_seconds("2m"), Ok(seconds(120)));
-        assert_eq!(duration_or_seconds("1.5"), Ok(Duration::from_millis(1500)));
-        assert_eq!(duration("2m"), Ok(seconds(120)));
-        assert!(duration("2").is_err_and(|why| why == "needs a unit; write 500us, 30ms, 2s, 5m, 1h"));
-        assert_eq!(
-            [duration("0"), duration_or_seconds("0s")],
-            [(); 2].map(|()| Err("must be longer than nothing".into()))
-        );
-        assert_eq!(["0", "1m", "90", "500ms"].map(whole_seconds), [0, 60, 90, 1].map(Ok));
-        assert_eq!(super::seconds(".2"), Ok(0.2));
-        for wrong in ["", "soon", "-1", "inf", "nan", "1e3", "99999999999999999999"] {
-            assert!(duration_or_seconds(wrong).is_err() && whole_seconds(wrong).is_err(), "{wrong}");
+        assert_eq!(duration("2min"), Ok(seconds(120)));
+        assert_eq!((whole_seconds("1.5s"), whole_seconds("0")), (Ok(2), Ok(0)));
+        assert_eq!((interval(".2"), interval("200ms")), (Ok(Duration::from_millis(200)), duration("200ms")));
+        let twice = "`30` has no unit; did you mean 30ms (milliseconds) or 30s (seconds)?";
+        assert_eq!((duration("30"), span("30")), (Err(twice.into()), Err(twice.into())));
+        assert!(whole_seconds("60").is_err() && duration("0").is_err() && interval("0").is_err());
+        assert_eq!(span("2h"), Err("an hour at most".into()));
+        for wrong in ["", "soon", "-1s", "1m", "inf", "nan"] {
+            assert!(
+                duration(wrong).is_err() && whole_seconds(wrong).is_err() && interval(wrong).is_err(),
+                "{wrong}"
+            );
         }
+    }
+
+    #[test]
+    fn a_rate_and_a_size_have_one_reading() {
+        assert_eq!(rate("20Mbit/s"), Ok(Rate::bits(20_000_000)));
+        assert!(rate("20Mbps").is_err_and(|why| why.contains("20mbit") && why.contains("160mbit")));
+        assert_eq!(rate("999bit"), Err("a link needs at least 1kbit".into()));
+        assert_eq!((size("3000"), size("3kB")), (Ok(3000), Ok(3000)));
+        assert!(size("0").is_err() && size("3k").is_err() && size("8GB").is_err());
     }
 }

@@ -232,7 +232,7 @@ fn a_second_apply_that_dies_leads_back_to_the_first() {
         return;
     }
     let first = computer.policy("first.batch", &MODEM.replace("tc ", ""));
-    done(&computer.tidegate(&["apply", "--backend", "kernel", &first, "--confirm", "3600"]));
+    done(&computer.tidegate(&["apply", "--backend", "kernel", &first, "--confirm", "3600s"]));
     let policy = computer.policy("policy.batch", &long_policy("eth0"));
     let words = ["apply", "--backend", "kernel", &policy];
     tries(&computer, &words, "sendto", || drop(done(&computer.tidegate(&["revert"]))));
@@ -291,7 +291,7 @@ fn what_nobody_watches_over_is_put_in_order_by_the_next_command() {
         let guardian = killed_with_its_guardian(&computer, &policy);
         assert_ne!(computer.all(), before, "the apply was in the middle of it");
         let status = computer.tidegate(&["status", "--json"]);
-        assert_eq!(status.status.code(), Some(4), "{}", said(&status));
+        assert_eq!(status.status.code(), Some(3), "{}", said(&status));
         let told: Value = serde_json::from_slice(&status.stdout).expect("JSON");
         assert_eq!(
             (&told[0]["condition"], &told[0]["job"]["does"]),

@@ -455,11 +455,12 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     assert!(wire.links().iter().all(|link| link != "edge0"));
 }
 
-/// What `status` says: its exit code, and the first policy.
+/// What `status` says: the code of the first policy's condition (its exit code, if there is none), and that policy.
 fn health(wire: &Wire) -> (Option<i32>, Value) {
     let output = wire.tidegate(&["status", "--json"]);
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    (output.status.code(), told[0].clone())
+    let code = told[0]["code"].as_i64().and_then(|code| i32::try_from(code).ok());
+    (code.or(output.status.code()), told[0].clone())
 }
 
 fn done(output: &std::process::Output) -> String {
@@ -585,7 +586,7 @@ fn status_tells_how_a_daemon_is() {
     );
     assert!(has("tidegate_restarts_total", " 2"), "{metrics}");
     assert!(metrics.contains("\ntidegate_engine_lateness_seconds{"), "{metrics}");
-    done(&wire.tidegate(&["apply", "--backend", "user", &policy, "--confirm", "3600"]));
+    done(&wire.tidegate(&["apply", "--backend", "user", &policy, "--confirm", "3600s"]));
     let metrics = done(&wire.tidegate(&["metrics", "--once"]));
     let left =
         metrics.lines().find_map(|line| line.strip_prefix("tidegate_revert_seconds{")?.rsplit_once(' '));

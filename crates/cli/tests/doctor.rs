@@ -103,7 +103,7 @@ impl Bench {
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| load(&socket, bits_per_second, &stop));
-            let said = self.say(&["doctor", "--seconds", "1.5", "--json"], None);
+            let said = self.say(&["doctor", "--duration", "1.5s", "--json"], None);
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             document(&said)
         })
@@ -163,7 +163,7 @@ fn a_shaper_that_never_has_to_wait_is_told_from_one_that_limits() {
 #[test]
 fn what_is_not_shaped_and_what_cannot_be_looked_at() {
     let Some(bench) = Bench::new("doctor-plain") else { return };
-    let said = bench.say(&["doctor", "--seconds", ".2"], None);
+    let said = bench.say(&["doctor", "--duration", "200ms"], None);
     let shown = text(&said.stdout);
     assert_eq!(said.status.code(), Some(1), "{shown}{}", text(&said.stderr));
     assert!(
@@ -171,12 +171,12 @@ fn what_is_not_shaped_and_what_cannot_be_looked_at() {
             && shown.contains("tidegate apply POLICY --dev v0"),
         "{shown}"
     );
-    let said = bench.say(&["doctor", "--seconds", ".2"], Some(NOBODY));
+    let said = bench.say(&["doctor", "--duration", "200ms"], Some(NOBODY));
     assert_eq!(said.status.code(), Some(1), "{}{}", text(&said.stdout), text(&said.stderr));
     assert!(text(&said.stdout).contains("needs root"), "{}", text(&said.stdout));
     for (words, expected) in [
         (["doctor", "--dev", "nosuch"], "there is no device `nosuch`"),
-        (["doctor", "--seconds", "0"], "--seconds is from 0.1 to 3600"),
+        (["doctor", "--duration", "1ms"], "--duration is from 100ms to 1h"),
         (["doctor", "--host", "no-such-name.invalid"], "no address is known for"),
     ] {
         let said = bench.say(&words, None);
@@ -254,7 +254,7 @@ fn who_clears_the_ecn_field_is_found() {
     };
     let ask = || {
         let mut command = Command::new(TIDEGATE);
-        command.args(["doctor", "--seconds", ".2", "--json", "--host", "10.96.2.2"]).stdin(Stdio::null());
+        command.args(["doctor", "--duration", "200ms", "--json", "--host", "10.96.2.2"]).stdin(Stdio::null());
         die_with_parent(&mut command);
         document(&places[0].go(move || command.output()).expect("the place is there").expect("it is started"))
     };

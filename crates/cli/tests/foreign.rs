@@ -255,7 +255,7 @@ fn a_full_standard_output_is_an_error_in_every_command() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
-            Some(i32::from(tidegate::output::WRITE_FAILED)),
+            Some(i32::from(u8::from(tidegate::exit::Exit::NotWritten))),
             "{words:?}: {said}"
         );
         assert!(said.contains("standard output") && said.contains("No space left"), "{words:?}: {said}");
@@ -265,7 +265,11 @@ fn a_full_standard_output_is_an_error_in_every_command() {
         let mut command = Command::new(TIDEGATE);
         let output =
             command.args(words).current_dir(&place.0).stdout(writer).output().expect("tidegate runs");
-        assert_ne!(output.status.code(), Some(i32::from(tidegate::output::WRITE_FAILED)), "{words:?}");
+        assert_ne!(
+            output.status.code(),
+            Some(i32::from(u8::from(tidegate::exit::Exit::NotWritten))),
+            "{words:?}"
+        );
     }
 }
 
@@ -285,7 +289,7 @@ fn a_file_that_does_not_take_everything_has_a_code_of_its_own() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
-            Some(i32::from(tidegate::output::WRITE_FAILED)),
+            Some(i32::from(u8::from(tidegate::exit::Exit::NotWritten))),
             "{words:?}: {said}"
         );
         assert_eq!(said.matches("No space left").count(), 1, "{words:?}: {said}");

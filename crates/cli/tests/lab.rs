@@ -311,7 +311,7 @@ fn an_interrupted_lab_tells_what_it_has() {
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().expect("kill").success());
     let run = child.wait_with_output().expect("it ends");
-    assert_eq!(run.status.code(), Some(130), "{}{}", stdout(&run), stderr(&run));
+    assert_eq!(run.status.code(), Some(3), "{}{}", stdout(&run), stderr(&run));
     assert!(stdout(&run).contains("It was interrupted"), "{}", stdout(&run));
 }
 

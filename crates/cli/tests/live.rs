@@ -154,7 +154,7 @@ fn what_is_not_confirmed_goes_by_itself() {
     let Some(computer) = Computer::new("confirm") else { return };
     let before = computer.stand("eth0");
     let home = computer.policy("home.sh", HOME);
-    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "1"]));
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "1s"]));
     assert_ne!(computer.stand("eth0"), before);
     until("the way back", || computer.stand("eth0") == before && computer.stand("ifb0").is_none());
     until("it is told", || status(&computer).1["condition"] == "undone");
@@ -356,10 +356,19 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert_eq!(computer.stand("eth0"), before);
 }
 
-/// What `status` says: its exit code, and the first policy.
+/// What `status` says: the code of the worst condition, and the first policy. Its exit code follows from that.
 fn status(computer: &Computer) -> (Option<i32>, Value) {
     let output = computer.tidegate(&["status", "--json"]);
-    (output.status.code(), json(&output)[0].clone())
+    let told = json(&output);
+    let codes = told.as_array().into_iter().flatten().filter_map(|one| one["code"].as_i64());
+    let worst = codes.max().and_then(|code| i32::try_from(code).ok());
+    let exit = match worst {
+        Some(0) => 0,
+        Some(3 | 4) => 3,
+        _ => 1,
+    };
+    assert_eq!(output.status.code(), Some(exit), "{told:#}");
+    (worst.or(Some(exit)), told[0].clone())
 }
 
 #[test]
@@ -381,7 +390,7 @@ fn status_looks_at_the_kernel() {
     computer.tc("tc class change dev eth0 parent 1:1 classid 1:10 htb rate 111kbit ceil 1500kbit prio 1");
     let output = computer.tidegate(&["status"]);
     let text = said(&output);
-    assert_eq!(output.status.code(), Some(5), "{text}");
+    assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("eth0: drifted") && text.contains("--- eth0: as it is"), "{text}");
     assert!(
         text.contains("~ tc class change dev eth0 parent 1:1 classid 1:10 htb")
@@ -466,7 +475,7 @@ fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
 fn a_guardian_that_is_asked_to_end_goes_back_first() {
     let Some(computer) = Computer::new("asked") else { return };
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
-    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600"]));
+    done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600s"]));
     let guardian =
         status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     tidegate_sys::process::request_termination(guardian.expect("it has one"));
@@ -482,9 +491,9 @@ fn one_guardian_waits_for_a_confirmation() {
     let policy = computer.policy("wait.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     for _ in 0..5 {
         let policy = policy.clone();
-        done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--confirm", "3600", "--force"]));
+        done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--confirm", "3600s", "--force"]));
         let other = computer.policy("other.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
-        done(&computer.tidegate(&["apply", &other, "--backend", "kernel", "--confirm", "3600"]));
+        done(&computer.tidegate(&["apply", &other, "--backend", "kernel", "--confirm", "3600s"]));
     }
     // They run as children of this test's init, in no order: those that have nothing to do end.
     let run = computer.files.0.join("run").to_string_lossy().into_owned();
@@ -618,7 +627,7 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
     done(&computer.tidegate(&["apply", "--at-boot"]));
     assert_eq!((computer.stand("eth0"), status(&computer).0), (applied.clone(), Some(0)));
     // Not confirmed when the machine went down: what was confirmed last is there.
-    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
+    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
     assert_ne!(computer.stand("eth0"), applied);
     // Over one that waits it changes nothing: that would be kept for good.
     let told = refused(&computer.tidegate(&["apply", "--at-boot"]));
@@ -630,7 +639,7 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
     done(&computer.tidegate(&["apply", "--at-boot"]));
     assert_eq!(computer.stand("eth0"), applied);
     // Confirmed: this one.
-    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600"]));
+    done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
     let applied = computer.stand("eth0");
     done(&computer.tidegate(&["confirm"]));
     restart();

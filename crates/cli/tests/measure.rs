@@ -56,7 +56,7 @@ fn a_bloated_line_shows_its_queue_each_way() {
     let (page, flent) = (place.0.join("a.html"), place.0.join("a.flent.gz"));
     let far = format!("{TIDEGATE} serve --quiet --token {token}");
     let files = ["-o", page.to_str().expect("text"), "-o", flent.to_str().expect("text")];
-    let mut words = vec!["measure", "server", "-l", "4", "--idle", "2s", "--token", token, "--json"];
+    let mut words = vec!["measure", "server", "--duration", "4s", "--idle", "2s", "--token", token, "--json"];
     words.extend(files);
     let output = behind_a_line(&far, &words);
     assert!(output.status.success(), "{}", said(&output));
@@ -94,8 +94,20 @@ fn marks_that_somebody_washes_off_are_told() {
     let far = format!("{TIDEGATE} serve --open --quiet");
     let wash = "tc qdisc add dev eth0 root cake bandwidth 5mbit wash";
     let words = [
-        "shell", "--tc", wash, "--far", &far, "--", TIDEGATE, "measure", "server", "ping", "-l", "1",
-        "--dscp", "EF",
+        "shell",
+        "--tc",
+        wash,
+        "--far",
+        &far,
+        "--",
+        TIDEGATE,
+        "measure",
+        "server",
+        "ping",
+        "--duration",
+        "1s",
+        "--dscp",
+        "EF",
     ];
     let output = tidegate(&words);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -113,7 +125,7 @@ fn a_server_that_is_killed_in_the_middle_leaves_a_partial_result() {
         return;
     }
     let far = format!("timeout -s KILL 4 {TIDEGATE} serve --open --quiet");
-    let output = behind_a_line(&far, &["measure", "server", "ping", "-l", "20"]);
+    let output = behind_a_line(&far, &["measure", "server", "ping", "--duration", "20s"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{text}{}", said(&output));
     assert!(text.contains(", partial") && text.contains("the server is gone"), "{text}");
@@ -137,13 +149,13 @@ fn who_may_not_measure_is_told_why() {
         (&["-o", "result.txt"], "must end in .json"),
     ];
     for (more, expected) in cases {
-        let mut words = vec!["measure", "127.0.0.1", "ping", "-l", "1", "--port", &port];
+        let mut words = vec!["measure", "127.0.0.1", "ping", "--duration", "1s", "--port", &port];
         words.extend(more);
         let output = tidegate(&words);
         assert_eq!(output.status.code(), Some(2), "{more:?}");
         assert!(said(&output).contains(expected), "{more:?}: {}", said(&output));
     }
-    let words = ["measure", "127.0.0.1", "ping", "-l", "1", "--port", &port, "--token", right];
+    let words = ["measure", "127.0.0.1", "ping", "--duration", "1s", "--port", &port, "--token", right];
     let output = tidegate(&words);
     assert!(output.status.success(), "{}", said(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("round trip"));
@@ -156,8 +168,8 @@ fn a_load_that_cannot_be_made_is_told_and_partial() {
         "measure",
         "127.0.0.1",
         "tcp_2up",
-        "-l",
-        "1",
+        "--duration",
+        "1s",
         "--idle",
         "1s",
         "--port",
@@ -199,7 +211,8 @@ fn where_nobody_is_that_is_told() {
 #[test]
 fn marks_and_calls_have_their_own_rows() {
     let (_server, port) = serve(None);
-    let words = ["measure", "127.0.0.1", "voip", "-l", "1", "--port", &port, "--dscp", "EF,CS1", "--json"];
+    let words =
+        ["measure", "127.0.0.1", "voip", "--duration", "1s", "--port", &port, "--dscp", "EF,CS1", "--json"];
     let output = tidegate(&words);
     assert!(output.status.success(), "{}", said(&output));
     let of = from_json(&String::from_utf8_lossy(&output.stdout)).expect("a result");

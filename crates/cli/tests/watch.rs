@@ -193,7 +193,7 @@ fn top_shows_what_a_daemon_does() {
     );
     assert!(number("borrowed") > 0.0, "half of it is more than its share: {full}");
     assert_eq!(class(&line, "1:10")["bps"], 0.0);
-    let screen = bench.text(&["top", "--once", "--interval", "0.1"]);
+    let screen = bench.text(&["top", "--once", "--interval", "100ms"]);
     assert!(screen.starts_with("v0  1.00 Mbit/s  user space (capture)  over 0.1"), "{screen}");
     assert_eq!(screen.lines().count(), 6, "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 80 && !line.contains('\x1b')), "{screen}");
@@ -325,7 +325,7 @@ fn packets_of_a_class_are_captured() {
     let text = String::from_utf8_lossy(&octets);
     let told = |end: &str| text.matches(end).count();
     assert!(told(", lost") > 0 && told(", sent") > 0, "{} lost, {} sent", told(", lost"), told(", sent"));
-    let nothing = bench.text(&["capture", "v0", "1:10", "--seconds", "0.1"]);
+    let nothing = bench.text(&["capture", "v0", "1:10", "--duration", "100ms"]);
     assert_eq!(nothing, "", "nobody asks port 53");
     // A disk that is full is neither a wrong word nor a daemon that refuses.
     let full = bench.say(&["capture", "v0", "1:20", "-c", "3", "-w", "/dev/full"]);
@@ -368,7 +368,7 @@ fn the_first_who_asks_is_told_the_longest_waits() {
     let mut oldest = 0;
     while oldest < 1_000_000_000 {
         assert!(began.elapsed() < LIMIT, "nothing waits");
-        let row = row(&["top", "v0", "--once", "--json", "--interval", "0.05"]);
+        let row = row(&["top", "v0", "--once", "--json", "--interval", "50ms"]);
         oldest = row["oldest_ns"].as_u64().unwrap_or(0);
         assert!(oldest <= u64::try_from(began.elapsed().as_nanos()).expect("short"), "{row}");
     }

@@ -59,7 +59,7 @@ impl DaemonOptions {
         }
     }
 
-    /// As words of the command line of `tidegate daemon`, the files last.
+    /// As words of the command line of `tidegate daemon`, the files last, then a script's arguments behind `--`.
     ///
     /// ```
     /// use tidegate_daemon::DaemonOptions;
@@ -68,12 +68,11 @@ impl DaemonOptions {
     /// let options = DaemonOptions { dev: Some("wan0".into()), ..DaemonOptions::of(files) };
     /// let words: Vec<_> = options.words().into_iter().map(|word| word.into_string().unwrap()).collect();
     /// assert_eq!(words[..4], ["--dev", "wan0", "--door", "auto"]);
-    /// assert_eq!(words[words.len() - 2..], ["--", "home.toml"]);
+    /// assert_eq!(words.last().map(String::as_str), Some("home.toml"));
     /// ```
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         let mut say = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
-        self.args.iter().for_each(|arg| say("--arg", arg.as_ref()));
         self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
         say("--door", self.packet_io.name().as_ref());
         self.inside.iter().for_each(|inside| say("--inside", inside.as_ref()));
@@ -87,8 +86,11 @@ impl DaemonOptions {
         let switches =
             [(self.strict, "--strict"), (self.realtime, "--realtime"), (self.sandbox.private, "--private")];
         words.extend(switches.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.into()));
-        words.push("--".into());
         words.extend(self.files.iter().map(|file| file.into()));
+        if !self.args.is_empty() {
+            words.push("--".into());
+            words.extend(self.args.iter().map(|arg| arg.into()));
+        }
         words
     }
 }

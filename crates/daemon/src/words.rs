@@ -17,7 +17,6 @@ pub fn apply_command(files: &[String], asked: &Value) -> String {
     let mut option = |name: &str, value: &Value| {
         words.extend(value.as_str().into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));
     };
-    asked["args"].as_array().into_iter().flatten().for_each(|arg| option("--arg", arg));
     option("--dev", &asked["dev"]);
     if asked["door"] != "auto" {
         option("--door", &asked["door"]);
@@ -26,6 +25,11 @@ pub fn apply_command(files: &[String], asked: &Value) -> String {
         words.extend((asked[member] == true).then(|| switch.to_owned()));
     }
     words.extend(files.iter().cloned());
+    let args: Vec<&str> = asked["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !args.is_empty() {
+        words.push("--".to_owned());
+        words.extend(args.into_iter().map(str::to_owned));
+    }
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -41,8 +45,7 @@ mod tests {
             json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
         assert_eq!(
             apply_command(&files, &asked),
-            "tidegate apply --backend user --arg 'a b' --dev wan0 --door nfqueue --realtime \
-            /etc/tidegate/eth0"
+            "tidegate apply --backend user --dev wan0 --door nfqueue --realtime /etc/tidegate/eth0 -- 'a b'"
         );
         let plain = json!({"args": [], "dev": null, "door": "auto"});
         assert_eq!(apply_command(&files, &plain), "tidegate apply --backend user /etc/tidegate/eth0");

@@ -34,6 +34,17 @@ pub(crate) mod bounds {
     }
 }
 
+/// What [`commands`] writes of a machine, for the schema.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[allow(dead_code, reason = "the schema is made of its fields")]
+pub(crate) struct MachineLines {
+    /// The machine's name.
+    machine: String,
+    /// Its commands, one a line.
+    lines: Vec<String>,
+}
+
 /// What machines are told: `{ "machine": …, "lines": […] }`.
 pub(crate) mod commands {
     use super::{Deserialize, Deserializer, Serialize, Serializer, String, Vec};

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// A trial: one link, one policy, several loads, each without and with the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialDocument {
     /// The version that made it.
     pub version: String,
@@ -39,6 +40,7 @@ pub struct TrialDocument {
 
 /// A link between a modem and the provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkFacts {
     /// The uplink's rate, bits per second.
     pub up_bits: u64,
@@ -54,6 +56,7 @@ pub struct LinkFacts {
 
 /// One load, with or without the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialRun {
     /// The load's short name: `empty`, `up`, `down`, `both`, or flent's.
     pub load: String,
@@ -88,6 +91,7 @@ pub struct TrialRun {
 
 /// What a filter's actions dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilterDrops {
     /// For people: `the policer at 8Mbit of the u32 filter at ffff: of eth0`.
     pub title: String,
@@ -97,6 +101,7 @@ pub struct FilterDrops {
 
 /// Something that is asked repeatedly, and how long each answer took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialProbe {
     /// Short and unique in a run: `ping`, `voip`, `dns`, `ssh-login`.
     pub id: String,
@@ -121,6 +126,7 @@ impl TrialProbe {
 
 /// A transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialFlow {
     /// For people: `upload 1`.
     pub title: String,
@@ -148,6 +154,7 @@ impl TrialFlow {
 
 /// A class over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassSeries {
     /// Its id: `1:100`; of a root without classes, the qdisc's handle.
     pub id: String,
@@ -175,6 +182,7 @@ pub struct ClassSeries {
 
 /// A drop-tail buffer over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BufferSeries {
     /// For people: `modem`, `provider`.
     pub title: String,
@@ -188,6 +196,7 @@ pub struct BufferSeries {
 
 /// A queueing discipline or class of the policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeNode {
     /// The device it stands on.
     pub device: String,

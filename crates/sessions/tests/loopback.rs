@@ -83,5 +83,5 @@ fn a_computer_is_not_asked_for_a_device_that_it_does_not_have() {
         refused(options(Some("nowhere0"), 0.1)),
         "there is no device `nowhere0`; `ip link` lists them"
     );
-    assert_eq!(refused(options(None, 0.0)), "--seconds is from 0.1 to 3600");
+    assert_eq!(refused(options(None, 0.0)), "--duration is from 100ms to 1h");
 }

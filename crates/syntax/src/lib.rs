@@ -10,6 +10,7 @@ pub mod batch;
 pub mod ip;
 pub mod iptables;
 pub mod nft;
+pub mod quantity;
 pub mod short;
 pub mod tc;
 

@@ -7,6 +7,8 @@ use tidegate_packet::{Nanos, Rate};
 pub struct TrialSettings {
     /// The policy's name, for its reader: the path of its file.
     pub script: String,
+    /// The arguments of the policy's script.
+    pub args: Vec<String>,
     /// The command that gives the same figures, for its reader.
     pub again: String,
     /// The uplink's rate.
@@ -46,6 +48,7 @@ impl TrialSettings {
     pub fn new(script: impl Into<String>, up: Rate, down: Rate) -> TrialSettings {
         TrialSettings {
             script: script.into(),
+            args: Vec::new(),
             again: String::new(),
             up,
             down,

@@ -10,50 +10,51 @@ mod text;
 
 pub use options::{Bar, Options};
 
+use crate::exit::Exit;
+use crate::outputs::{self, Form, OutputFile};
+use crate::script_options::show_errors;
 use std::process::ExitCode;
-use tidegate_capture::Exit;
+use tidegate_capture::Exit as Ended;
 use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
 use tidegate_inspect::{Finding, Level, Place, Reading, Rule};
 use tidegate_loader::ReadOptions;
-
-/// A file could not be read, or the script did not come to its end.
-const UNREAD: u8 = 2;
-/// Something was found.
-const FOUND: u8 = 1;
 
 /// Plays `tidegate check`.
 pub fn command(options: &Options) -> ExitCode {
     if options.rules {
         crate::output::text(&text::rules());
-        return ExitCode::SUCCESS;
+        return Exit::Yes.into();
     }
-    let mut checked = match check(options) {
-        Ok(checked) => checked,
+    match attempt(options) {
+        Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate check: {error:#}");
-            return UNREAD.into();
-        }
-    };
-    let mut fixed = None;
-    if let Some(copy) = &options.fix {
-        match fix::write(&checked, copy) {
-            Ok(done) => fixed = Some(done),
-            Err(error) => {
-                eprintln!("tidegate check: {error:#}");
-                return UNREAD.into();
-            }
+            Exit::of(&error).into()
         }
     }
+}
+
+/// Checks, prints the findings and writes their files.
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    let mut checked = check(options)?;
+    crate::output::may_write(outputs::paths(&options.output))?;
+    let fixed = options.fix.as_deref().map(|copy| fix::write(&checked, copy)).transpose()?;
     let failed = checked.findings.iter().any(|finding| options.fail_on.reached_by(finding.level));
     checked.findings.retain(|finding| options.show.reached_by(finding.level));
-    crate::output::text(&if options.json {
-        to_json(&checked)
-    } else if options.sarif {
-        to_sarif(&checked)
-    } else {
-        text::report(&checked, fixed.as_ref())
-    });
-    if failed { FOUND.into() } else { ExitCode::SUCCESS }
+    let shown = |form: Form| match form {
+        Form::Json => to_json(&checked),
+        Form::Sarif => to_sarif(&checked),
+        _ => text::report(&checked, fixed.as_ref()),
+    };
+    match (options.json, options.sarif) {
+        (true, _) => crate::output::text(&shown(Form::Json)),
+        (_, true) => crate::output::text(&shown(Form::Sarif)),
+        _ => crate::output::report(&shown(Form::Text)),
+    }
+    for OutputFile { path, form } in &options.output {
+        crate::output::file(path, shown(*form))?;
+    }
+    Ok(if failed { Exit::No } else { Exit::Yes })
 }
 
 fn check(options: &Options) -> anyhow::Result<Checked> {
@@ -65,6 +66,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(&options.files, &how)?;
+    show_errors(&taken.outcomes);
     if !taken.ended() {
         let troubles: Vec<String> = taken.troubles().map(ToString::to_string).collect();
         anyhow::bail!(
@@ -99,9 +101,9 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 /// A script that ended with an error of its own, although no command was refused.
 fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option<Finding> {
     let code = match outcome.exit {
-        Exit::Code(0) => return None,
-        Exit::Code(code) => format!("code {code}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
+        Ended::Code(0) => return None,
+        Ended::Code(code) => format!("code {code}"),
+        Ended::Signal(signal) => format!("signal {signal}"),
         _ => return None,
     };
     let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());

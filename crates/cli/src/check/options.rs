@@ -1,69 +1,76 @@
-//! What `tidegate check` is told.
+//! The command line of `tidegate check`.
 
 use crate::dissect::Dissect;
+use crate::outputs::{Form, OutputFile, output_file};
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 use tidegate_inspect::Level;
 
-/// What `tidegate check` is told.
+/// Find mistakes in a policy: where, what happens, how to fix it
 #[derive(clap::Args)]
 #[command(after_help = "\
-Files may be shell scripts, tc batch files, iptables-save, nft rules, short policies, /etc/config/sqm, \
-SQM's iface.conf,
-FireQOS, tc -j; several are taken for one machine, in their order. `-` is standard input.
-A comment `tidegate: allow R4` (or the rule's name, or several) on a line, or on the line before it, \
-silences a finding there;
-`tidegate: allow-file R4` anywhere silences the rule.
-Exit codes: 0 nothing as bad as --fail-on; 1 something is; 2 a file cannot be read or has no traffic \
-control in it, or wrong usage.
+FILE is a shell script, a tc batch file, iptables-save, nft rules, a short policy, /etc/config/sqm, SQM's \
+iface.conf, FireQOS, or the output of tc -j. Several files configure one machine, in their order. `-` is \
+standard input.
+A comment `tidegate: allow R4` (or the rule's name, or several) on a line or the line before it suppresses a \
+finding there; `tidegate: allow-file R4` anywhere suppresses the rule.
 
-Example: tidegate check examples/home-gateway.sh")]
+Exit codes: 0 no finding of the level --fail-on; 1 there is one; 2 wrong usage or input: a file cannot be \
+read or configures no traffic control, or a script failed.
+
+Examples:
+  tidegate check examples/home-gateway.sh
+  tidegate check gateway.sh --fix fixed.sh -- start eth0
+  tidegate check --rules")]
 pub struct Options {
-    /// The files that hold the policy.
-    #[arg(required_unless_present = "rules")]
+    /// The files that hold the policy
+    #[arg(required_unless_present = "rules", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Arguments for a script.
+    /// Arguments for a script
     #[arg(last = true)]
     pub args: Vec<String>,
-    /// The device whose findings are shown. Default: all.
-    #[arg(long, value_parser = crate::values::device)]
+    /// Show only findings about this device
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// What makes the exit code 1.
+    /// The lowest level of finding that makes the exit code 1
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Bar::Warning)]
     pub fail_on: Bar,
-    /// What is shown.
+    /// The lowest level of finding that is shown
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Bar::Note)]
     pub show: Bar,
-    /// Writes a fixed copy (of what can be fixed): a file, or for several files a directory.
+    /// Write a copy with the fixes that are known: to a file, or for several files to a directory
     #[arg(long, value_name = "COPY")]
     pub fix: Option<PathBuf>,
-    /// Print the findings as JSON.
+    /// Print the findings as JSON
     #[arg(long, conflicts_with = "sarif")]
     pub json: bool,
-    /// Print the findings as SARIF 2.1.0, for code hosts and editors.
+    /// Print the findings as SARIF 2.1.0, for code hosts and editors
     #[arg(long)]
     pub sarif: bool,
-    /// List the rules, and check nothing.
+    /// Write the findings: .json, .sarif or .txt; may be repeated
+    #[arg(short, long, value_name = "REPORT", value_parser = output_file(&[Form::Json, Form::Sarif, Form::Text]))]
+    pub output: Vec<OutputFile>,
+    /// List the rules, and check nothing
     #[arg(long)]
     pub rules: bool,
-    /// The sandbox that scripts run in.
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// How far the machine looks into packets.
-    #[arg(long, value_enum, default_value_t)]
+    /// How far the kernel's flow dissector looks into packets
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
 }
 
 /// A bar for findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Bar {
-    /// Notes, and what is worse.
+    /// Notes, warnings and errors
     Note,
-    /// Warnings and errors.
+    /// Warnings and errors
     Warning,
-    /// Errors.
+    /// Errors
     Error,
-    /// Nothing.
+    /// Nothing
     Never,
 }
 

@@ -9,32 +9,29 @@ mod options;
 
 pub use options::Options;
 
+use crate::exit::Exit;
+use crate::outputs::{self, Form, OutputFile};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_analysis::experiment::{Comparing, Side, comparison_json, from_flent, from_json};
 use tidegate_report::experiment::{comparison_page, comparison_text};
 
-/// A file could not be read, or nothing can be compared.
-const NOTHING: u8 = 2;
 /// What a packed file begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Plays `tidegate compare`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(text) => {
-            crate::output::text(&text);
-            ExitCode::SUCCESS
-        }
+        Ok(()) => Exit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate compare: {error:#}");
-            NOTHING.into()
+            Exit::of(&error).into()
         }
     }
 }
 
-fn attempt(options: &Options) -> anyhow::Result<String> {
+fn attempt(options: &Options) -> anyhow::Result<()> {
     let labels = labels(&options.results);
     let sides = options.results.iter().zip(labels).map(|(path, label)| side(path, label));
     let sides: Vec<Side> = sides.collect::<anyhow::Result<_>>()?;
@@ -42,10 +39,13 @@ fn attempt(options: &Options) -> anyhow::Result<String> {
     if comparing.rows.is_empty() {
         bail!("these results have no figure in common. {}", comparing.apart.join(" "));
     }
-    if let Some(path) = &options.html {
-        crate::output::file(path, comparison_page(&comparing))?;
+    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
+    let json = || comparison_json(&comparing);
+    crate::output::text(&if options.json { json() } else { comparison_text(&comparing) });
+    for OutputFile { path, form } in &options.output {
+        crate::output::file(path, if *form == Form::Html { comparison_page(&comparing) } else { json() })?;
     }
-    Ok(if options.json { comparison_json(&comparing) } else { comparison_text(&comparing) })
+    options.html.iter().try_for_each(|path| crate::output::file(path, comparison_page(&comparing)))
 }
 
 fn side(path: &Path, label: String) -> anyhow::Result<Side> {

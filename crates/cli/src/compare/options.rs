@@ -1,34 +1,35 @@
-//! What `tidegate compare` is told.
+//! The command line of `tidegate compare`.
 
+use crate::outputs::{Form, OutputFile, output_file};
 use std::path::PathBuf;
 
-/// What `tidegate compare` is told.
+/// Compare results, with significance
 #[derive(clap::Args)]
 #[command(after_help = "\
-The first result is what the others are compared with. A change is marked * where it is significant: more \
-than repeats vary by
-chance (permutation test of each figure, corrected for their number: 1 in 20 of those so marked at most is \
-expected to be chance), and ?
-where a result has one repeat only, so that this is not known. It takes 5 repeats or more of each. \
-Differences between the results - other links, other commands, cases that
-only one has - is said first.
+The other results are compared with the first. * marks a significant change: larger than repeats vary by \
+chance (a permutation test for each figure, corrected for their number, so that about 1 in 20 of the marked \
+changes may be chance). ? marks a change that cannot be tested because a result has only one repeat. Use 5 \
+repeats or more. Differences between the experiments - other links, other commands, cases that only one has - \
+are listed first.
 
-Exit codes: 0 compared, 2 a result cannot be read, or they have nothing in common.
+Exit codes: 0 done; 2 wrong usage or input: a result cannot be read, or they have no figure in common.
 
 Examples:
   tidegate sim modem.toml --repeats 8 -o before.json
   tidegate sim modem.toml --repeats 8 --seed 100 -o after.json
   tidegate compare before.json after.json
-  tidegate compare before.json after.json --html compare.html")]
+  tidegate compare before.json after.json -o compare.html")]
 pub struct Options {
-    /// Results, as `tidegate sim -o`, `lab -o` or `measure -o` wrote them, or files of flent's (.flent.gz);
-    /// two or more.
+    /// Results of `tidegate sim`, `lab` or `measure` (JSON), or flent's files (.flent.gz); two or more
     #[arg(required = true, num_args = 2.., value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Also write a page: one file, with charts laid over each other.
-    #[arg(long, value_name = "FILE")]
+    /// Write the comparison: .html (one file, with overlaid charts) or .json; may be repeated
+    #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
+    pub output: Vec<OutputFile>,
+    /// Write a page, whatever the file is called
+    #[arg(long, value_name = "FILE", hide = true)]
     pub html: Option<PathBuf>,
-    /// Print JSON instead of tables.
+    /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
 }

@@ -1,24 +1,23 @@
-//! `tidegate daemon`: a policy run by our own disciplines on real devices. What it does is
+//! `tidegate daemon`: a policy run by tidegate's own qdiscs on real devices. What it does is
 //! `tidegate_daemon`'s.
 
 mod options;
 
 pub use options::{DoorKind, Options};
 
+use crate::exit::Exit;
 use std::process::ExitCode;
-
-/// Something is wrong with the policy, a device or our privileges.
-const FAILED: u8 = 2;
 
 /// Plays `tidegate daemon`.
 pub fn command(options: &Options) -> ExitCode {
     // If no one can read it (the disk with the log is full), packets go on all the same.
     let say = |words: &str| eprintln!("tidegate daemon: {words}");
     match tidegate_daemon::run(&options.into(), &say) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Yes.into(),
         Err(error) => {
+            let error = anyhow::Error::from(error);
             say(&format!("{error:#}"));
-            FAILED.into()
+            Exit::of_device(&error).into()
         }
     }
 }

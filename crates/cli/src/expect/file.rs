@@ -43,7 +43,11 @@ pub(crate) fn fuzz(path: &Path, text: &str) {
 fn parse(path: &Path, text: &str) -> Result<Loaded, Diagnostic> {
     let options = |table: &DeTable<'_>| options(path, table);
     let (trial, cases) = expect::parse(text, options, |trial: &trial::Options| classes_of(&trial.script))?;
-    let suite = Suite { path: path.to_owned(), settings: trial.settings(), cases };
+    let rates = trial::rates::of(&trial).map_err(|_| {
+        let remedy = "write how fast the link is: `up = \"2mbit\"`, `down = \"20mbit\"`";
+        Diagnostic::new(0..0, "the link's rates are missing", remedy)
+    })?;
+    let suite = Suite { path: path.to_owned(), settings: trial.settings(rates), cases };
     Ok(Loaded { suite, trial: Box::new(trial) })
 }
 
@@ -70,21 +74,12 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
     let beside = path.parent().unwrap_or(Path::new(""));
     let script = beside.join(text_of(policy)?);
     let mut args = vec!["test".to_owned(), script.display().to_string()];
-    for key in ["up", "down"] {
-        required(table, key, &format!("say how fast the link is: `{key} = \"20mbit\"`"))?;
-    }
-    let known = ["--up", "1mbit", "--down", "1mbit"].map(str::to_owned);
     for key in OPTIONS {
         let Some(value) = table.get(key) else { continue };
         let said = plain(value)?;
         let option = [format!("--{key}"), said];
         // Each is tried alone, so that what is wrong has its place.
-        let others = if matches!(key, "up" | "down") {
-            &known[if key == "up" { 2..4 } else { 0..2 }]
-        } else {
-            &known[..]
-        };
-        let alone: Vec<&String> = args[..2].iter().chain(others).chain(&option).collect();
+        let alone: Vec<&String> = args[..2].iter().chain(&option).collect();
         if let Err(error) = Line::try_parse_from(alone) {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();

@@ -11,25 +11,22 @@ mod output;
 
 pub use options::Options;
 
+use crate::exit::Exit;
+use crate::outputs::{self, Form, OutputFile};
 use crate::trial;
 use anyhow::{Context, bail};
 use file::Loaded;
 use std::process::ExitCode;
-use tidegate_trial::expect::judge;
-
-/// An expectation does not hold.
-const FAILED: u8 = 1;
-/// A file could not be read.
-const UNREAD: u8 = 2;
+use tidegate_trial::expect::{Suite, judge};
 
 /// Plays `tidegate test`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => FAILED.into(),
+        Ok(true) => Exit::Yes.into(),
+        Ok(false) => Exit::No.into(),
         Err(error) => {
             eprintln!("tidegate test: {error:#}");
-            UNREAD.into()
+            Exit::of(&error).into()
         }
     }
 }
@@ -39,14 +36,18 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     let mut suites = options.files.iter().map(|path| file::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     for suite in &mut suites {
         suite.trial.sandbox = options.sandbox;
-        suite.suite.settings = suite.trial.settings();
+        if !options.args.is_empty() {
+            suite.trial.args.clone_from(&options.args);
+        }
+        let Suite { settings, .. } = &suite.suite;
+        suite.suite.settings = suite.trial.settings((settings.up, settings.down));
     }
     if let Some(only) = options.only
         && suites.iter().all(|suite| only == 0 || only > suite.suite.cases.len())
     {
         bail!("there is no expectation {only}; --only counts from 1");
     }
-    crate::output::may_write(options.junit.as_deref())?;
+    crate::output::may_write(outputs::paths(&options.output).chain(options.junit.as_deref()))?;
     let mut all = Vec::new();
     for Loaded { suite, trial } in &suites {
         let policy = || trial::load::take_in(trial).map_err(|error| trial::named(error, &trial.script));
@@ -57,16 +58,22 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
             judge(suite, options.only, policy, reading).with_context(|| suite.path.display().to_string())?,
         );
     }
-    let text = if options.json {
-        output::document(&all)
-    } else if options.tap {
-        output::tap(&all)
-    } else {
-        output::text(&all, options.show)
+    let shown = |form: Form| match form {
+        Form::Json => output::document(&all),
+        Form::Tap => output::tap(&all),
+        Form::JUnit => output::junit(&all),
+        _ => output::text(&all, options.show),
     };
-    crate::output::text(&text);
+    match (options.json, options.tap) {
+        (true, _) => crate::output::text(&shown(Form::Json)),
+        (_, true) => crate::output::text(&shown(Form::Tap)),
+        _ => crate::output::report(&shown(Form::Text)),
+    }
+    for OutputFile { path, form } in &options.output {
+        crate::output::file(path, shown(*form))?;
+    }
     if let Some(path) = &options.junit {
-        crate::output::file(path, output::junit(&all))?;
+        crate::output::file(path, shown(Form::JUnit))?;
     }
     Ok(output::count(&all).1 == 0)
 }

@@ -1,12 +1,13 @@
-//! What `tidegate test` is told.
+//! The command line of `tidegate test`.
 
+use crate::outputs::{Form, OutputFile, output_file};
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 
-/// What `tidegate test` is told.
+/// Test a policy against assertions, in simulation
 #[derive(clap::Args)]
 #[command(after_help = "\
-A file is TOML: the policy, the link, and what is expected.
+A test file is TOML: the policy, the link, and the assertions.
 
   policy = \"home-gateway.sh\"     # beside this file; args = [\"start\"]
   up = \"1600kbit\"
@@ -21,27 +22,44 @@ A file is TOML: the policy, the link, and what is expected.
 
 Other keys: rtt, buffer, duration (20s), dev, over, cable, ring, bql, probes, ipv6, seed, as the options of \
 tidegate try.
-Exit codes: 0 all hold; 1 one does not; 2 a file cannot be read.")]
+
+Exit codes: 0 all hold; 1 one does not; 2 wrong usage or input.
+
+Examples:
+  tidegate test examples/home-gateway.toml
+  tidegate test tests/*.toml -o results.xml
+  tidegate test gateway.toml -- start eth1")]
 pub struct Options {
-    /// Files of expectations.
-    #[arg(required = true)]
+    /// Test files
+    #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Only the expectation of this number, counted from 1 within its file.
+    /// Arguments for the policies' scripts, instead of `args` in the test files
+    #[arg(last = true)]
+    pub args: Vec<String>,
+    /// Only the assertion of this number, counted from 1 in its file
     #[arg(long, value_name = "N")]
     pub only: Option<usize>,
-    /// Print what was measured under each load, too.
+    /// Also print what was measured under each load
     #[arg(long, conflicts_with_all = ["tap", "json"])]
     pub show: bool,
-    /// Write the outcome as JUnit's XML, for CI.
+    /// Write the results: .xml (JUnit, for CI), .tap, .json or .txt; may be repeated
+    #[arg(
+        short,
+        long,
+        value_name = "REPORT",
+        value_parser = output_file(&[Form::JUnit, Form::Tap, Form::Json, Form::Text])
+    )]
+    pub output: Vec<OutputFile>,
+    /// Write JUnit XML, whatever the file is called
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// The sandbox that scripts run in.
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Print TAP, version 13.
+    /// Print TAP, version 13
     #[arg(long, conflicts_with = "json")]
     pub tap: bool,
-    /// Print the outcome as JSON.
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -13,6 +13,9 @@ mod text;
 
 pub use options::Options;
 
+use crate::exit::Exit;
+use crate::outputs::{self, Form, OutputFile};
+use crate::script_options::show_errors;
 use answer::{Answer, Asked, Told};
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -20,29 +23,34 @@ use std::process::ExitCode;
 use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_loader::ReadOptions;
 
-/// A file or a packet could not be read.
-const UNREAD: u8 = 2;
-/// The policies part.
-const PARTED: u8 = 1;
-
 /// Plays `tidegate explain`.
 pub fn command(options: &Options) -> ExitCode {
-    match answer(options) {
-        Ok(answer) => {
-            let text =
-                if options.json { json::document(&answer) } else { text::stories(&answer, options.all) };
-            crate::output::text(&text);
-            let parted = answer
-                .told
-                .iter()
-                .any(|told| told.other.as_ref().is_some_and(|other| told.story.parts_from(other).is_some()));
-            if parted { PARTED.into() } else { ExitCode::SUCCESS }
-        }
+    match attempt(options) {
+        Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate explain: {error:#}");
-            UNREAD.into()
+            Exit::of(&error).into()
         }
     }
+}
+
+/// Prints the explanation, and writes its files.
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    let answer = answer(options)?;
+    crate::output::may_write(outputs::paths(&options.output))?;
+    let shown = |form: Form| match form {
+        Form::Json => json::document(&answer),
+        _ => text::stories(&answer, options.all),
+    };
+    crate::output::text(&shown(if options.json { Form::Json } else { Form::Text }));
+    for OutputFile { path, form } in &options.output {
+        crate::output::file(path, shown(*form))?;
+    }
+    let parted = answer
+        .told
+        .iter()
+        .any(|told| told.other.as_ref().is_some_and(|other| told.story.parts_from(other).is_some()));
+    Ok(if parted { Exit::No } else { Exit::Yes })
 }
 
 fn answer(options: &Options) -> anyhow::Result<Answer> {
@@ -133,6 +141,7 @@ fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(&files, &how)?;
+    show_errors(&taken.outcomes);
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }

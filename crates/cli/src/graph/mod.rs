@@ -5,6 +5,7 @@
 //! try --json ─▶ Used (what each class sent and lost) ──────────────┘
 //! ```
 
+mod document;
 mod lead;
 mod markup;
 mod model;
@@ -16,6 +17,8 @@ mod used;
 
 pub use options::Options;
 
+use crate::exit::Exit;
+use crate::script_options::{must_have_ended, show_errors};
 use anyhow::bail;
 use model::{Box, Device, Model};
 use options::Format;
@@ -26,16 +29,13 @@ use tidegate_loader::ReadOptions;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
 use tidegate_shims::Machine;
 
-/// A file could not be read.
-const UNREAD: u8 = 2;
-
 /// Plays `tidegate graph`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate graph: {error:#}");
-            UNREAD.into()
+            Exit::of(&error).into()
         }
     }
 }
@@ -65,6 +65,7 @@ pub(crate) fn tree(machine: &mut Machine) -> String {
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
+    let format = options.format()?;
     let used = options.result.as_ref().map(|path| used::read(path, options)).transpose()?;
     let mut model = read(options)?;
     if let Some(dev) = &options.dev {
@@ -75,11 +76,12 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     }
     let name = options.files.first().map(|path| path.display().to_string()).unwrap_or_default();
     let told = |device: &Device, one: &Box| used.as_ref()?.of(device, one).map(|use_| use_.words());
-    let text = match options.format() {
+    let text = match format {
         Format::Text => text::draw(&model, true, &told),
         Format::Svg => picture::svg(&name, &model, used.as_ref(), options.by),
         Format::Dot => markup::dot(&name, &model, &told),
         Format::Mermaid => markup::mermaid(&model, &told),
+        Format::Json => document::document(&name, &model, &told),
     };
     match &options.output {
         Some(path) => crate::output::file(path, text),
@@ -99,9 +101,11 @@ fn read(options: &Options) -> anyhow::Result<Model> {
         ..ReadOptions::default()
     };
     let mut taken = tidegate_loader::read(&options.files, &how)?;
+    show_errors(&taken.outcomes);
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }
+    must_have_ended(&taken)?;
     if let Some(nothing) = taken.nothing_found() {
         bail!("{nothing}");
     }

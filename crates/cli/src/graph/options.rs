@@ -1,88 +1,104 @@
-//! What `tidegate graph` is told.
+//! The command line of `tidegate graph`.
 
 use crate::dissect::Dissect;
+use crate::outputs::{self, Form};
 use crate::script_options::ScriptOptions;
+use anyhow::bail;
 use std::path::PathBuf;
 
-/// What `tidegate graph` is told.
+/// Draw a policy's qdiscs, classes and filters as a tree
+///
+/// As text, a picture, or for Graphviz and Mermaid; with --result, coloured by what a simulation measured.
 #[derive(clap::Args)]
 #[command(after_help = "\
-With --result, what a trial measured stands in each box, and the picture is coloured by it: the share of \
-its ceiling that a class
-used, or the packets it dropped.
+With --result, each box shows what `tidegate try` measured, and the picture is coloured by the share of its \
+ceiling that a class used, or by the packets it dropped.
+
+Exit codes: 0 done; 2 wrong usage or input.
 
 Examples:
   tidegate graph examples/home-gateway.sh
-  tidegate graph examples/download.sh -o download.svg
+  tidegate graph gateway.sh -o gateway.svg -- start eth0
   tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit --json > try.json
   tidegate graph examples/home-gateway.sh --result try.json --load up -o used.svg")]
 pub struct Options {
-    /// The files that hold the policy.
-    #[arg(required = true)]
+    /// The files that hold the policy
+    #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Arguments for a script.
+    /// Arguments for a script
     #[arg(last = true)]
     pub args: Vec<String>,
-    /// The form. Default: by the name of -o, else text.
+    /// The form; default: by the extension of -o, else text
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<Format>,
-    /// Where to write it. Default: standard output.
+    /// Write the graph: .svg, .dot, .gv, .mmd, .mermaid, .txt or .json; default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Only this device, and what it leads packets to.
+    /// Only this device, and those that it redirects packets to
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// What `tidegate try --json` printed of the same policy.
-    #[arg(long, value_name = "FILE")]
+    /// The result of `tidegate try --json` for the same policy
+    #[arg(long, value_name = "RESULT")]
     pub result: Option<PathBuf>,
-    /// The load of the trial to show. Default: its last.
+    /// The load of that result to show; default: its last
     #[arg(long, value_name = "LOAD", requires = "result")]
     pub load: Option<String>,
-    /// What colours the picture.
+    /// What colours the picture
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Load)]
     pub by: By,
-    /// The sandbox that scripts run in.
+    /// Print JSON, the same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// How far the machine looks into packets.
-    #[arg(long, value_enum, default_value_t)]
+    /// How far the kernel's flow dissector looks into packets
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
 }
 
 /// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A tree of lines.
+    /// A tree of lines
     Text,
-    /// A picture.
+    /// A picture
     Svg,
-    /// For Graphviz.
+    /// For Graphviz
     Dot,
-    /// For Mermaid, as code hosts draw it.
+    /// For Mermaid, as code hosts draw it
     Mermaid,
+    /// For programs
+    Json,
 }
 
 /// What colours a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
-    /// The share of its ceiling that a class sent.
+    /// The share of its ceiling that a class sent
     Load,
-    /// The packets that it dropped.
+    /// The packets that it dropped
     Drops,
 }
 
 impl Options {
-    /// The form asked for, or that of the file's name.
-    pub(super) fn format(&self) -> Format {
-        let by_name = || {
-            let extension = self.output.as_ref()?.extension()?.to_str()?;
-            Some(match extension {
-                "svg" => Format::Svg,
-                "dot" | "gv" => Format::Dot,
-                "mmd" | "mermaid" => Format::Mermaid,
-                _ => return None,
-            })
-        };
-        self.format.or_else(by_name).unwrap_or(Format::Text)
+    /// The form that is asked for: by an option, or by the extension of the file.
+    ///
+    /// # Errors
+    /// The extension is unknown, and no option names the form.
+    pub(super) fn format(&self) -> anyhow::Result<Format> {
+        if let Some(format) = self.json.then_some(Format::Json).or(self.format) {
+            return Ok(format);
+        }
+        let Some(path) = &self.output else { return Ok(Format::Text) };
+        let forms = [Form::Text, Form::Svg, Form::Dot, Form::Mermaid, Form::Json];
+        Ok(match Form::of(path, &forms) {
+            Some(Form::Svg) => Format::Svg,
+            Some(Form::Dot) => Format::Dot,
+            Some(Form::Mermaid) => Format::Mermaid,
+            Some(Form::Json) => Format::Json,
+            Some(_) => Format::Text,
+            None => bail!("-o {}: {}, or --format names the form", path.display(), outputs::unknown(&forms)),
+        })
     }
 }

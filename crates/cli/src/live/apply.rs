@@ -1,7 +1,9 @@
 //! `tidegate apply`: what is printed, and how it ends.
 
-use super::notice::{UNDONE, UNREAD, tell};
+use super::notice::tell;
 use super::options::Apply;
+use super::refused;
+use crate::exit::Exit;
 use serde_json::json;
 use std::process::ExitCode;
 use tidegate_apply::{ApplyOptions, Notice, Wanted};
@@ -14,14 +16,16 @@ pub(super) fn command(options: &Apply) -> ExitCode {
 fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
     let report = |notice: Notice| tell("apply", &notice, as_json);
     if let Err(error) = tidegate_apply::put_in_order(options.dry_run, &report) {
+        let error = anyhow::Error::from(error);
         eprintln!("tidegate apply: {error:#}");
-        return UNDONE.into();
+        return refused(&error).into();
     }
     let wanted = match Wanted::read(options, &report) {
         Ok(wanted) => wanted,
         Err(error) => {
+            let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            return UNREAD.into();
+            return Exit::of_device(&error).into();
         }
     };
     match tidegate_apply::apply(options, &wanted, &report) {
@@ -30,14 +34,15 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
                 println!("{told:#}");
             }
             // A plan that this kernel would refuse is none.
-            if told["refused"].is_string() { UNDONE.into() } else { ExitCode::SUCCESS }
+            if told["refused"].is_string() { Exit::No.into() } else { Exit::Yes.into() }
         }
         Err(error) => {
             if as_json {
                 println!("{:#}", json!({"applied": false, "error": format!("{error:#}")}));
             }
+            let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            UNDONE.into()
+            refused(&error).into()
         }
     }
 }
@@ -48,8 +53,9 @@ fn at_boot() -> ExitCode {
     let all = match tidegate_apply::kept() {
         Ok(all) => all,
         Err(error) => {
+            let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            return UNREAD.into();
+            return Exit::of_device(&error).into();
         }
     };
     let mut failed = false;
@@ -70,5 +76,5 @@ fn at_boot() -> ExitCode {
             }
         }
     }
-    if failed { UNDONE.into() } else { ExitCode::SUCCESS }
+    if failed { Exit::No.into() } else { Exit::Yes.into() }
 }

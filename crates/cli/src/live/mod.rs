@@ -8,16 +8,21 @@ mod status;
 
 pub use options::{Apply, Backend, Revert, Which};
 
-use notice::{UNDONE, UNREAD, tell};
+use crate::exit::Exit;
+use notice::tell;
 use serde_json::json;
 use std::process::ExitCode;
 use tidegate_apply::{Down, status::where_to};
 
-/// The exit codes of `tidegate status`, for its help.
-pub const STATUS_CODES: &str = "\
-Exit codes, of the worst policy: 0 installed; 1 tidegate applied nothing there; 2 wrong usage, or the state \
-cannot be read; 3 waiting for confirmation; 4 in progress; \
-5 drifted; 6 device gone; 7 daemon dead; 8 daemon not answering; 9 in trouble.";
+/// The exit codes and examples of `tidegate status`, for its help.
+pub const STATUS_HELP: &str = "\
+Exit codes: 0 every policy is installed; 1 one is not (drifted, its device or daemon gone or not answering), or \
+nothing is applied; 2 wrong usage or input; 3 one waits for confirmation, or an apply is in progress; 4 not \
+permitted. --json has the condition of each.
+
+Examples:
+  tidegate status
+  tidegate status eth0 --json";
 
 /// Plays `tidegate apply`.
 pub fn apply(options: &Apply) -> ExitCode {
@@ -28,7 +33,7 @@ pub fn apply(options: &Apply) -> ExitCode {
 pub fn status(which: &Which) -> ExitCode {
     status::command(which).unwrap_or_else(|error| {
         eprintln!("tidegate status: {error:#}");
-        UNREAD.into()
+        Exit::of_device(&error).into()
     })
 }
 
@@ -86,7 +91,7 @@ fn told_down(down: &Down, which: &Which) -> ExitCode {
             println!("{:#}", json!({"down": gone, "failed": failed}));
         }
         eprintln!("tidegate down: {}", failed.join("\n"));
-        return UNDONE.into();
+        return Exit::No.into();
     }
     let is_nothing = gone.is_empty() && followers.is_empty();
     if which.json {
@@ -107,16 +112,25 @@ fn told_down(down: &Down, which: &Which) -> ExitCode {
             );
         }
     }
-    if is_nothing { UNDONE.into() } else { ExitCode::SUCCESS }
+    if is_nothing { Exit::No.into() } else { Exit::Yes.into() }
 }
 
 fn ended(command: &str, done: tidegate_apply::Result<bool>) -> ExitCode {
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => UNDONE.into(),
+        Ok(true) => Exit::Yes.into(),
+        Ok(false) => Exit::No.into(),
         Err(error) => {
+            let error = anyhow::Error::from(error);
             eprintln!("tidegate {command}: {error:#}");
-            UNDONE.into()
+            refused(&error).into()
         }
+    }
+}
+
+/// The code of an error of devices: that something was refused is an answer, unless it is for lack of privileges.
+fn refused(error: &anyhow::Error) -> Exit {
+    match Exit::of_device(error) {
+        Exit::Input => Exit::No,
+        other => other,
     }
 }

@@ -2,11 +2,6 @@
 
 use tidegate_apply::Notice;
 
-/// Nothing was changed, or all of it was undone.
-pub(super) const UNDONE: u8 = 1;
-/// The policy cannot be read.
-pub(super) const UNREAD: u8 = 2;
-
 /// Prints a notice; with `--json`, only if it is a warning.
 pub(super) fn tell(command: &str, notice: &Notice, json: bool) {
     match notice {

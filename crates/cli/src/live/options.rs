@@ -1,4 +1,4 @@
-//! What may be said to `tidegate apply`, `status`, `confirm`, `revert` and `down`.
+//! The command lines of `tidegate apply`, `status`, `confirm`, `revert` and `down`.
 
 use crate::daemon::DoorKind;
 use crate::script_options::ScriptOptions;
@@ -7,72 +7,88 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use tidegate_apply::ApplyOptions;
 
-/// What `tidegate apply` is told.
+/// Apply a policy to this computer's devices, all or nothing
+///
+/// Only what differs from the current configuration is changed, so queues that stay keep their packets. If anything
+/// is refused, all of it is undone.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-What stands is compared with what is wanted; only what differs is changed, and queues that need not change \
-keep their packets. Whatever is refused on the way, all of it
-is undone. Exit codes: 0 it stands (or stood already); 1 nothing was changed, or all was undone; 2 the \
-policy cannot be read, or wrong usage.
+If this process dies before the policy is complete, or the SSH session ends with it, a watchdog process \
+undoes what was done.
+
+Exit codes: 0 applied, or applied already; 1 refused: nothing was changed, or all was undone (with --dry-run: \
+this kernel would refuse it); 2 wrong usage or input; 4 not permitted.
 
 Examples:
-  tidegate apply gateway.sh --dry-run        what would be done
-  tidegate apply gateway.sh --confirm 60     and undone after a minute, unless `tidegate confirm` comes
-
-If this process dies before the policy is there as a whole, or the SSH session does with it, a guardian \
-undoes what was done. With --dry-run, 1: this kernel would refuse it.")]
+  tidegate apply gateway.sh --dry-run             show what would be done
+  tidegate apply gateway.sh --confirm 60s         undo it after a minute unless `tidegate confirm` is run
+  tidegate apply gateway.sh -- start eth0")]
 pub struct Apply {
-    /// The files that hold the policy: a script, tc -batch, iptables-save, nft rules, a short policy,
-    /// /etc/config/sqm.
-    #[arg(required_unless_present = "at_boot")]
+    /// The files that hold the policy: a script, or another file that `tidegate check` reads
+    #[arg(required_unless_present = "at_boot", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Arguments for a script.
-    #[arg(long = "arg", value_name = "WORD", allow_hyphen_values = true)]
+    /// Arguments for a script
+    #[arg(last = true)]
     pub args: Vec<String>,
-    /// The sandbox that scripts run in.
+    /// An argument for a script, as earlier versions took it
+    #[arg(
+        long = "arg",
+        value_name = "WORD",
+        allow_hyphen_values = true,
+        hide = true,
+        conflicts_with = "args"
+    )]
+    pub arg: Vec<String>,
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Apply it to this device instead of the one that it names.
+    /// Apply it to this device instead of the one that it names
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// Whose disciplines: the kernel's, our own, or the kernel's wherever it has them.
+    /// Which queueing disciplines (qdiscs) run it: the kernel's, tidegate's in user space, or the kernel's
+    /// wherever it has them
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
-    /// By which door packets come to our own disciplines (`tun` is for `tidegate daemon`).
+    /// Packet I/O backend of user space (`tun` is for `tidegate daemon`)
     #[arg(long, value_enum, default_value_t)]
     pub door: DoorKind,
-    /// Use real-time scheduling (SCHED_FIFO) for the daemon of our own disciplines: packets leave on time
-    /// while other programs work.
+    /// Use real-time scheduling (SCHED_FIFO) in user space: packets leave on time while other programs work
     #[arg(long)]
     pub realtime: bool,
-    /// Undo it after this time (a number alone is seconds), unless `tidegate confirm` comes first. Over SSH
-    /// 60 is the default; 0: do not.
+    /// Undo it after this time unless `tidegate confirm` is run; 60s is the default over SSH; 0: never
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<u64>,
-    /// Apply every policy that was applied for good (not: one that waited to be confirmed) before the machine
-    /// was restarted.
-    #[arg(long, conflicts_with_all = ["files", "args", "dev", "confirm", "dry_run", "json"])]
+    /// Apply every policy that was applied and confirmed before the restart of the machine
+    #[arg(long, conflicts_with_all = ["files", "args", "arg", "dev", "confirm", "dry_run", "json"])]
     pub at_boot: bool,
-    /// Say what would be done, and do nothing.
+    /// Show what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Apply it although something could not be brought back, or what keeps the network alive would be lost.
+    /// Apply it although the previous configuration cannot be restored completely, or traffic that keeps the
+    /// network alive could be dropped
     #[arg(long)]
     pub force: bool,
-    /// Print what was done as JSON.
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// Whose disciplines are to hold the packets.
+impl Apply {
+    /// The arguments for a script, however they were written.
+    fn args(&self) -> Vec<String> {
+        if self.args.is_empty() { self.arg.clone() } else { self.args.clone() }
+    }
+}
+
+/// Which queueing disciplines run a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// The kernel's, if it has all of them; else our own.
+    /// The kernel's, if it has all of them, else tidegate's
     #[default]
     Auto,
-    /// The kernel's.
+    /// The kernel's
     Kernel,
-    /// Our own, in a process of ours.
+    /// Tidegate's, in a process in user space
     User,
 }
 
@@ -90,7 +106,7 @@ impl From<&Apply> for ApplyOptions {
     fn from(options: &Apply) -> ApplyOptions {
         ApplyOptions {
             files: options.files.clone(),
-            args: options.args.clone(),
+            args: options.args(),
             sandbox: options.sandbox.into(),
             dev: options.dev.clone(),
             backend: options.backend.into(),
@@ -103,30 +119,26 @@ impl From<&Apply> for ApplyOptions {
     }
 }
 
-/// What `tidegate status`, `confirm` and `down` are told.
+/// The options of `tidegate status`, `confirm` and `down`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = "Exit codes: 0 done; 1 nothing of ours stands there, or it could not be done.")]
 pub struct Which {
-    /// The device (all that a policy of ours stands on, if none is named).
+    /// The device; default: all that tidegate applied a policy to
     pub dev: Option<String>,
-    /// Print it as JSON.
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What `tidegate revert` is told.
+/// The options of `tidegate revert`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(
-    after_help = "Exit codes: 0 done; 1 nothing of ours stands there, or it could not be brought back."
-)]
 pub struct Revert {
-    /// The device (the only one that a policy of ours stands on, if none is named).
+    /// The device; default: the only one that tidegate applied a policy to
     pub dev: Option<String>,
-    /// Print it as JSON.
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Watch over a change of what was applied under this name: undo it if whoever made it dies, or if it is
-    /// not confirmed. Other commands start such a one.
+    /// Watch over a change of what was applied under this name: undo it if the process that made it dies, or if
+    /// it is not confirmed. Other commands start such a watchdog
     #[arg(long, hide = true)]
     pub guard: bool,
 }

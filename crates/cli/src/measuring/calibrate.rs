@@ -1,10 +1,11 @@
 //! `tidegate calibrate`: the rates to write into a policy.
 
-use super::far::{FarOptions, PARTIAL};
+use super::far::FarOptions;
 use super::overhead::{now_ns, ways};
 use super::tell;
+use crate::exit::Exit;
+use crate::outputs::{Form, OutputFile, output_file};
 use anyhow::bail;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_analysis::calibrate::to_json;
 use tidegate_measure::calibrate::{CalibrationDocument, calibrate};
@@ -13,42 +14,40 @@ use tidegate_report::measuring::calibrate::text;
 use tidegate_sessions::KeptPath;
 use tidegate_sys::interrupt;
 
-/// No rate stood.
-const NONE: u8 = 1;
-
-/// The highest rate each way at which delay does not rise, and what to write into a policy.
+/// Find the highest rate each way at which delay does not rise
+///
+/// These are the rates to write into a policy.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The line is flooded, and then sent to at rates ever closer to what it carries: about half a minute each \
-way, more below 1 Mbit/s.
+The line is flooded, and then loaded at rates ever closer to its capacity: about half a minute each way, \
+longer below 1 Mbit/s.
 
-Exit codes: 0 done, 1 nothing arrived or no rate stood, 2 wrong use, or no way there, 3 it broke off: partial.
+Exit codes: 0 done; 1 no rate was found; 2 wrong usage or input; 3 partial result; 4 not permitted.
 
-Example: tidegate calibrate server.example.org --token token --margin 5%")]
+Examples:
+  tidegate calibrate server.example.org --token token
+  tidegate calibrate server.example.org --up --margin 10% -o rates.json")]
 pub struct Options {
-    /// The host where `tidegate serve` runs.
+    /// The host where `tidegate serve` runs
     pub host: String,
-    /// How it is reached.
+    /// How the server is reached
     #[command(flatten)]
     pub far: FarOptions,
-    /// Only away from here.
+    /// Only the upload
     #[arg(long, conflicts_with = "down")]
     pub up: bool,
-    /// Only to here.
+    /// Only the download
     #[arg(long)]
     pub down: bool,
-    /// What to stay below it: a share, 5% or 0.05.
+    /// How far to stay below the rate found: 5% or 0.05
     #[arg(long, default_value = "5%", value_parser = share)]
     pub margin: f64,
-    /// The result as JSON.
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// The result as JSON into a file.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// No progress on the terminal.
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// Write the result: .json
+    #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json]))]
+    pub output: Option<OutputFile>,
 }
 
 /// A share of less than one.
@@ -68,28 +67,29 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("calibrate", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
     if options.host.is_empty() {
-        bail!("a host where `tidegate serve` runs");
+        bail!("missing HOST: the host where `tidegate serve` runs");
     }
+    crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
     let document = measure(options)?;
-    if let Some(file) = &options.output {
-        crate::output::file(file, to_json(&document))?;
-    }
     let shown = if options.json { to_json(&document) } else { text(&document) };
     crate::output::text(&shown);
+    if let Some(file) = &options.output {
+        crate::output::file(&file.path, to_json(&document))?;
+    }
     let found = &document.found;
     let has_rate =
         PathDirection::BOTH.iter().any(|way| found.of(*way).is_some_and(|one| one.bits_per_second > 0.0));
     Ok(match (&found.cut, has_rate) {
-        (Some(_), _) => PARTIAL,
-        (None, true) => 0,
-        (None, false) => NONE,
+        (Some(_), _) => Exit::Partial,
+        (None, true) => Exit::Yes,
+        (None, false) => Exit::No,
     })
 }
 
 fn measure(options: &Options) -> anyhow::Result<CalibrationDocument> {
-    let (began_ns, is_quiet) = (now_ns(), options.quiet || options.json);
+    let (began_ns, is_quiet) = (now_ns(), options.json);
     let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
     tell(is_quiet, "flooding");
     let found = calibrate(&mut far, ways(options.up, options.down), options.margin, &mut |way, step| {

@@ -1,44 +1,47 @@
 //! `tidegate doctor`: is it really shaping? What is looked at is `tidegate_sessions::doctor`'s.
 
-use super::far::PARTIAL;
+use crate::exit::Exit;
+use crate::outputs::{Form, OutputFile, output_file};
 use crate::values;
 use std::process::ExitCode;
+use std::time::Duration;
 use tidegate_analysis::doctor::to_json;
 use tidegate_measure::doctor::Severity;
 use tidegate_report::measuring::doctor::text;
 use tidegate_sessions::doctor::{DoctorOptions, diagnose};
 use tidegate_sys::interrupt;
 
-/// Something is wrong.
-const FOUND: u8 = 1;
-
-/// What may be said.
+/// Find out why this computer does not shape as configured
+///
+/// Reads counters twice and reports what keeps the policies from working: how large the effect is, and how to
+/// fix it. Changes nothing.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-Looks twice, and says what keeps this computer from shaping as it was told: how large, and what mends it. \
-Look while the link is loaded: whether \
-a shaper limits can only be seen then. Nothing is changed. Without root some of it cannot be looked at, \
-which is said.
+Run it while the link is loaded: only then can it see whether a shaper limits. Without root some checks are \
+skipped, and the report says which.
 
+Exit codes: 0 nothing worse than a note; 1 something is wrong; 2 wrong usage or input; 3 partial result; 4 \
+not permitted.
+
+Examples:
   tidegate doctor
-  tidegate doctor --dev eth0 --seconds 20 --host example.org
-
-Exit codes: 0 nothing worse than a note; 1 something is wrong; 2 wrong use, or nothing could be looked at; \
-3 ended before its time.")]
+  tidegate doctor --dev eth0 --duration 20s --host example.org")]
 pub struct Options {
-    /// Look at this device only, and those that belong to it.
+    /// Only this device, and those that belong to it
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// From the first look to the second; a number alone is seconds.
-    #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "3s")]
-    pub seconds: f64,
-    /// Ask this host whether packets that may be marked (ECN) arrive as such; needs a way to it, and root to
-    /// see who changes them.
+    /// Time from the first reading to the second
+    #[arg(short, long, alias = "seconds", value_name = "TIME", value_parser = values::duration, default_value = "3s")]
+    pub duration: Duration,
+    /// Check whether ECN-capable packets arrive unchanged at this host; root to see where they change
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
-    /// Print JSON.
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the result: .json
+    #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json]))]
+    pub output: Option<OutputFile>,
 }
 
 /// Plays `tidegate doctor`.
@@ -46,10 +49,11 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("doctor", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
     let (diagnosis, is_stopped) = diagnose(&DoctorOptions {
         dev: options.dev.as_deref(),
-        seconds: options.seconds,
+        seconds: options.duration.as_secs_f64(),
         host: options.host.as_deref(),
         again: super::again(),
         stop: interrupt::notice,
@@ -57,9 +61,12 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     let worst = diagnosis.findings.iter().map(|finding| finding.severity).max();
     let shown = if options.json { to_json(&diagnosis) } else { text(&diagnosis) };
     crate::output::text(&shown);
+    if let Some(file) = &options.output {
+        crate::output::file(&file.path, to_json(&diagnosis))?;
+    }
     Ok(match worst {
-        _ if is_stopped => PARTIAL,
-        Some(Severity::Warning | Severity::Bad) => FOUND,
-        _ => 0,
+        _ if is_stopped => Exit::Partial,
+        Some(Severity::Warning | Severity::Bad) => Exit::No,
+        _ => Exit::Yes,
     })
 }

@@ -5,10 +5,10 @@ use tidegate_prober::AddressFamily;
 /// `-4`, `-6`.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct FamilyOptions {
-    /// IPv4 only.
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
     pub ipv4: bool,
-    /// IPv6 only.
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     pub ipv6: bool,
 }

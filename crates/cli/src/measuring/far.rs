@@ -1,6 +1,7 @@
-//! What commands that measure with a server of ours have in common: where it is, and what it wants to know.
+//! What commands that measure with a tidegate server have in common: where it is, and its token.
 
 use super::family::FamilyOptions;
+use crate::exit::Exit;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tidegate_probe_wire::{PORT, Token};
@@ -9,27 +10,22 @@ use tidegate_prober::{Error, ServerTarget};
 /// Where a token may stand, if not in a file.
 const VARIABLE: &str = "TIDEGATE_TOKEN";
 
-/// Nothing was measured: wrong use, or this machine or the way to the server.
-pub const WRONG: u8 = 2;
-/// Not all was measured that was to be.
-pub const PARTIAL: u8 = 3;
-
 /// How the server is reached.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FarOptions {
-    /// The server's port, TCP and UDP.
+    /// The server's port, TCP and UDP
     #[arg(long, default_value_t = PORT)]
     pub port: u16,
-    /// The file with the server's token; otherwise the variable TIDEGATE_TOKEN.
+    /// The file with the server's token; default: the environment variable TIDEGATE_TOKEN
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
-    /// By which addresses.
+    /// The address family
     #[command(flatten)]
     pub family: FamilyOptions,
 }
 
 impl FarOptions {
-    /// Whom these options mean.
+    /// The server that these options name.
     ///
     /// # Errors
     /// There is no token where one was said to be.
@@ -66,10 +62,11 @@ pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
 }
 
 /// The exit code of an error: what was begun and broke off is partial.
-pub fn code(error: &anyhow::Error) -> u8 {
+pub(crate) fn code(error: &anyhow::Error) -> Exit {
     let measured = || error.downcast_ref::<tidegate_sessions::Error>()?.field();
     match error.downcast_ref::<Error>().or_else(measured) {
-        Some(Error::Gone(_)) => PARTIAL,
-        _ => WRONG,
+        Some(Error::Gone(_)) => Exit::Partial,
+        Some(Error::NotAllowed { .. }) => Exit::NotPermitted,
+        _ => Exit::of_system(error),
     }
 }

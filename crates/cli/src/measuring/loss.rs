@@ -5,8 +5,10 @@
 //! as by hand                       blind: numbered packets, whoever captures them counts
 //! ```
 
-use super::far::{FarOptions, PARTIAL};
+use super::far::FarOptions;
 use super::{again, ds_field};
+use crate::exit::Exit;
+use crate::outputs::{Form, OutputFile, output_file};
 use crate::values::duration;
 use anyhow::bail;
 use std::path::PathBuf;
@@ -18,52 +20,59 @@ use tidegate_measure::stream::{PacketTrain, Stream};
 use tidegate_report::measuring::loss::text;
 use tidegate_sessions::loss::{self, Captures};
 
-/// What is lost on the way to a host, and on the way back: how much, how sure that is, in what bursts.
+/// Measure packet loss in each direction separately
+///
+/// How much is lost on the way to a host and on the way back, with confidence intervals, and in what bursts.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-With `tidegate serve` at the far end:   tidegate loss HOST
-With nothing of ours there, as by hand: tcpdump -w far.pcap udp port 8787    (there)
-                                        tidegate loss HOST --blind           (here)
-                                        tidegate loss --received far.pcap -c 100
-With captures of both sides, of any traffic:
-                                        tidegate loss --sent near.pcap --received far.pcap --filter-port 8787
-What `tcpdump -nni` printed is read, too; it is only counted.
+Exit codes: 0 done, however much is lost; 2 wrong usage or input; 3 partial result; 4 not permitted.
 
-Exit codes: 0, 2 nothing was measured, 3 what is told is partial.")]
+Examples:
+  with `tidegate serve` on the host:
+    tidegate loss HOST
+  without, capturing on the host (`tcpdump -w far.pcap udp port 8787` there):
+    tidegate loss HOST --blind
+    tidegate loss --received far.pcap -c 100
+  with captures of both sides, of any traffic:
+    tidegate loss --sent near.pcap --received far.pcap --filter-port 8787
+What `tcpdump -nni` printed is read, too, and only counted.")]
 pub struct Options {
-    /// Where `tidegate serve` runs, or with --blind where packets are sent.
+    /// The host where `tidegate serve` runs, or with --blind the host to send to
     #[arg(required_unless_present = "received")]
     pub host: Option<String>,
-    /// How it is reached.
+    /// How the server is reached
     #[command(flatten)]
     pub far: FarOptions,
-    /// From one packet to the next.
+    /// Time from one packet to the next
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = duration)]
     pub interval: Duration,
-    /// How many packets: 100 if nothing is said.
+    /// Number of packets; default 100
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: Option<u32>,
-    /// Bytes of UDP payload of each.
-    #[arg(short, long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(24..=1452))]
+    /// Bytes of UDP payload in each
+    #[arg(short, long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(24..=1452))]
     pub size: u16,
-    /// Their mark: EF, CS1, or the DS field as a number.
+    /// Their DSCP: EF, CS1, or the DS field as a number
     #[arg(long, default_value = "0")]
     pub tos: String,
-    /// Only send: somebody captures at the far end.
+    /// Only send; the packets are captured on the host
     #[arg(long, conflicts_with_all = ["received", "sent"])]
     pub blind: bool,
-    /// A capture of what was sent.
+    /// A capture of what was sent
     #[arg(long, value_name = "FILE", requires = "received", conflicts_with = "host")]
     pub sent: Option<PathBuf>,
-    /// A capture of what came to the far side.
+    /// A capture of what arrived at the other side
     #[arg(long, value_name = "FILE", alias = "far-capture", conflicts_with = "host")]
     pub received: Option<PathBuf>,
-    /// Of captures only what goes to this port.
+    /// Only packets to this port, in captures
     #[arg(long, value_name = "PORT")]
     pub filter_port: Option<u16>,
-    /// Print the result as JSON.
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the result: .json
+    #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json]), conflicts_with = "blind")]
+    pub output: Option<OutputFile>,
 }
 
 /// Plays `tidegate loss`.
@@ -71,7 +80,8 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("loss", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
     let lost = match (&options.host, &options.received) {
         (_, Some(received)) => captured(options, received)?,
         (Some(host), None) if options.blind => return blind(options, host),
@@ -79,11 +89,14 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
             let target = options.far.target(host)?;
             loss::measure(&target, &stream(options)?, tidegate_sys::interrupt::notice(), again())?
         }
-        (None, None) => bail!("where is `tidegate serve`, or a capture?"),
+        (None, None) => bail!("missing HOST, or a capture (--received FILE)"),
     };
     let shown = if options.json { to_json(&lost) } else { text(&lost) };
     crate::output::text(&shown);
-    Ok(if lost.partial.is_some() { PARTIAL } else { 0 })
+    if let Some(file) = &options.output {
+        crate::output::file(&file.path, to_json(&lost))?;
+    }
+    Ok(if lost.partial.is_some() { Exit::Partial } else { Exit::Yes })
 }
 
 /// The same packets both ways.
@@ -110,15 +123,14 @@ fn captured(options: &Options, received: &std::path::Path) -> anyhow::Result<Los
 }
 
 /// Sends numbered packets and expects nothing.
-fn blind(options: &Options, host: &str) -> anyhow::Result<u8> {
+fn blind(options: &Options, host: &str) -> anyhow::Result<Exit> {
     let stream = stream(options)?;
     let target = options.far.target(host)?;
     let sent = tidegate_prober::send_blind(&target, &stream, tidegate_sys::interrupt::notice())?;
     let told = format!(
-        "{sent} packets were sent to {host}, UDP port {}; in the capture of the far side they are counted \
-        by\n  tidegate loss --received FILE -c {sent}\n",
+        "{sent} packets were sent to {host}, UDP port {}; count them in a capture of the other side with\n  tidegate loss --received FILE -c {sent}\n",
         options.far.port
     );
     crate::output::text(&told);
-    Ok(if sent < stream.packets() { PARTIAL } else { 0 })
+    Ok(if sent < stream.packets() { Exit::Partial } else { Exit::Yes })
 }

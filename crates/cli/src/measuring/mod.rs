@@ -1,5 +1,5 @@
 //! Measuring real links, a file or folder for each command (what is measured is `tidegate_sessions`'), and
-//! what they have in common: how a command ends, how the far end is reached (`far.rs`).
+//! what they have in common: how a command ends, how the server is reached (`far.rs`).
 
 pub mod calibrate;
 pub mod doctor;
@@ -13,14 +13,15 @@ pub mod quick;
 pub mod serve;
 pub mod verify;
 
+use crate::exit::Exit;
 use anyhow::Context;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tidegate_inspect::CODE_POINTS;
 use tidegate_text::shell_word as quoted;
 
-/// How a command ends: with its code, or with its error told and that one's.
-fn ended(command: &str, done: anyhow::Result<u8>) -> ExitCode {
+/// How a command ends: with its code, or with its error and that one's code.
+fn ended(command: &str, done: anyhow::Result<Exit>) -> ExitCode {
     match done {
         Ok(code) => code.into(),
         Err(error) => {
@@ -32,7 +33,7 @@ fn ended(command: &str, done: anyhow::Result<u8>) -> ExitCode {
 
 /// A line on the terminal that says how far it is; nothing in a pipe.
 fn tell(quiet: bool, words: &str) {
-    if !quiet && crate::output::stderr().is_terminal() {
+    if !quiet && !crate::output::is_quiet() && crate::output::stderr().is_terminal() {
         crate::output::draw(&format!("\r\x1b[K{}", tidegate_text::line(words)));
     }
 }

@@ -1,7 +1,9 @@
 //! `tidegate overhead`: what a line adds to each packet, and the words for it.
 
-use super::far::{FarOptions, PARTIAL};
+use super::far::FarOptions;
 use super::tell;
+use crate::exit::Exit;
+use crate::outputs::{Form, OutputFile, output_file};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,49 +15,47 @@ use tidegate_report::measuring::overhead::{page, text};
 use tidegate_sessions::KeptPath;
 use tidegate_sys::interrupt;
 
-/// Nothing could be told of the line.
-const UNKNOWN: u8 = 1;
-
-/// What a line adds to each packet, how it codes them, and how many it takes: from floods of packets of many
-/// sizes.
+/// Measure per-packet link overhead, and print the tc options for it
+///
+/// Floods the line with packets of many sizes: how many bytes it adds to each, whether it cuts them into ATM
+/// cells, and how many packets per second it takes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The line is flooded for half a minute to a minute (nearly two at 100 kbit/s). A sweep measured otherwise is \
-a file
-with a line for each size: bytes of the IP packet, and how many arrived in a second.
+The line is flooded for half a minute to a minute (nearly two at 100 kbit/s). --from reads a sweep measured \
+by another program: one line for each size, with the bytes of the IP packet and the packets per second that \
+arrived.
 
-Exit codes: 0 the line is known, 1 nothing could be told, 2 wrong use, or no way there, 3 it broke off: \
-partial.
+Exit codes: 0 the overhead is known; 1 it could not be determined; 2 wrong usage or input; 3 partial result; \
+4 not permitted.
 
-Example: tidegate overhead server.example.org --token token")]
+Examples:
+  tidegate overhead server.example.org --token token
+  tidegate overhead --from sweep.txt -o overhead.html")]
 pub struct Options {
-    /// The host where `tidegate serve` runs.
+    /// The host where `tidegate serve` runs
     #[arg(required_unless_present = "from")]
     pub host: Option<String>,
-    /// How it is reached.
+    /// How the server is reached
     #[command(flatten)]
     pub far: FarOptions,
-    /// Only away from here.
+    /// Only the upload
     #[arg(long, conflicts_with = "down")]
     pub up: bool,
-    /// Only to here.
+    /// Only the download
     #[arg(long)]
     pub down: bool,
-    /// A sweep that was measured otherwise: lines of SIZE and PACKETS PER SECOND.
+    /// Read a sweep instead of measuring: lines of SIZE and PACKETS PER SECOND
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     pub from: Option<PathBuf>,
-    /// The sizes of that file are payloads of UDP over IPv4 (iperf -l), not IP packets.
+    /// The sizes in that file are UDP payloads over IPv4 (iperf -l), not IP packets
     #[arg(long, requires = "from")]
     pub payload: bool,
-    /// The result as JSON.
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// The result into a file: a page (.html), or JSON.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// No progress on the terminal.
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// Write the result: .html or .json
+    #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
+    pub output: Option<OutputFile>,
 }
 
 /// Plays `tidegate overhead`.
@@ -63,26 +63,28 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("overhead", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
     let document = match (&options.from, &options.host) {
         (Some(file), _) => read(file, options.payload)?,
-        (None, Some(host)) => measure(options, host)?,
-        (None, None) => bail!("a host, or a sweep (--from FILE)"),
+        (None, Some(host)) => {
+            crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
+            measure(options, host)?
+        }
+        (None, None) => bail!("missing HOST, or a sweep (--from FILE)"),
     };
-    if let Some(file) = &options.output {
-        let is_page = file.extension().is_some_and(|extension| extension == "html");
-        let written = if is_page { page(&document) } else { to_json(&document) };
-        crate::output::file(file, written)?;
-    }
     let shown = if options.json { to_json(&document) } else { text(&document) };
     crate::output::text(&shown);
+    if let Some(OutputFile { path, form }) = &options.output {
+        let written = if *form == Form::Html { page(&document) } else { to_json(&document) };
+        crate::output::file(path, written)?;
+    }
     let is_known = PathDirection::BOTH
         .iter()
         .any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
     Ok(match (&document.swept.cut, is_known) {
-        (Some(_), _) => PARTIAL,
-        (None, true) => 0,
-        (None, false) => UNKNOWN,
+        (Some(_), _) => Exit::Partial,
+        (None, true) => Exit::Yes,
+        (None, false) => Exit::No,
     })
 }
 
@@ -101,9 +103,9 @@ fn measure(options: &Options, host: &str) -> anyhow::Result<OverheadDocument> {
     let swept = sweep(&mut far, ways(options.up, options.down), &mut |share| {
         let words =
             if share > 0.0 { format!("swept {:.0} %", share * 100.0) } else { "looking for the rate".into() };
-        tell(options.quiet || options.json, &words);
+        tell(options.json, &words);
     })?;
-    tell(options.quiet || options.json, "");
+    tell(options.json, "");
     let mut swept = if far.is_ipv6() { swept.over_ipv6() } else { swept };
     // It may have broken off before the sweep began.
     swept.cut = swept.cut.or_else(|| far.cut());

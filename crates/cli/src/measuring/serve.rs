@@ -1,7 +1,8 @@
-//! `tidegate serve`: the far end that others measure with.
+//! `tidegate serve`: the server that other computers measure against.
 
 use super::far::token;
-use crate::values::duration;
+use crate::exit::Exit;
+use crate::values::{duration, rate};
 use anyhow::{Context, bail};
 use std::fs::File;
 use std::io::Write;
@@ -11,60 +12,59 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use tidegate_packet::Rate;
 use tidegate_probe_wire::{PORT, Quotas, ServerStats};
 use tidegate_prober::serve::{Server, Serving};
-use tidegate_syntax::units;
 use tidegate_sys::{interrupt, poll, service};
 
 /// How often what happened is told, if something did.
 const TELL: Duration = Duration::from_secs(60);
 
-/// The far end that others measure with: `tidegate measure`, `loss`, `overhead`, `calibrate`, `quick` and
-/// `verify` on other machines.
+/// Run the server that other computers measure against
+///
+/// `tidegate measure`, `loss`, `overhead`, `calibrate`, `quick` and `verify` on other computers use it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Make a token:  tidegate serve --new-token token
-Then here:     tidegate serve --token token
-And there:     tidegate measure THIS-HOST --token token
+Exit codes: 0 ended on request; 2 wrong usage or input, such as a port in use or neither a token nor --open; \
+4 not permitted.
 
-Exit codes: 0 ended when asked to, 2 an address or port cannot be had, or there is neither a token nor \
---open.")]
+Examples:
+  tidegate serve --new-token token               make a token
+  tidegate serve --token token                   on this computer
+  tidegate measure THIS-HOST --token token       on the other")]
 pub struct Options {
-    /// An address to listen at; otherwise all of both families. May be repeated.
+    /// An address to listen on; may be repeated; default: all, IPv4 and IPv6
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<IpAddr>,
-    /// The port, TCP and UDP.
+    /// The port, TCP and UDP
     #[arg(long, default_value_t = PORT)]
     pub port: u16,
-    /// The file with the token that whoever measures must know; otherwise the variable TIDEGATE_TOKEN.
+    /// The file with the token that clients need; default: the environment variable TIDEGATE_TOKEN
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
-    /// Write a new token into this file, which must not be there yet, and end.
+    /// Write a new token into this file, which must not exist, and exit
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "open"])]
     pub new_token: Option<PathBuf>,
-    /// Let everybody measure, without a token; all other limits stay.
+    /// Serve everybody, without a token; all other limits apply
     #[arg(long, conflicts_with = "token")]
     pub open: bool,
-    /// What one session may send or receive, each way.
-    #[arg(long, default_value = "1gbit")]
-    pub rate: String,
-    /// Sessions at once.
+    /// The most that one session may send or receive, each way
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "1gbit")]
+    pub rate: Rate,
+    /// Concurrent sessions
     #[arg(long, default_value_t = 16)]
     pub sessions: usize,
-    /// Sessions at once from one address.
+    /// Concurrent sessions from one address
     #[arg(long, default_value_t = 4)]
     pub sessions_each: usize,
-    /// The longest single measurement.
-    #[arg(long, default_value = "10m", value_parser = duration)]
+    /// The longest single measurement
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
     pub longest: Duration,
-    /// Say nothing but errors.
-    #[arg(short, long)]
-    pub quiet: bool,
 }
 
 /// Plays `tidegate serve`.
 pub fn command(options: &Options) -> ExitCode {
-    super::ended("serve", attempt(options).map(|()| 0))
+    super::ended("serve", attempt(options).map(|()| Exit::Yes))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {
@@ -74,8 +74,8 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     let token = if options.open { None } else { token(options.token.as_deref())? };
     if token.is_none() && !options.open {
         bail!(
-            "who may measure? Name a file with a token (--token FILE; make one with `tidegate serve \
-            --new-token FILE`), or let everybody (--open)"
+            "a token is needed (--token FILE; make one with `tidegate serve --new-token FILE`), or --open to \
+            serve everybody"
         );
     }
     if let Some(file) = &options.token
@@ -84,29 +84,26 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
         eprintln!("tidegate serve: others on this machine can read {}: `chmod 600` it", file.display());
     }
     let bell = interrupt::event_fd().context("cannot wait for the end")?;
-    let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options)? };
+    let serving = Serving { at: options.listen.clone(), port: options.port, token, quotas: quotas(options) };
     let server =
         Server::start(&serving).with_context(|| format!("cannot listen at port {}", options.port))?;
     // Whoever started us may not care.
     let _ = service::notify("READY=1");
     let at: Vec<String> = server.at().iter().map(ToString::to_string).collect();
-    say(
-        options,
-        &format!(
-            "listening at {} (TCP and UDP){}",
-            at.join(", "),
-            if options.open { ", for everybody" } else { "" }
-        ),
-    );
+    say(&format!(
+        "listening at {} (TCP and UDP){}",
+        at.join(", "),
+        if options.open { ", for everybody" } else { "" }
+    ));
     let mut told = ServerStats::default();
     while poll::readable(&[bell.as_fd()], TELL)? != [true] {
         let counts = server.counts();
         if counts != told {
-            say(options, &in_words(&counts));
+            say(&in_words(&counts));
             told = counts;
         }
     }
-    say(options, &format!("ended; {}", in_words(&server.counts())));
+    say(&format!("ended; {}", in_words(&server.counts())));
     Ok(())
 }
 
@@ -121,20 +118,17 @@ fn new_token(path: &Path) -> anyhow::Result<()> {
     written.with_context(|| crate::output::cannot_write(path))
 }
 
-fn quotas(options: &Options) -> anyhow::Result<Quotas> {
-    let bytes = units::parse_rate(&options.rate);
-    let bytes =
-        bytes.with_context(|| format!("--rate {}: not a rate; write 100mbit, 1gbit", options.rate))?;
+fn quotas(options: &Options) -> Quotas {
     let mut quotas =
         Quotas { sessions: options.sessions, sessions_each: options.sessions_each, ..Quotas::default() };
     quotas.calls = quotas.calls.max(quotas.sessions.saturating_mul(8));
-    quotas.limits.bits_per_second = bytes.0.saturating_mul(8);
+    quotas.limits.bits_per_second = options.rate.as_bits();
     quotas.limits.longest_ns = u64::try_from(options.longest.as_nanos()).unwrap_or(u64::MAX);
-    Ok(quotas)
+    quotas
 }
 
-fn say(options: &Options, what: &str) {
-    if !options.quiet {
+fn say(what: &str) {
+    if !crate::output::is_quiet() {
         // Who started us may have closed it.
         eprintln!("tidegate serve: {what}");
     }

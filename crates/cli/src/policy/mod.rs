@@ -4,7 +4,8 @@ mod options;
 
 pub use options::Options;
 
-use crate::script_options::ScriptOptions;
+use crate::exit::Exit;
+use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use options::{Print, What};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -12,11 +13,6 @@ use std::process::ExitCode;
 use tidegate_loader::short as short_file;
 use tidegate_loader::{ReadOptions, ShortPolicy};
 use tidegate_syntax::short::{self, Compiled, Short};
-
-/// Something does not fit, or is wrong with the policy.
-const FOUND: u8 = 1;
-/// It could not be read, or the words are wrong.
-const UNREAD: u8 = 2;
 
 /// Plays `tidegate policy`.
 pub fn command(options: &Options) -> ExitCode {
@@ -28,7 +24,7 @@ pub fn command(options: &Options) -> ExitCode {
             new(preset, dev, [lan, up, down, link].map(Option::as_deref))
         }
         What::Show { file, print, json } => show(file, if *json { Print::Json } else { *print }),
-        What::From { files, sandbox, json } => from(files, *sandbox, *json),
+        What::From { files, args, sandbox, json } => from(files, args, *sandbox, *json),
     }
 }
 
@@ -37,7 +33,7 @@ fn print(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn complain(code: u8, text: &str) -> ExitCode {
+fn complain(code: Exit, text: &str) -> ExitCode {
     eprintln!("tidegate policy: {}", text.trim_end());
     code.into()
 }
@@ -49,10 +45,10 @@ fn help(word: &str) -> ExitCode {
     match short::help::word(word) {
         Ok(text) => print(&text),
         Err(Some(near)) => {
-            complain(UNREAD, &format!("there is no word \"{word}\"; did you mean \"{near}\"?"))
+            complain(Exit::Input, &format!("there is no word \"{word}\"; did you mean \"{near}\"?"))
         }
         Err(None) => complain(
-            UNREAD,
+            Exit::Input,
             &format!(
                 "there is no word \"{word}\"; `tidegate policy help` and `tidegate policy list` show all"
             ),
@@ -63,7 +59,10 @@ fn help(word: &str) -> ExitCode {
 fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> ExitCode {
     let Some(found) = short::presets::preset_named(preset) else {
         let known: Vec<&str> = short::presets::PRESETS.iter().map(|preset| preset.name).collect();
-        return complain(UNREAD, &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")));
+        return complain(
+            Exit::Input,
+            &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")),
+        );
     };
     let mut text =
         format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
@@ -83,14 +82,16 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
     // What would be wrong in a file is wrong here.
     match short_file::understand(&text) {
         Ok(_) => print(&text),
-        Err(problems) => complain(UNREAD, &short_file::tell(Path::new("the command line"), &text, &problems)),
+        Err(problems) => {
+            complain(Exit::Input, &short_file::tell(Path::new("the command line"), &text, &problems))
+        }
     }
 }
 
 fn show(path: &Path, how: Print) -> ExitCode {
     let text = match crate::input::policy(path) {
         Ok(text) => text,
-        Err(error) => return complain(UNREAD, &format!("{}: cannot be read: {error}", path.display())),
+        Err(error) => return complain(Exit::Input, &format!("{}: cannot be read: {error}", path.display())),
     };
     let name = path.display().to_string();
     let format = match tidegate_loader::sniff(&name, text.as_bytes()) {
@@ -100,15 +101,15 @@ fn show(path: &Path, how: Print) -> ExitCode {
                 "{name}: is {}; `tidegate policy from {name}` makes a short policy of it",
                 other.name()
             );
-            return complain(UNREAD, &why);
+            return complain(Exit::Input, &why);
         }
-        Err(why) => return complain(UNREAD, &format!("{name}: {why}")),
+        Err(why) => return complain(Exit::Input, &format!("{name}: {why}")),
     };
     let policies = match short_file::policies(format, &name, &text) {
         Ok(policies) => policies,
         Err(problems) => {
             eprint!("{}", short_file::tell(path, &text, &problems));
-            return FOUND.into();
+            return Exit::Input.into();
         }
     };
     for (short, compiled) in &policies {
@@ -121,6 +122,9 @@ fn show(path: &Path, how: Print) -> ExitCode {
     }
     ExitCode::SUCCESS
 }
+
+/// The form of documents: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
 
 /// The commands as JSON.
 fn document(short: &Short, compiled: &Compiled) -> Value {
@@ -139,30 +143,40 @@ fn document(short: &Short, compiled: &Compiled) -> Value {
         .iter()
         .map(|note| json!({ "line": note.span.line, "what": note.what, "remedy": note.remedy }))
         .collect();
-    json!({ "summary": compiled.summary(short), "commands": lines, "notes": notes })
+    json!({ "tidegate_policy": FORM, "summary": compiled.summary(short), "commands": lines, "notes": notes })
 }
 
-fn from(files: &[PathBuf], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
+fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: bool) -> ExitCode {
     let taken = match tidegate_loader::read(
         files,
-        &ReadOptions { sandbox: sandbox.into(), ..ReadOptions::default() },
+        &ReadOptions { args: args.to_vec(), sandbox: sandbox.into(), ..ReadOptions::default() },
     ) {
         Ok(taken) => taken,
-        Err(error) => return complain(UNREAD, &error.to_string()),
+        Err(error) => return complain(Exit::Input, &error.to_string()),
     };
+    show_errors(&taken.outcomes);
     for warning in taken.warnings() {
         eprintln!("{warning}");
+    }
+    if let Err(half) = must_have_ended(&taken) {
+        return complain(Exit::Input, &half.to_string());
+    }
+    if let Some(nothing) = taken.nothing_found() {
+        return complain(Exit::Input, &nothing);
     }
     let ShortPolicy { text, misfits } = tidegate_loader::to_short(&taken.reading());
     if as_json {
         let misfits: Vec<Value> =
             misfits.iter().map(|one| json!({ "what": one.what, "instead": one.instead })).collect();
-        print(&format!("{:#}\n", json!({ "policy": text, "does_not_fit": misfits })));
+        print(&format!(
+            "{:#}\n",
+            json!({ "tidegate_policy": FORM, "policy": text, "does_not_fit": misfits })
+        ));
     } else {
         for one in &misfits {
             eprintln!("does not fit: {}: {}", one.what, one.instead);
         }
         print(text.as_deref().unwrap_or_default());
     }
-    if text.is_some() && misfits.is_empty() { ExitCode::SUCCESS } else { FOUND.into() }
+    if text.is_some() && misfits.is_empty() { ExitCode::SUCCESS } else { Exit::No.into() }
 }

@@ -4,9 +4,20 @@ use crate::script_options::ScriptOptions;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// The short policy: ten lines that become tc and nft.
+/// Write, show and convert short policies: ten lines instead of tc
 #[derive(Args, Debug)]
-#[command(disable_help_subcommand = true)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "\
+Exit codes: 0 done; 1 something does not fit into a short policy; 2 wrong usage or input: the policy has an \
+error.
+
+Examples:
+  tidegate policy new home --dev eth0 --up 38mbit --down 95mbit > home.toml
+  tidegate policy show home.toml
+  tidegate policy from gateway.sh -- start eth0
+  tidegate policy help latency"
+)]
 pub struct Options {
     #[command(subcommand)]
     pub(super) what: What,
@@ -14,67 +25,70 @@ pub struct Options {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum What {
-    /// What may stand in a short policy; with a word, more of that.
+    /// Explain the keys of a short policy, or one of them
     Help {
-        /// A key, an application, a kind of link, a preset.
+        /// A key, an application, a kind of link, a preset
         word: Vec<String>,
     },
-    /// The presets, applications and kinds of links.
+    /// List presets, applications and kinds of links
     List,
-    /// A short policy to begin with, from a preset.
+    /// Print a short policy to begin with, from a preset
     New {
-        /// The preset.
+        /// The preset
         preset: String,
-        /// The device towards the modem.
+        /// The device that leads to the modem
         #[arg(long, value_name = "NAME")]
         dev: String,
-        /// The device towards the LAN.
+        /// The device that leads to the LAN
         #[arg(long, value_name = "NAME")]
         lan: Option<String>,
-        /// The link's rate away from you: 38mbit.
+        /// The link's upload rate: 38mbit
         #[arg(long, value_name = "RATE")]
         up: Option<String>,
-        /// The link's download rate.
+        /// The link's download rate
         #[arg(long, value_name = "RATE")]
         down: Option<String>,
-        /// The kind of link: "vdsl2 pppoe".
+        /// The kind of link: "vdsl2 pppoe"
         #[arg(long, value_name = "KIND")]
         link: Option<String>,
     },
-    /// What a short policy comes to.
+    /// Print the commands that a short policy becomes
     Show {
-        /// The file.
+        /// The short policy
         file: PathBuf,
-        /// As what.
+        /// The form
         #[arg(long, value_enum, default_value_t)]
         print: Print,
-        /// The same as --print json.
+        /// The same as --print json
         #[arg(long)]
         json: bool,
     },
-    /// A script, or anything else that holds a policy, as a short policy, as far as it fits.
+    /// Convert a script, or any other supported format, to a short policy, as far as it fits
     From {
-        /// The files.
-        #[arg(required = true)]
+        /// The files that hold the policy
+        #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// The sandbox that scripts run in.
+        /// Arguments for a script
+        #[arg(last = true)]
+        args: Vec<String>,
+        /// The sandbox that scripts run in
         #[command(flatten)]
         sandbox: ScriptOptions,
-        /// As one JSON document.
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// The JSON schema of short policies, for editors.
+    /// Print the JSON schema of short policies, for editors
     Schema,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Print {
-    /// A shell script of tc, ip and nft.
+    /// A shell script of tc, ip and nft
     #[default]
     Tc,
-    /// The policy with its preset filled in.
+    /// The policy with its preset filled in
     Toml,
-    /// The commands, each with the line it comes from.
+    /// The commands, each with the line it comes from
     Json,
 }

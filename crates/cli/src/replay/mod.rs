@@ -9,33 +9,40 @@ pub(crate) mod captured;
 mod folder;
 mod lives;
 
+use crate::exit::Exit;
 use folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_replay::recorded;
+use tidegate_replay::recorded::{self, RandomError};
 use tidegate_shims::Machine;
 
-/// What `tidegate replay` is told.
+/// Replay recorded packets through a policy, without new traffic
+///
+/// Of a capture (pcap, pcapng): what policies would have done with its packets. Of the folder of a recorded run: the
+/// same run again, packet by packet. `tidegate try` and `tidegate sim` generate traffic instead.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: 0 done; 1 bad input, recorded draws left over, or a policy that fails; 2 wrong usage.
+Exit codes: 0 done; 1 recorded draws are left over; 2 wrong usage or input, or a policy that fails.
 
-Example: tidegate replay --capture monday.pcap --policy gateway.sh --rate 2mbit --html monday.html")]
+Examples:
+  tidegate replay --capture monday.pcap --policy gateway.sh --rate 2mbit -o monday.html
+  tidegate replay --capture monday.pcap --policy 'gateway.sh start eth0' --policy home.toml
+  tidegate replay recorded/run-1 --out again --flows")]
 pub struct Options {
-    /// Folders with link, script.tc, schedule.csv and, if the run was recorded, draws.csv.
+    /// Folders of recorded runs: link, script.tc, schedule.csv and, if it was recorded, draws.csv
     #[arg(required_unless_present = "capture", value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a
-    /// folder each.
-    #[arg(long, value_name = "DIR")]
+    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder
+    /// each
+    #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
-    /// Print what became of each flow's packets.
+    /// Print the outcome of each flow's packets
     #[arg(long)]
     flows: bool,
-    /// Draw each packet from its arrival to its departure, as SVG; for one DIR.
-    #[arg(long, value_name = "FILE")]
+    /// Draw each packet from its arrival to its departure, as SVG; for one DIR
+    #[arg(long, value_name = "SVG")]
     picture: Option<PathBuf>,
-    /// Where there is no draws.csv, what is random comes from this seed.
+    /// Seed of the random numbers, where there is no draws.csv
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -50,13 +57,13 @@ pub fn command(options: &Options) -> ExitCode {
     if !options.captured.is_silent() {
         // Clap lets that pass, because folders and a capture exclude each other.
         eprintln!("tidegate replay: --policy, --rate and the like are for captures: give one with --capture");
-        return ExitCode::from(2);
+        return Exit::Input.into();
     }
     if options.picture.is_some() && options.dirs.len() > 1 {
         eprintln!("tidegate replay: one picture shows one run: give one DIR with --picture");
-        return ExitCode::from(2);
+        return Exit::Input.into();
     }
-    let mut code = ExitCode::SUCCESS;
+    let mut code = Exit::Yes;
     for dir in &options.dirs {
         let target = options.out.as_ref().map(|out| match options.dirs.len() {
             1 => out.clone(),
@@ -66,30 +73,32 @@ pub fn command(options: &Options) -> ExitCode {
             Ok(told) => print!("{}: {told}", dir.display()),
             Err(error) => {
                 eprintln!("tidegate replay: {}: {error:#}", dir.display());
-                code = ExitCode::FAILURE;
+                code = failure(&error);
             }
         }
     }
-    code
+    code.into()
 }
 
-/// Holds a capture against policies.
+/// The code of an error: that recorded draws are left over is an answer.
+fn failure(error: &anyhow::Error) -> Exit {
+    if error.is::<RandomError>() { Exit::No } else { Exit::of(error) }
+}
+
+/// Replays a capture through policies.
 fn captured(options: &Options) -> ExitCode {
     if options.out.is_some() || options.picture.is_some() || options.flows {
         eprintln!(
-            "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, --html, \
+            "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, -o and \
             --top for captures"
         );
-        return ExitCode::from(2);
+        return Exit::Input.into();
     }
     match captured::replay(&options.captured, options.seed) {
-        Ok(told) => {
-            crate::output::text(&told);
-            ExitCode::SUCCESS
-        }
+        Ok(()) => Exit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate replay: {error:#}");
-            ExitCode::FAILURE
+            Exit::of(&error).into()
         }
     }
 }

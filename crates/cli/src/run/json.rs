@@ -18,6 +18,9 @@ use tidegate_shims::{Answer, Call};
 use tidegate_syntax::ip::{IpFlags, link_json};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
+/// The form of the document: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// The document, with the end of line.
 pub(super) fn document(run: &mut Run<'_>) -> String {
     let script = run.options.script.display().to_string();
@@ -26,6 +29,7 @@ pub(super) fn document(run: &mut Run<'_>) -> String {
     let machine = &mut run.machine;
     let commands: Vec<&Vec<String>> = machine.carried.iter().map(|one| &one.words).collect();
     let mut document = json!({
+        "tidegate_run": FORM,
         "version": env!("CARGO_PKG_VERSION"),
         "script": script,
         "runs": runs,

@@ -31,7 +31,7 @@ const NOT_FOUND: u8 = 127;
 pub fn command(options: &Options) -> ExitCode {
     match run(options) {
         Ok(mut run) => {
-            let text = match options.print {
+            let text = match options.print() {
                 None => String::new(),
                 Some(Print::Tc) => {
                     let devices = run.outcomes.first().map_or(&[][..], |outcome| &outcome.devices);
@@ -107,7 +107,7 @@ fn run_script(options: &Options) -> Result<Run<'_>, CaptureError> {
     let capture = CaptureOptions {
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
-        output: if options.print.is_none() { Output::PassThrough } else { Output::ToErrors },
+        output: if options.print().is_none() { Output::PassThrough } else { Output::ToErrors },
         print: crate::output::pass_on,
         devices: options.dev.clone(),
         ..CaptureOptions::default()

@@ -1,6 +1,7 @@
 //! What an experiment is written to.
 
 use super::options::Options;
+use crate::outputs::{self, Form, OutputFile};
 use anyhow::Context;
 use tidegate_analysis::experiment::{flent_files, mahimahi_files};
 use tidegate_measure::experiment::Experiment;
@@ -13,13 +14,16 @@ const PNG_SCALE: f32 = 2.0;
 
 /// Refuses results that would replace what was read for the experiment, before it begins.
 pub(super) fn may_write(options: &Options) -> anyhow::Result<()> {
-    crate::output::may_write([&options.output, &options.html].into_iter().filter_map(Option::as_deref))
+    crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))
 }
 
 /// Writes the files that were asked for.
 pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> anyhow::Result<()> {
-    if let Some(path) = &options.output {
-        crate::output::file(path, json.as_bytes())?;
+    for OutputFile { path, form } in &options.output {
+        match form {
+            Form::Html => crate::output::file(path, page(experiment).as_bytes())?,
+            _ => crate::output::file(path, json.as_bytes())?,
+        }
     }
     if let Some(path) = &options.html {
         crate::output::file(path, page(experiment).as_bytes())?;

@@ -16,6 +16,7 @@ mod text;
 pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
+use crate::exit::Exit;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -29,23 +30,13 @@ use tidegate_scenario::shell::quoted;
 use tidegate_scenario::tables::Diagnostic;
 use tidegate_sessions::simulated::{self, ScenarioFiles};
 
-/// An expectation failed.
-const FAILED: u8 = 1;
-/// The file is wrong.
-const WRONG: u8 = 2;
-/// It was interrupted, as shells tell it.
-const INTERRUPTED: u8 = 130;
-
 /// Plays `tidegate sim`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok((text, code)) => {
-            crate::output::text(&text);
-            ExitCode::from(code)
-        }
+        Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate sim: {error:#}");
-            ExitCode::from(WRONG)
+            Exit::of(&error).into()
         }
     }
 }
@@ -54,29 +45,32 @@ pub fn command(options: &Options) -> ExitCode {
 type CarryOut<'c> =
     &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<RunRecord>>;
 
-fn attempt(options: &Options) -> anyhow::Result<(String, u8)> {
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
     carry_through(options, ("sim", ""), &|scenario, prepared, asked, stop| {
         simulate(scenario, prepared, asked, packets.as_ref(), stop)
     })
 }
 
-/// Reads the scenario, has its runs carried out, and tells what came of them; `execution`: `sim`, `lab`.
+/// Reads the scenario, carries out its runs, prints the result and writes its files; `execution`: `sim`,
+/// `lab`.
 fn carry_through(
     options: &Options,
     (execution, own): (&str, &str),
     carry_out: CarryOut<'_>,
-) -> anyhow::Result<(String, u8)> {
+) -> anyhow::Result<Exit> {
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
     let mut scenario = read(&options.file, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {
-        return Ok((text::listing(&scenario), 0));
+        crate::output::text(&text::listing(&scenario));
+        return Ok(Exit::Yes);
     }
     let asked = asked(options)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(|wrong| shown(&scenario, &wrong))?;
     if options.check {
-        return Ok((format!("{}: nothing is wrong with it\n", options.file.display()), 0));
+        println!("{}: no error found", options.file.display());
+        return Ok(Exit::Yes);
     }
     files::may_write(options)?;
     let stop = tidegate_sys::interrupt::notice();
@@ -90,9 +84,13 @@ fn carry_through(
     );
     tidegate_scenario::check(&scenario, &experiment).map_err(|wrong| shown(&scenario, &wrong))?;
     let json = tidegate_analysis::experiment::to_json(&experiment);
+    // Whatever becomes of the files, the result is printed.
+    match options.json {
+        true => crate::output::text(&json),
+        false => crate::output::text(&text::experiment(&experiment)),
+    }
     files::write(options, &experiment, &json)?;
-    let text = if options.json { json } else { text::experiment(&experiment) };
-    Ok((text, code(&experiment)))
+    Ok(code(&experiment))
 }
 
 /// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for
@@ -114,12 +112,12 @@ fn shown(scenario: &Scenario, wrong: &Diagnostic) -> anyhow::Error {
     anyhow::anyhow!(wrong.shown(&scenario.path, &scenario.text))
 }
 
-fn code(experiment: &Experiment) -> u8 {
+fn code(experiment: &Experiment) -> Exit {
     let failed = experiment.comparisons.iter().any(|one| one.gated && !one.held);
     match experiment.runs.iter().any(|run| run.cut) {
-        true => INTERRUPTED,
-        false if failed => FAILED,
-        false => 0,
+        true => Exit::Partial,
+        false if failed => Exit::No,
+        false => Exit::Yes,
     }
 }
 

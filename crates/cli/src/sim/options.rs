@@ -1,71 +1,81 @@
 //! The command line of `tidegate sim`.
 
+use crate::outputs::{Form, OutputFile, output_file};
 use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use clap::Parser;
 use std::path::PathBuf;
 use tidegate_packet::Nanos;
 
-/// Do an experiment that a scenario's file describes: policies compared under loads, between hosts and
-/// machines in virtual time.
+/// Run a scenario file in simulation, in virtual time
+///
+/// Compares policies under loads, between hosts and routers that the file describes. `tidegate try` needs no
+/// file; `tidegate lab` runs the same file in real time.
 #[derive(Clone, Debug, Parser)]
+#[command(after_help = "\
+Exit codes: 0 done; 1 an assertion of the file fails; 2 wrong usage or input; 3 partial result (interrupted).
+
+Examples:
+  tidegate sim examples/scenarios/upload.toml
+  tidegate sim modem.toml --repeats 8 -o before.json -o before.html
+  tidegate sim modem.toml --load upload --at 60s -- tc -s class show dev eth0")]
 pub struct Options {
-    /// The scenario (TOML; docs/scenario.md).
+    /// The scenario (TOML; docs/scenario.md)
     pub file: PathBuf,
-    /// Only these policies.
+    /// Only these policies
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub policy: Vec<String>,
-    /// Only these loads.
+    /// Only these loads
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub load: Vec<String>,
-    /// The seed of the first repeat; the same seed gives the same result, to the byte.
+    /// Seed of the first repeat; the same seed gives the same result, to the byte
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How often each case is run, each time with the next seed.
+    /// How many times each case is run, each time with the next seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeats: Option<u32>,
-    /// How long is measured.
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    /// How long is measured
+    #[arg(short, long, value_name = "TIME", value_parser = span)]
     pub duration: Option<Nanos>,
-    /// The sandbox that scripts run in.
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Print the result as JSON.
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write the result there, as JSON, for `tidegate compare`.
-    #[arg(short, long, value_name = "RESULT.json")]
-    pub output: Option<PathBuf>,
-    /// Write a page there, one file that needs no network.
-    #[arg(long, value_name = "FILE")]
+    /// Write the result: .json (for `tidegate compare`) or .html; may be repeated
+    #[arg(short, long, value_name = "RESULT", value_parser = output_file(&[Form::Json, Form::Html]))]
+    pub output: Vec<OutputFile>,
+    /// Write a page, whatever the file is called
+    #[arg(long, value_name = "PAGE", hide = true)]
     pub html: Option<PathBuf>,
-    /// Write each chart into this directory as SVG.
+    /// Write each chart into this directory as SVG
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// And as PNG.
+    /// Write each chart into this directory as PNG
     #[arg(long, value_name = "DIR")]
     pub png: Option<PathBuf>,
-    /// Write each run into this directory as flent reads it.
+    /// Write each run into this directory as flent reads it
     #[arg(long, value_name = "DIR")]
     pub flent: Option<PathBuf>,
-    /// Write what each link could carry into this directory, as mahimahi reads it.
+    /// Write what each link could carry into this directory, as mahimahi reads it
     #[arg(long, value_name = "DIR")]
     pub mahimahi: Option<PathBuf>,
-    /// Write the packets of one run with their class, wait and fate as pcapng, for Wireshark: those of all
-    /// machines' devices, or of one.
-    #[arg(long, value_name = "FILE[:MACHINE/DEVICE]")]
+    /// Write the packets of one run with class, queueing delay and outcome as pcapng, for Wireshark: of all
+    /// devices of routers, or of one
+    #[arg(long, value_name = "PCAPNG[:MACHINE/DEVICE]")]
     pub pcapng: Option<String>,
-    /// What every machine is told or asked at a moment of each run: `--at 60s -- tc -s class show dev eth0`.
-    /// May be repeated before the `--`; the command is the same.
+    /// Run the command behind `--` on every router at this time of each run: `--at 60s -- tc -s class show dev
+    /// eth0`; may be repeated
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub at: Vec<Nanos>,
-    /// Only read the file, and try the policies.
+    /// Only read the file, and try the policies
     #[arg(long)]
     pub check: bool,
-    /// Tell what the file holds: policies, loads, cases.
+    /// List the policies, loads and cases of the file
     #[arg(long)]
     pub list: bool,
-    /// The command for `--at`.
+    /// The command for --at
     #[arg(last = true, value_name = "COMMAND", requires = "at")]
     pub command: Vec<String>,
 }

@@ -53,13 +53,15 @@ impl Pace {
 
 /// A bar on the terminal; nothing in a pipe.
 pub(crate) fn progress(doing: &str, seconds: u64) -> ProgressBar {
-    let target = if crate::output::stderr().is_terminal() {
+    let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(Some(seconds), target);
-    let style = ProgressStyle::with_template(&format!("{doing} {{bar:40}} {{pos}}/{{len}} s of link time"));
+    let style = ProgressStyle::with_template(&format!(
+        "{doing} {{wide_bar}} {{pos}}/{{len}} s of link time, {{eta}} left"
+    ));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 

@@ -1,21 +1,22 @@
-//! From the command line to what a trial is told, and back to the command that gives the same figures.
+//! From the command line to the settings of a trial, and back to the command that gives the same figures.
 
 use super::options::Options;
 use crate::dissect::Dissect;
 use std::fmt::Write as _;
 use tidegate_capture::DEFAULT_TIMEOUT;
-use tidegate_packet::Nanos;
+use tidegate_packet::{Nanos, Rate};
 use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 use tidegate_trial::{ModemBuffer, TrialProbe, TrialSettings};
 
 impl Options {
-    /// What the trial itself is told.
-    pub(crate) fn settings(&self) -> TrialSettings {
+    /// The settings of the trial itself.
+    pub(crate) fn settings(&self, (up, down): (Rate, Rate)) -> TrialSettings {
         TrialSettings {
             script: self.script.display().to_string(),
-            again: command(self),
-            up: self.up,
-            down: self.down,
+            again: command(self, (up, down)),
+            args: self.args.clone(),
+            up,
+            down,
             rtt: self.rtt,
             buffer: self.buffer,
             duration: self.duration,
@@ -32,16 +33,10 @@ impl Options {
     }
 }
 
-/// The words of the command, what is left at its default not said.
-fn command(o: &Options) -> String {
+/// The words of the command; options at their defaults are left out.
+fn command(o: &Options, (up, down): (Rate, Rate)) -> String {
     let mut line = format!("tidegate try {}", quoted(&o.script.display().to_string()));
-    // Words that look like options of ours would be taken for them: they stand at the end, behind `--`.
-    let args: String = o.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
-    let apart = o.args.iter().any(|arg| arg.starts_with('-'));
-    if !apart {
-        line.push_str(&args);
-    }
-    let _ = write!(line, " --up {} --down {}", tc_rate(o.up.as_bits()), tc_rate(o.down.as_bits()));
+    let _ = write!(line, " --up {} --down {}", tc_rate(up.as_bits()), tc_rate(down.as_bits()));
     let mut add = |flag: &str, value: String, default: bool| {
         if !default {
             let _ = write!(line, " --{flag} {value}");
@@ -49,7 +44,7 @@ fn command(o: &Options) -> String {
     };
     add("rtt", tc_time(o.rtt), o.rtt == Nanos::millis(30));
     let buffer = match o.buffer {
-        ModemBuffer::Bytes(bytes) => bytes.to_string(),
+        ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
         ModemBuffer::Time(span) => tc_time(span),
     };
     add("buffer", buffer, o.buffer == ModemBuffer::Time(Nanos::millis(1500)));
@@ -69,8 +64,9 @@ fn command(o: &Options) -> String {
     add("probes", names(o.probes.iter().map(|probe| probe.id()).collect()), o.probes == TrialProbe::ALL);
     add("dissect", "legacy".to_owned(), o.dissect == Dissect::Modern);
     add("timeout", format!("{}s", o.sandbox.timeout.as_secs_f64()), o.sandbox.timeout == DEFAULT_TIMEOUT);
-    let report = o.report.as_ref().map_or_else(String::new, |path| quoted(&path.display().to_string()));
-    add("report", report, o.report.is_none());
+    for file in &o.output {
+        let _ = write!(line, " -o {}", quoted(&file.path.display().to_string()));
+    }
     for (flag, set) in
         [("private", o.sandbox.private), ("keep-going", o.keep_going), ("log", o.log), ("ipv6", o.ipv6)]
     {
@@ -82,7 +78,8 @@ fn command(o: &Options) -> String {
         let _ = write!(line, " --show {}", quoted(command));
     }
     let _ = write!(line, " --seed {}", o.seed);
-    if apart {
+    if !o.args.is_empty() {
+        let args: String = o.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
         line.push_str(" --");
         line.push_str(&args);
     }

@@ -1,6 +1,7 @@
 //! From a script to its policy.
 
 use super::options::Options;
+use crate::script_options::show_errors;
 use anyhow::bail;
 use tidegate_capture::{Exit, Outcome};
 use tidegate_loader::LoadedPolicy;
@@ -13,6 +14,7 @@ use tidegate_trial::{Configured, TrialPolicy};
 /// on).
 pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
     let taken = tidegate_loader::read(std::slice::from_ref(&options.script), &options.how_to_read())?;
+    show_errors(&taken.outcomes);
     if let Some(nothing) = taken.nothing_found() {
         taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
         bail!("{nothing}");

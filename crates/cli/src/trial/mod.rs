@@ -13,11 +13,14 @@
 mod again;
 pub(crate) mod load;
 mod options;
+pub(crate) mod rates;
 
 pub use options::Options;
-pub(crate) use options::{buffer, rate, span, stacked};
+pub(crate) use options::{buffer, stacked};
 pub(crate) use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 
+use crate::exit::Exit;
+use crate::outputs::{self, Form, OutputFile};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,50 +29,52 @@ use tidegate_trial::Trial;
 /// Plays `tidegate try`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(text) => {
-            crate::output::text(&text);
-            ExitCode::SUCCESS
-        }
+        Ok(()) => Exit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate try: {error:#}");
-            ExitCode::FAILURE
+            Exit::of(&error).into()
         }
     }
 }
 
-fn attempt(options: &Options) -> anyhow::Result<String> {
+fn attempt(options: &Options) -> anyhow::Result<()> {
+    let rates = rates::of(options).map_err(|missing| anyhow::anyhow!(missing))?;
     let policy = load::take_in(options).map_err(|error| named(error, &options.script))?;
-    crate::output::may_write(report_path(options).as_deref())?;
-    let settings = options.settings();
+    let reports = reports(options);
+    crate::output::may_write(outputs::paths(&reports))?;
+    let settings = options.settings(rates);
     let mut trial = Trial::new(&settings, &policy);
     trial.explore();
     let bar = crate::sim::progress("simulating", trial.seconds());
     trial.simulate(&|| bar.inc(1));
     bar.finish_and_clear();
     let document = trial.document();
-    let mut text = if options.json {
+    let text = if options.json {
         tidegate_analysis::trial::to_json(&document)
     } else {
         tidegate_report::text(&document)
     };
-    if let Some(path) = report_path(options) {
-        let report = match path.extension() {
-            Some(svg) if svg == "svg" => tidegate_report::picture(&document, "voip-up", options.log)
+    // Whatever becomes of the report, the result is printed.
+    crate::output::text(&text);
+    for OutputFile { path, form } in &reports {
+        let report = match form {
+            Form::Svg => tidegate_report::picture(&document, "voip-up", options.log)
                 .context("there is nothing to draw")?,
+            Form::Json => tidegate_analysis::trial::to_json(&document),
             _ => tidegate_report::html(&document),
         };
-        let written = crate::output::file(&path, report);
-        match &options.report {
-            Some(_) => written?,
-            None => written
-                .context("the report could not be written (--report FILE puts it elsewhere, none nowhere)")?,
+        let written = crate::output::file(path, report);
+        match options.output.is_empty() {
+            false => written?,
+            true => written
+                .context("the report could not be written (-o FILE names another place, -o none none)")?,
         }
         if !options.json {
-            text.push_str(&format!("Report: {}\n", path.display()));
+            println!("Report: {}", path.display());
         }
     }
-    text.push_str(trial.shown());
-    Ok(text)
+    crate::output::text(trial.shown());
+    Ok(())
 }
 
 /// An error about a file, with the file's name before it unless it begins with that.
@@ -78,15 +83,15 @@ pub(crate) fn named(error: anyhow::Error, file: &Path) -> anyhow::Error {
     if error.to_string().starts_with(&name) { error } else { error.context(name) }
 }
 
-/// Where the report goes, if anywhere.
-fn report_path(options: &Options) -> Option<PathBuf> {
-    match &options.report {
-        Some(path) if path.as_os_str() == "none" => None,
-        Some(path) => Some(path.clone()),
-        None if options.json => None,
+/// Where reports are written.
+fn reports(options: &Options) -> Vec<OutputFile> {
+    match options.reports() {
+        Some(reports) => reports.cloned().collect(),
+        None if options.json => Vec::new(),
         None => {
             let stem = options.script.file_stem().unwrap_or_default().to_string_lossy();
-            Some(PathBuf::from(format!("tidegate-{stem}.html")))
+            let path = PathBuf::from(format!("tidegate-{stem}.html"));
+            vec![OutputFile { path, form: Form::Html }]
         }
     }
 }

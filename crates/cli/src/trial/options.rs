@@ -1,104 +1,137 @@
-//! What `tidegate try` is told.
+//! The command line of `tidegate try`.
 
 use crate::dissect::Dissect;
+use crate::outputs::{self, Form, OutputFile};
 use crate::script_options::ScriptOptions;
-use crate::values::{device, duration};
+use crate::values::{device, rate, size, span};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
-use std::time::Duration;
 use tidegate_loader::ReadOptions;
 use tidegate_packet::{Nanos, Rate};
-use tidegate_syntax::units;
+use tidegate_syntax::quantity::{self, SizeOrTime};
 use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
-/// The longest time that a link or a trial has.
-const HOUR: Duration = Duration::from_secs(3600);
-
-/// What `tidegate try` is told.
+/// Simulate one policy on a home link, and report what it changes
+///
+/// The script runs unmodified in a sandbox. The link behind a modem with a large buffer is then simulated with
+/// and without the policy, idle and under load. For other networks and loads, see `tidegate sim`.
 #[derive(clap::Args)]
-#[command(after_help = "\
-Rates and sizes are written as tc's: 128kbit, 2mbit; 24k, 64kb. Times: 30ms, 2s.
-Exit codes: 0 done; 1 the script failed, or a command in it; 2 wrong usage.
+#[command(
+    override_usage = "tidegate try [OPTIONS] <SCRIPT> [-- <ARGS>...]",
+    after_help = "\
+Rates: 128kbit, 20Mbit/s. Sizes: 24kB, 64KiB. Times: 30ms, 2s. A short policy that has `up` and `down` needs \
+no --up and --down.
 
-Example: tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit")]
+Exit codes: 0 done; 2 wrong usage or input: the script failed, or a command in it.
+
+Examples:
+  tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit
+  tidegate try gateway.sh --up 2mbit --down 20mbit -o gateway.html -- start eth0
+  tidegate try home.toml"
+)]
 pub struct Options {
-    /// The script; it runs unmodified, in a private namespace, and changes nothing outside.
+    /// The policy: a script, or another file that `tidegate check` reads; it changes nothing outside the sandbox
     pub script: PathBuf,
-    /// Arguments for the script.
+    /// Arguments for the script
     pub args: Vec<String>,
-    /// The link's rate away from you.
+    /// The link's upload rate; default: that of a short policy
     #[arg(long, value_name = "RATE", value_parser = rate)]
-    pub up: Rate,
-    /// The link's download rate.
+    pub up: Option<Rate>,
+    /// The link's download rate; default: that of a short policy
     #[arg(long, value_name = "RATE", value_parser = rate)]
-    pub down: Rate,
-    /// Round-trip time of the idle path, transmission times not counted.
+    pub down: Option<Rate>,
+    /// Round-trip time of the idle path, transmission times not included
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30ms")]
     pub rtt: Nanos,
-    /// The modem's buffer for the uplink: bytes (24k) or time at the uplink's rate (1500ms).
+    /// The modem's upload buffer: bytes (24kB), or time at the upload rate (1500ms)
     #[arg(long, value_name = "SIZE|TIME", value_parser = buffer, default_value = "1500ms")]
     pub buffer: ModemBuffer,
-    /// How long each load is measured.
-    #[arg(long, value_name = "TIME", value_parser = measured, default_value = "60s")]
+    /// How long each load is measured
+    #[arg(short, long, value_name = "TIME", value_parser = measured, default_value = "60s")]
     pub duration: Nanos,
-    /// The device that leads to the modem. Default: the one the script shapes.
-    #[arg(long, value_parser = crate::values::device, value_name = "NAME")]
+    /// The device that leads to the modem; default: the one that the script shapes
+    #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// Where a device stands on another: `ppp0=eth1`. The lower one leads to the modem.
+    /// A device on top of another: `ppp0=eth1`; the lower one leads to the modem
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked)]
     pub over: Option<(String, String)>,
-    /// The cable from the gateway to the modem.
+    /// The rate of the cable from the gateway to the modem
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "100mbit")]
     pub cable: Rate,
-    /// Frames that the device before the modem takes ahead of what it sends. Default: what the script says
-    /// with `ethtool -G`, else 1.
+    /// Frames in the transmit ring of the device that leads to the modem; default: what the script sets with
+    /// `ethtool -G`, else 1
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub ring: Option<u32>,
-    /// The byte queue limit (BQL) of that device; none unless given.
+    /// The byte queue limit (BQL) of that device; default: none
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub bql: Option<u32>,
-    /// How far the machine's kernel looks into packets for the keys of their flows.
+    /// How far the kernel's flow dissector looks into packets
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     pub(crate) dissect: Dissect,
-    /// What loads the link, one or several. Default: empty,up,down,both.
+    /// What loads the link, one or several; default: empty,up,down,both
     #[arg(long, value_name = "LOAD", value_parser = load_name(), value_delimiter = ',')]
     pub load: Vec<TrialLoad>,
-    /// Transfers of the load, each way. Default: 2 up, 3 down; 12 for tcp_nup and tcp_ndown.
+    /// Transfers of the load, each way; default: 2 up, 3 down; 12 for tcp_nup and tcp_ndown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub flows: Option<u16>,
-    /// What people do and wait for meanwhile.
-    #[arg(long, value_name = "PROBE", value_parser = probe_name(), value_delimiter = ',', default_value = "ping,voip,dns,ssh,web")]
+    /// Applications that run beside the load and are measured
+    #[arg(
+        long,
+        value_name = "PROBE",
+        value_parser = probe_name(),
+        value_delimiter = ',',
+        default_value = "ping,voip,dns,ssh,web"
+    )]
     pub probes: Vec<TrialProbe>,
-    /// Everything goes over IPv6.
+    /// Send everything over IPv6
     #[arg(long)]
     pub ipv6: bool,
-    /// The same seed gives the same run, to the byte.
+    /// Seed of the random numbers; the same seed gives the same run, to the byte
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// The sandbox that scripts run in.
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Go on although a command of the script failed.
+    /// Continue although a command of the script failed
     #[arg(long)]
     pub keep_going: bool,
-    /// Where the report goes. Default: `tidegate-SCRIPT.html` in the current directory; `none`: nowhere. A
-    /// name that ends in .svg gets one picture: the call's packets over time.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// That picture's times on a logarithmic scale.
-    #[arg(long, requires = "report")]
+    /// Write the report: .html, .svg (one picture: the call's packets over time) or .json; may be repeated;
+    /// default: `tidegate-SCRIPT.html` in the current directory; `none`: no report
+    #[arg(short, long, alias = "report", value_name = "FILE", value_parser = report)]
+    pub output: Vec<OutputFile>,
+    /// Draw that picture's times on a logarithmic scale
+    #[arg(long, requires = "output")]
     pub log: bool,
-    /// What the machine is asked after the last load with the policy, as on its shell: `tc -s class show dev
-    /// eth0`, `iptables -t mangle -L -v`. May be repeated.
+    /// Run this command on the simulated machine after the last load with the policy, and print its output: `tc
+    /// -s class show dev eth0`; may be repeated
     #[arg(long, value_name = "COMMAND", conflicts_with = "json")]
     pub show: Vec<String>,
-    /// Print the result as JSON, and write no report unless told where.
+    /// Print JSON, and write no report unless -o is given
     #[arg(long)]
     pub json: bool,
 }
 
+/// The name of `-o` that writes no report.
+const NO_REPORT: &str = "none";
+
+/// Reads the value of `-o`.
+fn report(name: &str) -> Result<OutputFile, String> {
+    let path = PathBuf::from(name);
+    let forms = [Form::Html, Form::Svg, Form::Json];
+    match Form::of(&path, &forms) {
+        Some(form) => Ok(OutputFile { path, form }),
+        None if name == NO_REPORT => Ok(OutputFile { path, form: Form::Text }),
+        None => Err(format!("{}; `none` writes no report", outputs::unknown(&forms))),
+    }
+}
+
 impl Options {
-    /// How the policy is taken in.
+    /// The reports that are asked for: `None`, the usual one.
+    pub(crate) fn reports(&self) -> Option<impl Iterator<Item = &OutputFile>> {
+        (!self.output.is_empty()).then(|| self.output.iter().filter(|file| file.form != Form::Text))
+    }
+
+    /// How the policy is loaded.
     pub(crate) fn how_to_read(&self) -> ReadOptions {
         ReadOptions {
             args: self.args.clone(),
@@ -137,47 +170,16 @@ pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub(crate) fn rate(text: &str) -> Result<Rate, String> {
-    match units::parse_rate(text) {
-        Some(rate) if rate.0 >= 125 => Ok(rate),
-        Some(_) if is_finite(text) => Err("a link needs at least 1kbit".into()),
-        _ => {
-            Err("not a rate; write 128kbit, 2mbit, 1gbit (bits per second) or 16kbps (bytes per second)"
-                .into())
-        }
-    }
-}
-
-/// Does a rate begin with a number that a link may have? (`strtod`, which tc reads numbers with, takes `inf`
-/// and `1e308`.)
-fn is_finite(rate: &str) -> bool {
-    let number = rate.trim().trim_end_matches(|letter: char| letter.is_ascii_alphabetic() || letter == '%');
-    number.parse::<f64>().is_ok_and(|number| number < 1e18)
-}
-
-pub(crate) fn span(text: &str) -> Result<Nanos, String> {
-    match duration(text)? {
-        long if long > HOUR => Err("an hour at most".into()),
-        short => Ok(Nanos(u64::try_from(short.as_nanos()).unwrap_or(u64::MAX))),
-    }
-}
-
-/// How long is measured: in less than a second hardly anything is answered.
+/// How long is measured: in less than a second there are hardly any replies.
 fn measured(text: &str) -> Result<Nanos, String> {
     let short = "shorter than a second, in which nothing can be measured";
     span(text).and_then(|span| if span < Nanos::secs(1) { Err(short.into()) } else { Ok(span) })
 }
 
-fn size(text: &str) -> Result<u32, String> {
-    units::parse_size(text)
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "not a size; write 3000, 3k, 30kb".into())
-}
-
+/// A buffer: bytes, or a time at the uplink's rate.
 pub(crate) fn buffer(text: &str) -> Result<ModemBuffer, String> {
-    // A bare number is bytes, and `2m` megabytes, as tc has it: minutes are `min` here.
-    if let Some(bytes) = units::parse_size(text) {
-        return Ok(ModemBuffer::Bytes(u64::from(bytes)));
+    match quantity::size_or_time(text).map_err(|wrong| wrong.to_string())? {
+        SizeOrTime::Size(bytes) => Ok(ModemBuffer::Bytes(bytes)),
+        SizeOrTime::Time(_) => span(text).map(ModemBuffer::Time),
     }
-    span(text).map(ModemBuffer::Time).map_err(|_| "neither a size (24k) nor a time (1500ms)".into())
 }

@@ -18,30 +18,36 @@ use tidegate_replay::annotated::wait;
 use tidegate_syntax::units::parse_classid;
 use tidegate_sys::interrupt;
 
-/// What may be said.
+/// Capture packets as they leave a running daemon's queues
+///
+/// Each packet has the time when it left or was dropped, its class and queue, its queueing delay and its outcome; of
+/// its bytes, only the headers that the engine keeps. Slow readers lose packets; forwarding never waits for them.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Live in Wireshark: tidegate capture eth0 1:10 -w - | wireshark -k -i -
+Exit codes: 0 done; 2 wrong usage or input, or no daemon answers; 4 not permitted: root and the user who \
+started the daemon may read packets.
 
-Each packet stands there at the time it left or was lost, with its class, its queue, how long it waited and \
-what became of it; of its octets only the front, which is what \
-the engine has. Who is too slow misses packets, the link does not wait.
-
-Exit codes: 0, 2 no daemon answers, or it refuses (packets are shown to root and to who runs it).")]
+Examples:
+  tidegate capture eth0 1:10 -c 100
+  tidegate capture eth0 1:10 -w - | wireshark -k -i -
+  tidegate capture eth0 --duration 30s -w eth0.pcapng")]
 pub struct Options {
-    /// The device.
+    /// The device
     pub device: String,
-    /// The class, as tc names it, or `root` for what hangs on the device itself; otherwise all.
+    /// The class, as tc names it, or `root` for the root qdisc; default: all
     pub class: Option<String>,
-    /// Write pcapng there; `-`: to standard output. Otherwise packets are told line by line.
-    #[arg(short, long, value_name = "FILE")]
+    /// Write pcapng; `-`: to standard output; default: print packets line by line
+    #[arg(short, long, value_name = "PCAPNG")]
     pub write: Option<PathBuf>,
-    /// End after so many packets.
+    /// Print one JSON document for each packet, one per line
+    #[arg(long, conflicts_with = "write")]
+    pub json: bool,
+    /// End after this number of packets
     #[arg(short, long, value_name = "PACKETS")]
     pub count: Option<u64>,
-    /// End after this time; a number alone is seconds.
-    #[arg(long, value_name = "TIME", value_parser = values::seconds)]
-    pub seconds: Option<f64>,
+    /// End after this time
+    #[arg(short, long, alias = "seconds", value_name = "TIME", value_parser = values::duration)]
+    pub duration: Option<Duration>,
 }
 
 /// Runs the command.
@@ -56,6 +62,7 @@ pub fn command(options: &Options) -> ExitCode {
 /// Where packets go.
 enum Sink {
     Words,
+    Json,
     Pcapng(Box<dyn Write>, Writer),
 }
 
@@ -69,7 +76,7 @@ fn follow(options: &Options) -> anyhow::Result<()> {
     client.send(&json!({"ask": "capture", "device": options.device, "class": options.class}))?;
     let mut sink = Sink::open(options)?;
     let stop = interrupt::notice();
-    let end = options.seconds.filter(|seconds| *seconds >= 0.0).map(Duration::from_secs_f64);
+    let end = options.duration;
     let (began, mut left) = (Instant::now(), options.count.unwrap_or(u64::MAX));
     while left > 0 && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| began.elapsed() < end) {
         // What says nothing comes twice a second, so that the time and Ctrl-C are noticed.
@@ -84,7 +91,9 @@ fn follow(options: &Options) -> anyhow::Result<()> {
 
 impl Sink {
     fn open(options: &Options) -> anyhow::Result<Sink> {
-        let Some(path) = &options.write else { return Ok(Sink::Words) };
+        let Some(path) = &options.write else {
+            return Ok(if options.json { Sink::Json } else { Sink::Words });
+        };
         let file: Box<dyn Write> = match path.to_str() {
             Some("-") => {
                 anyhow::ensure!(
@@ -112,6 +121,7 @@ impl Sink {
     fn take(&mut self, packet: &Packet) -> anyhow::Result<()> {
         match self {
             Sink::Words => Ok(crate::output::next(&format!("{}\n", packet.words()))?),
+            Sink::Json => Ok(crate::output::next(&format!("{}\n", packet.document()))?),
             Sink::Pcapng(_, writer) => {
                 packet.write(writer);
                 self.flush()
@@ -122,7 +132,7 @@ impl Sink {
     /// Packets are looked at as they come.
     fn flush(&mut self) -> anyhow::Result<()> {
         match self {
-            Sink::Words => Ok(()),
+            Sink::Words | Sink::Json => Ok(()),
             Sink::Pcapng(file, writer) => {
                 file.write_all(&writer.take())?;
                 Ok(file.flush()?)
@@ -166,6 +176,22 @@ impl Packet {
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let micros = self.left / 1000 % 1_000_000;
         format!("{hour:02}:{minute:02}:{second:02}.{micros:06} {}", self.comment())
+    }
+
+    /// The same for programs.
+    fn document(&self) -> Value {
+        json!({
+            "time_ns": self.left, "class": self.class, "qdisc": self.qdisc, "length": self.length,
+            "queueing_delay_ns": self.waited, "outcome": self.outcome(),
+        })
+    }
+
+    fn outcome(&self) -> &'static str {
+        match self.fate.as_str() {
+            "lost" => "dropped",
+            "marked" => "sent with a new CE mark",
+            _ => "sent",
+        }
     }
 
     fn comment(&self) -> String {

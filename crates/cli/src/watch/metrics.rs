@@ -21,23 +21,25 @@ const LONGEST: u64 = 8 << 10;
 /// How long somebody may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What may be said.
+/// Export the counters of shaped devices to Prometheus
 #[derive(clap::Args)]
 #[command(after_help = "\
-GET /metrics is answered in Prometheus' text format, anything else refused; there is no encryption and no \
-password, so listen where only your Prometheus can reach it.
+Only GET /metrics is answered, in Prometheus' text format. There is no encryption and no password, so listen \
+where only your Prometheus can connect.
 
-For node_exporter's textfile collector: tidegate metrics --once > DIR/tidegate.prom.$$ && mv \
-DIR/tidegate.prom.$$ DIR/tidegate.prom
+Exit codes: 0 done; 2 wrong usage or input, such as an address in use or a missing device; 4 not permitted.
 
-Exit codes: 0, 2 the address cannot be had, or a device is not there.")]
+Examples:
+  tidegate metrics --listen 127.0.0.1:9500
+  for node_exporter's textfile collector:
+    tidegate metrics --once > DIR/tidegate.prom.$$ && mv DIR/tidegate.prom.$$ DIR/tidegate.prom")]
 pub struct Options {
-    /// The devices; otherwise all that are shaped, looked for at each request.
+    /// The devices; default: all that are shaped, found at each request
     pub devices: Vec<String>,
-    /// Answer at this address, until ended.
+    /// Serve at this address
     #[arg(long, value_name = "ADDRESS:PORT", required_unless_present = "once", conflicts_with = "once")]
     pub listen: Option<SocketAddr>,
-    /// Print the figures of this moment.
+    /// Print the current figures, and exit
     #[arg(long)]
     pub once: bool,
 }

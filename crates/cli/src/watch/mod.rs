@@ -6,6 +6,7 @@ pub mod metrics;
 pub mod tc;
 pub mod top;
 
+use crate::exit::Exit;
 use std::process::ExitCode;
 use tidegate_analysis::watch::Snapshot;
 use tidegate_apply::SnapshotSource;
@@ -13,7 +14,7 @@ use tidegate_apply::SnapshotSource;
 /// Says what went wrong, as `tidegate NAME`.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
     eprintln!("tidegate {name}: {error:#}");
-    ExitCode::from(2)
+    Exit::of_device(error).into()
 }
 
 /// Is this whoever reads having had enough? That is no error.

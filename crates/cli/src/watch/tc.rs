@@ -12,20 +12,26 @@ use std::process::ExitCode;
 use tidegate_syntax::Env;
 use tidegate_syntax::tc::{self, Parsed, TcCommand};
 
-/// What may be said.
+/// Query or change a running daemon with tc syntax
 #[derive(clap::Args)]
 #[command(
     disable_help_flag = true,
     after_help = "\
-Listings (`-s -j qdisc show dev eth0`) and changes (`qdisc change …`, `class add …`, `-batch FILE`) alike: \
-a change is one of the running tree, and packets that wait \
-there go on waiting. Without `dev` a listing is that of every daemon here; a change goes to the only one \
-there is.
+Takes listings (`-s -j qdisc show dev eth0`) and changes (`qdisc change …`, `class add …`, `-batch FILE`) \
+alike. A change affects the running tree, and its packets stay queued. Without `dev`, a listing is that of \
+every daemon, and a change needs a single one.
 
-Exit codes: those of tc; 2 also where no daemon answers."
+Exit codes: those of tc; 2 also if no daemon answers; 4 not permitted.
+
+Examples:
+  tidegate tc -s qdisc show dev eth0
+  tidegate tc class change dev eth0 classid 1:10 htb rate 5mbit"
 )]
 pub struct Options {
-    /// What would follow `tc`.
+    /// Print help
+    #[arg(long, action = clap::ArgAction::HelpLong)]
+    help: Option<bool>,
+    /// What would follow `tc`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }

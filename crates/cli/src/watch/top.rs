@@ -15,32 +15,36 @@ use tidegate_report::watch::screen;
 use tidegate_sys::terminal::{self, RawTerminal};
 use tidegate_sys::{interrupt, poll};
 
-/// What may be said.
+/// Show classes live: throughput, queueing delay, drops, marks
 #[derive(clap::Args)]
 #[command(after_help = "\
-Figures are of the last interval: bits per second that left, their share of what the policy lets through, \
-bytes that wait, how long half and 99 % of the packets \
-waited (at most an eighth too much), packets lost and marked per second, and the share sent on the account \
-of classes above (HTB). Of the kernel's \
-disciplines it is known what they count, not how long packets wait.
+Figures are of the last interval: throughput and its share of what the policy allows, backlog in bytes, \
+queueing delay (median and 99th percentile, overestimated by an eighth at most), packets dropped and marked \
+per second, and the share borrowed from parent classes (HTB). The kernel's qdiscs have counters, but no \
+queueing delays. `oldest` is the age of the oldest packet in the queue. `late` is the maximum lateness of the \
+engine (! where packets left too late: --realtime).
 
-`oldest` is how long the packet has waited that waits longest now. `late` is how late the engine was at \
-most since it began (! where packets left too late: --realtime).
+q or Ctrl-C ends.
 
-q or Ctrl-C ends. Exit codes: 0, 2 nothing is shaped, a device is not there, or a daemon died or does not \
-answer (why is said).")]
+Exit codes: 0 done; 2 wrong usage or input: nothing is shaped, a device is missing, or a daemon died or does \
+not answer; 4 not permitted.
+
+Examples:
+  tidegate top
+  tidegate top eth0 --interval 500ms
+  tidegate top --once --json")]
 pub struct Options {
-    /// The devices; otherwise all that are shaped.
+    /// The devices; default: all that are shaped
     pub devices: Vec<String>,
-    /// Show one interval, and end.
+    /// Show one interval, and exit
     #[arg(long)]
     pub once: bool,
-    /// One line of JSON for each device and interval.
+    /// Print one line of JSON for each device and interval
     #[arg(long)]
     pub json: bool,
-    /// How long an interval lasts; a number alone is seconds.
-    #[arg(long, value_name = "TIME", value_parser = values::seconds, default_value = "1s")]
-    pub interval: f64,
+    /// Time from one reading to the next
+    #[arg(short, long, value_name = "TIME", value_parser = values::duration, default_value = "1s")]
+    pub interval: Duration,
 }
 
 /// Runs the command.
@@ -53,7 +57,8 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 fn watch(options: &Options) -> anyhow::Result<()> {
-    ensure!((0.05..=3600.0).contains(&options.interval), "--interval is from 50ms to 1h");
+    let allowed = Duration::from_millis(50)..=Duration::from_secs(3600);
+    ensure!(allowed.contains(&options.interval), "--interval is from 50ms to 1h");
     let healths = status::healths(None)?;
     let asked = healths.iter().filter(|health| health.is_on(&options.devices));
     let dead: Vec<String> = asked.filter_map(Health::daemon_failure).collect();
@@ -77,7 +82,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     let mut before = all(&mut told)?;
     let mut due = Instant::now();
     loop {
-        due += Duration::from_secs_f64(options.interval);
+        due += options.interval;
         if !wait_until(due, terminal.is_some(), stop)? {
             return gone();
         }

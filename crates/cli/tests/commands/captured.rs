@@ -78,7 +78,7 @@ fn a_line_holds_each_packet_up_by_those_before_it() {
     let packet = ipv4(17, (HOME, AWAY), (1, 2), 0, 986);
     place.file("ten.pcapng", capture(&vec![(0, packet, 986); 10]));
     for (words, lost) in
-        [(&["--rate", "8mbit", "--direct"][..], 0), (&["--rate", "8mbit", "--buffer", "3000"], 6)]
+        [(&["--rate", "8mbit", "--direct"][..], 0), (&["--rate", "8mbit", "--buffer", "3000B"], 6)]
     {
         let told = json(&[&["--capture", "ten.pcapng"], words].concat(), &place.0);
         let out = &told["policies"][0]["out"];
@@ -310,12 +310,12 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
     ] {
         place.file(name, octets);
         let output = replay(&words(name), &place.0);
-        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert_eq!(output.status.code(), Some(2), "{name}");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(said) && stderr.contains(name), "{name}: {stderr}");
     }
     for wrong in [&["--capture", "none.pcap", "--rate", "1mbit"][..], &["--capture", "cut.pcapng"]] {
-        assert_eq!(replay(wrong, &place.0).status.code(), Some(1), "{wrong:?}");
+        assert_eq!(replay(wrong, &place.0).status.code(), Some(2), "{wrong:?}");
     }
     for wrong in [
         &["--policy", "x.sh"][..],

@@ -12,6 +12,7 @@ mod check_lines;
 mod compare;
 mod docs;
 mod gallery;
+mod grammar;
 mod import;
 mod metamorphic;
 mod nft;

@@ -69,14 +69,17 @@ fn no_result_replaces_what_the_command_has_read() {
     let place = inputs("outputs-inputs");
     let graph =
         ["x.sh", "./x.sh", "lib/../x.sh", "lib/link", "hard.sh", "rates.conf", "lib/names.sh", "hosts.list"];
-    let mut cases: Vec<(Vec<&str>, &str)> = graph.map(|to| (vec!["graph", "x.sh", "-o", to], to)).to_vec();
+    let mut cases: Vec<(Vec<&str>, &str)> =
+        graph.map(|to| (vec!["graph", "x.sh", "--format", "dot", "-o", to], to)).to_vec();
     let short = ["--up", "1mbit", "--down", "1mbit", "--duration", "1s", "--load", "empty"];
-    cases.push((vec!["graph", "x.sh", "-o", "argument", "--", "argument"], "argument"));
-    cases.push(([&["try", "x.sh", "--report", "x.sh"], &short[..]].concat(), "x.sh"));
+    cases.push((vec!["graph", "x.sh", "--format", "dot", "-o", "argument", "--", "argument"], "argument"));
+    cases.push(([&["try", "x.sh", "-o", "hard.html"], &short[..]].concat(), "hard.html"));
     cases.push((vec!["test", "t.toml", "--junit", "t.toml"], "t.toml"));
     cases.push((vec!["test", "t.toml", "--junit", "x.sh"], "x.sh"));
-    for option in ["-o", "--html"] {
-        cases.push((vec!["sim", "s.toml", "--duration", "1s", option, "s.toml"], "s.toml"));
+    fs::hard_link(place.0.join("x.sh"), place.0.join("hard.html")).expect("a link");
+    fs::hard_link(place.0.join("s.toml"), place.0.join("hard.json")).expect("a link");
+    for (option, to) in [("-o", "hard.json"), ("--html", "s.toml")] {
+        cases.push((vec!["sim", "s.toml", "--duration", "1s", option, to], to));
     }
     for option in ["--write", "--html"] {
         for to in ["c.pcap", "x.sh", "hosts.list"] {
@@ -97,7 +100,7 @@ fn no_result_replaces_what_the_command_has_read() {
     }
     // Other files beside them are written, also for the second time.
     for _ in 0..2 {
-        assert_eq!(run(&place.0, &["graph", "x.sh", "-o", "lib/x.sh"]).0, Some(0));
+        assert_eq!(run(&place.0, &["graph", "x.sh", "--format", "dot", "-o", "lib/x.sh"]).0, Some(0));
     }
 }
 
@@ -107,7 +110,7 @@ fn standard_input_is_an_input_too() {
     let batch = "qdisc add dev eth0 root sfq\n";
     let file = place.file("x.batch", batch);
     let input = fs::File::open(&file).expect("open");
-    let words = ["graph", "-", "-o", "x.batch"];
+    let words = ["graph", "-", "--format", "dot", "-o", "x.batch"];
     let output = Command::new(TIDEGATE).args(words).current_dir(&place.0).stdin(Stdio::from(input)).output();
     let output = output.expect("tidegate runs");
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
@@ -120,10 +123,17 @@ fn two_results_do_not_share_a_file() {
         return;
     }
     let place = inputs("outputs-twice");
-    let (code, said) = run(&place.0, &["sim", "s.toml", "--duration", "1s", "-o", "r", "--html", "./r"]);
+    let (code, said) =
+        run(&place.0, &["sim", "s.toml", "--duration", "1s", "-o", "r.json", "-o", "./r.json"]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("cannot write ./r: this command has just written another result to it"), "{said}");
-    assert!(fs::read_to_string(place.0.join("r")).expect("there").starts_with('{'), "the first result stays");
+    assert!(
+        said.contains("cannot write ./r.json: this command has just written another result to it"),
+        "{said}"
+    );
+    assert!(
+        fs::read_to_string(place.0.join("r.json")).expect("there").starts_with('{'),
+        "the first result stays"
+    );
     assert_eq!(
         run(&place.0, &["sim", "s.toml", "--duration", "1s", "-o", "/dev/null", "--html", "/dev/null"]).0,
         Some(0)
@@ -176,6 +186,6 @@ fn a_directory_is_no_report() {
     place.file("policy.tc", "qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10k latency 50ms\n");
     let words = ["try", "policy.tc", "--up", "2mbit", "--down", "9mbit", "--report", "."];
     let (code, said) = run(&place.0, &words);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert_eq!(said, "tidegate try: cannot write .: it is a directory; name a file in it\n");
 }

@@ -675,7 +675,7 @@ fn a_policy_without_traffic_control_is_told_so_by_every_command() {
             (&["check", file], 2),
             (&["explain", file, packet], 2),
             (&["graph", file], 2),
-            (&["try", file, "--up", "1mbit", "--down", "1mbit"], 1),
+            (&["try", file, "--up", "1mbit", "--down", "1mbit"], 2),
         ];
         for (words, code) in commands {
             let (found, said) = tidegate(words);

@@ -261,13 +261,12 @@ fn the_text_ends_with_a_verdict_and_the_line_that_does_it_again() {
     if skip() {
         return;
     }
-    let options =
-        ["--up", "128kbit", "--down", "2mbit", "--duration", "10s", "--seed", "7", "--report", "none"];
+    let options = ["--up", "128kbit", "--down", "2mbit", "--duration", "10s", "--seed", "7", "-o", "none"];
     let output = run(&example("modem.sh"), &options);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let last = text.lines().last().unwrap_or_default();
     assert!(
-        last.starts_with("Again: tidegate try ") && last.ends_with("--duration 10s --report none --seed 7"),
+        last.starts_with("Again: tidegate try ") && last.ends_with("--duration 10s -o none --seed 7"),
         "{last}"
     );
     assert!(text.contains("the policy cuts the ping's 95th percentile"), "{text}");
@@ -287,12 +286,12 @@ fn what_was_not_there_to_delete_stops_nothing() {
     root\nip link set dev ifb0 down\nip link del ifb0\nrmmod ifb\n[ \"$1\" = -r ] && tc qdisc add dev eth0 \
     root tbf rate $2 burst 5k latency 50ms\n";
     std::fs::write(&script, format!("#!/bin/sh\n{text}")).expect("a script");
-    let link = ["--up", "1mbit", "--down", "10mbit", "--duration", "5s", "--load", "up", "--report", "none"];
+    let link = ["--up", "1mbit", "--down", "10mbit", "--duration", "5s", "--load", "up", "-o", "none"];
     let output = run(&script, &[&link[..], &["--", "-r", "900kbit"]].concat());
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     let last = stdout.lines().last().unwrap_or_default();
-    assert!(last.ends_with("--load up --report none --seed 1 -- -r 900kbit"), "{last}");
+    assert!(last.ends_with("--load up -o none --seed 1 -- -r 900kbit"), "{last}");
 }
 
 /// A device that the user names and no command is about is a mistake, not a line without policy.
@@ -323,8 +322,7 @@ fn the_machine_shows_its_counters_after_a_load() {
         return;
     }
     let shows = ["--show", "iptables -t mangle -L POSTROUTING -v -n", "--show", "tc -s class show dev eth0"];
-    let link =
-        ["--up", "1600kbit", "--down", "20mbit", "--duration", "5s", "--load", "up", "--report", "none"];
+    let link = ["--up", "1600kbit", "--down", "20mbit", "--duration", "5s", "--load", "up", "-o", "none"];
     let output = run(&example("home-gateway.sh"), &[&link[..], &shows[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let shown = &text[text.find("$ iptables").expect("the first command")..];
@@ -387,10 +385,9 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
     let mut wrong = String::new();
     for (name, body, place, advice) in cases {
         let script = dir.file(&format!("{name}.sh"), format!("#!/bin/sh\n{body}"));
-        let output =
-            run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s", "--report", "none"]);
+        let output = run(&script, &["--up", "1mbit", "--down", "1mbit", "--timeout", "2s", "-o", "none"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        if output.status.code() != Some(1)
+        if output.status.code() != Some(2)
             || !stderr.contains(place)
             || !stderr.contains(advice)
             || stderr.contains("panicked")
@@ -426,10 +423,10 @@ flowid 1a1a:2
     assert!(!trial.verdict.iter().any(|said| said.contains("modem")), "{:?}", trial.verdict);
 }
 
-/// Shorter than a second hardly anything is answered, and tc's bare numbers are microseconds.
+/// Shorter than a second there are hardly any replies, and tc's bare numbers are microseconds.
 #[test]
 fn a_duration_in_which_nothing_can_be_measured_is_refused() {
-    for (duration, why) in [("5", "needs a unit"), ("5us", "shorter than a second")] {
+    for (duration, why) in [("5", "5ms (milliseconds) or 5s (seconds)"), ("5us", "shorter than a second")] {
         let output = run(&example("modem.sh"), &["--up", "1mbit", "--down", "2mbit", "--duration", duration]);
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains(why));

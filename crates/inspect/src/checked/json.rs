@@ -6,10 +6,14 @@ use crate::finding::{Edit, Finding, Level, Witness};
 use crate::reading::{Frame, Place, Reading};
 use serde_json::{Value, json};
 
+/// The form of the document: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 /// The findings as one document, with the end of line: `docs/check.md` has its members.
 pub fn to_json(checked: &Checked) -> String {
     let count = |level: Level| checked.findings.iter().filter(|finding| finding.level == level).count();
     let document = json!({
+        "tidegate_check": FORM,
         "version": env!("CARGO_PKG_VERSION"),
         "files": checked.reading.sources.iter().map(|source| &source.name).collect::<Vec<_>>(),
         "commands": checked.reading.steps.len(),

@@ -45,7 +45,7 @@ pub(super) fn doubts(facts: &Facts) -> Vec<String> {
         if carried < rate as f64 * LOADED && shaper.overlimits == 0 {
             all.push(format!(
                 "{} carried {} of {}: whether it is what limits can only be seen under load; look again \
-                while something uploads (--seconds 20)",
+                while something uploads (--duration 20s)",
                 device.name,
                 rate_in_words(carried),
                 rate_in_words(rate as f64)

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A scenario that was carried out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
     /// The version that made it.
     pub version: String,
@@ -49,6 +50,7 @@ pub struct Experiment {
 
 /// Somebody in the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRecord {
     /// The node's name in the scenario.
     pub name: String,
@@ -60,6 +62,7 @@ pub struct NodeRecord {
 
 /// A link between two nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkRecord {
     /// The link's name in the scenario.
     pub name: String,
@@ -81,6 +84,7 @@ pub struct LinkRecord {
 
 /// A policy that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyRecord {
     /// Its name in the scenario.
     pub name: String,
@@ -88,11 +92,13 @@ pub struct PolicyRecord {
     pub title: String,
     /// What it says: of each machine the commands, one per line.
     #[serde(with = "commands")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::document::MachineLines>"))]
     pub commands: Vec<(String, Vec<String>)>,
 }
 
 /// A load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRecord {
     /// Its name in the scenario.
     pub name: String,
@@ -105,6 +111,7 @@ pub struct LoadRecord {
 
 /// One policy under one load with one seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// The policy's name.
     pub policy: String,
@@ -141,6 +148,7 @@ pub struct RunRecord {
 
 /// How much later than they should have arrived packets did, ns: what the measuring machine added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Packets given out.
     pub packets: u64,
@@ -165,6 +173,7 @@ impl Lateness {
 /// Something that is asked repeatedly, or sent one way repeatedly, and how long each answer or
 /// journey took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeRecord {
     /// Short and unique in a run: `ping`, `voip-up`, `web-document`.
     pub id: String,
@@ -194,6 +203,7 @@ pub struct ProbeRecord {
 
 /// How packets arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArrivalStats {
     /// Those that came after one that was sent later (RFC 4737).
     pub reordered: u64,
@@ -234,6 +244,7 @@ impl ProbeRecord {
 
 /// One direction of a link over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkSeries {
     /// The link's name.
     pub link: String,
@@ -256,6 +267,7 @@ pub struct LinkSeries {
 
 /// A TCP transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferRecord {
     /// Short and unique in a run: `upload-1`.
     pub id: String,
@@ -301,6 +313,7 @@ impl TransferRecord {
 
 /// Something that happened at a moment of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventRecord {
     /// When it happened, ns from the begin of the run.
     pub at: u64,
@@ -314,6 +327,7 @@ pub struct EventRecord {
 
 /// A figure that was expected or published, and the one found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// A short name for it: `V-S2a`.
     pub id: String,
@@ -334,6 +348,7 @@ pub struct Comparison {
     pub spread: Option<(f64, f64)>,
     /// What it must lie within; infinite where there is no bound.
     #[serde(with = "bounds")]
+    #[cfg_attr(feature = "schema", schemars(with = "(Option<f64>, Option<f64>)"))]
     pub within: (f64, f64),
     /// Is it within?
     pub held: bool,

@@ -284,7 +284,7 @@ pub fn scenario(
     let _ = writeln!(
         text,
         "[links.line]\nbetween = [\"modem\", \"isp\"]\nup = \
-        {{ rate = \"{}bit\", buffer = \"{buffer}b\" }}\ndown = {{ rate = \"{}bit\", buffer = \"250ms\" }}",
+        {{ rate = \"{}bit\", buffer = \"{buffer}B\" }}\ndown = {{ rate = \"{}bit\", buffer = \"250ms\" }}",
         bits(rate),
         bits(down)
     );

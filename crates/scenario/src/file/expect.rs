@@ -1,10 +1,10 @@
 //! What is expected, and of which cases.
 
 use crate::model::{Expectation, FigureRef, ScenarioLoad, ScenarioPolicy};
-use crate::tables::{Diagnostic, Keys, Value, flag, list, parse_size, parse_span, plain, span, text};
+use crate::tables::{Diagnostic, Keys, Value, flag, list, plain, span, text};
 use std::ops::Range;
 use tidegate_packet::Nanos;
-use tidegate_syntax::units;
+use tidegate_syntax::quantity::{self, SizeOrTime};
 
 /// `[[case]]`; without any, all policies under all loads.
 pub(crate) fn cases(
@@ -208,11 +208,14 @@ fn parse_amount(text: &str) -> Option<f64> {
         return Some(number);
     }
     let (negative, size) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let found = if let Some(rate) = size.strip_suffix("bit/s").or_else(|| size.strip_suffix("bit")) {
-        units::parse_rate(&format!("{}bit", rate.trim().replace(' ', "").to_lowercase()))
-            .map(|rate| rate.as_bits() as f64)
+    let found = if size.ends_with("bit/s") || size.ends_with("bit") {
+        quantity::rate(size).ok().map(|bits| bits as f64)
     } else {
-        parse_span(size).map(|span| span.as_secs_f64()).or_else(|| parse_size(size).map(|bytes| bytes as f64))
+        match quantity::size_or_time(size) {
+            Ok(SizeOrTime::Time(ns)) => Some(ns as f64 / 1e9),
+            Ok(SizeOrTime::Size(bytes)) => Some(bytes as f64),
+            Err(_) => None,
+        }
     };
     found.map(|number| if negative { -number } else { number })
 }

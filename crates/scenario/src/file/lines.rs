@@ -3,9 +3,11 @@
 use super::beside::Beside;
 use crate::model::{BufferSize, LinkDirection};
 use crate::tables::{
-    Diagnostic, Keys, Value, number, parse_size, parse_span, plain, rate, share, size, some_span, span, text,
+    Diagnostic, Keys, Value, number, plain, rate, share, size, size_or_time, some_span, span, text,
 };
+use tidegate_packet::Nanos;
 use tidegate_sim::{Cells, Impairment, LinkFraming, LossModel, Reorder, Trace};
+use tidegate_syntax::quantity::SizeOrTime;
 use toml::de::DeValue;
 
 /// Both directions: what stands outside, or in `both`, holds for both, `up` and `down` for one.
@@ -56,13 +58,15 @@ fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagn
 fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
     let said = plain(value)?;
     let packets = said.strip_suffix("packets").or_else(|| said.strip_suffix("packet"));
-    let found = match packets {
-        Some(count) => count.trim().parse().ok().map(BufferSize::Packets),
-        None => parse_size(&said).map(BufferSize::Bytes).or_else(|| parse_span(&said).map(BufferSize::Time)),
+    let Some(count) = packets else {
+        return Ok(match size_or_time(value)? {
+            SizeOrTime::Size(bytes) => BufferSize::Bytes(bytes),
+            SizeOrTime::Time(ns) => BufferSize::Time(Nanos(ns)),
+        });
     };
-    found.ok_or_else(|| {
+    count.trim().parse().map(BufferSize::Packets).map_err(|_| {
         let how = "write bytes (24kB), packets (\"100 packets\"), or a time at the line's rate (200ms)";
-        Diagnostic::new(value.span(), format!("`{said}` is no size of a buffer"), how)
+        Diagnostic::new(value.span(), format!("`{said}` is not a number of packets"), how)
     })
 }
 

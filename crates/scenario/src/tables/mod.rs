@@ -3,10 +3,8 @@
 
 mod diagnostic;
 mod keys;
-mod time;
 mod values;
 
 pub use diagnostic::{Diagnostic, parse};
 pub use keys::{Keys, Value, in_order};
-pub use time::parse_time;
 pub use values::*;

@@ -2,9 +2,8 @@
 
 use super::diagnostic::Diagnostic;
 use super::keys::Value;
-use super::time::parse_time;
 use tidegate_packet::Nanos;
-use tidegate_syntax::units;
+use tidegate_syntax::quantity::{self, BadQuantity, SizeOrTime};
 use toml::de::DeValue;
 
 /// A text.
@@ -84,19 +83,17 @@ pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> 
     })
 }
 
+/// What is wrong with a quantity, at its place.
+fn bad(value: Value<'_>, wrong: BadQuantity) -> Diagnostic {
+    Diagnostic::new(value.span(), wrong.reason, wrong.remedy)
+}
+
 /// A time: `30s`, `1.5ms`, `0`.
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
 pub fn span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
-    let said = plain(value)?;
-    parse_span(&said).ok_or_else(|| {
-        Diagnostic::new(
-            value.span(),
-            format!("`{said}` is no time"),
-            "write a number and its unit: 500us, 30ms, 2s, 5min, 1h",
-        )
-    })
+    quantity::time(&plain(value)?).map(Nanos).map_err(|wrong| bad(value, wrong))
 }
 
 /// A time that is longer than nothing.
@@ -112,35 +109,25 @@ pub fn some_span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
     }
 }
 
-/// `30s`, in nanoseconds. What ends in `m` may be meant as a size here, so minutes are `min`.
-pub fn parse_span(text: &str) -> Option<Nanos> {
-    parse_time(text).filter(|_| !text.trim_end().ends_with(['m', 'M']))
-}
-
-/// A rate in bits per second: `128kbit`, `16kbps` (bytes), as tc writes them. It is more than 0.
+/// A rate in bits per second: `128kbit`, `20Mbit/s`, `16kB/s`. It is one byte per second at least.
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
 pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
     let said = plain(value)?;
-    let unit = said.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    match units::parse_rate(&said).filter(|_| unit != said && !unit.is_empty()) {
-        Some(rate) if rate.0 > 0 => Ok(rate.as_bits()),
-        Some(_) if said.contains(|c: char| ('1'..='9').contains(&c)) => Err(Diagnostic::new(
-            value.span(),
-            format!("`{said}` is less than 8bit, one byte per second, the lowest rate"),
-            "write what the line carries (128kbit)",
-        )),
-        Some(_) => Err(Diagnostic::new(
+    match quantity::rate(&said).map_err(|wrong| bad(value, wrong))? {
+        0 => Err(Diagnostic::new(
             value.span(),
             "a rate of nothing carries nothing",
             "write what the line carries (128kbit), or let a `loss = \"100%\"` end it",
         )),
-        None => Err(Diagnostic::new(
+        1..8 => Err(Diagnostic::new(
             value.span(),
-            format!("`{said}` is no rate"),
-            "write 128kbit, 2mbit, 1gbit (bits per second) or 16kbps (bytes per second)",
+            format!("`{said}` is less than 8bit, one byte per second, the lowest rate"),
+            "write what the line carries (128kbit)",
         )),
+        // Rates are whole bytes per second.
+        bits => Ok(bits / 8 * 8),
     }
 }
 
@@ -149,33 +136,15 @@ pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
 /// # Errors
 /// The value is something else: where, and what to write instead.
 pub fn size(value: Value<'_>) -> Result<u64, Diagnostic> {
-    let said = plain(value)?;
-    parse_size(&said).ok_or_else(|| {
-        Diagnostic::new(
-            value.span(),
-            format!("`{said}` is no size"),
-            "write 1500, 24kB, 4MB (thousands) or 64KiB (1024)",
-        )
-    })
+    quantity::size(&plain(value)?).map_err(|wrong| bad(value, wrong))
 }
 
-/// `24kB`, in bytes.
-pub fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let scale: u64 = match text[split..].to_ascii_lowercase().trim_end_matches('b') {
-        "" => 1,
-        "k" => 1_000,
-        "m" => 1_000_000,
-        "g" => 1_000_000_000,
-        "ki" => 1 << 10,
-        "mi" => 1 << 20,
-        "gi" => 1 << 30,
-        _ => return None,
-    };
-    let number: f64 = text[..split].trim().parse().ok()?;
-    let bytes = number * scale as f64;
-    (number >= 0.0 && bytes < 1e15).then_some(bytes as u64)
+/// A number of bytes (`24kB`) or a time (`200ms`).
+///
+/// # Errors
+/// The value is something else: where, and what to write instead.
+pub fn size_or_time(value: Value<'_>) -> Result<SizeOrTime, Diagnostic> {
+    quantity::size_or_time(&plain(value)?).map_err(|wrong| bad(value, wrong))
 }
 
 /// A share, 0 to 1: `1%` or `0.01`.
@@ -195,18 +164,4 @@ pub fn share(value: Value<'_>) -> Result<f64, Diagnostic> {
             "write a percentage (1%), or a number from 0 to 1",
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_and_sizes() {
-        assert_eq!(["5min", "5m", "5"].map(parse_span), [Some(Nanos(300_000_000_000)), None, None]);
-        let sizes = ["1500", "24kB", "1.5k", "4MB", "64KiB", "3000b", "x", "5 parsecs"];
-        let bytes =
-            [Some(1500), Some(24_000), Some(1500), Some(4_000_000), Some(65_536), Some(3000), None, None];
-        assert_eq!(sizes.map(parse_size), bytes);
-    }
 }

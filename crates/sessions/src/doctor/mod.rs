@@ -43,7 +43,7 @@ pub struct DoctorOptions<'d> {
 /// There is no such device, the kernel cannot be asked, or the host cannot be.
 pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
     if !(0.1..=3600.0).contains(&options.seconds) {
-        return invalid("--seconds is from 0.1 to 3600");
+        return invalid("--duration is from 100ms to 1h");
     }
     let (facts, is_stopped) = gather(options)?;
     let (findings, mut doubts) = judge(&facts);

@@ -70,7 +70,7 @@ pub struct QuickOptions<'q> {
 /// A name has no address, this user may not ask, or a server refuses.
 pub fn measure(options: &QuickOptions<'_>) -> Result<Quick> {
     if !TIMES.contains(&options.time_ns) {
-        return invalid("--time: from 15s to 2min");
+        return invalid("--duration: from 15s to 2min");
     }
     let mut notes = Vec::new();
     let reflectors = reflectors(options, &mut notes)?;
@@ -198,7 +198,7 @@ fn note(quick: &mut Quick, watch: &Watch, stop: &AtomicBool) {
     if quick.remedy.is_some() {
         quick.notes.push(
             "the policy belongs on the machine that leads to the modem: `tidegate try` shows more of it, \
-            `tidegate apply --confirm 60` puts it there, `tidegate calibrate` and `tidegate overhead` make \
+            `tidegate apply --confirm 60s` puts it there, `tidegate calibrate` and `tidegate overhead` make \
             its rates exact"
                 .into(),
         );

@@ -25,6 +25,9 @@ pub fn forecast(
     let ([policy], Some(device)) = (options.policy.as_slice(), device) else {
         return invalid("only a policy in one file is tried in the simulator");
     };
+    if !options.args.is_empty() {
+        return invalid("a script with arguments is not tried in the simulator");
+    }
     let before: Vec<&RunRecord> = experiment.runs.iter().filter(|run| run.policy == NAMES[0]).collect();
     let probe = before.iter().flat_map(|run| &run.probes).find(|probe| !probe.there.is_empty());
     let probe = probe

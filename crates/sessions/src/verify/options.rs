@@ -19,6 +19,8 @@ pub const NAMES: [&str; 2] = ["without", "with"];
 pub struct VerifyOptions {
     /// The policy: the files that `tidegate apply` takes.
     pub policy: Vec<PathBuf>,
+    /// Arguments for the policy's script.
+    pub args: Vec<String>,
     /// The device it is for, instead of the one that it names.
     pub dev: Option<String>,
     /// Whose qdiscs.

@@ -96,12 +96,16 @@ impl Drop for Switch<'_> {
 fn words(options: &VerifyOptions, turn: Duration) -> Vec<String> {
     let seconds = (turn + FORGOTTEN).as_secs();
     let mut words: Vec<String> = ["apply", "--json", "--confirm"].map(str::to_owned).into();
-    words.push(seconds.to_string());
+    words.push(format!("{seconds}s"));
     if let Some(dev) = &options.dev {
         words.extend(["--dev".to_owned(), dev.clone()]);
     }
     words.extend(["--backend", options.backend.name()].map(str::to_owned));
     words.extend(options.policy.iter().map(|file| file.display().to_string()));
+    if !options.args.is_empty() {
+        words.push("--".to_owned());
+        words.extend(options.args.iter().cloned());
+    }
     words
 }
 

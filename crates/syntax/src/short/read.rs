@@ -9,6 +9,7 @@ use super::problem::{Problem, listed};
 use super::tree::{Entry, Node, Value};
 use crate::nearest;
 use crate::nft::{Span, dscp_number};
+use crate::quantity;
 use std::net::IpAddr;
 
 /// Classes at most: HTB's numbers 1:10 to 1:e0.
@@ -505,38 +506,22 @@ fn network(text: &str, span: Span) -> Result<Network, Problem> {
     if bits == 0 || bits > most { Err(wrong()) } else { Ok(Network { address, bits }) }
 }
 
-/// A number and the unit behind it.
-fn with_unit(text: &str) -> Option<(f64, String)> {
-    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-    let number: f64 = text[..at].parse().ok()?;
-    Some((number, text[at..].trim().to_lowercase()))
+fn rate(text: &str, span: Span) -> Result<u64, Problem> {
+    let value = quantity::rate(text).map_err(|wrong| {
+        let quoted = wrong.reason.replace('`', "\"");
+        Problem::new(span, quoted, capital(&wrong.remedy))
+    })?;
+    if !(8_000..=100_000_000_000).contains(&value) {
+        let what = format!("\"{text}\" is out of range");
+        return Err(Problem::new(span, what, "Rates go from 8kbit to 100gbit."));
+    }
+    Ok(value)
 }
 
-fn rate(text: &str, span: Span) -> Result<u64, Problem> {
-    let wrong = |what: String, remedy: &str| Err(Problem::new(span, what, remedy));
-    let Some((number, unit)) = with_unit(text.trim()) else {
-        return wrong(
-            format!("\"{text}\" is no rate: its unit is missing"),
-            "Write \"38mbit\", \"512kbit\" or \"1gbit\".",
-        );
-    };
-    let factor = match unit.trim_end_matches("/s") {
-        "kbit" | "kbits" | "k" => 1e3,
-        "mbit" | "mbits" | "m" => 1e6,
-        "gbit" | "gbits" | "g" => 1e9,
-        "kbps" | "mbps" | "gbps" | "bps" => {
-            return wrong(
-                format!("\"{text}\" could mean bits or bytes"),
-                "Write bits: \"38mbit\" (tc takes mbps for bytes).",
-            );
-        }
-        _ => return wrong(format!("\"{text}\" is no rate"), "Write \"38mbit\", \"512kbit\" or \"1gbit\"."),
-    };
-    let value = number * factor;
-    if !(8e3..=1e11).contains(&value) {
-        return wrong(format!("\"{text}\" is out of range"), "Rates go from 8kbit to 100gbit.");
-    }
-    Ok(value as u64)
+/// A sentence begins with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn percent(text: &str) -> Option<u32> {
@@ -579,15 +564,12 @@ fn share_of(entry: &Entry) -> Result<Said<Share>, Problem> {
 
 fn size_of(entry: &Entry) -> Result<Said<u64>, Problem> {
     let (text, span) = (text(&entry.node, &entry.key)?, entry.node.span);
-    let wrong =
-        || Problem::new(span, format!("\"{text}\" is no size"), "Write \"500kB\", \"10MB\" or \"1GB\".");
-    let (number, unit) = with_unit(text.trim()).ok_or_else(wrong)?;
-    let factor = match unit.as_str() {
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        _ => return Err(wrong()),
-    };
-    let value = number * factor;
-    if (1e3..=1e15).contains(&value) { Ok(Said { value: value as u64, span }) } else { Err(wrong()) }
+    let value = quantity::size(text).map_err(|wrong| {
+        let quoted = wrong.reason.replace('`', "\"");
+        Problem::new(span, quoted, capital(&wrong.remedy))
+    })?;
+    if (1_000..=1_000_000_000_000_000).contains(&value) {
+        return Ok(Said { value, span });
+    }
+    Err(Problem::new(span, format!("\"{text}\" is out of range"), "Write \"500kB\", \"10MB\" or \"1GB\"."))
 }

@@ -9,6 +9,7 @@ use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_measure::numbers::{milliseconds, percent, rate};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 use tidegate_measure::{Durations, Pings, bits_per_second, share};
+use tidegate_scenario::shell::quoted;
 
 /// What came of an expectation.
 pub struct Verdict {
@@ -57,7 +58,8 @@ pub fn judge<'s, E>(
         if workloads.is_empty() { None } else { Some(measure(&suite.settings, &policy()?, &workloads)) };
     if let Some(trial) = &mut trial {
         let only = only.map_or_else(String::new, |only| format!(" --only {only}"));
-        trial.again = format!("tidegate test {}{only} --show", suite.path.display());
+        let file = quoted(&suite.path.display().to_string());
+        trial.again = format!("tidegate test {file}{only} --show{}", arguments(suite));
     }
     let packets = chosen.iter().any(|(_, case)| matches!(case.expected, Expected::Packet(..)));
     let reading = if packets { Some(reading()?) } else { None };
@@ -222,7 +224,9 @@ fn of_host(run: &TrialRun, measured: &Measured, host: Option<char>) -> u64 {
 }
 
 fn of_packet(suite: &Suite, reading: &Reading, packet: &Packet, endings: &[Ending]) -> Verdict {
-    let again = format!("tidegate explain {} '{packet}'", suite.settings.script);
+    let packet_word = quoted(&packet.to_string());
+    let again =
+        format!("tidegate explain {} {packet_word}{}", quoted(&suite.settings.script), arguments(suite));
     let mut explainer = Explainer::new(reading);
     match explainer.course(packet) {
         Err(why) => Verdict { holds: false, found: why.to_string(), again },
@@ -252,5 +256,12 @@ fn ended(story: &Story) -> String {
 
 /// The command that shows a figure.
 fn again(suite: &Suite, number: usize) -> String {
-    format!("tidegate test {} --only {number} --show", suite.path.display())
+    let file = quoted(&suite.path.display().to_string());
+    format!("tidegate test {file} --only {number} --show{}", arguments(suite))
+}
+
+/// The arguments of the policy's script, as they stand at the end of a command line.
+fn arguments(suite: &Suite) -> String {
+    let args: String = suite.settings.args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
+    if args.is_empty() { args } else { format!(" --{args}") }
 }

@@ -6,9 +6,10 @@ mod output;
 mod progress;
 
 pub use options::Options;
-pub(super) use output::{check, write};
+pub(super) use output::{FORMS, write};
 
-use super::far::PARTIAL;
+use crate::exit::Exit;
+use crate::outputs;
 use std::any::Any;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,20 +21,20 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// Shows how far a load is, on a terminal.
-pub(super) fn progress(quiet: bool) -> impl Fn(&str, Duration) -> Box<dyn Any> {
-    move |title, length| Box::new(progress::show(title, length, quiet))
+pub(super) fn progress() -> impl Fn(&str, Duration) -> Box<dyn Any> {
+    |title, length| Box::new(progress::show(title, length))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
-    output::check(&options.output)?;
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    crate::output::may_write(outputs::paths(&options.output))?;
     let measurement = options.measurement()?;
-    let experiment = measurement.carry_out(interrupt::notice(), &progress(options.quiet))?;
-    output::write(&options.output, &experiment)?;
+    let experiment = measurement.carry_out(interrupt::notice(), &progress())?;
     let text = if options.json {
         tidegate_analysis::experiment::to_json(&experiment)
     } else {
         tidegate_report::measuring::measure::text(&experiment)
     };
     crate::output::text(&text);
-    Ok(if experiment.runs.iter().any(|run| run.cut) { PARTIAL } else { 0 })
+    output::write(&options.output, &experiment)?;
+    Ok(if experiment.runs.iter().any(|run| run.cut) { Exit::Partial } else { Exit::Yes })
 }

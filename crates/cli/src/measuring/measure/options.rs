@@ -1,96 +1,97 @@
-//! What may be said to `tidegate measure`.
+//! The command line of `tidegate measure`.
 
+use super::output::FORMS;
 use crate::measuring::far::FarOptions;
 use crate::measuring::{again, ds_field};
-use crate::values::{duration, duration_or_seconds};
-use anyhow::{Context, bail};
-use std::path::PathBuf;
+use crate::outputs::{OutputFile, output_file};
+use crate::values::{duration, rate};
+use anyhow::bail;
 use std::time::Duration;
+use tidegate_packet::Rate;
 use tidegate_sessions::measure::Measurement;
 use tidegate_sessions::measure::plan::{TESTS, Wishes, plan};
-use tidegate_syntax::units;
 
-/// Measure a path with a server of ours at its far end: delays, losses and rates, each way, idle and under
-/// load.
+/// Measure delay, loss and throughput to a tidegate server
+///
+/// Each way, idle and under load.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Tests, by flent's names: rrul (four flows each way in four classes), rrul_be, tcp_up, tcp_down, tcp_4up, \
+Tests have flent's names: rrul (four flows each way in four classes), rrul_be, tcp_up, tcp_down, tcp_4up, \
 tcp_12down, tcp_nup and tcp_ndown (with --streams), bidirectional, voip, udp_flood, ping. Without a name: \
 idle, uploads, downloads, both.
 
-Exit codes: 0, 2 nothing was measured (the command line, this machine, the way to the server, its token), 3 \
-what is told is partial.")]
+Exit codes: 0 done; 2 wrong usage or input, or nothing was measured; 3 partial result; 4 not permitted.
+
+Examples:
+  tidegate measure server.example.org --token token
+  tidegate measure server.example.org rrul --duration 60s -o rrul.html -o rrul.json")]
 pub struct Options {
-    /// Where `tidegate serve` runs.
+    /// The host where `tidegate serve` runs
     pub host: String,
-    /// The test.
+    /// The test
     pub test: Option<String>,
-    /// How it is reached.
+    /// How the server is reached
     #[command(flatten)]
     pub far: FarOptions,
-    /// How long each load lasts: 60, 60s. 10 s each without a test, 30 s with one.
-    #[arg(short, long, value_name = "TIME", value_parser = duration_or_seconds)]
-    pub length: Option<Duration>,
-    /// How long the idle path is looked at before.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration_or_seconds)]
+    /// How long each load lasts; default: 10s without a test, 30s with one
+    #[arg(short, long, alias = "length", short_alias = 'l', value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// How long the idle path is measured first
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub idle: Duration,
-    /// From one probe to the next.
+    /// Time from one probe to the next
     #[arg(short, long, value_name = "TIME", default_value = "50ms", value_parser = duration)]
     pub interval: Duration,
-    /// Flows each way, of tests that do not say how many.
+    /// Flows each way, in tests whose name does not give the number
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=128))]
     pub streams: u32,
-    /// The flows' congestion control, both ways: cubic, bbr, whatever the sender has.
+    /// Congestion control of the flows, both ways: cubic, bbr, or another that the sender has
     #[arg(long, default_value = "", hide_default_value = true)]
     pub control: String,
-    /// Probes with these marks beside each other: BE,EF,CS1,AF41.
-    #[arg(long, value_name = "MARKS", value_delimiter = ',')]
+    /// Send probes with these DSCPs side by side: BE,EF,CS1,AF41
+    #[arg(long, value_name = "DSCPS", value_delimiter = ',')]
     pub dscp: Vec<String>,
-    /// How much udp_flood sends.
-    #[arg(long, default_value = "20mbit")]
-    pub rate: String,
-    /// Do all of it so often.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeat: u32,
-    /// What the path as it is now is called in results: `before`, `with-cake`.
+    /// The rate of udp_flood
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "20mbit")]
+    pub rate: Rate,
+    /// How many times everything is measured
+    #[arg(
+        long,
+        alias = "repeat",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    pub repeats: u32,
+    /// A name for the path as it is now, for results: `before`, `with-cake`
     #[arg(long, default_value = "measured")]
     pub name: String,
-    /// Write the result: .json, .html, .flent.gz, .svg (the name tells which). May be repeated.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Vec<PathBuf>,
-    /// Print the result as JSON.
+    /// Write the result: .json, .html, .flent.gz or .svg; may be repeated
+    #[arg(short, long, value_name = "FILE", value_parser = output_file(FORMS))]
+    pub output: Vec<OutputFile>,
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// Do not show how far it is.
-    #[arg(short, long)]
-    pub quiet: bool,
 }
 
 impl Options {
     /// A test, and all else as usual.
-    pub(in crate::measuring) fn of(
-        host: &str,
-        test: &str,
-        length: Duration,
-        far: &FarOptions,
-        quiet: bool,
-    ) -> Options {
+    pub(in crate::measuring) fn of(host: &str, test: &str, length: Duration, far: &FarOptions) -> Options {
         Options {
             host: host.to_owned(),
             test: Some(test.to_owned()),
             far: far.clone(),
-            length: Some(length),
+            duration: Some(length),
             idle: Duration::from_secs(2),
             interval: Duration::from_millis(50),
             streams: 4,
             control: String::new(),
             dscp: Vec::new(),
-            rate: "20mbit".to_owned(),
-            repeat: 1,
+            rate: Rate::bits(20_000_000),
+            repeats: 1,
             name: String::new(),
             output: Vec::new(),
             json: false,
-            quiet,
         }
     }
 
@@ -106,7 +107,7 @@ impl Options {
             plan,
             name: self.name.clone(),
             control: self.control.clone(),
-            repeat: self.repeat,
+            repeat: self.repeats,
             again: again(),
         })
     }
@@ -120,15 +121,13 @@ impl Options {
             bail!("--interval: at least 1ms; what loads the path is a test's business ({TESTS})");
         }
         let mark = |name: &String| Ok((name.to_uppercase(), mark(name)?));
-        let rate = units::parse_rate(&self.rate)
-            .with_context(|| format!("--rate {}: not a rate; write 20mbit", self.rate))?;
         Ok(Wishes {
-            length: self.length,
+            length: self.duration,
             idle: self.idle,
             every: self.interval,
             streams: self.streams,
             marks: self.dscp.iter().map(mark).collect::<anyhow::Result<_>>()?,
-            flood: rate.0 as f64 * 8.0,
+            flood: self.rate.0 as f64 * 8.0,
         })
     }
 }

@@ -1,6 +1,7 @@
-//! What a measurement is written to; the file's name tells the form.
+//! What a measurement is written to; the extension gives the form.
 
-use anyhow::{Context, bail};
+use crate::outputs::{Form, OutputFile};
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tidegate_analysis::experiment::{flent_files, to_json};
 use tidegate_measure::experiment::Experiment;
@@ -10,37 +11,23 @@ use tidegate_report::experiment::{charts, page};
 /// The width of a picture.
 const WIDTH: f64 = 760.0;
 
-/// Before anything is measured: is every file's form known?
-///
-/// # Errors
-/// One is not.
-pub(in crate::measuring) fn check(files: &[PathBuf]) -> anyhow::Result<()> {
-    files.iter().try_for_each(|path| ending(path).map(drop))
-}
+/// The forms of a measurement.
+pub(in crate::measuring) const FORMS: &[Form] = &[Form::Json, Form::Html, Form::Flent, Form::Svg];
 
 /// Writes them.
 ///
 /// # Errors
 /// One could not be written.
-pub(in crate::measuring) fn write(files: &[PathBuf], experiment: &Experiment) -> anyhow::Result<()> {
-    for path in files {
-        match ending(path)? {
-            "json" => crate::output::file(path, to_json(experiment).as_bytes())?,
-            "html" => crate::output::file(path, page(experiment).as_bytes())?,
-            "svg" => pictures(path, experiment)?,
+pub(in crate::measuring) fn write(files: &[OutputFile], experiment: &Experiment) -> anyhow::Result<()> {
+    for OutputFile { path, form } in files {
+        match form {
+            Form::Json => crate::output::file(path, to_json(experiment).as_bytes())?,
+            Form::Html => crate::output::file(path, page(experiment).as_bytes())?,
+            Form::Svg => pictures(path, experiment)?,
             _ => flent(path, experiment)?,
         }
     }
     Ok(())
-}
-
-fn ending(path: &Path) -> anyhow::Result<&'static str> {
-    let name = path.to_string_lossy();
-    let known = ["json", "html", "svg", "flent.gz"];
-    match known.into_iter().find(|ending| name.ends_with(&format!(".{ending}"))) {
-        Some(ending) => Ok(ending),
-        None => bail!("-o {name}: its name must end in .json, .html, .svg or .flent.gz"),
-    }
 }
 
 /// All cases on one sheet; a page has the other charts.

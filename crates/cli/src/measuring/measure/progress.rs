@@ -17,9 +17,9 @@ pub(super) struct Shown {
 }
 
 /// Shows a load of this length, if somebody sees it.
-pub(super) fn show(title: &str, length: Duration, quiet: bool) -> Shown {
+pub(super) fn show(title: &str, length: Duration) -> Shown {
     let over = Arc::new(AtomicBool::new(false));
-    if quiet || !crate::output::stderr().is_terminal() {
+    if crate::output::is_quiet() || !crate::output::stderr().is_terminal() {
         return Shown { over, thread: None };
     }
     let (ended, title) = (Arc::clone(&over), title.to_owned());

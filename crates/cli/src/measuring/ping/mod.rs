@@ -10,8 +10,9 @@ mod options;
 
 pub use options::Options;
 
-use crate::measuring::far::PARTIAL;
-use anyhow::{Context, bail};
+use crate::exit::Exit;
+use crate::outputs::{self, Form, OutputFile};
+use anyhow::Context;
 use std::path::Path;
 use std::process::ExitCode;
 use tidegate_analysis::ping::{from_json, from_pingexp, to_json};
@@ -20,8 +21,6 @@ use tidegate_prober::ping::{PingProgress, Pinger};
 use tidegate_report::chart::{Theme, file, png};
 use tidegate_report::measuring::ping::{page, six_panels, text};
 
-/// Somebody never answered.
-const SILENT: u8 = 1;
 /// Width of pictures.
 const WIDTH: f64 = 800.0;
 /// Pixels of a PNG for each of the drawing's.
@@ -32,22 +31,21 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("ping", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
-    for path in &options.output {
-        Format::of(path)?;
-    }
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    let files = outputs::paths(&options.output).chain(options.write.as_deref());
+    crate::output::may_write(files)?;
     let pinged = match &options.read {
         Some(path) => read(path).with_context(|| path.display().to_string())?,
         None => measure(options)?,
     };
+    let shown = if options.json { to_json(&pinged) } else { text(&pinged) };
+    crate::output::text(&shown);
     if let Some(path) = &options.write {
         crate::output::file(path, to_json(&pinged).as_bytes())?;
     }
-    for path in &options.output {
-        draw(path, &pinged, options.lines)?;
+    for file in &options.output {
+        draw(file, &pinged, options.lines)?;
     }
-    let shown = if options.json { to_json(&pinged) } else { text(&pinged) };
-    crate::output::text(&shown);
     Ok(code(&pinged))
 }
 
@@ -63,7 +61,7 @@ fn read(path: &Path) -> anyhow::Result<Pinged> {
 fn measure(options: &Options) -> anyhow::Result<Pinged> {
     let plans = options.plans()?;
     let pinger = Pinger::begin(&plans)?;
-    let is_stopped = live::watch(&pinger, !options.quiet && !options.json)?;
+    let is_stopped = live::watch(&pinger, !crate::output::is_quiet() && !options.json)?;
     let seen = if is_stopped { pinger.end() } else { pinger.finish() };
     // Without a count, Ctrl-C is the end that was meant.
     Ok(document(seen, is_stopped && options.count > 0))
@@ -89,44 +87,22 @@ fn document(seen: PingProgress, is_stopped: bool) -> Pinged {
     }
 }
 
-fn code(pinged: &Pinged) -> u8 {
+fn code(pinged: &Pinged) -> Exit {
     let is_silent = pinged.targets.iter().any(|target| target.figures().rtt.is_none());
     match (&pinged.partial, is_silent) {
-        (Some(_), _) => PARTIAL,
-        (None, true) => SILENT,
-        (None, false) => 0,
+        (Some(_), _) => Exit::Partial,
+        (None, true) => Exit::No,
+        (None, false) => Exit::Yes,
     }
 }
 
-/// What a file becomes, by how its name ends.
-enum Format {
-    Svg,
-    Png,
-    Html,
-    Json,
-}
-
-impl Format {
-    fn of(path: &Path) -> anyhow::Result<Format> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("svg") => Ok(Format::Svg),
-            Some("png") => Ok(Format::Png),
-            Some("html") => Ok(Format::Html),
-            Some("json") => Ok(Format::Json),
-            _ => bail!("-o {}: a name that ends in .svg, .png, .html or .json", path.display()),
-        }
-    }
-}
-
-fn draw(path: &Path, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
-    match Format::of(path)? {
-        Format::Svg => {
+fn draw(OutputFile { path, form }: &OutputFile, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
+    match form {
+        Form::Svg => {
             crate::output::file(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes())
         }
-        Format::Png => {
-            crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?)
-        }
-        Format::Html => crate::output::file(path, page(pinged, lines).as_bytes()),
-        Format::Json => crate::output::file(path, to_json(pinged).as_bytes()),
+        Form::Png => crate::output::file(path, &png(&six_panels(pinged, lines), WIDTH, SCALE, Theme::Light)?),
+        Form::Html => crate::output::file(path, page(pinged, lines).as_bytes()),
+        _ => crate::output::file(path, to_json(pinged).as_bytes()),
     }
 }

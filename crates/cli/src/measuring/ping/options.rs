@@ -2,6 +2,7 @@
 
 use crate::measuring::ds_field;
 use crate::measuring::family::FamilyOptions;
+use crate::outputs::{Form, OutputFile, output_file};
 use crate::values;
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
@@ -14,71 +15,74 @@ const ECHO_PORT: u16 = 7;
 /// Requests for each target, where nothing is said.
 const USUAL_COUNT: u64 = 400;
 
-/// What may be said.
+/// Ping hosts on a fixed schedule, with charts of delay and loss
+///
+/// Requests are sent on schedule, whatever is lost or late; a reply counts however late it arrives. Requests to
+/// several targets are spread over the interval.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
-Requests go out on schedule, whatever is lost or late; an answer counts however late it comes. Requests of \
-several targets are spread over the interval. Times \
-are from the sending to the kernel's stamp of the answer; `here` is what of that passed before this \
-computer's own driver had the request, which is its own queue.
+Times run from the call that sends to the kernel's timestamp of the reply; the column `here` is the part \
+that passed before this computer's driver had the request, which is this computer's own queue.
 
+Exit codes: 0 every target replied at least once; 1 a target never did; 2 wrong usage or input; 3 partial \
+result; 4 not permitted.
+
+Examples:
   tidegate ping example.org
-  tidegate ping -t gateway,192.168.1.1,0 -t voip,example.org,EF,200 -i .2 -c 400 -o chart.svg -w run.json
-  tidegate ping -r run.json -l -o chart.png
   tidegate ping --hops example.org
-
-Exit codes: 0 everybody answered at least once; 1 somebody never did; 2 wrong use, no permission, no name, \
-no way; 3 ended before its time, the result is partial.")]
+  tidegate ping -t gateway,192.168.1.1,0 -t voip,example.org,EF,200 -i 200ms -c 400 -o chart.svg -w run.json
+  tidegate ping -r run.json -l -o chart.png")]
 pub struct Options {
-    /// Hosts to ask.
+    /// Hosts to ping
     #[arg(value_name = "HOST")]
     pub hosts: Vec<String>,
-    /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), bytes of data. May be
-    /// repeated.
+    /// A target: its name, its host, the DS field (0 to 255, or a name such as EF), bytes of data; may be
+    /// repeated
     #[arg(short = 't', long = "target", value_name = "ID,HOST,TOS[,SIZE]")]
     pub targets: Vec<String>,
-    /// From one request to the next (a number alone is seconds); at least 2ms unless you are root.
-    #[arg(short, long, value_name = "TIME", value_parser = values::seconds, default_value = "200ms")]
-    pub interval: f64,
-    /// Requests for each target; 0: until Ctrl-C.
+    /// Time from one request to the next (as in ping, a number alone is seconds); at least 2ms unless root
+    #[arg(short, long, value_name = "TIME", value_parser = values::interval, default_value = "200ms")]
+    pub interval: Duration,
+    /// Requests for each target; 0: until Ctrl-C
     #[arg(short, long, value_name = "COUNT", default_value_t = USUAL_COUNT)]
     pub count: u64,
-    /// Write what was measured into this file, as JSON.
+    /// Write the measurement as JSON, which -r reads
     #[arg(short, long, value_name = "FILE")]
     pub write: Option<PathBuf>,
-    /// Measure nothing: read such a file, and show it again.
+    /// Measure nothing; show a file that -w wrote
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["hosts", "targets", "write"])]
     pub read: Option<PathBuf>,
-    /// Join answers by lines instead of drawing a dot for each.
+    /// Draw lines from reply to reply instead of a dot for each
     #[arg(short, long)]
     pub lines: bool,
-    /// Draw the six panels into this file: .svg or .png, or .html with tables; .json is as -w. May be
-    /// repeated.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Vec<PathBuf>,
-    /// Ask by UDP: whoever echoes there answers, or this computer's kernel is told that nobody listens, which
-    /// is an answer, too. Needs no permission.
+    /// Write the result: six panels as .svg or .png, a page with tables as .html, or .json; may be repeated
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = output_file(&[Form::Svg, Form::Png, Form::Html, Form::Json])
+    )]
+    pub output: Vec<OutputFile>,
+    /// Send UDP to this port (default: 7, echo) instead of ICMP; "port unreachable" counts as a reply, and no
+    /// permission is needed
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7")]
     pub udp: Option<u16>,
-    /// The DS field of what is asked of hosts named without -t.
+    /// The DS field of requests to hosts named without -t
     #[arg(short = 'Q', long, value_name = "TOS", default_value = "0")]
     pub tos: String,
-    /// Bytes of data for hosts named without -t.
-    #[arg(short, long, value_name = "OCTETS", default_value_t = tidegate_prober::ping::USUAL_SIZE)]
+    /// Bytes of data in requests to hosts named without -t
+    #[arg(short, long, value_name = "BYTES", default_value_t = tidegate_prober::ping::USUAL_SIZE)]
     pub size: u16,
-    /// By which addresses.
+    /// The address family
     #[command(flatten)]
     pub family: FamilyOptions,
-    /// Ask those on the way to the host, too: so many hops, 3 if nothing is said. Routers that answer no echo
-    /// requests are asked once a second.
+    /// Ping the routers on the path, too: up to this hop, default 3; routers that reply to no echo requests are
+    /// asked once a second
     #[arg(long, value_name = "HOPS", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub hops: Option<u8>,
-    /// Print JSON instead of the table.
+    /// Print JSON instead of the table
     #[arg(long)]
     pub json: bool,
-    /// No chart on the terminal meanwhile.
-    #[arg(short, long)]
-    pub quiet: bool,
 }
 
 impl Options {
@@ -86,15 +90,13 @@ impl Options {
         self.udp.map_or(PingMethod::Icmp, |port| PingMethod::Udp(if port == 0 { ECHO_PORT } else { port }))
     }
 
-    /// Who is asked, and how. Looks names up, and with --hops asks finding the hops on the path.
+    /// The targets, and how each is pinged. Looks names up, and with --hops finds the routers on the path.
     ///
     /// # Errors
-    /// Words that mean nothing, or what stands in the way.
+    /// A value is wrong, or a name or a route is missing.
     pub(super) fn plans(&self) -> anyhow::Result<Vec<PingSchedule>> {
-        ensure!(
-            self.interval.is_finite() && self.interval > 0.0 && self.interval <= 3600.0,
-            "-i is from 0.002 to 3600 seconds"
-        );
+        let hour = Duration::from_secs(3600);
+        ensure!(!self.interval.is_zero() && self.interval <= hour, "-i is from 2ms to 1h");
         let mut plans = Vec::new();
         for host in &self.hosts {
             let mut plan = self.plan(host)?;
@@ -104,7 +106,10 @@ impl Options {
         for words in &self.targets {
             plans.push(self.target(words).with_context(|| format!("-t {words}"))?);
         }
-        ensure!(!plans.is_empty(), "whom? `tidegate ping HOST`, `-t ID,HOST,TOS[,SIZE]`, or `-r FILE`");
+        ensure!(
+            !plans.is_empty(),
+            "missing HOST; write `tidegate ping HOST`, `-t ID,HOST,TOS[,SIZE]`, or `-r FILE`"
+        );
         if let Some(most) = self.hops {
             plans = self.with_hops(plans, most)?;
         }
@@ -113,7 +118,7 @@ impl Options {
 
     fn plan(&self, host: &str) -> anyhow::Result<PingSchedule> {
         let mut plan = PingSchedule::new(host, self.family.family())?;
-        plan.interval = Duration::from_secs_f64(self.interval);
+        plan.interval = self.interval;
         plan.count = self.limit();
         plan.way = self.way();
         Ok(plan)
@@ -137,7 +142,7 @@ impl Options {
         plan.ds_field = ds_field(tos)?;
         if let Some(size) = size {
             plan.size =
-                size.parse().with_context(|| format!("`{size}` is no number of octets (0 to 65507)"))?;
+                size.parse().with_context(|| format!("`{size}` is not a number of bytes (0 to 65507)"))?;
         }
         Ok(plan)
     }
@@ -149,7 +154,7 @@ impl Options {
         let found = hops::find(first.address, first.way, most)?;
         if found.iter().all(|hop| hop.address.is_none() || hop.is_host) {
             eprintln!(
-                "tidegate ping: of those on the way to {} none among the first {most} answers",
+                "tidegate ping: none of the first {most} routers on the path to {} replies",
                 first.host
             );
         }

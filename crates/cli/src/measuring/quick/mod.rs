@@ -9,10 +9,10 @@ mod options;
 
 pub use options::Options;
 
+use crate::exit::Exit;
 use crate::measuring::again;
-use crate::measuring::far::PARTIAL;
+use crate::outputs::{Form, OutputFile};
 use crate::sim::Pace;
-use anyhow::bail;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -23,30 +23,28 @@ use tidegate_report::measuring::quick as report;
 use tidegate_sessions::Error;
 use tidegate_sessions::quick::{QuickOptions, measure};
 
-/// The line is bad.
-const BAD: u8 = 1;
 /// Plays `tidegate quick`.
 pub fn command(options: &Options) -> ExitCode {
     super::ended("quick", attempt(options).map(|quick| code(&quick)))
 }
 
-fn code(quick: &Quick) -> u8 {
+fn code(quick: &Quick) -> Exit {
     match quick.grade() {
-        _ if quick.partial.is_some() => PARTIAL,
-        None => PARTIAL,
-        Some(grade) if grade > Grade::B => BAD,
-        Some(_) => 0,
+        _ if quick.partial.is_some() => Exit::Partial,
+        None => Exit::Partial,
+        Some(grade) if grade > Grade::B => Exit::No,
+        Some(_) => Exit::Yes,
     }
 }
 
 fn attempt(options: &Options) -> anyhow::Result<Quick> {
     let (shown, pace) = (OnceLock::new(), Pace::default());
     let asked = QuickOptions {
-        reflectors: &options.reflectors,
+        reflectors: &options.hosts,
         target: &|name| options.far.target(name).map_err(|error| Error::Invalid(format!("{error:#}"))),
         family: options.far.family.family(),
-        time_ns: options.time.0,
-        most_bps: options.most.0 as f64 * 8.0,
+        time_ns: options.duration.0,
+        most_bps: options.max_rate.0 as f64 * 8.0,
         dev: options.dev.as_deref(),
         again: again(),
         // It counts from when it is known who answers.
@@ -62,15 +60,13 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
     Ok(quick)
 }
 
+/// Prints the result, and writes its files; it is printed even where a file cannot be written.
 fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     let json = || format!("{:#}\n", tidegate_analysis::quick::json(quick));
-    if let Some(path) = &options.output {
-        let text = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("html") => report::page(quick),
-            Some("json") => json(),
-            _ => bail!("-o {}: the name must end in .html or .json", path.display()),
-        };
-        crate::output::file(path, &text)?;
+    let text = if options.json { json() } else { report::text(quick) };
+    crate::output::text(&text);
+    for OutputFile { path, form } in &options.output {
+        crate::output::file(path, if *form == Form::Html { report::page(quick) } else { json() })?;
     }
     match (&options.policy, &quick.remedy) {
         (Some(path), Some(remedy)) => crate::output::file(path, &remedy.policy)?,
@@ -79,19 +75,17 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
         }
         (None, _) => {}
     }
-    let text = if options.json { json() } else { report::text(quick) };
-    crate::output::text(&text);
     Ok(())
 }
 
 /// Shows how long it has gone on, where somebody looks.
 fn bar(options: &Options) -> ProgressBar {
-    let target = if crate::output::stderr().is_terminal() {
+    let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
     };
-    let bar = ProgressBar::with_draw_target(Some(options.time.0 / 1_000_000_000), target);
+    let bar = ProgressBar::with_draw_target(Some(options.duration.0 / 1_000_000_000), target);
     if let Ok(style) = ProgressStyle::with_template("{elapsed} of about {len} s  {msg}") {
         bar.set_style(style);
     }

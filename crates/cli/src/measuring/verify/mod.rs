@@ -9,8 +9,9 @@ mod options;
 
 pub use options::Options;
 
-use super::far::PARTIAL;
 use super::measure;
+use crate::exit::Exit;
+use crate::outputs;
 use crate::sim::Pace;
 use std::process::ExitCode;
 use tidegate_analysis::verify::{self, Predicted, Said};
@@ -20,22 +21,18 @@ use tidegate_scenario::run::ExperimentWatch;
 use tidegate_sessions::verify::{Turns, forecast, turns};
 use tidegate_sys::interrupt;
 
-/// Something got worse.
-const WORSE: u8 = 1;
-
 /// Plays `tidegate verify`.
 pub fn command(options: &Options) -> ExitCode {
     super::ended("verify", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<u8> {
-    measure::check(&options.output)?;
-    let test =
-        measure::Options::of(&options.host, &options.test, options.length, &options.far, options.quiet);
+fn attempt(options: &Options) -> anyhow::Result<Exit> {
+    crate::output::may_write(outputs::paths(&options.output))?;
+    let test = measure::Options::of(&options.host, &options.test, options.duration, &options.far);
     let measurement = test.measurement()?;
     let asked = options.into();
     let say = |words: &str| eprintln!("tidegate verify: {words}");
-    let shown = measure::progress(options.quiet);
+    let shown = measure::progress();
     let Turns { mut experiment, trouble, device } =
         turns(&asked, &measurement, interrupt::notice(), (&shown, &say))?;
     let pace = Pace::default();
@@ -51,22 +48,22 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
         experiment.notes.push(format!("nothing was predicted: {:#}", anyhow::Error::new(why)));
         Vec::new()
     });
-    measure::write(&options.output, &experiment)?;
     let text = if options.json {
         format!("{:#}\n", json(&experiment, &predicted))
     } else {
         text(&experiment, &predicted)
     };
     crate::output::text(&text);
+    measure::write(&options.output, &experiment)?;
     let is_partial = trouble.is_some();
     if let Some(trouble) = trouble {
         eprintln!("tidegate verify: partial: {:#}", anyhow::Error::from(trouble));
     }
     let is_worse = verify::rows(&experiment).iter().any(|row| row.said() == Said::Worse);
     Ok(match is_partial {
-        true => PARTIAL,
-        false if is_worse => WORSE,
-        false => 0,
+        true => Exit::Partial,
+        false if is_worse => Exit::No,
+        false => Exit::Yes,
     })
 }
 
@@ -78,12 +75,15 @@ fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
     out
 }
 
+/// The form of the document: it changes when a member changes its meaning or goes away.
+const FORM: u32 = 1;
+
 fn json(experiment: &Experiment, predicted: &[Predicted]) -> serde_json::Value {
     let predicted = predicted.iter().map(
         |one| serde_json::json!({"load": one.load, "figure": one.figure, "without": one.without, "with": one.with}),
     );
     serde_json::json!({
-        "tidegate": experiment.version, "again": experiment.again, "title": experiment.title, "notes": experiment.notes,
+        "tidegate_verify": FORM, "tidegate": experiment.version, "again": experiment.again, "title": experiment.title, "notes": experiment.notes,
         "differences": verify::json(experiment),
         "predicted": predicted.collect::<Vec<_>>(),
     })

@@ -12,13 +12,8 @@ use tidegate_replay::captured::closed::{self, Conversation, Conversations};
 use tidegate_replay::captured::{CandidatePolicy, Surveyed};
 use tidegate_report::{Align, Table, format_duration, percent, size};
 
-/// Makes the capture's conversations again; what comes back is for standard output.
-pub(super) fn replay(
-    options: &Options,
-    surveyed: &Surveyed,
-    seed: u64,
-    again: String,
-) -> anyhow::Result<String> {
+/// Repeats the capture's conversations, prints the result and writes its files.
+pub(super) fn replay(options: &Options, surveyed: &Surveyed, seed: u64, again: String) -> anyhow::Result<()> {
     closed::short_enough(surveyed)?;
     let settings = options.settings();
     let candidates = load::candidates(options, seed)?;
@@ -52,15 +47,9 @@ pub(super) fn replay(
             .into(),
     );
     (experiment.again, experiment.notes) = (again, notes);
-    if let Some(path) = &options.html {
-        let page = tidegate_report::experiment::page(&experiment);
-        crate::output::file(path, page)?;
-    }
-    Ok(if options.json {
-        tidegate_analysis::experiment::to_json(&experiment)
-    } else {
-        text(&experiment, &parts)
-    })
+    let json = || tidegate_analysis::experiment::to_json(&experiment);
+    crate::output::text(&if options.json { json() } else { text(&experiment, &parts) });
+    options.write_files(json, || tidegate_report::experiment::page(&experiment))
 }
 
 /// Where a policy's file is, wherever the scenario stands.

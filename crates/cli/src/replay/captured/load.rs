@@ -1,9 +1,10 @@
 //! The policies that a capture is held against, loaded from their files.
 
 use super::options::Options;
+use crate::script_options::show_errors;
 use crate::trial::load::{must_concern_either, of_taken};
 use anyhow::{Context, bail};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tidegate_loader::ReadOptions;
 use tidegate_replay::captured::{CandidatePolicy, NONE};
 
@@ -31,7 +32,10 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
 }
 
 fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePolicy> {
-    let (path, args) = with_args(path);
+    let (path, mut args) = crate::words::file_and_args(path);
+    if args.is_empty() {
+        args.clone_from(&options.args);
+    }
     let devices = options.dev.iter().cloned().collect();
     let how = ReadOptions {
         args: args.clone(),
@@ -41,6 +45,7 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePo
         ..ReadOptions::default()
     };
     let taken = tidegate_loader::read(std::slice::from_ref(&path), &how)?;
+    show_errors(&taken.outcomes);
     let troubles: Vec<String> =
         taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
     if let Some(first) = troubles.first() {
@@ -56,14 +61,4 @@ fn read(path: &Path, options: &Options, seed: u64) -> anyhow::Result<CandidatePo
     let policy = of_taken(taken, options.dev.as_deref(), options.over.as_ref())?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(CandidatePolicy { name, file: path.display().to_string(), args, policy })
-}
-
-/// `SCRIPT ARG…`, unless a file is called so: words apart.
-fn with_args(path: &Path) -> (PathBuf, Vec<String>) {
-    let words = path.to_str().filter(|_| !path.exists()).unwrap_or_default();
-    let mut words = words.split_whitespace();
-    match words.next() {
-        Some(script) => (script.into(), words.map(str::to_owned).collect()),
-        None => (path.to_owned(), Vec::new()),
-    }
 }

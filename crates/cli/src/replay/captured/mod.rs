@@ -13,6 +13,7 @@ mod options;
 
 pub(super) use options::Options;
 
+use crate::outputs;
 use crate::pcap_file::{self, PcapFile};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -25,15 +26,15 @@ use tidegate_replay::captured::{
 };
 use tidegate_report::replayed as report;
 
-/// Does what the command line asks; what comes back is for standard output.
-pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
+/// Replays a capture, prints the result and writes its files.
+pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<()> {
     let path = options.file();
     let surveyed = survey(options).with_context(|| path.display().to_string())?;
     if options.closed {
         return again::replay(options, &surveyed, seed, again(options, seed));
     }
     let candidates = load::candidates(options, seed)?;
-    crate::output::may_write([&options.write, &options.html].into_iter().filter_map(Option::as_deref))?;
+    crate::output::may_write(outputs::paths(&options.output).chain(options.files()))?;
     let written = written(options, &candidates)?;
     let bar = progress(&surveyed, candidates.len());
     let settings = options.settings();
@@ -73,10 +74,9 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<String> {
             left_out(&replayed)
         );
     }
-    if let Some(path) = &options.html {
-        crate::output::file(path, report::page(&replayed))?;
-    }
-    Ok(if options.json { tidegate_analysis::replayed::to_json(&replayed) } else { report::text(&replayed) })
+    let json = || tidegate_analysis::replayed::to_json(&replayed);
+    crate::output::text(&if options.json { json() } else { report::text(&replayed) });
+    options.write_files(json, || report::page(&replayed))
 }
 
 /// Reads a capture for the first time.
@@ -137,7 +137,7 @@ fn again(options: &Options, seed: u64) -> String {
         add(
             "buffer",
             match buffer {
-                ModemBuffer::Bytes(bytes) => bytes.to_string(),
+                ModemBuffer::Bytes(bytes) => format!("{bytes}B"),
                 ModemBuffer::Time(span) => tc_time(*span),
             },
         );
@@ -157,12 +157,17 @@ fn again(options: &Options, seed: u64) -> String {
     if options.closed {
         line.push_str(" --closed");
     }
-    line + &format!(" --seed {seed}")
+    let _ = write!(line, " --seed {seed}");
+    if !options.args.is_empty() {
+        line.push_str(" --");
+        options.args.iter().for_each(|arg| line.push_str(&format!(" {}", quoted(arg))));
+    }
+    line
 }
 
 /// A bar on the terminal; nothing in a pipe.
 fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
-    let target = if crate::output::stderr().is_terminal() {
+    let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
@@ -170,7 +175,7 @@ fn progress(surveyed: &Surveyed, policies: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(surveyed.bytes), target);
     let of = if policies > 1 { format!(" of {policies} policies") } else { String::new() };
     let style = ProgressStyle::with_template(&format!(
-        "{{msg}}{of} {{bar:40}} {{bytes}}/{{total_bytes}} of the capture"
+        "{{msg}}{of} {{wide_bar}} {{bytes}}/{{total_bytes}} of the capture"
     ));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -11,7 +11,8 @@ pub mod shell;
 
 pub use options::{Options, Who};
 
-use super::{WRONG, carry_through, failed, packets, progress};
+use super::{carry_through, failed, packets, progress};
+use crate::exit::Exit;
 use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -37,13 +38,10 @@ pub fn command(options: &Options) -> ExitCode {
         ("lab", &options.own_words()),
         &|scenario, prepared, asked, stop| carry_out(options, scenario, prepared, asked, stop),
     ) {
-        Ok((text, code)) => {
-            crate::output::text(&text);
-            ExitCode::from(code)
-        }
+        Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate lab: {error:#}");
-            ExitCode::from(WRONG)
+            Exit::of(&error).into()
         }
     }
 }
@@ -55,14 +53,15 @@ fn set_apart() -> ExitCode {
         Ok(Ended::Code(code)) => ExitCode::from(code),
         Ok(Ended::Refused) => {
             eprintln!(
-                "tidegate: hosts of its own need namespaces: run it as root, or allow them to everybody \
-                 (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"
+                "tidegate: network namespaces are needed: run it as root, or allow unprivileged user namespaces \
+                 (sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0); \
+                 `tidegate sim` and `tidegate try` need neither"
             );
-            ExitCode::from(WRONG)
+            Exit::NotPermitted.into()
         }
         Err(error) => {
-            eprintln!("tidegate: could not start: {error}");
-            ExitCode::from(WRONG)
+            eprintln!("tidegate: cannot start: {error}");
+            Exit::of(&error.into()).into()
         }
     }
 }

@@ -3,27 +3,38 @@
 use clap::Parser;
 use tidegate_lab::experiment;
 
-/// Do an experiment that a scenario's file describes with real hosts: the kernel's TCP in namespaces, joined
-/// by the scenario's links, by the real clock.
+/// Run a scenario file in real time, with the kernel's TCP
+///
+/// Each host is a network namespace, and the links between them are emulated. `tidegate sim` runs the same file
+/// in virtual time.
 #[derive(Clone, Debug, Parser)]
 #[group(skip)]
+#[command(after_help = "\
+Needs root, or unprivileged user namespaces.
+
+Exit codes: 0 done; 1 an assertion of the file fails; 2 wrong usage or input; 3 partial result (interrupted); \
+4 not permitted.
+
+Examples:
+  tidegate lab examples/scenarios/upload.toml
+  tidegate lab modem.toml --router kernel --repeats 5 -o lab.json")]
 pub struct Options {
-    /// The experiment, as `tidegate sim` knows it.
+    /// The scenario, as for `tidegate sim`
     #[command(flatten)]
     pub scenario: super::super::Options,
-    /// Who is the machine with the policy: the model, or this computer's kernel with its own disciplines.
+    /// What runs the router with the policy: tidegate's model, or this computer's kernel
     #[arg(long, value_enum, default_value_t = Who::Model)]
     pub router: Who,
-    /// Hosts send each segment by itself, as simulated ones do (GSO off).
+    /// Turn off segmentation offload (GSO) on hosts, so that they send single segments as simulated ones do
     #[arg(long)]
     pub no_gso: bool,
-    /// What the network gets of the machine.
+    /// Priority of the emulation
     #[command(flatten)]
     pub effort: Effort,
 }
 
 impl Options {
-    /// What `sim` is not told, as it was written, each word with a blank before it.
+    /// The options that `sim` does not have, as they were written, each word with a blank before it.
     pub(super) fn own_words(&self) -> String {
         let Effort { busy, realtime, pin } = self.effort;
         let switches = [
@@ -37,29 +48,29 @@ impl Options {
     }
 }
 
-/// Who a machine is.
+/// What runs a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Who {
-    /// tidegate's own disciplines, in user space.
+    /// tidegate's qdiscs, in user space
     #[default]
     Model,
-    /// The kernel's, in a namespace, programmed over netlink.
+    /// The kernel's qdiscs, in a namespace, configured over netlink
     Kernel,
 }
 
-/// What the network gets of the machine, so that nothing is late.
+/// How the emulation is scheduled, so that packets are not late.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Effort {
-    /// Never sleep between packets: exact to microseconds, and a processor is busy all the time.
+    /// Never sleep between packets: exact to microseconds, at the price of a busy processor
     #[arg(long)]
     pub busy: bool,
-    /// Go before all other programs (SCHED_FIFO), and so do pings and loads of the scenario's own: as root,
-    /// or with `ulimit -r` of 50. Not with --busy: from who never sleeps the kernel then takes 50 ms of each
-    /// second.
+    /// Use real-time scheduling (SCHED_FIFO), also for the scenario's pings and loads; needs root or `ulimit -r
+    /// 50`; not with --busy, because the kernel takes 50 ms of each second from a real-time process that never
+    /// sleeps
     #[arg(long, conflicts_with = "busy")]
     pub realtime: bool,
-    /// Stay on this processor, counted from 0.
+    /// Run on this processor only, counted from 0
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
 }

@@ -4,6 +4,7 @@
 
 use super::options::Effort;
 use super::set_apart;
+use crate::exit::Exit;
 use crate::output::ResultFile;
 use crate::script_options::ScriptOptions;
 use crate::sim::packets;
@@ -23,8 +24,6 @@ use tidegate_scenario::run::{LinkReadings, RunObserver};
 use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_sys::apart;
 
-/// What is wrong with the command line, or this machine.
-const WRONG: u8 = 2;
 /// How often the meter and the log are written.
 const STEP: Nanos = Nanos::millis(500);
 /// The host on which the program runs.
@@ -32,61 +31,87 @@ const YOU: &str = "you";
 /// And the one at the other end of the link.
 const SERVER: &str = "server";
 
-/// Run a program, or a shell, behind a described link: its traffic passes a gateway with your policy, a
-/// modem's buffer, and the line. The other end is the host `server`, which answers pings and whatever --far
-/// starts there.
+/// Run a program or a shell behind an emulated link
+///
+/// Its traffic passes a gateway with your policy, a modem's buffer, and the line. The other end of the line is the
+/// host `server`, which replies to pings and runs what --server-command starts.
 #[derive(Clone, Debug, Parser)]
+#[command(after_help = "\
+Needs root, or unprivileged user namespaces.
+
+Exit codes: the program's; 2 wrong usage or input; 4 not permitted.
+
+Examples:
+  tidegate shell --up 2mbit --down 20mbit
+  tidegate shell --up 2mbit --policy 'gateway.sh start eth0' -- ping -c 5 server
+  tidegate shell --server-command 'iperf3 -s' -- iperf3 -c server")]
 pub struct Options {
-    /// How fast the line is away from you.
-    #[arg(long, default_value = "10mbit")]
+    /// The line's upload rate
+    #[arg(long, value_name = "RATE", value_parser = known_rate, default_value = "10mbit")]
     pub up: String,
-    /// How fast it is towards you; as fast as --up if not given.
-    #[arg(long)]
+    /// The line's download rate; default: that of --up
+    #[arg(long, value_name = "RATE", value_parser = known_rate)]
     pub down: Option<String>,
-    /// The round trip of the line without a queue.
-    #[arg(long, default_value = "20ms")]
+    /// Round-trip time of the idle line
+    #[arg(long, value_name = "TIME", value_parser = known_time, default_value = "20ms")]
     pub rtt: String,
-    /// What the modem holds, away from you.
-    #[arg(long, default_value = "256kB")]
+    /// The modem's upload buffer
+    #[arg(long, value_name = "SIZE", value_parser = known_size, default_value = "256kB")]
     pub buffer: String,
-    /// What the provider holds, towards you.
-    #[arg(long)]
+    /// The provider's download buffer
+    #[arg(long, value_name = "SIZE", value_parser = known_size)]
     pub down_buffer: Option<String>,
-    /// What else the line does to what goes away from you, as a link of a scenario: --up-line 'loss = "1%",
-    /// framing = "pppoe-ptm"'.
+    /// Further properties of the upload, as of a link in a scenario: --up-line 'loss = "1%", framing =
+    /// "pppoe-ptm"'
     #[arg(long, value_name = "KEYS")]
     pub up_line: Option<String>,
-    /// And to what comes to you: --down-line 'loss = { every = 100 }, packet-rate = 4750'.
+    /// Further properties of the download: --down-line 'loss = { every = 100 }, packet-rate = 4750'
     #[arg(long, value_name = "KEYS")]
     pub down_line: Option<String>,
-    /// A policy for the gateway's eth0: a script, a short policy, or whatever `tidegate check` reads.
-    #[arg(long, value_name = "FILE", conflicts_with = "tc")]
+    /// A policy for the gateway's eth0: a file that `tidegate check` reads, with a script's arguments behind it:
+    /// --policy 'gateway.sh start eth0'
+    #[arg(long, value_name = "FILE [ARGS]", conflicts_with = "tc")]
     pub policy: Option<PathBuf>,
-    /// The sandbox that scripts run in.
+    /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Or a command for it, as on its shell: --tc 'tc qdisc add dev eth0 root fq_codel'. May be repeated.
+    /// A command for the gateway instead of a policy: --tc 'tc qdisc add dev eth0 root fq_codel'; may be repeated
     #[arg(long, value_name = "COMMAND")]
     pub tc: Vec<String>,
-    /// What runs at the other end, for as long: --far 'iperf3 -s'. May be repeated.
-    #[arg(long, value_name = "COMMAND")]
+    /// A command that runs on `server` meanwhile: --server-command 'iperf3 -s'; may be repeated
+    #[arg(long = "server-command", alias = "far", value_name = "COMMAND")]
     pub far: Vec<String>,
-    /// Write what the line did into this file, as CSV, every half second.
-    #[arg(long, value_name = "FILE")]
+    /// Write what the line carried and dropped as CSV, every half second
+    #[arg(long, value_name = "CSV")]
     pub log: Option<PathBuf>,
-    /// Write the gateway's packets with their class, wait and fate as pcapng, for Wireshark; of one device:
-    /// FILE:gateway/eth0.
-    #[arg(long, value_name = "FILE")]
+    /// Write the gateway's packets with class, queueing delay and outcome as pcapng, for Wireshark; of one
+    /// device: PCAPNG:gateway/eth0
+    #[arg(long, value_name = "PCAPNG[:MACHINE/DEVICE]")]
     pub pcapng: Option<String>,
-    /// What the network gets of the machine.
+    /// Priority of the emulation
     #[command(flatten)]
     pub effort: Effort,
-    /// For what chance decides.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// The program and its words; a shell if there is none.
+    /// The program and its arguments; default: a shell
     #[arg(last = true)]
     pub program: Vec<OsString>,
+}
+
+/// A rate that the scenario will understand.
+fn known_rate(text: &str) -> Result<String, String> {
+    crate::values::rate(text).map(|_| text.to_owned())
+}
+
+/// A time that the scenario will understand.
+fn known_time(text: &str) -> Result<String, String> {
+    crate::values::time(text).map(|_| text.to_owned())
+}
+
+/// A size that the scenario will understand.
+fn known_size(text: &str) -> Result<String, String> {
+    crate::values::size(text).map(|_| text.to_owned())
 }
 
 /// Plays `tidegate shell`; its code is the program's.
@@ -100,7 +125,7 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("tidegate shell: {error:#}");
-            ExitCode::from(WRONG)
+            Exit::of(&error).into()
         }
     }
 }
@@ -132,7 +157,7 @@ fn attempt(options: &Options) -> anyhow::Result<u8> {
     for (line, program) in &far {
         let fate = program.outcome();
         if fate.failed() {
-            eprintln!("tidegate shell: --far `{line}` failed:\n{}", fate.output().trim_end());
+            eprintln!("tidegate shell: --server-command `{line}` failed:\n{}", fate.output().trim_end());
         }
     }
     network.end();
@@ -161,8 +186,11 @@ fn described(options: &Options) -> anyhow::Result<String> {
     }
     text += "[policies.yours]\n";
     if let Some(policy) = &options.policy {
-        let path = std::path::absolute(policy)?;
+        let (file, args) = crate::words::file_and_args(policy);
+        let path = std::path::absolute(file)?;
         text += &format!("gateway = {}\n", quoted(path.to_str().context("the policy's path is no text")?));
+        let args: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
+        text += &format!("args = [{}]\n", args.join(", "));
     } else if !options.tc.is_empty() {
         let commands: Vec<String> = options.tc.iter().map(|line| quoted(line)).collect();
         text += &format!("gateway = [{}]\n", commands.join(", "));

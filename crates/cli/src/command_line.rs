@@ -1,0 +1,326 @@
+//! The command line of `tidegate`: its commands in groups, how words become one of them, and what each starts.
+
+use crate::{
+    check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run,
+    sim, trial, watch,
+};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// Try a traffic-control policy before you trust your link to it
+#[derive(Parser)]
+#[command(name = "tidegate", version, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// When to use colours; the environment variable NO_COLOR turns `auto` off
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    color: ColorChoice,
+    /// Show no progress; results, warnings and errors are still printed
+    #[arg(short, long, global = true, help_heading = "Output")]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The groups of `tidegate --help`, the commands used most first.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Diagnose", &["quick", "ping", "measure", "loss", "overhead", "calibrate", "doctor", "verify", "serve"]),
+    ("Write and check", &["policy", "check", "explain", "graph", "test", "import"]),
+    ("Simulate", &["try", "sim", "lab", "shell", "replay", "compare", "run"]),
+    (
+        "Operate",
+        &["apply", "status", "confirm", "revert", "down", "daemon", "top", "metrics", "tc", "capture"],
+    ),
+    ("Other", &["completions", "help"]),
+];
+
+#[derive(Subcommand)]
+enum Command {
+    /// Test a line for bufferbloat in 30 seconds, and suggest a policy
+    Quick(Box<measuring::quick::Options>),
+    /// Ping hosts on a fixed schedule, with charts of delay and loss
+    Ping(Box<measuring::ping::Options>),
+    /// Measure delay, loss and throughput to a tidegate server
+    Measure(Box<measuring::measure::Options>),
+    /// Measure packet loss in each direction separately
+    Loss(Box<measuring::loss::Options>),
+    /// Measure per-packet link overhead, and print the tc options for it
+    Overhead(Box<measuring::overhead::Options>),
+    /// Find the highest rate each way at which delay does not rise
+    Calibrate(Box<measuring::calibrate::Options>),
+    /// Find out why this computer does not shape as configured
+    Doctor(measuring::doctor::Options),
+    /// Measure with and without a policy, in turns, and compare
+    Verify(Box<measuring::verify::Options>),
+    /// Run the server that other computers measure against
+    Serve(measuring::serve::Options),
+    /// Write, show and convert short policies: ten lines instead of tc
+    Policy(policy::Options),
+    /// Find mistakes in a policy: where, what happens, how to fix it
+    Check(check::Options),
+    /// Show which rules, class and queue a packet meets, and why
+    Explain(Box<explain::Options>),
+    /// Draw a policy's qdiscs, classes and filters as a tree
+    Graph(graph::Options),
+    /// Test a policy against assertions, in simulation
+    Test(expect::Options),
+    /// Convert any supported policy format to tc commands
+    Import(import::Options),
+    /// Simulate one policy on a home link, and report what it changes
+    Try(Box<trial::Options>),
+    /// Run a scenario file in simulation, in virtual time
+    Sim(Box<sim::Options>),
+    /// Run a scenario file in real time, with the kernel's TCP
+    Lab(Box<sim::lab::Options>),
+    /// Run a program or a shell behind an emulated link
+    Shell(Box<sim::lab::shell::Options>),
+    /// Replay recorded packets through a policy, without new traffic
+    Replay(Box<replay::Options>),
+    /// Compare results, with significance
+    Compare(compare::Options),
+    /// Run a script in a sandbox, and print what it configures
+    Run(run::Options),
+    /// Apply a policy to this computer's devices, all or nothing
+    Apply(Box<live::Apply>),
+    /// Show the policies that tidegate applied, and whether they work
+    #[command(after_help = live::STATUS_HELP)]
+    Status(live::Which),
+    /// Keep a policy that waits for confirmation
+    #[command(after_help = "\
+Exit codes: 0 confirmed; 1 nothing waits for confirmation; 2 wrong usage or input; 4 not permitted.
+
+Examples:
+  tidegate confirm
+  tidegate confirm eth0")]
+    Confirm(live::Which),
+    /// Undo the last apply on a device
+    ///
+    /// The policy before it is applied again, or the configuration before the first. `tidegate down` removes all
+    /// policies at once.
+    #[command(after_help = "\
+Exit codes: 0 done; 1 nothing was applied there, or it could not be undone; 2 wrong usage or input; 4 not \
+permitted.
+
+Examples:
+  tidegate revert
+  tidegate revert eth0")]
+    Revert(live::Revert),
+    /// Remove every tidegate policy and restore what was there before
+    ///
+    /// `tidegate revert` undoes only the last apply.
+    #[command(after_help = "\
+Exit codes: 0 done; 1 nothing was applied there, or it could not be undone; 2 wrong usage or input; 4 not \
+permitted.
+
+Examples:
+  tidegate down
+  tidegate down eth0")]
+    Down(live::Which),
+    /// Run a policy in user space on real devices, in the foreground
+    Daemon(Box<daemon::Options>),
+    /// Show classes live: throughput, queueing delay, drops, marks
+    Top(watch::top::Options),
+    /// Export the counters of shaped devices to Prometheus
+    Metrics(watch::metrics::Options),
+    /// Query or change a running daemon with tc syntax
+    Tc(watch::tc::Options),
+    /// Capture packets as they leave a running daemon's queues
+    Capture(watch::capture::Options),
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  source <(tidegate completions bash)
+  tidegate completions fish > ~/.config/fish/completions/tidegate.fish")]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The command line as clap knows it, with the commands in groups.
+pub fn parser() -> clap::Command {
+    let plain = Cli::command();
+    let mut groups = String::new();
+    let usual = "Print this help, or that of a command";
+    for (heading, names) in GROUPS {
+        let _ = writeln!(groups, "{heading}:");
+        for name in names {
+            let about = plain.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map_or_else(|| usual.to_owned(), ToString::to_string);
+            let _ = writeln!(groups, "  {name:11}  {about}");
+        }
+        groups.push('\n');
+    }
+    plain.help_template(format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n\
+         `tidegate COMMAND --help` has examples and exit codes.\n"
+    ))
+}
+
+/// Understands the words of a command line, the program's name first.
+///
+/// # Errors
+/// They are wrong, or ask for help or the version.
+pub fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Cli, clap::Error> {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    // Help and errors are coloured, too, before anything is understood.
+    let mut parser = parser().color(color(&words));
+    let matches = parser.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))
+}
+
+/// What `--color` says.
+fn color(words: &[OsString]) -> ColorChoice {
+    let words = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+    let words: Vec<_> = words.collect();
+    let value = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix("--color") {
+        Some("") => words.get(at + 1).map(|value| value.to_string()),
+        Some(rest) => rest.strip_prefix('=').map(str::to_owned),
+        None => None,
+    });
+    value.and_then(|value| ColorChoice::from_str(&value, false).ok()).unwrap_or_default()
+}
+
+/// Does what a command line asks.
+pub fn carry_out(cli: Cli) -> ExitCode {
+    if cli.quiet {
+        output::set_quiet();
+    }
+    output::set_color(cli.color);
+    match cli.command {
+        Command::Try(options) => trial::command(&options),
+        Command::Sim(options) => sim::command(&options),
+        Command::Lab(options) => sim::lab::command(&options),
+        Command::Shell(options) => sim::lab::shell::command(&options),
+        Command::Compare(options) => compare::command(&options),
+        Command::Check(options) => check::command(&options),
+        Command::Explain(options) => explain::command(&options),
+        Command::Graph(options) => graph::command(&options),
+        Command::Test(options) => expect::command(&options),
+        Command::Import(options) => import::command(&options),
+        Command::Run(options) => run::command(&options),
+        Command::Replay(options) => replay::command(&options),
+        Command::Policy(options) => policy::command(&options),
+        Command::Apply(options) => live::apply(&options),
+        Command::Status(options) => live::status(&options),
+        Command::Confirm(options) => live::confirm(&options),
+        Command::Revert(options) => live::revert(&options),
+        Command::Down(options) => live::down(&options),
+        Command::Daemon(options) => daemon::command(&options),
+        Command::Top(options) => watch::top::command(&options),
+        Command::Metrics(options) => watch::metrics::command(&options),
+        Command::Tc(options) => watch::tc::command(&options),
+        Command::Capture(options) => watch::capture::command(&options),
+        Command::Quick(options) => measuring::quick::command(&options),
+        Command::Ping(options) => measuring::ping::command(&options),
+        Command::Serve(options) => measuring::serve::command(&options),
+        Command::Measure(options) => measuring::measure::command(&options),
+        Command::Loss(options) => measuring::loss::command(&options),
+        Command::Overhead(options) => measuring::overhead::command(&options),
+        Command::Calibrate(options) => measuring::calibrate::command(&options),
+        Command::Doctor(options) => measuring::doctor::command(&options),
+        Command::Verify(options) => measuring::verify::command(&options),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut text);
+            output::text(&String::from_utf8_lossy(&text));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Columns in which no line is folded.
+    const WIDE: usize = 1000;
+
+    #[test]
+    fn every_command_is_in_one_group_and_fits_a_line() {
+        let plain = Cli::command();
+        let all: BTreeSet<&str> = plain.get_subcommands().map(clap::Command::get_name).collect();
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        assert_eq!(grouped.len(), all.len() + 1, "`help` is clap's own");
+        assert!(all.iter().all(|name| grouped.contains(name)), "{all:?}");
+        let help = parser().render_help().to_string();
+        for line in help.lines().take_while(|line| *line != "Options:") {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        assert!(help.contains("\nDiagnose:\n  quick        Test a line"), "{help}");
+    }
+
+    #[test]
+    fn every_help_begins_with_the_line_of_the_list_and_has_examples_that_parse() {
+        for command in parser().get_subcommands() {
+            let (name, about) = (command.get_name(), command.get_about().expect("a line").to_string());
+            let long = command.clone().term_width(WIDE).render_long_help().to_string();
+            assert_eq!(long.lines().next(), Some(about.as_str()), "{name}");
+            assert!(!about.ends_with('.'), "{about}");
+            let examples: Vec<&str> =
+                long.lines().map(str::trim).filter(|line| line.starts_with("tidegate ")).collect();
+            assert!(!examples.is_empty() || long.contains("(tidegate "), "{name} has no example");
+            for example in examples {
+                // Without remarks, and without what the shell does.
+                let command = example.split("  ").next().unwrap_or_default();
+                if let Some(wrong) = wrong(command) {
+                    panic!("{name}: {example}\n{wrong}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn help_speaks_the_words_of_the_field() {
+        let dialect = [
+            " told",
+            " tell",
+            " of ours",
+            "anew",
+            "whoever",
+            "whom",
+            "towards you",
+            "away from you",
+            "far end",
+            "by itself",
+            "what stands",
+            "stands",
+            "octet",
+            "reflector",
+            "mend",
+            "our own",
+            "so often",
+            "by which door",
+            "who answers",
+            "wrong use,",
+            "all else",
+        ];
+        for command in parser().get_subcommands() {
+            let text = command.clone().render_long_help().to_string().to_lowercase();
+            let found: Vec<&&str> = dialect.iter().filter(|word| text.contains(**word)).collect();
+            assert!(found.is_empty(), "{}: {found:?}\n{text}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn a_command_with_a_typo_gets_a_suggestion() {
+        for (typed, meant) in [("chekc", "check"), ("stauts", "status"), ("aply", "apply")] {
+            let Err(error) = parse(["tidegate", typed]) else { panic!("{typed} is a command") };
+            assert!(error.to_string().contains(&format!("'{meant}'")), "{error}");
+        }
+    }
+
+    /// Why a line of a document or of advice is not understood.
+    fn wrong(line: &str) -> Option<String> {
+        let words = crate::words::split(line).into_iter();
+        let words = words.take_while(|word| ![">", "|", "&&"].contains(&word.as_str()));
+        match parse(words) {
+            Ok(_) => None,
+            Err(error) if !error.use_stderr() => None,
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The link's rates: from the command line, or from a short policy that has them.
+
+use super::options::Options;
+use std::path::Path;
+use tidegate_loader::short;
+use tidegate_packet::Rate;
+
+/// The rates of a trial's link, up and down.
+///
+/// # Errors
+/// One is missing: which, and where it can be written.
+pub(crate) fn of(options: &Options) -> Result<(Rate, Rate), String> {
+    if let (Some(up), Some(down)) = (options.up, options.down) {
+        return Ok((up, down));
+    }
+    let (up, down) = of_policy(&options.script);
+    match (options.up.or(up), options.down.or(down)) {
+        (Some(up), Some(down)) => Ok((up, down)),
+        (up, down) => {
+            let missing = [("--up RATE", up), ("--down RATE", down)].into_iter();
+            let missing = missing.filter(|(_, rate)| rate.is_none()).map(|(option, _)| option);
+            Err(format!(
+                "the link's rate is missing: {}, such as 20mbit (only a short policy with `up` and `down` needs \
+                 no such options)",
+                missing.collect::<Vec<_>>().join(" ")
+            ))
+        }
+    }
+}
+
+/// The rates that a short policy names.
+fn of_policy(file: &Path) -> (Option<Rate>, Option<Rate>) {
+    let text = crate::input::policy(file).unwrap_or_default();
+    let name = file.to_string_lossy();
+    let format = tidegate_loader::sniff(&name, text.as_bytes()).ok();
+    let Some(format) = format.filter(|format| short::is_short(*format)) else { return (None, None) };
+    let policies = short::policies(format, &name, &text).unwrap_or_default();
+    // With several policies in a file, nobody knows which link is meant.
+    let [(policy, _)] = policies.as_slice() else { return (None, None) };
+    let rate = |said: &Option<_>| {
+        said.as_ref().map(|said: &tidegate_syntax::short::Said<u64>| Rate::bits(said.value))
+    };
+    (rate(&policy.up), rate(&policy.down))
+}
