@@ -519,7 +519,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
         ("windows", b"#!/bin/sh\r\ntc qdisc show\r\n", 126, "windows:1: the lines end in CR LF"),
         ("empty", b"", 0, "0 calls"),
         ("lost", b"#!/opt/no/such/shell\n", 126, "lost:1: the script asks for /opt/no/such/shell"),
-        ("program", b"\x7fELF\0\0\0", 126, "program: this is not a text"),
+        ("program", b"\x7fELF\0\0\0", 126, "program: this is not text"),
         ("killed", b"kill -9 $$\n", 137, "ended by signal 9"),
         ("unclosed", b"if true; then\n  tc qdisc show\n", 2, "unclosed:2: sh: the script ended with code 2"),
         ("many", b"for d in eth0 ppp0 wlan0; do tc qdisc add dev $d root sfq; done\n", 0, "ppp0: sfq 8002:"),
