@@ -114,8 +114,8 @@ impl Reached {
         gone
     }
 
-    /// The rules that mark packets or connections, or give a class, and take only packets for the machine's own
-    /// programs, which come to no queue. Of rules that say the same, only where it is so of all.
+    /// The rules that mark packets or connections, or give a class, and take only packets for the machine's
+    /// own programs, which come to no queue. Of rules that say the same, only where it is so of all.
     pub fn received(&self, reading: &Reading) -> Vec<Rule> {
         let marks = |target: &Target| writes(target) || matches!(target, Target::Connmark(_));
         let (mut received, mut others) = (Vec::new(), Vec::new());

@@ -72,7 +72,8 @@ fn an_ifb_behind_the_lan_shapes_uploads() {
     let ifb = |from: &str, asks: &str| {
         format!(
             "qdisc add dev {from} handle ffff: ingress\n\
-             filter add dev {from} parent ffff: protocol all matchall action mirred egress redirect dev ifb0\n\
+             filter add dev {from} parent ffff: protocol all matchall action mirred egress redirect dev \
+             ifb0\n\
              {}filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip {asks} flowid 1:10\n",
             tree("ifb0")
         )

@@ -67,7 +67,8 @@ fn classifies_early(op: &NfOp) -> Option<&'static str> {
     let early = ["PREROUTING", "INPUT"].contains(&chain.as_str());
     let classifies = rule.targets().any(|target| matches!(target, Target::Classify(_)));
     (early && classifies).then_some(
-        "CLASSIFY works in POSTROUTING, FORWARD and OUTPUT only, as the class is one of the device that the packet \
+        "CLASSIFY works in POSTROUTING, FORWARD and OUTPUT only, as the class is one of the device that the \
+        packet \
         leaves by; in PREROUTING set a mark (-j MARK --set-mark) and let an fw filter lead it.",
     )
 }

@@ -1,4 +1,5 @@
-//! What nobody said, and is assumed: the default route, and the speed of devices; and what is said of refusals.
+//! What nobody said, and is assumed: the default route, and the speed of devices; and what is said of
+//! refusals.
 
 use tidegate_packet::{Pool, Seeded};
 use tidegate_shims::{Answer, Call, Machine};

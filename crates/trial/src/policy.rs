@@ -261,7 +261,8 @@ impl TrialPolicy {
                                 false => "because its classes ask for private networks as destinations",
                             };
                             notes.push(format!(
-                                "{name} is taken for the device towards the LAN, {why}, so that downloads leave by it; \
+                                "{name} is taken for the device towards the LAN, {why}, so that downloads \
+                                leave by it; \
                                 --dev {name} takes it for the one that leads to the modem"
                             ));
                             towards = Some(name);

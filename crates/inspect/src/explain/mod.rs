@@ -428,7 +428,8 @@ impl<'r> Explainer<'r> {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
                 (_, Course::Arrives(_)) if way.routed && !is_routed(packet.ethertype) => format!(
-                    "goes on to this machine itself: {} is not routed (a bridge, or a device on top, may take it)",
+                    "goes on to this machine itself: {} is not routed (a bridge, or a device on top, may \
+                    take it)",
                     ethertype_name(packet.ethertype)
                 ),
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),

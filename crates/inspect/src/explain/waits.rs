@@ -245,7 +245,8 @@ fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
         }
         // WireGuard: other devices of raw IP have queues.
         (DeviceKind::Raw, ..) if spec.queueless => Some(format!(
-            "it goes on encrypted in an outer packet (UDP) by the device that its route names, {outer}: that is \
+            "it goes on encrypted in an outer packet (UDP) by the device that its route names, {outer}: \
+            that is \
             not followed here"
         )),
         _ => None,

@@ -44,8 +44,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
-/// Policers behind which only what is too fast goes on (`conform-exceed pipe`): the word before the slash is about
-/// what exceeds.
+/// Policers behind which only what is too fast goes on (`conform-exceed pipe`): the word before the slash is
+/// about what exceeds.
 pub(super) fn only_excess(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut found = Vec::new();
@@ -74,9 +74,15 @@ pub(super) fn only_excess(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLa
             rule: Rule::Unreachable,
             level: Level::Warning,
             place: at_action(step, &next.action.act),
-            what: format!("only what is too fast comes to the action {} behind `police`", name(&next.action.act)),
-            because: "conform-exceed says first what is done with what exceeds the rate (pipe: it goes on), and \
-                behind a slash what is done with the rest (pass, where nothing is said: it is done with the filter)"
+            what: format!(
+                "only what is too fast comes to the action {} behind \
+            `police`",
+                name(&next.action.act)
+            ),
+            because: "conform-exceed says first what is done with what exceeds the rate (pipe: it goes on), \
+            and \
+                behind a slash what is done with the rest (pass, where nothing is said: it is done with the \
+                filter)"
                 .to_owned(),
             witness: witness(&candidate, "no action behind `police`, as it conforms"),
             fix: Some(Fix {

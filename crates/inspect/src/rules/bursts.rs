@@ -1,5 +1,5 @@
-//! R12 of bursts that hold what their rate sends in a second or more: after a pause as much leaves at once, past
-//! the rate.
+//! R12 of bursts that hold what their rate sends in a second or more: after a pause as much leaves at once,
+//! past the rate.
 
 use super::making::{at_word, edit, finding};
 use super::queues::led_to;

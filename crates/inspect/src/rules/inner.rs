@@ -27,8 +27,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     Ok(found)
 }
 
-/// Filters that lead to a class with classes below it, where no filter hangs on that leads on: HTB and HFSC go on
-/// as if it had not matched (asked of Linux 6.1).
+/// Filters that lead to a class with classes below it, where no filter hangs on that leads on: HTB and HFSC
+/// go on as if it had not matched (asked of Linux 6.1).
 pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut found = Vec::new();
@@ -59,13 +59,17 @@ pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarg
             place: at_word(step, keyword),
             what: format!("the filter leads to class {class}, which has classes below it"),
             because: format!(
-                "packets wait in classes without classes below them: {} asks the filters on {class}, of which \
+                "packets wait in classes without classes below them: {} asks the filters on {class}, of \
+                which \
                 there are none, {fate}",
                 kind.name()
             ),
             witness: witness(&candidate, &went),
             fix: Some(Fix {
-                what: format!("name a class without classes below it, or hang filters on {class} that lead on"),
+                what: format!(
+                    "name a class without classes below it, or hang filters on {class} that lead \
+                on"
+                ),
                 edits: Vec::new(),
             }),
         });

@@ -1,5 +1,5 @@
-//! Leaf classes whose packets have all passed a policer: their queues cannot fill further than the buckets let
-//! them.
+//! Leaf classes whose packets have all passed a policer: their queues cannot fill further than the buckets
+//! let them.
 
 use super::asking::{Asking, classid};
 use crate::reading::Policed;

@@ -334,8 +334,8 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
     lengths
 }
 
-/// Packets of the longest frame that policers let come to a class at once, where they let no more through in the
-/// long run than it is sure of: its queue never holds more.
+/// Packets of the longest frame that policers let come to a class at once, where they let no more through in
+/// the long run than it is sure of: its queue never holds more.
 fn bounded(reading: &Reading, class: &ClassDump, rate: Option<Rate>) -> Option<usize> {
     let policed = reading.policed.get(&(class.dev.clone(), class.classid))?;
     let frames = policed.burst / u64::from(longest_of(reading, class).max(1));

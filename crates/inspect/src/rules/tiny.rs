@@ -1,5 +1,5 @@
-//! R13 of queues that drop packets of a single connection's first window: by their limit, or because the device
-//! has a short queue of its own.
+//! R13 of queues that drop packets of a single connection's first window: by their limit, or because the
+//! device has a short queue of its own.
 
 use super::making::{at_word, finding};
 use super::queues::{ACKNOWLEDGEMENT, FIRST_WINDOW, MOST_SHAPES, draws, led_to, longest_of};
@@ -122,8 +122,8 @@ fn is_cause(
 /// A limit under which nobody drops ten packets, in packets or bytes.
 const ENOUGH: &str = "1000000";
 
-/// Leaf queues that nobody gave a limit, and that are as long as their device's transmit queue: 3 packets on ppp
-/// and the like.
+/// Leaf queues that nobody gave a limit, and that are as long as their device's transmit queue: 3 packets on
+/// ppp and the like.
 fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Finding> {
     let length = reading.gateway.spec(reading.gateway.device(dev)?).tx_queue_len;
     let root = reading.root(dev)?;
@@ -166,7 +166,8 @@ fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Find
     let hold = if bare.len() > 1 && !class.is_none() { "hold" } else { "holds" };
     let what = format!("{whose} {hold} {left} packets: {dev} has a transmit queue of {length} (txqueuelen)");
     let because = format!(
-        "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are lost \
+        "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them are \
+        lost \
         here, as they come faster than they leave",
         FIRST_WINDOW - left
     );

@@ -752,7 +752,8 @@ fn a_tunnel_says_that_its_outer_packet_is_not_followed() {
         explain(&["eth0", dev], &policy, &format!("udp 192.168.1.7:1 > 203.0.113.9:53 out {dev}"))
     };
     for dev in ["gre1", "sit0", "tunl0", "ip6tnl1"] {
-        let outer = "it goes on in an outer packet by the device that its route names, whose qdisc sees the outer \
+        let outer = "it goes on in an outer packet by the device that its route names, whose qdisc sees the \
+        outer \
                      header: that is not followed here";
         assert!(story(dev).contains(outer), "{dev}: {}", story(dev));
     }
@@ -768,7 +769,8 @@ fn a_copy_is_not_the_packet() {
     let policy = "tc qdisc add dev ifb0 root handle 1: tbf rate 5mbit burst 20k latency 50ms\n\
                   tc qdisc add dev ifb1 root handle 1: fq_codel\n\
                   tc qdisc add dev eth0 handle ffff: ingress\n\
-                  tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress mirror dev ifb1 \
+                  tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress mirror dev \
+                  ifb1 \
                   action mirred egress redirect dev ifb0";
     let story = explain(
         &["eth0", "ifb0", "ifb1", "eth1"],

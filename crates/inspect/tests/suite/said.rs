@@ -11,7 +11,8 @@ fn bands(police: &str) -> String {
          tc qdisc add dev eth0 parent 2:1 handle 10: pfifo limit 1000\n\
          tc qdisc add dev eth0 parent 2:2 handle 20: fq_codel target 10ms\n\
          tc qdisc add dev eth0 parent 2:3 handle 30: fq_codel target 10ms\n\
-         tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 5060 0xffff {police} flowid 2:1\n\
+         tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 5060 0xffff {police} flowid \
+         2:1\n\
          tc filter add dev eth0 parent 2: protocol all prio 2 u32 match u32 0 0 flowid 2:2"
     )
 }
@@ -55,7 +56,8 @@ fn a_class_of_acknowledgements_by_header_is_filled_with_these() {
              tc class add dev eth0 parent 1:1 classid 1:20 htb rate 800kbit ceil 1mbit prio 1\n\
              tc qdisc add dev eth0 parent 1:20 pfifo limit 10\n\
              tc qdisc add dev eth0 parent 1:10 pfifo limit 100\n\
-             tc filter add dev eth0 parent 1: protocol ip prio 10 u32 match ip protocol 6 0xff {acks} flowid 1:10"
+             tc filter add dev eth0 parent 1: protocol ip prio 10 u32 match ip protocol 6 0xff {acks} \
+             flowid 1:10"
         )
     };
     let acks = "match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33";
@@ -122,7 +124,8 @@ fn only_what_is_too_fast_goes_on() {
         format!(
             "tc qdisc add dev ifb0 root handle 1: fq_codel\n\
              tc qdisc add dev eth0 handle ffff: ingress\n\
-             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 4mbit burst 20k {police} \
+             tc filter add dev eth0 parent ffff: protocol all matchall action police rate 4mbit burst 20k \
+             {police} \
              action mirred egress redirect dev ifb0"
         )
     };

@@ -62,7 +62,8 @@ impl Back<'_> {
             let other = if mixed { "no other" } else { "no" };
             self.miss(
                 format!(
-                    "{other} device has at its root what shapes to a rate (htb, hfsc, tbf, cake with bandwidth)"
+                    "{other} device has at its root what shapes to a rate (htb, hfsc, tbf, cake with \
+                    bandwidth)"
                 ),
                 "there is nothing that a short policy could say of it",
             );

@@ -1,5 +1,5 @@
-//! Which way the packets of a device go: by its name, by the private networks that its classes ask for, by the
-//! rules that translate addresses.
+//! Which way the packets of a device go: by its name, by the private networks that its classes ask for, by
+//! the rules that translate addresses.
 //!
 //! A packet that leaves towards the provider has a host of the LAN as its source, one that leaves towards the
 //! LAN has it as its destination (RFC 1918, RFC 4193). Where the words of a device's classes contradict each
@@ -121,7 +121,8 @@ impl Back<'_> {
         self.translating().any(|pattern| is_named(dev, pattern))
     }
 
-    /// At which end the filters of a device, and the rules that lead to its classes, ask for private networks.
+    /// At which end the filters of a device, and the rules that lead to its classes, ask for private
+    /// networks.
     fn private_ends(&self, dev: &str, on: &str) -> PrivateEnds {
         let mut ends = PrivateEnds::default();
         let (mut marks, mut masked) = (BTreeSet::new(), Vec::new());

@@ -79,7 +79,8 @@ impl Back<'_> {
         self.accounts.device(ifb);
         self.miss(
             format!("the tree on {ifb}, to which what arrives at {lan} from the LAN is led"),
-            "it is left out: a short policy shapes uploads where they leave, on the device towards the provider",
+            "it is left out: a short policy shapes uploads where they leave, on the device towards the \
+            provider",
         );
         true
     }

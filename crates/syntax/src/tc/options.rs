@@ -368,7 +368,8 @@ impl Reader<'_> {
         let part = matches!(option.takes, Takes::Rate | Takes::Rate32) && text.contains('%');
         let remedy = if part && parse_percent(text).is_none() {
             format!(
-                "A part of the device's speed is from 0% to 100%, and \"{text}\" is not; {} takes a rate, too, such \
+                "A part of the device's speed is from 0% to 100%, and \"{text}\" is not; {} takes a rate, \
+                too, such \
                 as 5mbit.",
                 option.key
             )

@@ -68,7 +68,8 @@ struct Said<'a> {
 fn illegal(name: &str, place: usize) -> Refusal {
     let form = match name {
         "latency" => {
-            "delay takes a time with its unit and, if it varies, by how much and with what correlation, such as delay \
+            "delay takes a time with its unit and, if it varies, by how much and with what correlation, \
+            such as delay \
             100ms 10ms 25%."
                 .to_owned()
         }

@@ -55,11 +55,13 @@ fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
         let lacks_mtu = peak.is_some() && mtu == 0 && missing.len() == 1;
         return Err(Refusal::new(1, missing.join("\n")).then(&reader.usage()).remedy(match lacks_mtu {
             true => {
-                "A peak rate needs mtu, the bytes that may leave at once: at least a frame, such as mtu 1540; \
+                "A peak rate needs mtu, the bytes that may leave at once: at least a frame, such as mtu \
+                1540; \
                 what it is for is said by peakrate, so leave that out if one rate is enough"
             }
             false => {
-                "A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency 50ms"
+                "A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency \
+                50ms"
             }
         }));
     }
