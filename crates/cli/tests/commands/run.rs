@@ -312,7 +312,12 @@ const ANSWERS: &[(&str, u8, &str)] = &[
         0,
         "198.51.100.1 via 192.0.2.1 dev eth0 src 192.0.2.2 uid 0 \\    cache ",
     ),
-    ("ip route add default via 192.0.2.9", 2, "RTNETLINK answers: File exists"),
+    // The first takes the place of the route that is only assumed.
+    (
+        "ip route add default via 192.0.2.9; ip route add default via 192.0.2.8",
+        2,
+        "RTNETLINK answers: File exists",
+    ),
     ("ip route add 10.0.0.0/8 via 203.0.113.1", 2, "Error: Nexthop has invalid gateway."),
     ("ip addr add 192.0.2.2/24 dev eth0", 2, "Error: ipv4: Address already assigned."),
     (
