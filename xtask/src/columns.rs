@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::walls::{block_comment, char_literal, quoted, raw_string};
 
-/// The most columns of a line of source. The texts of string literals do not count: rustfmt cannot fold them.
+/// The most columns of a line of source. The texts of string literals do not count, as rustfmt cannot fold
+/// them, nor do diagrams in doc comments (blocks of `text`).
 const MAX_SOURCE: usize = 110;
 
 /// The most columns of a line of Markdown. Code blocks, tables, headings and links do not count.
@@ -30,8 +31,19 @@ pub(crate) fn breaches(name: &Path, text: &str) -> Vec<String> {
 }
 
 fn long_lines(text: &str, most: usize) -> Vec<(usize, usize)> {
-    let columns = text.lines().map(|line| line.chars().count()).enumerate();
-    columns.filter(|(_, columns)| *columns > most).map(|(number, columns)| (number + 1, columns)).collect()
+    let mut in_diagram = false;
+    let mut long = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let comment = line.trim_start().trim_start_matches(['/', '!']).trim_start();
+        if line.trim_start().starts_with("//") && comment.starts_with("```") {
+            in_diagram = comment.starts_with("```text");
+        }
+        let columns = line.chars().count();
+        if columns > most && !in_diagram {
+            long.push((number + 1, columns));
+        }
+    }
+    long
 }
 
 fn long_prose(text: &str) -> Vec<(usize, usize)> {
@@ -90,7 +102,7 @@ mod tests {
         let long = "x".repeat(MAX_SOURCE);
         let text = format!(
             "// {long}\nlet a = \"{long}\";\nlet b = r#\"{long}\"#;\nlet c = '\"'; {long}\n{long}\n\
-            let d = \"{long}\\\n    {long}\";\n/* {long} */\n"
+            let d = \"{long}\\\n    {long}\";\n/* {long} */\n/// ```text\n/// {long}\n/// ```\n/// {long}\n"
         );
         let lines: Vec<String> = found("a.rs", &text);
         assert_eq!(
@@ -99,6 +111,7 @@ mod tests {
                 "a.rs:1: 113 columns: fold it, 110 is the limit",
                 "a.rs:4: 123 columns: fold it, 110 is the limit",
                 "a.rs:8: 116 columns: fold it, 110 is the limit",
+                "a.rs:12: 114 columns: fold it, 110 is the limit",
             ]
         );
     }

@@ -23,7 +23,8 @@
 //! // Five repeats of a ping under one load, of 100 ms and of 20 ms.
 //! let side = |label: &str, ms: u64| {
 //!     let probe = |n| ProbeRecord { id: "ping".into(), answers: vec![(0, Some((ms + n) * 1_000_000))],
-//!     ..ProbeRecord::default() }; let run = |n: u32| RunRecord {
+//!     ..ProbeRecord::default() };
+//!     let run = |n: u32| RunRecord {
 //!         policy: "p".into(),
 //!         load: "l".into(),
 //!         repeat: n,

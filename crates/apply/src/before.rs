@@ -8,7 +8,7 @@ use tidegate_netlink::RawDump;
 /// What was installed on the devices, and what else would be changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Before {
-    /// What each device's kernel told; `None`: it was not there.
+    /// What each device's kernel reported; `None`: it was not there.
     pub(crate) devices: Vec<(String, Option<RawDump>)>,
     /// How long packets and queues of links were: maximal packet, transmit queue.
     pub(crate) links: Vec<(String, u32, u32)>,
@@ -24,7 +24,7 @@ impl Before {
         let devices = self
             .devices
             .iter()
-            .map(|(dev, told)| json!({"dev": dev, "told": told.as_ref().map(record::kept)}));
+            .map(|(dev, dump)| json!({"dev": dev, "told": dump.as_ref().map(record::kept)}));
         let links =
             self.links.iter().map(|(dev, mtu, queue)| json!({"dev": dev, "mtu": mtu, "txqueuelen": queue}));
         json!({
@@ -47,8 +47,8 @@ impl Before {
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let mut devices = Vec::new();
         for one in list("devices")? {
-            let told = if one["told"].is_null() { None } else { Some(record::dump_from_json(&one["told"])?) };
-            devices.push((name(one).with_context(missing("devices"))?, told));
+            let dump = if one["told"].is_null() { None } else { Some(record::dump_from_json(&one["told"])?) };
+            devices.push((name(one).with_context(missing("devices"))?, dump));
         }
         let link = |one: &Value| Some((name(one)?, number(&one["mtu"])?, number(&one["txqueuelen"])?));
         let links: Option<Vec<_>> = list("links")?.iter().map(link).collect();

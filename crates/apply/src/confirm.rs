@@ -9,10 +9,10 @@ use tidegate_daemon::{Result, RuntimeDir, bail};
 /// # Errors
 /// tidegate applied nothing there, or something is in progress.
 pub fn confirm(dev: Option<&str>) -> Result<Vec<String>> {
-    let room = RuntimeDir::here()?;
-    let _alone = job::alone(&room)?;
+    let runtime = RuntimeDir::here()?;
+    let _alone = job::alone(&runtime)?;
     let mut confirmed = Vec::new();
-    for (name, state) in status::chosen(&room, dev)? {
+    for (name, state) in status::chosen(&runtime, dev)? {
         if state.job().is_some() {
             bail!(
                 Busy,
@@ -22,7 +22,7 @@ pub fn confirm(dev: Option<&str>) -> Result<Vec<String>> {
         if state.left_to_confirm().is_some() {
             let mut state = state;
             state.0["confirm"] = Value::Null;
-            state.write(&room, &name)?;
+            state.write(&runtime, &name)?;
             if state.0["by_hand"] != true {
                 kept::keep(&name, &state)?;
             }

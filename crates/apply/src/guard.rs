@@ -37,20 +37,20 @@ const LONGEST_LOG: u64 = 64 << 10;
 /// # Errors
 /// No one waits for it, or it cannot wait.
 pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
-    let room = RuntimeDir::here()?;
-    let mut log = Log::open(&room, name);
+    let runtime = RuntimeDir::here()?;
+    let mut log = Log::open(&runtime, name);
     // Who asks it to end has it do at once what it would do later; a policy without a guardian would stay for
     // good.
     let bell = interrupt::event_fd()?;
     // One waits for a confirmation, however many changes there were meanwhile.
-    room.make()?;
-    let mut watch = RuntimeDir::take_within(&room.watch(name), Duration::ZERO)?;
+    runtime.make()?;
+    let mut watch = RuntimeDir::take_within(&runtime.watch(name), Duration::ZERO)?;
     writeln!(out, "{READY}").and_then(|()| out.flush()).context("no process waits for a guardian")?;
     wait_for_end()?;
     let mut hurry = false;
     let mut pause = FIRST_PAUSE;
     loop {
-        let wait = match look(&room, name, hurry, &mut log) {
+        let wait = match look(&runtime, name, hurry, &mut log) {
             Ok(Look::Nothing) => return Ok(()),
             Ok(Look::Later(after)) => {
                 pause = FIRST_PAUSE;
@@ -59,7 +59,7 @@ pub fn guard(name: &str, out: &mut dyn Write) -> Result<()> {
             Ok(Look::Waits(after)) => {
                 pause = FIRST_PAUSE;
                 if watch.is_none() {
-                    watch = RuntimeDir::take(&room.watch(name))?;
+                    watch = RuntimeDir::take(&runtime.watch(name))?;
                 }
                 if watch.is_none() {
                     return Ok(());
@@ -107,25 +107,25 @@ enum Look {
 
 /// Looks what the state requests, and does it. `hurry`: a policy that waits to be confirmed is not waited
 /// for.
-fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Look> {
-    let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
+fn look(runtime: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Look> {
+    let Some(state) = State::read(runtime, name)? else { return Ok(Look::Nothing) };
     match (state.job(), state.left_to_confirm()) {
         (None, None) => return Ok(Look::Nothing),
         (None, Some(left)) if !left.is_zero() && !hurry => return Ok(Look::Waits(left.min(LOOK))),
         _ => {}
     }
     // Anyone who is at work here ends it, or dies and leaves that to us.
-    let Some(_alone) = Alone::take(&room.work())? else { return Ok(Look::Later(LOOK)) };
+    let Some(_alone) = Alone::take(&runtime.work())? else { return Ok(Look::Later(LOOK)) };
     // The answer may have come at the last moment.
-    let Some(state) = State::read(room, name)? else { return Ok(Look::Nothing) };
+    let Some(state) = State::read(runtime, name)? else { return Ok(Look::Nothing) };
     match (state.job(), state.left_to_confirm()) {
         (None, None) => Ok(Look::Nothing),
         (Some(job), _) => {
             let does = Job::of(job)?.does;
-            job::go_back(room, name, &state, &|_| {})?;
+            job::go_back(runtime, name, &state, &|_| {})?;
             log.say(&format!("`tidegate {}` did not end; everything is as it was before it", does.name()));
             if does == Does::Apply {
-                undone::note(room, name, &state, "`tidegate apply` was interrupted");
+                undone::note(runtime, name, &state, "`tidegate apply` was interrupted");
             }
             // What was there before may wait to be confirmed.
             Ok(Look::Later(Duration::ZERO))
@@ -136,10 +136,10 @@ fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Loo
                 (true, Some(seconds)) => format!("it was not confirmed within {seconds} s"),
                 _ => "its guardian was asked to end (SIGTERM) while it waited to be confirmed".to_owned(),
             };
-            let state = job::begun(room, name, &state, Does::Revert)?;
-            job::go_back(room, name, &state, &|_| {})?;
+            let state = job::begun(runtime, name, &state, Does::Revert)?;
+            job::go_back(runtime, name, &state, &|_| {})?;
             log.say("the policy was not confirmed; everything is as it was before it");
-            undone::note(room, name, &state, &why);
+            undone::note(runtime, name, &state, &why);
             Ok(Look::Later(Duration::ZERO))
         }
     }
@@ -149,8 +149,8 @@ fn look(room: &RuntimeDir, name: &str, hurry: bool, log: &mut Log) -> Result<Loo
 struct Log(Option<File>);
 
 impl Log {
-    fn open(room: &RuntimeDir, name: &str) -> Log {
-        let path = room.guard_log(name);
+    fn open(runtime: &RuntimeDir, name: &str) -> Log {
+        let path = runtime.guard_log(name);
         let long = std::fs::metadata(&path).is_ok_and(|known| known.len() > LONGEST_LOG);
         // That nothing can be written down is no reason not to watch.
         let file = OpenOptions::new().create(true).write(true).append(!long).truncate(long).open(path);

@@ -37,13 +37,13 @@ impl Guardian {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = service::detached(&mut command).spawn().context("no guardian can be started")?;
         let (line, said) = (child.stdin.take(), child.stdout.take());
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, dump) = mpsc::sync_channel(1);
         std::thread::Builder::new().name("guardian".into()).spawn(move || {
             let mut first = String::new();
             let _ = said.map(|said| BufReader::new(said).read_line(&mut first));
             let _ = tell.send(first);
         })?;
-        match told.recv_timeout(PATIENCE) {
+        match dump.recv_timeout(PATIENCE) {
             Ok(first) if first.trim() == READY => Ok(Guardian { child, _line: line }),
             _ => {
                 let _ = child.kill();
@@ -72,7 +72,7 @@ impl Guardian {
 
 /// The guardian that waits until a policy is confirmed. `started`: the one that was started with it, for
 /// those who may not know who has a lock.
-pub(crate) fn of(room: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
+pub(crate) fn of(runtime: &RuntimeDir, name: &str, started: u32) -> Option<u32> {
     let is_guardian = |pid: &u32| process::words_of(*pid).last().is_some_and(|word| word == "--guard");
-    RuntimeDir::holder(&room.watch(name)).or(Some(started).filter(is_guardian))
+    RuntimeDir::holder(&runtime.watch(name)).or(Some(started).filter(is_guardian))
 }

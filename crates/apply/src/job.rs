@@ -2,8 +2,8 @@
 //! interrupted.
 //!
 //! ```text
-//! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is
-//! the state revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
+//! apply:         state + job ─▶ changes ─▶ state             interrupted: back to `before`, and `then` is the state
+//! revert, down:  state + job ─▶ going back ─▶ then, or none  interrupted: the same again
 //! ```
 //! Going back compares what is there with what was there, so it can be interrupted anywhere and begun again.
 
@@ -25,9 +25,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Another one has it, for longer than somebody may wait.
-pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
-    room.make().context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
-    let path = room.work();
+pub(crate) fn alone(runtime: &RuntimeDir) -> Result<Alone> {
+    runtime
+        .make()
+        .context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
+    let path = runtime.work();
     let taken = RuntimeDir::take_within(&path, PATIENCE).with_context(|| path.display().to_string())?;
     taken.ok_or_else(|| match RuntimeDir::holder(&path) {
         Some(pid) => error!(Busy, "another tidegate (process {pid}) is at work here; wait for it"),
@@ -40,15 +42,20 @@ pub(crate) fn alone(room: &RuntimeDir) -> Result<Alone> {
 ///
 /// # Errors
 /// Not everything is as it was; the job is still there, for the next one to try.
-pub(crate) fn go_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler<'_>) -> Result<()> {
-    went_back(room, name, state, report).inspect_err(|error| {
+pub(crate) fn go_back(
+    runtime: &RuntimeDir,
+    name: &str,
+    state: &State,
+    report: NoticeHandler<'_>,
+) -> Result<()> {
+    went_back(runtime, name, state, report).inspect_err(|error| {
         // For `status`, until it has succeeded. What cannot be written down is in the guardian's log all the
         // same.
         let error = json!(format!("{error:#}"));
         if state.0["job"]["error"] != error && state.0["job"].is_object() {
             let mut state = state.clone();
             state.0["job"]["error"] = error;
-            let _ = state.write(room, name);
+            let _ = state.write(runtime, name);
         }
     })
 }
@@ -59,17 +66,17 @@ fn renamed_token(token: &str) -> String {
     format!("{}{UNDONE}", token.strip_suffix(UNDONE).unwrap_or(token))
 }
 
-fn went_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler<'_>) -> Result<()> {
+fn went_back(runtime: &RuntimeDir, name: &str, state: &State, report: NoticeHandler<'_>) -> Result<()> {
     let job = Job::of(state.job().context("nothing was begun")?)?;
     if state.backend() == "user" {
         // A daemon that is still starting for this job looks for its token when it has the lock: from now on
         // it finds another, and gives up. One that looked before has the lock, and is ended.
         let mut renamed = state.clone();
         renamed.0["job"]["token"] = json!(renamed_token(&job.token));
-        renamed.write(room, name)?;
+        renamed.write(runtime, name)?;
         let daemon = &state.0["before"]["daemon"];
         let before = Some(daemon).filter(|daemon| job.does != Does::Down && !daemon.is_null());
-        user::go_back((room, name), &state.devices(), before, report)?;
+        user::go_back((runtime, name), &state.devices(), before, report)?;
     } else {
         let before = match job.does {
             Does::Down => &state.0["original"],
@@ -81,8 +88,8 @@ fn went_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler
         arm.look_back(&before).context("not everything is as it was")?;
     }
     match &job.then {
-        Some(then) => then.write(room, name)?,
-        None => State::forget(room, name)?,
+        Some(then) => then.write(runtime, name)?,
+        None => State::forget(runtime, name)?,
     }
     match (job.does, &job.then) {
         // What comes back after a restart was not changed by a policy that was never applied for good.
@@ -102,11 +109,11 @@ fn went_back(room: &RuntimeDir, name: &str, state: &State, report: NoticeHandler
 ///
 /// # Errors
 /// As for [`go_back`].
-pub(crate) fn resume(room: &RuntimeDir, name: &str, report: NoticeHandler<'_>) -> Result<Option<Does>> {
-    let Some(state) = State::read(room, name)? else { return Ok(None) };
+pub(crate) fn resume(runtime: &RuntimeDir, name: &str, report: NoticeHandler<'_>) -> Result<Option<Does>> {
+    let Some(state) = State::read(runtime, name)? else { return Ok(None) };
     let Some(job) = state.job() else { return Ok(None) };
     let does = Job::of(job)?.does;
-    go_back(room, name, &state, report).with_context(|| {
+    go_back(runtime, name, &state, report).with_context(|| {
         format!("`tidegate {}` was interrupted on `{name}`, and what it did could not be undone", does.name())
     })?;
     Ok(Some(does))
@@ -116,11 +123,11 @@ pub(crate) fn resume(room: &RuntimeDir, name: &str, report: NoticeHandler<'_>) -
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn begun(room: &RuntimeDir, name: &str, state: &State, does: Does) -> Result<State> {
+pub(crate) fn begun(runtime: &RuntimeDir, name: &str, state: &State, does: Does) -> Result<State> {
     let previous = state.0.get("previous").filter(|previous| !previous.is_null() && does == Does::Revert);
     let mut state = state.clone();
     state.0["job"] = Job::new(does, previous.map(|previous| State(previous.clone()))).kept();
-    state.write(room, name)?;
+    state.write(runtime, name)?;
     Ok(state)
 }
 

@@ -136,18 +136,18 @@ impl Arm {
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
             let target = self.target(wanted, prior, dev, stand)?;
-            let told = if wanted.links.iter().any(|link| link.name == *dev) {
+            let dump = if wanted.links.iter().any(|link| link.name == *dev) {
                 Some(self.kernel.raw(dev).with_context(|| dev.clone())?)
             } else {
                 None
             };
-            let live = match &told {
-                Some(told) => self.noted(dev, told, &mut doubts)?,
+            let live = match &dump {
+                Some(dump) => self.noted(dev, dump, &mut doubts)?,
                 None => Installed::default(),
             };
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             plans.push((dev.clone(), plan::plan(&target.part(live), &target.stand, &log)?));
-            before.devices.push((dev.clone(), told));
+            before.devices.push((dev.clone(), dump));
             targets.push(target);
         }
         for (dev, _) in &wanted.settings {
@@ -183,8 +183,8 @@ impl Arm {
         target.leaves_ingress = !by_prior;
         if let Some(prior) = prior.filter(|_| by_prior) {
             let original = Before::of(&prior.0["original"])?;
-            if let Some((_, Some(told))) = original.devices.iter().find(|(known, _)| known == dev) {
-                let (_, ingress) = split_ingress(self.kernel.read(dev, told)?.0);
+            if let Some((_, Some(dump))) = original.devices.iter().find(|(known, _)| known == dev) {
+                let (_, ingress) = split_ingress(self.kernel.read(dev, dump)?.0);
                 target.stand.qdiscs.extend(ingress.qdiscs);
                 target.stand.classes.extend(ingress.classes);
                 target.stand.filters.extend(ingress.filters);
@@ -194,8 +194,8 @@ impl Arm {
     }
 
     /// What is installed on a device, with doubts about what could not be brought back.
-    fn noted(&mut self, dev: &str, told: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
-        let (live, unread) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
+    fn noted(&mut self, dev: &str, dump: &RawDump, doubts: &mut Vec<String>) -> Result<Installed> {
+        let (live, unread) = self.kernel.read(dev, dump).with_context(|| dev.to_owned())?;
         if !unread.is_empty() {
             doubts.push(format!(
                 "{dev} has what is not read by us and could not be brought back: {}",
@@ -266,8 +266,8 @@ impl Arm {
     pub(crate) fn installed(&mut self, wanted: &Wanted, name: &str) -> Result<Value> {
         let mut devices = Vec::new();
         for dev in &wanted.devices {
-            let told = self.kernel.raw(dev).with_context(|| dev.clone())?;
-            devices.push(json!({"dev": dev, "told": record::kept(&told)}));
+            let dump = self.kernel.raw(dev).with_context(|| dev.clone())?;
+            devices.push(json!({"dev": dev, "told": record::kept(&dump)}));
         }
         Ok(json!({"devices": devices, "rules": self.rule_numbers(&table_of(name))?}))
     }
@@ -359,7 +359,7 @@ impl Arm {
             ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
             let left = plan::plan(&target.part(live), &target.stand, &log)?;
-            // What lacks tells more than what is there in its place.
+            // What is missing tells more than what is there in its place.
             let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
             if let Some(step) = lacks.or(left.steps.first()) {
                 let place = wanted.place(&step.item).map(|place| format!("{place}\n  ")).unwrap_or_default();

@@ -3,9 +3,8 @@
 //!
 //! ```text
 //! files ─▶ loader ─▶ Wanted ─┬─▶ kernel::lacks? ─▶ user: a daemon (tidegate-daemon)
-//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job
-//!                            ─▶ go ─▶ look ─▶ State └─▶ undoes what did not end, reverts what is not
-//!                            confirmed
+//!                            └─▶ kernel::Arm: what is there is noted ─▶ plan ─▶ guardian ─▶ State with a job ─▶ go ─▶ look ─▶ State
+//!                                                                                  └─▶ undoes what did not end, reverts what is not confirmed
 //! ```
 //!
 //! [`Wanted::read`] reads a policy, [`apply()`] applies it, [`confirm()`] keeps it, [`revert()`] and [`down`]

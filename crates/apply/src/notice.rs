@@ -50,7 +50,7 @@ pub enum Notice {
 /// let report: NoticeHandler<'_> = &|notice| if notice.is_progress() { print!("{notice}") } else {
 /// eprintln!("{notice}") }; report(Notice::Warning("the policy queues nothing".into()));
 /// assert_eq!(
-///     Notice::BackendChoice { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
+///     Notice::Backend { devices: vec!["eth0".into()], why: "as asked".into() }.to_string(),
 ///     "eth0: as asked\n"
 /// );
 /// ```

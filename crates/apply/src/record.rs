@@ -32,14 +32,14 @@ fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// What a kernel told of a device, kept.
-pub(crate) fn kept(told: &RawDump) -> Value {
+/// What a kernel reported of a device, kept.
+pub(crate) fn kept(dump: &RawDump) -> Value {
     let list = |all: &[Vec<u8>]| all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>();
     json!({
-        "number": told.number,
-        "qdiscs": list(&told.qdiscs),
-        "classes": list(&told.classes),
-        "filters": list(&told.filters),
+        "number": dump.number,
+        "qdiscs": list(&dump.qdiscs),
+        "classes": list(&dump.classes),
+        "filters": list(&dump.filters),
     })
 }
 

@@ -9,20 +9,20 @@ use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::{ErrorContext, Result, bail};
 
 /// Goes back, watched by a guardian, which continues if this process dies on the way or does not succeed.
-fn go(room: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -> Result<()> {
+fn go(runtime: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -> Result<()> {
     let guardian = Guardian::start(name)?;
-    let _alone = job::alone(room)?;
-    let Some(state) = State::read(room, name)? else { return Ok(()) };
+    let _alone = job::alone(runtime)?;
+    let Some(state) = State::read(runtime, name)? else { return Ok(()) };
     let state = match (state.job(), does) {
         // What was interrupted is undone, or ended, which is what is wanted.
         (Some(_), Does::Revert | Does::Apply) => state,
-        _ => job::begun(room, name, &state, does)?,
+        _ => job::begun(runtime, name, &state, does)?,
     };
-    job::go_back(room, name, &state, report).with_context(|| {
+    job::go_back(runtime, name, &state, report).with_context(|| {
         format!(
             "`{name}` is not as it was before; its guardian (process {}) goes on trying, and logs to {}",
             guardian.pid(),
-            room.guard_log(name).display()
+            runtime.guard_log(name).display()
         )
     })
 }
@@ -34,8 +34,8 @@ fn go(room: &RuntimeDir, name: &str, does: Does, report: NoticeHandler<'_>) -> R
 /// tidegate applied nothing there, or several policies and no device is named; or not everything could be
 /// brought back, then its guardian continues trying.
 pub fn revert(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<String> {
-    let room = RuntimeDir::here()?;
-    let chosen = status::chosen(&room, dev)?;
+    let runtime = RuntimeDir::here()?;
+    let chosen = status::chosen(&runtime, dev)?;
     let [(name, _)] = chosen.as_slice() else {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
         bail!(
@@ -44,7 +44,7 @@ pub fn revert(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<String> {
             names.join(", ")
         );
     };
-    go(&room, name, Does::Revert, report)?;
+    go(&runtime, name, Does::Revert, report)?;
     Ok(name.clone())
 }
 
@@ -67,28 +67,28 @@ pub struct Down {
 /// # Errors
 /// What is applied cannot be read. What could not be taken away is told in [`Down::failed`].
 pub fn down(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<Down> {
-    let room = RuntimeDir::here()?;
+    let runtime = RuntimeDir::here()?;
     let mut gone = Vec::new();
     let mut failed = Vec::new();
     let mut left_alone = Vec::new();
-    let chosen = State::all(&room)?.into_iter().filter(|(name, state)| {
+    let chosen = State::all(&runtime)?.into_iter().filter(|(name, state)| {
         dev.is_none_or(|dev| dev == name || state.devices().iter().any(|known| known == dev))
     });
     for (name, _) in chosen {
-        match go(&room, &name, Does::Down, report) {
+        match go(&runtime, &name, Does::Down, report) {
             Ok(()) => gone.push(name),
             Err(error) => failed.push(format!("{error:#}")),
         }
     }
     // Those that start daemons as devices come and go would start the next one.
     let mut followers = Vec::new();
-    for pid in room.followers().into_iter().filter(|_| dev.is_none()) {
-        let is_its = |name: &String| follower_of(&room, name) == Some(pid);
-        let names: Vec<String> = user::running(&room).into_iter().filter(is_its).collect();
-        let ended = job::alone(&room).and_then(|_alone| {
-            user::end_follower(&room, pid)?;
+    for pid in runtime.followers().into_iter().filter(|_| dev.is_none()) {
+        let is_its = |name: &String| follower_of(&runtime, name) == Some(pid);
+        let names: Vec<String> = user::running(&runtime).into_iter().filter(is_its).collect();
+        let ended = job::alone(&runtime).and_then(|_alone| {
+            user::end_follower(&runtime, pid)?;
             // One that had to be killed with it has left its socket behind.
-            names.iter().try_for_each(|name| user::end(&room, name))
+            names.iter().try_for_each(|name| user::end(&runtime, name))
         });
         match ended {
             Ok(()) => {
@@ -99,12 +99,12 @@ pub fn down(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<Down> {
         }
     }
     // Daemons that were started by hand, and what those left that are dead.
-    for name in user::running(&room).into_iter().filter(|name| dev.is_none_or(|dev| dev == name)) {
+    for name in user::running(&runtime).into_iter().filter(|name| dev.is_none_or(|dev| dev == name)) {
         if gone.contains(&name) {
             continue;
         }
-        let follower = follower_of(&room, &name);
-        match job::alone(&room).and_then(|_alone| user::end(&room, &name)) {
+        let follower = follower_of(&runtime, &name);
+        match job::alone(&runtime).and_then(|_alone| user::end(&runtime, &name)) {
             Ok(()) => {
                 left_alone.extend(follower.map(|pid| (name.clone(), pid)));
                 gone.push(name);
@@ -116,6 +116,6 @@ pub fn down(dev: Option<&str>, report: NoticeHandler<'_>) -> Result<Down> {
 }
 
 /// The process that would start the daemon of a device again.
-fn follower_of(room: &RuntimeDir, name: &str) -> Option<u32> {
-    RuntimeDir::holder(&room.lock(name)).and_then(|pid| user::follower(room, pid))
+fn follower_of(runtime: &RuntimeDir, name: &str) -> Option<u32> {
+    RuntimeDir::holder(&runtime.lock(name)).and_then(|pid| user::follower(runtime, pid))
 }

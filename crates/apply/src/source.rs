@@ -32,14 +32,14 @@ impl SnapshotSource {
                 let request = json!({"ask": "snapshot"});
                 // A daemon closes connections that say nothing for a while. One that is asked in vain is
                 // asked once.
-                let told = match client.request(&request) {
+                let dump = match client.request(&request) {
                     Err(error) if !timed_out(&error) => Client::within(dev, ANSWER).and_then(|again| {
                         *client = again;
                         client.request(&request)
                     }),
                     told => told,
                 };
-                told.map_err(|error| why_not(dev, error))
+                dump.map_err(|error| why_not(dev, error))
             }
             SnapshotSource::Kernel(kernel, devices, began) => of_kernel(kernel, devices, *began),
         }
@@ -48,15 +48,15 @@ impl SnapshotSource {
 
 /// Why the daemon of a device says nothing any more: it does not answer, or is gone.
 fn why_not(dev: &str, error: Error) -> Error {
-    let Ok(room) = RuntimeDir::here() else { return error };
-    if RuntimeDir::holder(&room.lock(dev)).is_some() {
+    let Ok(runtime) = RuntimeDir::here() else { return error };
+    if RuntimeDir::holder(&runtime.lock(dev)).is_some() {
         // Why it does not, is found out by asking once more.
-        return match Daemon::of(&room, dev) {
+        return match Daemon::of(&runtime, dev) {
             Daemon::Silent(silence) => error!(Daemon, "{dev}: {silence}"),
             _ => error.context(format!("the daemon of `{dev}` did not answer in time")),
         };
     }
-    let said = status::last_line(&room, dev).map(|said| format!(" (it said: {said})")).unwrap_or_default();
+    let said = status::last_line(&runtime, dev).map(|said| format!(" (it said: {said})")).unwrap_or_default();
     error.context(format!("the daemon of `{dev}` is gone{said}"))
 }
 

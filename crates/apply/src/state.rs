@@ -24,8 +24,8 @@ impl State {
     ///
     /// # Errors
     /// The file cannot be read, or is not what tidegate wrote.
-    pub(crate) fn read(room: &RuntimeDir, dev: &str) -> Result<Option<State>> {
-        let path = room.state(dev);
+    pub(crate) fn read(runtime: &RuntimeDir, dev: &str) -> Result<Option<State>> {
+        let path = runtime.state(dev);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.with_context(|| path.display().to_string())?,
@@ -60,9 +60,9 @@ impl State {
     }
 
     /// The one that a device is part of, whatever device it is kept under.
-    pub(crate) fn of_device(room: &RuntimeDir, dev: &str) -> Result<Option<(String, State)>> {
-        for name in room.devices("json") {
-            if let Some(state) = State::read(room, &name)?
+    pub(crate) fn of_device(runtime: &RuntimeDir, dev: &str) -> Result<Option<(String, State)>> {
+        for name in runtime.devices("json") {
+            if let Some(state) = State::read(runtime, &name)?
                 && (name == dev || state.devices().iter().any(|known| known == dev))
             {
                 return Ok(Some((name, state)));
@@ -72,10 +72,10 @@ impl State {
     }
 
     /// All of them, by the names they are kept under.
-    pub(crate) fn all(room: &RuntimeDir) -> Result<Vec<(String, State)>> {
+    pub(crate) fn all(runtime: &RuntimeDir) -> Result<Vec<(String, State)>> {
         let mut all = Vec::new();
-        for name in room.devices("json") {
-            all.extend(State::read(room, &name)?.map(|state| (name, state)));
+        for name in runtime.devices("json") {
+            all.extend(State::read(runtime, &name)?.map(|state| (name, state)));
         }
         Ok(all)
     }
@@ -84,17 +84,18 @@ impl State {
     ///
     /// # Errors
     /// The disk is full, or we may not.
-    pub(crate) fn write(&self, room: &RuntimeDir, dev: &str) -> Result<()> {
-        room.make()
+    pub(crate) fn write(&self, runtime: &RuntimeDir, dev: &str) -> Result<()> {
+        runtime
+            .make()
             .context("the directory for what is applied cannot be made (TIDEGATE_RUN names another)")?;
-        let path = room.state(dev);
+        let path = runtime.state(dev);
         write_whole(&path, &format!("{:#}\n", self.0))
             .with_context(|| format!("{}: the state of the policy cannot be written", path.display()))
     }
 
     /// Removes the state file of a device.
-    pub(crate) fn forget(room: &RuntimeDir, dev: &str) -> Result<()> {
-        remove(&room.state(dev))
+    pub(crate) fn forget(runtime: &RuntimeDir, dev: &str) -> Result<()> {
+        remove(&runtime.state(dev))
     }
 
     /// The devices that the policy stands on.

@@ -127,8 +127,8 @@ pub struct Health {
 ///
 /// # Errors
 /// Nothing of tidegate's is there.
-pub(crate) fn chosen(room: &RuntimeDir, dev: Option<&str>) -> Result<Vec<(String, State)>> {
-    let all = State::all(room)?;
+pub(crate) fn chosen(runtime: &RuntimeDir, dev: Option<&str>) -> Result<Vec<(String, State)>> {
+    let all = State::all(runtime)?;
     let chosen: Vec<(String, State)> = all
         .into_iter()
         .filter(|(name, state)| {
@@ -156,11 +156,11 @@ enum Target {
 /// # Errors
 /// A state cannot be read.
 pub fn healths(dev: Option<&str>) -> Result<Vec<Health>> {
-    let room = RuntimeDir::here()?;
+    let runtime = RuntimeDir::here()?;
     let fits = |name: &str, devices: &[String]| {
         dev.is_none_or(|dev| dev == name || devices.iter().any(|known| known == dev))
     };
-    let applied = State::all(&room)?.into_iter().filter(|(name, state)| fits(name, &state.devices()));
+    let applied = State::all(&runtime)?.into_iter().filter(|(name, state)| fits(name, &state.devices()));
     let mut targets: Vec<Target> = applied.map(|(name, state)| Target::Applied(name, state)).collect();
     let known = |name: &String| {
         targets
@@ -169,15 +169,15 @@ pub fn healths(dev: Option<&str>) -> Result<Vec<Health>> {
     };
     // A second name of the same socket is no second daemon.
     let is_another =
-        |name: &String| std::fs::symlink_metadata(room.socket(name)).is_ok_and(|at| at.is_symlink());
-    let by_hand: Vec<String> = user::running(&room)
+        |name: &String| std::fs::symlink_metadata(runtime.socket(name)).is_ok_and(|at| at.is_symlink());
+    let by_hand: Vec<String> = user::running(&runtime)
         .into_iter()
         .filter(|name| fits(name, &[]) && !known(name) && !is_another(name))
         .collect();
     targets.extend(by_hand.into_iter().map(Target::ByHand));
     Ok(tidegate_daemon::each(&targets, |target| match target {
-        Target::Applied(name, state) => Health::of(&room, name.clone(), state),
-        Target::ByHand(name) => Health::by_hand(&room, name.clone()),
+        Target::Applied(name, state) => Health::of(&runtime, name.clone(), state),
+        Target::ByHand(name) => Health::by_hand(&runtime, name.clone()),
     }))
 }
 
@@ -201,10 +201,10 @@ impl Health {
         }
     }
 
-    fn of(room: &RuntimeDir, name: String, state: &State) -> Health {
+    fn of(runtime: &RuntimeDir, name: String, state: &State) -> Health {
         let mut health = Health {
             revert_in: state.left_to_confirm(),
-            undone: undone::of(room, &name),
+            undone: undone::of(runtime, &name),
             state: state.0.clone(),
             ..Health::new(name, state.devices(), state.backend())
         };
@@ -215,14 +215,14 @@ impl Health {
             return health;
         }
         if state.backend() == "user" {
-            health.look_at_daemon(room);
+            health.look_at_daemon(runtime);
         } else {
             health.look_at_kernel(state);
         }
         if state.left_to_confirm().is_some() {
             health.worse(PolicyHealth::Waiting);
             let guardian = state.0["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-            health.guardian = guardian::of(room, &health.name, guardian);
+            health.guardian = guardian::of(runtime, &health.name, guardian);
             if health.guardian.is_none() {
                 health.worse(PolicyHealth::Trouble);
                 health.last_error = Some(format!(

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// It cannot be run here, in the daemon's words.
 pub(crate) fn apply(
     options: &ApplyOptions,
-    room: &RuntimeDir,
+    runtime: &RuntimeDir,
     dev: &str,
     token: &str,
     report: NoticeHandler<'_>,
@@ -37,7 +37,7 @@ pub(crate) fn apply(
     let usual = DaemonOptions { args, dev: bound, packet_io, ..DaemonOptions::of(files) };
     let options = DaemonOptions { realtime, sandbox, started_for: Some(token.to_owned()), ..usual };
     let say = |words: &str| report(Notice::Daemon(words.to_owned()));
-    match Daemon::of(room, dev) {
+    match Daemon::of(runtime, dev) {
         Daemon::Answers(_) => tidegate_daemon::reload(dev, &options, &say),
         Daemon::Dead => tidegate_daemon::start(&options, &say),
         Daemon::Silent(silence) => bail!(Daemon, "{silence}; `tidegate down {dev}` ends it"),
@@ -48,25 +48,25 @@ pub(crate) fn apply(
 ///
 /// # Errors
 /// There is one, and it does not say.
-pub(crate) fn policy(room: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
-    if RuntimeDir::holder(&room.lock(dev)).is_none() {
+pub(crate) fn policy(runtime: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
+    if RuntimeDir::holder(&runtime.lock(dev)).is_none() {
         return Ok(None);
     }
-    let told = Client::within(dev, END)?.request(&json!({"ask": "policy"}));
-    told.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
+    let dump = Client::within(dev, END)?.request(&json!({"ask": "policy"}));
+    dump.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
 }
 
 /// How packets come to the daemon of a device, if it says.
-pub(crate) fn door(room: &RuntimeDir, dev: &str) -> Option<String> {
-    match Daemon::of(room, dev) {
+pub(crate) fn door(runtime: &RuntimeDir, dev: &str) -> Option<String> {
+    match Daemon::of(runtime, dev) {
         Daemon::Answers(status) => status["door"].as_str().map(str::to_owned),
         _ => None,
     }
 }
 
 /// The devices of this namespace whose daemons left a socket, running or dead.
-pub(crate) fn running(room: &RuntimeDir) -> Vec<String> {
-    room.devices("sock")
+pub(crate) fn running(runtime: &RuntimeDir) -> Vec<String> {
+    runtime.devices("sock")
 }
 
 /// Ends the daemon of a device, however it is: asked first, then by signals. When this returns, packets pass
@@ -74,18 +74,18 @@ pub(crate) fn running(room: &RuntimeDir) -> Vec<String> {
 ///
 /// # Errors
 /// It does not end.
-pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
-    let lock = room.lock(dev);
+pub(crate) fn end(runtime: &RuntimeDir, dev: &str) -> Result<()> {
+    let lock = runtime.lock(dev);
     let gone = |pid: u32| RuntimeDir::holder(&lock).is_none() && !is_alive(pid);
-    let Some(pid) = RuntimeDir::holder(&lock) else { return clear(room, dev) };
-    if follower(room, pid).is_some() {
+    let Some(pid) = RuntimeDir::holder(&lock) else { return clear(runtime, dev) };
+    if follower(runtime, pid).is_some() {
         // Before the daemon ends: its follower would start another one at once.
-        output_file::write(&room.kept_down(dev), b"")
-            .with_context(|| format!("`{dev}` cannot be kept down: {}", room.kept_down(dev).display()))?;
+        output_file::write(&runtime.kept_down(dev), b"")
+            .with_context(|| format!("`{dev}` cannot be kept down: {}", runtime.kept_down(dev).display()))?;
     }
     let asked = Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "stop"})));
     if asked.is_ok() && within(END, || gone(pid)) {
-        return clear(room, dev);
+        return clear(runtime, dev);
     }
     // Only a process that has the lock, and is a daemon of tidegate's, gets a signal.
     let ours = || {
@@ -98,7 +98,7 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
             signal(pid);
         }
         if within(patience, || gone(pid)) {
-            return clear(room, dev);
+            return clear(runtime, dev);
         }
     }
     bail!(Daemon, "the daemon of `{dev}` (process {pid}) does not end, not by SIGKILL either")
@@ -106,17 +106,17 @@ pub(crate) fn end(room: &RuntimeDir, dev: &str) -> Result<()> {
 
 /// The process that started the daemon with this one and would start it again: `tidegate daemon` with a name
 /// pattern or `--pid`.
-pub(crate) fn follower(room: &RuntimeDir, daemon: u32) -> Option<u32> {
+pub(crate) fn follower(runtime: &RuntimeDir, daemon: u32) -> Option<u32> {
     let parent = process::parent_of(daemon)?;
-    room.followers().contains(&parent).then_some(parent)
+    runtime.followers().contains(&parent).then_some(parent)
 }
 
 /// Ends a follower, which ends the daemons that it started.
 ///
 /// # Errors
 /// It does not end.
-pub(crate) fn end_follower(room: &RuntimeDir, pid: u32) -> Result<()> {
-    let gone = || !room.followers().contains(&pid) || !is_alive(pid);
+pub(crate) fn end_follower(runtime: &RuntimeDir, pid: u32) -> Result<()> {
+    let gone = || !runtime.followers().contains(&pid) || !is_alive(pid);
     process::signal_to_end(pid);
     if within(END, gone) {
         return Ok(());
@@ -131,11 +131,11 @@ pub(crate) fn end_follower(room: &RuntimeDir, pid: u32) -> Result<()> {
 }
 
 /// Takes away what a daemon that is gone has left behind.
-fn clear(room: &RuntimeDir, dev: &str) -> Result<()> {
-    let path = room.lock(dev);
+fn clear(runtime: &RuntimeDir, dev: &str) -> Result<()> {
+    let path = runtime.lock(dev);
     // A daemon that is just starting has it, and its own socket.
     if let Some(_alone) = RuntimeDir::take(&path).with_context(|| path.display().to_string())? {
-        let _ = std::fs::remove_file(room.socket(dev));
+        let _ = std::fs::remove_file(runtime.socket(dev));
     }
     Ok(())
 }
@@ -204,8 +204,8 @@ fn request(before: &Value) -> Value {
 }
 
 /// Starts a daemon with what another one ran that is gone, word by word, whatever became of its files.
-fn restart(room: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
-    let path = room.kept_policy(dev);
+fn restart(runtime: &RuntimeDir, dev: &str, before: &Value, report: NoticeHandler<'_>) -> Result<()> {
+    let path = runtime.kept_policy(dev);
     output_file::write(&path, script_of(&before["commands"]).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     let dev_of = before["dev"].as_str().map(str::to_owned);

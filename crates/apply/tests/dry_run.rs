@@ -45,19 +45,19 @@ fn a_plan_is_told_and_nothing_is_changed() {
         force: true,
         ..ApplyOptions::of(vec![batch.0.clone()])
     };
-    let (told, notices, qdiscs) = place
+    let (dump, notices, qdiscs) = place
         .go(move || {
             Links::open().and_then(|mut links| links.create_like("wan0", "dummy", 1000)).expect("a device");
             let notices = RefCell::new(Vec::new());
             let report = |notice: Notice| notices.borrow_mut().push(notice);
             let wanted = Wanted::read(&options, &report).expect("a policy");
             assert_eq!(wanted.devices(), ["wan0"]);
-            let told = tidegate_apply::apply(&options, &wanted, &report).expect("a plan");
+            let dump = tidegate_apply::apply(&options, &wanted, &report).expect("a plan");
             let installed = Kernel::open().expect("netlink").installed("wan0").expect("it is there").0;
-            (told, notices.into_inner(), installed.qdiscs)
+            (dump, notices.into_inner(), installed.qdiscs)
         })
         .expect("the namespace is there");
-    assert_eq!((told["applied"].as_bool(), told["backend"].as_str()), (Some(false), Some("kernel")));
+    assert_eq!((dump["applied"].as_bool(), dump["backend"].as_str()), (Some(false), Some("kernel")));
     assert!(matches!(&notices[0], Notice::Backend { devices, .. } if devices == &["wan0"]), "{notices:?}");
     let plan = notices.iter().find(|notice| matches!(notice, Notice::Plan(_))).expect("a plan").to_string();
     assert!(plan.contains("+ tc qdisc add dev wan0 root handle 7: pfifo limit 77\n"), "{plan}");

@@ -46,7 +46,7 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure of a kind, in words for people: what failed, where, and what to do.
+    /// A failure of a kind, as text for people: what failed, where, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: Some(message.into()), source: None }
     }

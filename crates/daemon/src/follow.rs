@@ -97,13 +97,14 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
         options.pid.unwrap_or_default()
     );
     let bell = interrupt::event_fd()?;
-    let room = RuntimeDir::here()?;
-    room.make()
+    let runtime = RuntimeDir::here()?;
+    runtime
+        .make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
-    let _known = Known::new(&room)?;
+    let _known = Known::new(&runtime)?;
     // The user who starts this wants all of them, whatever was taken down before.
     let mut here = which.here()?;
-    here.iter().for_each(|name| comes_back(&room, name));
+    here.iter().for_each(|name| comes_back(&runtime, name));
     let mut bulletin = LinkMonitor::open()?;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut running: BTreeMap<String, Child> = BTreeMap::new();
@@ -111,11 +112,11 @@ pub(crate) fn follow(options: &DaemonOptions, which: &FollowPattern, say: Messag
     let _ = service::notify("READY=1");
     loop {
         // A device that is gone and comes again is another one.
-        seen.iter().filter(|name| !here.contains(name)).for_each(|name| comes_back(&room, name));
+        seen.iter().filter(|name| !here.contains(name)).for_each(|name| comes_back(&runtime, name));
         seen = here.iter().cloned().collect();
-        running.retain(|name, child| goes_on(&room, (name, child), here.contains(name), say));
+        running.retain(|name, child| goes_on(&runtime, (name, child), here.contains(name), say));
         for name in here {
-            if !running.contains_key(&name) && !room.kept_down(&name).exists() {
+            if !running.contains_key(&name) && !runtime.kept_down(&name).exists() {
                 say(&format!("{name} is here"));
                 running.insert(name.clone(), one(options, &name)?);
             }
@@ -147,8 +148,8 @@ struct Known {
 }
 
 impl Known {
-    fn new(room: &RuntimeDir) -> Result<Known> {
-        let path = room.follower(std::process::id());
+    fn new(runtime: &RuntimeDir) -> Result<Known> {
+        let path = runtime.follower(std::process::id());
         let lock = RuntimeDir::take(&path).with_context(|| path.display().to_string())?;
         Ok(Known { _lock: lock.with_context(|| format!("{} is locked", path.display()))?, path })
     }
@@ -161,15 +162,15 @@ impl Drop for Known {
 }
 
 /// A device that was taken down is followed again.
-fn comes_back(room: &RuntimeDir, name: &str) {
+fn comes_back(runtime: &RuntimeDir, name: &str) {
     // It is not there as a rule.
-    let _ = std::fs::remove_file(room.kept_down(name));
+    let _ = std::fs::remove_file(runtime.kept_down(name));
 }
 
 /// Does the daemon of a device continue? One whose device is gone is ended, one that has ended on its own is
 /// told of.
 fn goes_on(
-    room: &RuntimeDir,
+    runtime: &RuntimeDir,
     (name, child): (&str, &mut Child),
     here: bool,
     say: MessageHandler<'_>,
@@ -182,7 +183,7 @@ fn goes_on(
             let _ = child.wait();
             false
         }
-        Ok(Some(_)) if room.kept_down(name).exists() => {
+        Ok(Some(_)) if runtime.kept_down(name).exists() => {
             say(&format!(
                 "{name} was taken down by `tidegate down`; it is left alone until it comes again, or this \
                 is started again"

@@ -3,9 +3,9 @@
 //! starting, asking, changing and ending such a process.
 //!
 //! ```text
-//! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ dataplane::Engine ◀──▶ dataplane::door
+//! files ──▶ loader ──▶ Wanted (machine.rs) ──▶ dataplane::Engine ◀──▶ dataplane::packet_io
 //!                                                  ▲
-//! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ answers.rs
+//! apply, top, tc, capture ── Client ──▶ DEV.sock ──┘ requests.rs
 //! ```
 //!
 //! [`run()`] is the process itself. [`start()`] runs `tidegate daemon` (this executable, with

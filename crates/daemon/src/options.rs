@@ -64,8 +64,9 @@ impl DaemonOptions {
     /// ```
     /// use tidegate_daemon::DaemonOptions;
     ///
-    /// let options = DaemonOptions { dev: Some("wan0".into()), ..DaemonOptions::of(vec!["home.toml".into()])
-    /// }; let words: Vec<_> = options.words().into_iter().map(|word| word.into_string().unwrap()).collect();
+    /// let files = vec!["home.toml".into()];
+    /// let options = DaemonOptions { dev: Some("wan0".into()), ..DaemonOptions::of(files) };
+    /// let words: Vec<_> = options.words().into_iter().map(|word| word.into_string().unwrap()).collect();
     /// assert_eq!(words[..4], ["--dev", "wan0", "--door", "auto"]);
     /// assert_eq!(words.last().map(String::as_str), Some("home.toml"));
     /// ```

@@ -56,17 +56,18 @@ impl Silence {
 
 impl Daemon {
     /// That of a device.
-    pub fn of(room: &RuntimeDir, dev: &str) -> Daemon {
+    pub fn of(runtime: &RuntimeDir, dev: &str) -> Daemon {
         let told =
             Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "status"})));
-        match (told, RuntimeDir::holder(&room.lock(dev))) {
+        match (told, RuntimeDir::holder(&runtime.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
             (Err(error), Some(pid)) => {
                 Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error))
             }
             // Only root knows who has a lock; others know whether somebody listens.
             (Err(error), None)
-                if is_listening(&error) && OpenOptions::new().write(true).open(room.lock(dev)).is_err() =>
+                if is_listening(&error)
+                    && OpenOptions::new().write(true).open(runtime.lock(dev)).is_err() =>
             {
                 Daemon::Silent(Silence::new(None, &error))
             }

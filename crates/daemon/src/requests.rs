@@ -107,7 +107,7 @@ impl Counter {
         let spots = wanted
             .spots
             .iter()
-            .map(|spot| json!({"device": spot.dev, "direction": direction(spot.direction)}));
+            .map(|point| json!({"device": point.dev, "direction": direction(point.direction)}));
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),

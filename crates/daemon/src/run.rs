@@ -52,20 +52,21 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     let mut opener = Opener::new(options, &log)?;
     let mut wanted = wanted(options, &log)?;
     wanted.spots = opener.spots(wanted.spots);
-    let room = RuntimeDir::here()?;
-    room.make()
+    let runtime = RuntimeDir::here()?;
+    runtime
+        .make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
-    let _alone = locks(&room, &wanted)?;
+    let _alone = locks(&runtime, &wanted)?;
     // Anyone who undoes an apply changes its state first and then looks who has the lock; this is the other
     // way round, so one of the two notices the other.
     if let Some(job) = &options.started_for {
         ensure!(
-            room.job(wanted.name()).as_ref() == Some(job),
+            runtime.job(wanted.name()).as_ref() == Some(job),
             Policy,
             "the `tidegate apply` that started this was undone"
         );
     }
-    let starts = count_start(&room, wanted.name());
+    let starts = count_start(&runtime, wanted.name());
     let marks = Marks::set(&wanted)?;
     let mut engine = engine(&wanted, options.memory);
     if !options.strict {
@@ -84,7 +85,7 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
         starts,
         packet_io: opener.opened.clone(),
     };
-    let sockets = Sockets::open(&room, &wanted)?;
+    let sockets = Sockets::open(&runtime, &wanted)?;
     if options.realtime {
         SchedulingGuard::usual().before_others(PRIORITY).context("--realtime needs CAP_SYS_NICE")?;
     }
@@ -114,18 +115,18 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
 }
 
 fn names(spots: &[AttachPoint]) -> String {
-    let names: Vec<&str> = spots.iter().map(|spot| spot.dev.as_str()).collect();
+    let names: Vec<&str> = spots.iter().map(|point| point.dev.as_str()).collect();
     names.join(", ")
 }
 
 /// One daemon for each device.
-fn locks(room: &RuntimeDir, wanted: &Wanted) -> Result<Vec<Alone>> {
-    let mut names: Vec<&str> = wanted.spots.iter().map(|spot| spot.dev.as_str()).collect();
+fn locks(runtime: &RuntimeDir, wanted: &Wanted) -> Result<Vec<Alone>> {
+    let mut names: Vec<&str> = wanted.spots.iter().map(|point| point.dev.as_str()).collect();
     names.dedup();
     names.sort_unstable();
     names.dedup();
     let take = |name: &str| {
-        let path = room.lock(name);
+        let path = runtime.lock(name);
         let taken = RuntimeDir::take(&path).with_context(|| path.display().to_string())?;
         taken.ok_or_else(|| {
             error!(
@@ -138,9 +139,9 @@ fn locks(room: &RuntimeDir, wanted: &Wanted) -> Result<Vec<Alone>> {
 }
 
 /// Counts this start of the daemon of a device: how many there were since the machine was started.
-fn count_start(room: &RuntimeDir, name: &str) -> u64 {
-    let path = room.starts(name);
-    let starts = room.count_of_starts(name).unwrap_or(0).saturating_add(1);
+fn count_start(runtime: &RuntimeDir, name: &str) -> u64 {
+    let path = runtime.starts(name);
+    let starts = runtime.count_of_starts(name).unwrap_or(0).saturating_add(1);
     // What cannot be written down is not counted the next time; the daemon runs all the same.
     let _ = output_file::write(&path, format!("{starts}\n").as_bytes());
     starts
@@ -199,16 +200,16 @@ struct Sockets {
 }
 
 impl Sockets {
-    fn open(room: &RuntimeDir, wanted: &Wanted) -> Result<Sockets> {
-        let path = room.socket(wanted.name());
+    fn open(runtime: &RuntimeDir, wanted: &Wanted) -> Result<Sockets> {
+        let path = runtime.socket(wanted.name());
         // Anyone who left it behind is gone: we have the lock.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).with_context(|| path.display().to_string())?;
         // Everybody may look; who may change is decided by who he is.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
         let mut sockets = Sockets { listener, paths: vec![path.clone()] };
-        for spot in wanted.spots.iter().filter(|spot| spot.dev != wanted.name()) {
-            let other = room.socket(&spot.dev);
+        for point in wanted.spots.iter().filter(|point| point.dev != wanted.name()) {
+            let other = runtime.socket(&point.dev);
             let _ = std::fs::remove_file(&other);
             symlink(&path, &other).with_context(|| other.display().to_string())?;
             sockets.paths.push(other);

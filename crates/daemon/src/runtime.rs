@@ -221,32 +221,32 @@ mod tests {
     #[test]
     fn what_a_namespace_left_is_not_its_successors() {
         let root = std::env::temp_dir().join(format!("tidegate-rooms-{}", std::process::id()));
-        let room = |inode, cookie| RuntimeDir::of(&root, &NetworkNamespace { inode, cookie });
-        let (gone, another, unnamed) = (room(70, Some(1)), room(7, Some(1)), room(70, None));
-        for room in [&gone, &another, &unnamed] {
-            room.make().expect("a directory");
-            std::fs::write(room.state("eth0"), "").expect("a file");
+        let runtime = |inode, cookie| RuntimeDir::of(&root, &NetworkNamespace { inode, cookie });
+        let (gone, another, unnamed) = (runtime(70, Some(1)), runtime(7, Some(1)), runtime(70, None));
+        for runtime in [&gone, &another, &unnamed] {
+            runtime.make().expect("a directory");
+            std::fs::write(runtime.state("eth0"), "").expect("a file");
         }
         assert_eq!(gone.devices("json"), ["eth0"], "the same namespace's own");
-        let now = room(70, Some(2));
+        let now = runtime(70, Some(2));
         assert!(now.devices("json").is_empty());
         now.make().expect("a directory");
-        let there = [&gone, &another, &unnamed, &now].map(|room| room.0.exists());
+        let there = [&gone, &another, &unnamed, &now].map(|runtime| runtime.0.exists());
         assert_eq!(there, [false, true, true, true]);
         std::fs::remove_dir_all(&root).expect("it is there");
     }
 
     #[test]
     fn devices_are_found_by_their_files() {
-        let room = RuntimeDir(std::env::temp_dir().join(format!("tidegate-room-{}", std::process::id())));
-        assert!(room.devices("sock").is_empty());
-        room.make().expect("a directory");
+        let runtime = RuntimeDir(std::env::temp_dir().join(format!("tidegate-room-{}", std::process::id())));
+        assert!(runtime.devices("sock").is_empty());
+        runtime.make().expect("a directory");
         for dev in ["eth0.7", "eth0"] {
-            std::fs::write(room.socket(dev), "").expect("a file");
+            std::fs::write(runtime.socket(dev), "").expect("a file");
         }
-        std::fs::write(room.state("ppp0"), "").expect("a file");
-        assert_eq!(room.devices("sock"), ["eth0", "eth0.7"]);
-        assert_eq!(room.devices("json"), ["ppp0"]);
-        std::fs::remove_dir_all(&room.0).expect("it is there");
+        std::fs::write(runtime.state("ppp0"), "").expect("a file");
+        assert_eq!(runtime.devices("sock"), ["eth0", "eth0.7"]);
+        assert_eq!(runtime.devices("json"), ["ppp0"]);
+        std::fs::remove_dir_all(&runtime.0).expect("it is there");
     }
 }

@@ -22,17 +22,18 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The policy cannot be run here, its device is another's already, or the daemon ended: in its words.
 pub fn start(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> {
     let name = read(options, say)?.name().to_owned();
-    let room = RuntimeDir::here()?;
-    room.make()
+    let runtime = RuntimeDir::here()?;
+    runtime
+        .make()
         .with_context(|| "the directory for locks and sockets cannot be made (TIDEGATE_RUN names another)")?;
-    if let Some(pid) = RuntimeDir::holder(&room.lock(&name)) {
+    if let Some(pid) = RuntimeDir::holder(&runtime.lock(&name)) {
         bail!(
             Busy,
             "`{name}` is shaped by another tidegate already (process {pid}); `tidegate down {name}` ends \
             that one"
         );
     }
-    let path = room.log(&name);
+    let path = runtime.log(&name);
     let log = OutputFile::create_growing(&path)
         .with_context(|| format!("cannot write {}", path.display()))?
         .try_clone_file()?;

@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
-//! Policies run by tidegate's own qdiscs on real links: a [`door`] takes packets out of the kernel's hands,
-//! the [`engine`] decides when each may continue, the [`daemon`] is their loop, and the socket by which
-//! others ask and change.
+//! Policies run by tidegate's own qdiscs on real links: a [`packet_io`] takes packets out of the kernel's
+//! hands, the [`engine`] decides when each may continue, the [`daemon`] is their loop, and the socket by
+//! which others ask and change.
 
 pub mod daemon;
 pub mod engine;

@@ -87,7 +87,7 @@ impl Default for DeviceSpec {
 }
 
 impl DeviceKind {
-    /// May a device of this kind carry packets of so many bytes? RFC 791 wants 68 at least; what is made in
+    /// May a device of this kind carry packets of this many bytes? RFC 791 wants 68 at least; what is made in
     /// software only sets no bounds.
     pub(crate) fn check_mtu(self, bytes: u32) -> Result<(), TcError> {
         match (self, bytes) {

@@ -573,7 +573,7 @@ fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
     true
 }
 
-/// A packet with a link header of so many bytes gets one of so many others.
+/// A packet with a link header of this many bytes gets one of so many others.
 fn reframe(pool: &mut Pool, pkt: &Pkt, had: u32, has: u32) {
     let meta = pool.meta_mut(pkt);
     meta.frame_len = (meta.frame_len + has).saturating_sub(had);

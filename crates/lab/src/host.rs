@@ -100,8 +100,8 @@ impl LabHost {
     ///
     /// # Errors
     /// The host's thread is gone.
-    pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        self.place.go(errand)
+    pub fn go<T: Send + 'static>(&self, transaction: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        self.place.go(transaction)
     }
 
     /// Starts a program on this host.

@@ -7,7 +7,7 @@ use tidegate_packet::Nanos;
 const CLASSES: usize = 73;
 const FIRST: u64 = 1_000;
 
-/// A count of delays, by size: percentiles within a quarter of their value, in a fixed room.
+/// A count of delays, by size: percentiles within a quarter of their value, in a fixed space.
 #[derive(Clone, Debug)]
 pub struct LatenessHistogram {
     counts: [u64; CLASSES],

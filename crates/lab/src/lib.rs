@@ -2,12 +2,12 @@
 //! Real hosts at the edges of a simulated network, by the real clock.
 //!
 //! ```text
-//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers,
-//! machines with disciplines) ▲                                                   │  ▲                       
-//!  │ └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
+//! host (a namespace: real TCP, real programs) ──▶ TUN ──▶ Driver ── inject ──▶ sim::World (links, buffers, machines with qdiscs)
+//!      ▲                                                   │  ▲                         │
+//!      └────────────────────────────── TUN ◀───────────────┘  └───── arrived ───────────┘
 //! ```
 //! The network is the simulator's own, driven by another clock: [`Driver`] is told the time and the packets
-//! by an [`Outside`], which is the machine's clock and TUN devices ([`Edges`]), or a list (its test).
+//! by an [`Environment`], which is the machine's clock and TUN devices ([`Edges`]), or a list (its test).
 //! [`experiment`] carries out a scenario's file that way, beside what `tidegate_scenario` does in virtual
 //! time.
 

@@ -65,8 +65,8 @@ impl Router {
     ///
     /// # Errors
     /// The router's thread is gone.
-    pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        self.place.go(errand)
+    pub fn go<T: Send + 'static>(&self, transaction: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        self.place.go(transaction)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The highest rate of a direction at which delay does not rise.
 //!
 //! ```text
-//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ did it stand? ──▶ both ways at
-//! once, with margin
+//! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ was it sustained? ──▶ both directions at once, with margin
 //! ```
 //! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or
 //! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it
@@ -74,7 +73,7 @@ pub struct Calibration {
     pub steps: Vec<RateTrial>,
     /// What else was found that a policy should know of.
     pub notes: Vec<String>,
-    /// Why not to believe it, in words for people.
+    /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
 }
 
@@ -276,29 +275,29 @@ fn steady(rate: f64, length_ns: f64) -> PacketTrain {
 }
 
 /// How much longer a journey took than another clock's zero, ns.
-fn raw(journey: &PacketRecord) -> Option<i64> {
-    Some(journey.arrived?.wrapping_sub(journey.sent?) as i64)
+fn raw(packet: &PacketRecord) -> Option<i64> {
+    Some(packet.arrived?.wrapping_sub(packet.sent?) as i64)
 }
 
 /// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
-fn is_spent(course: &StreamTrace, capacity: &Capacity) -> bool {
-    let least = course.packets.iter().filter_map(raw).min().unwrap_or(0);
-    let lead: Vec<&PacketRecord> = course.of_phase(LEAD).map(|(_, journey)| journey).collect();
+fn is_spent(trace: &StreamTrace, capacity: &Capacity) -> bool {
+    let least = trace.packets.iter().filter_map(raw).min().unwrap_or(0);
+    let lead: Vec<&PacketRecord> = trace.of_phase(LEAD).map(|(_, packet)| packet).collect();
     let (_, last) = lead.split_at(lead.len() * 3 / 4);
-    let late = median(last.iter().filter_map(|journey| raw(journey)).map(|delay| (delay - least) as f64));
-    let lost = last.iter().filter(|journey| journey.sent.is_some() && journey.arrived.is_none()).count();
+    let late = median(last.iter().filter_map(|packet| raw(packet)).map(|delay| (delay - least) as f64));
+    let lost = last.iter().filter(|packet| packet.sent.is_some() && packet.arrived.is_none()).count();
     late > 3.0 * ip_bits(FULL) * 1e9 / capacity.bits_per_second || lost * 20 > last.len()
 }
 
 /// Did the rate stand?
-fn evaluate(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
-    let quiet: Vec<i64> = course.of_phase(QUIET).filter_map(|(_, journey)| raw(journey)).collect();
-    let all: Vec<&PacketRecord> = course.of_phase(STEADY).map(|(_, journey)| journey).collect();
+fn evaluate(trace: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
+    let quiet: Vec<i64> = trace.of_phase(QUIET).filter_map(|(_, packet)| raw(packet)).collect();
+    let all: Vec<&PacketRecord> = trace.of_phase(STEADY).map(|(_, packet)| packet).collect();
     // What is lost at first, the queue of before may have lost.
     let (_, later) = all.split_at(all.len() / 4);
-    let sent = later.iter().filter(|journey| journey.sent.is_some()).count() as u64;
+    let sent = later.iter().filter(|packet| packet.sent.is_some()).count() as u64;
     let arrived: Vec<(f64, i64)> =
-        later.iter().filter_map(|journey| Some((journey.sent? as f64, raw(journey)?))).collect();
+        later.iter().filter_map(|packet| Some((packet.sent? as f64, raw(packet)?))).collect();
     let lost = sent - arrived.len() as u64;
     let least = quiet.iter().chain(arrived.iter().map(|(_, delay)| delay)).min().copied().unwrap_or(0);
     let service = ip_bits(FULL) * 1e9 / capacity.bits_per_second;
@@ -314,7 +313,7 @@ fn evaluate(course: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
     let keeps = is_down && slope < 0.01 || falls;
     let stands = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
-    let carried = overhead::service(course, LEAD, capacity.irregularity)
+    let carried = overhead::service(trace, LEAD, capacity.irregularity)
         .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
         .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
     RateTrial { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
@@ -361,11 +360,11 @@ fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) 
         Stream { phases: [quiet, steady(rates[at], length)].into() }
     };
     let outcome = path.carry_out(&Exchange { up: stream(0), down: stream(1) })?;
-    let rise = |course: &StreamTrace| {
-        let raw = |journey: &PacketRecord| Some(journey.arrived?.wrapping_sub(journey.sent?) as i64);
-        let delays: Vec<i64> = course.packets.iter().filter_map(raw).collect();
+    let rise = |trace: &StreamTrace| {
+        let raw = |packet: &PacketRecord| Some(packet.arrived?.wrapping_sub(packet.sent?) as i64);
+        let delays: Vec<i64> = trace.packets.iter().filter_map(raw).collect();
         let least = delays.iter().copied().min().unwrap_or(0);
-        let loaded = course.of_phase(1).filter_map(|(_, journey)| raw(journey));
+        let loaded = trace.of_phase(1).filter_map(|(_, packet)| raw(packet));
         Durations::new(loaded.map(|delay| (delay - least) as u64).collect()).percentile(95.0).unwrap_or(0)
             as f64
     };

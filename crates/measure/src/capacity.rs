@@ -59,7 +59,7 @@ const FLOODS: u32 = 8;
 const SETTLED: f64 = 0.05;
 /// So much more than the rate is a burst that was saved up,
 const PEAK: f64 = 1.3;
-/// if it has so many bytes.
+/// if it has this many bytes.
 const LEAST_BURST: f64 = 12_000.0;
 /// A bucket that is known is spent with so much more than its rate: no whole number, lest what a queue passes
 /// on keeps the pace it came with.
@@ -70,7 +70,7 @@ const CALM_NS: f64 = 1e9;
 const CALM_PACKETS: f64 = 150.0;
 const MOST_CALM_NS: f64 = 4e9;
 const POLICED_MORE: f64 = 4.0;
-/// A flood has at least so many bytes, so that buckets of usual sizes are spent.
+/// A flood has at least this many bytes, so that buckets of usual sizes are spent.
 const FLOODED: f64 = 600e3;
 const TRAIN: u32 = 60;
 const TRAIN_GAP_NS: u64 = 8_000;
@@ -131,12 +131,13 @@ pub fn find<P: Path>(path: &mut P, way: PathDirection) -> Result<Option<Capacity
     let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 50, packets: 40, rest_ns: SECOND / 5, dscp: 0 };
     let train = PacketTrain { payload: FULL, gap_ns: TRAIN_GAP_NS, packets: TRAIN, ..PacketTrain::default() };
     let outcome = path.carry_out(&way.exchange(Stream { phases: [quiet, train].into() }))?;
-    let course = way.trace(&outcome);
-    if course.arrived() == 0 {
+    let stream_trace = way.trace(&outcome);
+    if stream_trace.arrived() == 0 {
         return Ok(None);
     }
-    let irregularity = irregularity(course, 0);
-    let trained = service(course, 1, irregularity).map(|service| service.ns).or_else(|| roughly(course, 1));
+    let irregularity = irregularity(stream_trace, 0);
+    let trained =
+        service(stream_trace, 1, irregularity).map(|service| service.ns).or_else(|| roughly(stream_trace, 1));
     let trained = trained.map(|ns| ip_bits(FULL) * 1e9 / ns.max(1.0));
     let mut known = Capacity { bits_per_second: trained.unwrap_or(1e6), irregularity, ..Capacity::default() };
     let mut length = SECOND;
@@ -160,8 +161,8 @@ pub fn find<P: Path>(path: &mut P, way: PathDirection) -> Result<Option<Capacity
 }
 
 /// About how far apart the packets of a phase came, ns, if a few did.
-fn roughly(course: &StreamTrace, phase: usize) -> Option<f64> {
-    let arrived: Vec<u64> = course.of_phase(phase).filter_map(|(_, journey)| journey.arrived).collect();
+fn roughly(trace: &StreamTrace, phase: usize) -> Option<f64> {
+    let arrived: Vec<u64> = trace.of_phase(phase).filter_map(|(_, packet)| packet.arrived).collect();
     let (first, last) = (arrived.iter().min()?, arrived.iter().max()?);
     (arrived.len() >= 3).then(|| (last - first) as f64 / (arrived.len() - 1) as f64)
 }
@@ -180,14 +181,14 @@ fn calm<P: Path>(path: &mut P, way: PathDirection, known: &mut Capacity) -> Resu
         packets,
         ..PacketTrain::default()
     })))?;
-    let course = way.trace(&outcome);
-    known.calm = (course.sent(), course.sent() - course.arrived());
+    let stream_trace = way.trace(&outcome);
+    known.calm = (stream_trace.sent(), stream_trace.sent() - stream_trace.arrived());
     Ok(())
 }
 
 /// Takes up what a flood showed; true: nothing new.
-fn settle(known: &mut Capacity, course: &StreamTrace, is_measured: bool) -> bool {
-    let Some(second) = service(course, 1, known.irregularity) else {
+fn settle(known: &mut Capacity, trace: &StreamTrace, is_measured: bool) -> bool {
+    let Some(second) = service(trace, 1, known.irregularity) else {
         known.bits_per_second /= 2.0;
         return false;
     };
@@ -202,14 +203,14 @@ fn settle(known: &mut Capacity, course: &StreamTrace, is_measured: bool) -> bool
     if found < before * (1.0 - SETTLED) && is_measured {
         known.peak_bits_per_second.get_or_insert(before);
     }
-    let arrived = course.arrived() as f64 * ip_bits(FULL) / 8.0;
-    let span = course.stream.length_ns() as f64 / 1e9;
+    let arrived = trace.arrived() as f64 * ip_bits(FULL) / 8.0;
+    let span = trace.stream.length_ns() as f64 / 1e9;
     known.burst_bytes = known.burst_bytes.max(arrived - found / 8.0 * span);
     known.bits_per_second = found;
     (found / before - 1.0).abs() <= SETTLED
 }
 
 /// The phases of a course that have a service time, by phase.
-pub fn services(course: &StreamTrace, irregularity: f64) -> Vec<Option<Service>> {
-    (0..course.stream.phases.len()).map(|phase| service(course, phase, irregularity)).collect()
+pub fn services(trace: &StreamTrace, irregularity: f64) -> Vec<Option<Service>> {
+    (0..trace.stream.phases.len()).map(|phase| service(trace, phase, irregularity)).collect()
 }

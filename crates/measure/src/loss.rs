@@ -40,12 +40,12 @@ pub struct DirectionLoss {
 
 impl DirectionLoss {
     /// Of packets each of which is known.
-    pub fn of(name: &str, course: &StreamTrace) -> DirectionLoss {
+    pub fn of(name: &str, trace: &StreamTrace) -> DirectionLoss {
         DirectionLoss {
             name: name.into(),
-            losses: LossStats::of(course),
-            order: Some(Order::of(course)),
-            copies: course.packets.iter().map(|journey| u64::from(journey.copies)).sum(),
+            losses: LossStats::of(trace),
+            order: Some(Order::of(trace)),
+            copies: trace.packets.iter().map(|packet| u64::from(packet.copies)).sum(),
         }
     }
 

@@ -218,15 +218,16 @@ impl Quick {
 
     /// The grade, by the worst loaded phase; `None`: no phase was loaded, or no one answered.
     pub fn grade(&self) -> Option<Grade> {
-        let far = self.farthest()?;
-        (1..self.phases.len()).filter_map(|phase| self.growth(far, phase)).max().map(Grade::of)
+        let remote = self.farthest()?;
+        (1..self.phases.len()).filter_map(|phase| self.growth(remote, phase)).max().map(Grade::of)
     }
 
     /// Round trips in a minute under the worst load: 60 s over the median round trip (responsiveness;
     /// draft-ietf-ippm-responsiveness takes several kinds of round trips, this is of pings alone).
     pub fn round_trips_per_minute(&self) -> Option<u64> {
-        let far = self.farthest()?;
-        let medians = (1..self.phases.len()).filter_map(|phase| self.pings(far, phase).rtt.percentile(50.0));
+        let remote = self.farthest()?;
+        let medians =
+            (1..self.phases.len()).filter_map(|phase| self.pings(remote, phase).rtt.percentile(50.0));
         Some(60_000_000_000 / medians.max()?.max(1))
     }
 
@@ -236,10 +237,10 @@ impl Quick {
     /// A router may be slow to answer for itself; what is sent past it does not wait for that. A place that
     /// is clearly slower than one behind it says nothing, then; a little slower may be chance.
     pub fn stretches(&self, phase: usize) -> Vec<Stretch> {
-        let Some(far) = self.farthest() else { return Vec::new() };
+        let Some(remote) = self.farthest() else { return Vec::new() };
         let answered: Vec<(usize, u64)> =
-            (0..=far).filter_map(|place| Some((place, self.growth(place, phase)?))).collect();
-        let whole = answered.last().filter(|(place, _)| *place == far).map_or(0, |(_, growth)| *growth);
+            (0..=remote).filter_map(|place| Some((place, self.growth(place, phase)?))).collect();
+        let whole = answered.last().filter(|(place, _)| *place == remote).map_or(0, |(_, growth)| *growth);
         if whole < NOTHING {
             return Vec::new();
         }
@@ -310,15 +311,15 @@ impl Quick {
     /// What is in a line's buffer when it is full, in bytes, from how much answers took longer at the
     /// 95th percentile: `None` if that load was not tried.
     pub fn buffer(&self, load: LoadDirection) -> Option<u64> {
-        let far = self.farthest()?;
+        let remote = self.farthest()?;
         let phase = self.phases.iter().position(|phase| phase.load == load)?;
         let bits = match load {
             LoadDirection::Idle => None,
             LoadDirection::Down => self.phases[phase].down_bits,
             LoadDirection::Up | LoadDirection::Both => self.phases[phase].up_bits,
         }?;
-        let idle = self.pings(far, 0).rtt.percentile(50.0)?;
-        let full = self.pings(far, phase).rtt.percentile(95.0)?;
+        let idle = self.pings(remote, 0).rtt.percentile(50.0)?;
+        let full = self.pings(remote, phase).rtt.percentile(95.0)?;
         Some((full.saturating_sub(idle) as f64 * bits / 8e9) as u64)
     }
 }

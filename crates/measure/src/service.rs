@@ -46,9 +46,9 @@ struct Passage {
 
 /// The irregularity of a path, ns: the quartile distance of the differences between delays of packets that
 /// follow each other, in a phase in which nothing queued.
-pub fn irregularity(course: &StreamTrace, phase: usize) -> f64 {
+pub fn irregularity(trace: &StreamTrace, phase: usize) -> f64 {
     let passages: Vec<(u32, Passage)> =
-        course.of_phase(phase).filter_map(|(_, journey)| passage(journey)).collect();
+        trace.of_phase(phase).filter_map(|(_, packet)| passage(packet)).collect();
     let delay = |passage: &Passage| passage.arrived - passage.sent;
     let mut differences: Vec<f64> =
         passages.windows(2).map(|pair| delay(&pair[1].1) - delay(&pair[0].1)).collect();
@@ -58,9 +58,9 @@ pub fn irregularity(course: &StreamTrace, phase: usize) -> f64 {
 }
 
 /// What the packets of a phase say on a path of this irregularity (ns); `None` if too few arrived.
-pub fn service(course: &StreamTrace, phase: usize, irregularity: f64) -> Option<Service> {
-    let packets: Vec<&PacketRecord> = course.of_phase(phase).map(|(_, journey)| journey).collect();
-    let mut arrived: Vec<(u32, Passage)> = packets.iter().filter_map(|journey| passage(journey)).collect();
+pub fn service(trace: &StreamTrace, phase: usize, irregularity: f64) -> Option<Service> {
+    let packets: Vec<&PacketRecord> = trace.of_phase(phase).map(|(_, packet)| packet).collect();
+    let mut arrived: Vec<(u32, Passage)> = packets.iter().filter_map(|packet| passage(packet)).collect();
     arrived.sort_unstable_by_key(|(rank, _)| *rank);
     // What comes first and last still shares the line with packets of other sizes.
     let margin = arrived.len() / 16 + 1;
@@ -72,7 +72,7 @@ pub fn service(course: &StreamTrace, phase: usize, irregularity: f64) -> Option<
     let gaps: Vec<f64> = passages.windows(2).map(|pair| pair[1].arrived - pair[0].arrived).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let slack = ALIKE_NS + RANGE * irregularity;
-    let lost = packets.iter().any(|journey| journey.sent.is_some() && journey.arrived.is_none());
+    let lost = packets.iter().any(|packet| packet.sent.is_some() && packet.arrived.is_none());
     let is_policed = lost && went_as_they_came(&passages, slack);
     let regular = regular(&gaps, mean, slack).filter(|_| !is_policed);
     let spread = spread(&gaps, mean);
@@ -90,8 +90,8 @@ pub fn service(course: &StreamTrace, phase: usize, irregularity: f64) -> Option<
     })
 }
 
-fn passage(journey: &PacketRecord) -> Option<(u32, Passage)> {
-    Some((journey.rank, Passage { sent: journey.sent? as f64, arrived: journey.arrived? as f64 }))
+fn passage(packet: &PacketRecord) -> Option<(u32, Passage)> {
+    Some((packet.rank, Passage { sent: packet.sent? as f64, arrived: packet.arrived? as f64 }))
 }
 
 /// Did they take as long to arrive as to be sent?
@@ -162,10 +162,10 @@ mod tests {
         let phase = PacketTrain { payload: 100, gap_ns: gap, packets: 400, ..PacketTrain::default() };
         let mut rank = 0;
         let records = (0..400u64).map(|n| {
-            let journey =
+            let packet =
                 PacketRecord { sent: Some(n * gap), arrived: arrived(n), rank, ..PacketRecord::default() };
-            rank += u32::from(journey.arrived.is_some());
-            journey
+            rank += u32::from(packet.arrived.is_some());
+            packet
         });
         StreamTrace { packets: records.collect(), stream: Stream::steady(phase) }
     }

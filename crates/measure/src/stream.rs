@@ -1,8 +1,8 @@
 //! What is sent along a path to measure it, and the outcome of each packet.
 //!
 //! Anyone who estimates something about a path says what to send in each direction (an [`Exchange`]), has a
-//! [`Path`] carry it out, and reads the [`Outcome`]. The path may be real, or a simulated link whose truth is
-//! known: the estimator cannot tell.
+//! [`Path`] carry it out, and reads the [`ExchangeResult`]. The path may be real, or a simulated link whose
+//! truth is known: the estimator cannot tell.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// Packets alike, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketTrain {
-    /// Bytes of UDP payload of each: [`Phase::LEAST`] to [`Phase::MOST`].
+    /// Bytes of UDP payload of each: [`PacketTrain::LEAST`] to [`PacketTrain::MOST`].
     pub payload: u16,
     /// From one to the next, ns.
     pub gap_ns: u64,
@@ -140,12 +140,12 @@ impl StreamTrace {
 
     /// Packets that were sent.
     pub fn sent(&self) -> u64 {
-        self.packets.iter().filter(|journey| journey.sent.is_some()).count() as u64
+        self.packets.iter().filter(|packet| packet.sent.is_some()).count() as u64
     }
 
     /// Packets that arrived.
     pub fn arrived(&self) -> u64 {
-        self.packets.iter().filter(|journey| journey.arrived.is_some()).count() as u64
+        self.packets.iter().filter(|packet| packet.arrived.is_some()).count() as u64
     }
 }
 
@@ -165,7 +165,7 @@ pub struct ExchangeResult {
     pub up: StreamTrace,
     /// From the remote end to here.
     pub down: StreamTrace,
-    /// Why it is not the whole, in words for people (the remote end is gone, a clock was set); empty: it is.
+    /// Why it is not the whole, as text for people (the remote end is gone, a clock was set); empty: it is.
     pub cut: Option<String>,
 }
 

@@ -17,9 +17,9 @@ const FULL: f64 = 1428.0;
 #[derive(Clone, Copy)]
 enum Before {
     Nothing,
-    /// A shaper: so many bytes go at the line's rate, the others at this rate, bits per second.
+    /// A shaper: this many bytes go at the line's rate, the others at this rate, bits per second.
     Bucket(f64, f64),
-    /// A policer: what comes faster than this rate once so many bytes are spent is dropped.
+    /// A policer: what comes faster than this rate once this many bytes are spent is dropped.
     Policer(f64, f64),
     /// Nothing arrives.
     Cut,
@@ -56,16 +56,16 @@ impl Line {
         };
         let records = stream.dues().map(|due| {
             let at = due.at_ns as f64;
-            let mut journey = PacketRecord { sent: Some(due.at_ns), rank, ..PacketRecord::default() };
+            let mut packet = PacketRecord { sent: Some(due.at_ns), rank, ..PacketRecord::default() };
             let ip = u32::from(due.payload) + HEADERS;
             let mut begins = at.max(free_at);
             match self.before {
-                Before::Cut => return journey,
+                Before::Cut => return packet,
                 Before::Policer(most, bits) => {
                     tokens = (tokens + (at - refilled) * bits / 8e9).min(most);
                     refilled = at;
                     if tokens < f64::from(ip) {
-                        return journey;
+                        return packet;
                     }
                     tokens -= f64::from(ip);
                 }
@@ -80,13 +80,13 @@ impl Line {
                 Before::Nothing => {}
             }
             if begins - at > self.buffer_ms * 1e6 {
-                return journey;
+                return packet;
             }
             free_at =
                 begins + f64::from(self.coding.on_wire(ip + self.overhead)) * 8e9 / self.bits_per_second;
-            journey.arrived = Some((free_at + self.delay_ns) as u64);
+            packet.arrived = Some((free_at + self.delay_ns) as u64);
             rank += 1;
-            journey
+            packet
         });
         StreamTrace { packets: records.collect(), stream: stream.clone() }
     }

@@ -210,12 +210,12 @@ impl Kernel {
         let number = self.number(dev)?;
         let qdiscs = self.dump(RTM_GETQDISC, number, Handle::NONE)?;
         let classes = self.classes(number, &qdiscs)?;
-        let mut told = RawDump { number, qdiscs, classes, filters: Vec::new() };
-        for place in told.places(dev)? {
+        let mut reported = RawDump { number, qdiscs, classes, filters: Vec::new() };
+        for place in reported.places(dev)? {
             // Kinds without filters say so.
-            told.filters.extend(self.dump(RTM_GETTFILTER, number, place).unwrap_or_default());
+            reported.filters.extend(self.dump(RTM_GETTFILTER, number, place).unwrap_or_default());
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// The same, read; beside it the kinds of what cannot be.
@@ -223,21 +223,21 @@ impl Kernel {
     /// # Errors
     /// As for [`Kernel::raw`].
     pub fn installed(&mut self, dev: &str) -> Result<(Installed, BTreeSet<String>), Unread> {
-        let told = self.raw(dev)?;
-        self.read(dev, &told)
+        let dump = self.raw(dev)?;
+        self.read(dev, &dump)
     }
 
     /// Reads what was told of a device, lately or long ago.
     ///
     /// # Errors
     /// It is not as it should be.
-    pub fn read(&self, dev: &str, told: &RawDump) -> Result<(Installed, BTreeSet<String>), Unread> {
-        let (qdiscs, mut unread) = decode::qdiscs(dev, told.number, &told.qdiscs)?;
-        let (classes, others) = decode::classes(dev, told.number, &told.classes)?;
+    pub fn read(&self, dev: &str, dump: &RawDump) -> Result<(Installed, BTreeSet<String>), Unread> {
+        let (qdiscs, mut unread) = decode::qdiscs(dev, dump.number, &dump.qdiscs)?;
+        let (classes, others) = decode::classes(dev, dump.number, &dump.classes)?;
         unread.extend(others);
         let names = |wanted: u32| self.links.name(wanted).ok();
         let mut filters = Vec::new();
-        for bytes in &told.filters {
+        for bytes in &dump.filters {
             match decode::filters(dev, core::slice::from_ref(bytes), &names) {
                 Ok(one) => filters.extend(one),
                 Err(Unread::Kind(kind)) => drop(unread.insert(kind)),
@@ -261,9 +261,9 @@ impl Kernel {
     /// As for [`Kernel::qdiscs`]; or one of them is of a kind that is not read.
     pub fn filters(&mut self, dev: &str, parent: Handle) -> Result<Vec<FilterDump>, Unread> {
         let number = self.number(dev)?;
-        let told = self.dump(RTM_GETTFILTER, number, parent)?;
+        let reported = self.dump(RTM_GETTFILTER, number, parent)?;
         let names = |wanted: u32| self.links.name(wanted).ok();
-        decode::filters(dev, &told, &names)
+        decode::filters(dev, &reported, &names)
     }
 
     /// The machine's actions of a kind.
@@ -272,20 +272,21 @@ impl Kernel {
     /// One of them is not as it should be.
     pub fn actions(&mut self, kind: &str) -> Result<Vec<ActionDump>, Unread> {
         let body = encode::actions_question(kind);
-        let told = self.talk.dump(RTM_GETACTION, &body).map_err(|error| Unread::Broken(error.to_string()))?;
-        let told: Vec<Vec<u8>> = told.into_iter().map(|told| told.body).collect();
+        let reported =
+            self.talk.dump(RTM_GETACTION, &body).map_err(|error| Unread::Broken(error.to_string()))?;
+        let reported: Vec<Vec<u8>> = reported.into_iter().map(|reported| reported.body).collect();
         let names = |wanted: u32| self.links.name(wanted).ok();
-        decode::actions(&told, &names)
+        decode::actions(&reported, &names)
     }
 
     /// All classes of a device. Where Linux ends its list early, what follows is requested qdisc by
     /// qdisc.
     fn classes(&mut self, number: u32, qdiscs: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unread> {
-        let mut told = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
-        for handle in decode::unlisted(number, qdiscs, &told)? {
-            told.extend(self.dump(RTM_GETTCLASS, number, handle)?);
+        let mut reported = self.dump(RTM_GETTCLASS, number, Handle::NONE)?;
+        for handle in decode::unlisted(number, qdiscs, &reported)? {
+            reported.extend(self.dump(RTM_GETTCLASS, number, handle)?);
         }
-        Ok(told)
+        Ok(reported)
     }
 
     fn number(&self, dev: &str) -> Result<u32, Unread> {
@@ -294,8 +295,12 @@ impl Kernel {
 
     fn dump(&mut self, kind: u16, number: u32, parent: Handle) -> Result<Vec<Vec<u8>>, Unread> {
         let body = encode::question(number, parent);
-        let told = self.talk.dump(kind, &body).map_err(|error| Unread::Broken(error.to_string()))?;
+        let reported = self.talk.dump(kind, &body).map_err(|error| Unread::Broken(error.to_string()))?;
         // What is reported is of the type that makes such a thing, two below the one that requests it.
-        Ok(told.into_iter().filter(|told| told.kind + 2 == kind).map(|told| told.body).collect())
+        Ok(reported
+            .into_iter()
+            .filter(|reported| reported.kind + 2 == kind)
+            .map(|reported| reported.body)
+            .collect())
     }
 }

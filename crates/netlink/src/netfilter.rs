@@ -70,7 +70,7 @@ impl Netfilter {
     /// The socket's, or the kernel has no nftables.
     pub fn tables(&mut self) -> io::Result<BTreeMap<String, Option<String>>> {
         let (kind, body) = nft::tables_question();
-        let told = self.talk.dump(kind, &body)?;
+        let reported = self.talk.dump(kind, &body)?;
         let table = |body: &[u8]| {
             let found = read(body.get(HEAD..)?);
             Some((
@@ -78,7 +78,7 @@ impl Netfilter {
                 found.get(nft::TABLE_USERDATA).and_then(nft::comment),
             ))
         };
-        Ok(told.iter().filter_map(|told| table(&told.body)).collect())
+        Ok(reported.iter().filter_map(|reported| table(&reported.body)).collect())
     }
 
     /// The flow tables of all families: ways past the chains for known connections.
@@ -86,8 +86,8 @@ impl Netfilter {
     /// # Errors
     /// The socket's, or the kernel has none.
     pub fn flow_tables(&mut self) -> io::Result<Vec<FlowTable>> {
-        let told = self.talk.dump(GET_FLOW_TABLES, &[0; HEAD])?;
-        Ok(told.iter().filter_map(|told| flow_table(&told.body)).collect())
+        let reported = self.talk.dump(GET_FLOW_TABLES, &[0; HEAD])?;
+        Ok(reported.iter().filter_map(|reported| flow_table(&reported.body)).collect())
     }
 
     /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced
@@ -98,8 +98,8 @@ impl Netfilter {
     pub fn rule_numbers(&mut self, table: &str) -> io::Result<BTreeMap<String, Vec<u64>>> {
         let (kind, body) = nft::rules_question(table);
         let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for told in self.talk.dump(kind, &body)? {
-            let found = read(told.body.get(HEAD..).unwrap_or_default());
+        for reported in self.talk.dump(kind, &body)? {
+            let found = read(reported.body.get(HEAD..).unwrap_or_default());
             let number =
                 found.get(RULE_NUMBER).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
             if let (Some(of), Some(chain)) = (found.text(1), found.text(2))
@@ -118,8 +118,8 @@ impl Netfilter {
     pub fn rules(&mut self, table: &str) -> io::Result<BTreeMap<String, usize>> {
         let (kind, body) = nft::rules_question(table);
         let mut all = BTreeMap::new();
-        for told in self.talk.dump(kind, &body)? {
-            let found = read(told.body.get(HEAD..).unwrap_or_default());
+        for reported in self.talk.dump(kind, &body)? {
+            let found = read(reported.body.get(HEAD..).unwrap_or_default());
             if let (Some(of), Some(chain)) = (found.text(1), found.text(2))
                 && of == table
             {

@@ -104,8 +104,8 @@ fn of_model(commands: &[String]) -> Seen {
 /// The number that Linux has for a refusal, found by its text.
 fn number(error: &tidegate_policy::TcError) -> Option<i32> {
     (1..134).find(|number| {
-        let told = std::io::Error::from_raw_os_error(*number).to_string();
-        told.strip_suffix(&format!(" (os error {number})")) == Some(error.errno.text())
+        let dump = std::io::Error::from_raw_os_error(*number).to_string();
+        dump.strip_suffix(&format!(" (os error {number})")) == Some(error.errno.text())
     })
 }
 

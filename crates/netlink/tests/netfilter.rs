@@ -214,9 +214,9 @@ fn all_or_nothing_and_others_keep_theirs() {
             let (at, refused) =
                 netfilter.carry_out(broken).expect("the socket works").expect_err("it is refused");
             assert_eq!((at, refused.errno), (3, 2));
-            let told = netfilter.tables().expect("they are told");
+            let dump = netfilter.tables().expect("they are told");
             let comments: Vec<_> =
-                told.iter().map(|(name, comment)| (name.as_str(), comment.as_deref())).collect();
+                dump.iter().map(|(name, comment)| (name.as_str(), comment.as_deref())).collect();
             assert_eq!(comments, [("somebody", Some("not ours")), (OURS, Some("first"))]);
             assert_eq!(netfilter.rules("somebody").expect("they are told").get("theirs"), Some(&1));
             let mut away = Batch::new(OURS);

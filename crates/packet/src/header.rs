@@ -200,7 +200,7 @@ impl Head {
         &mut self.bytes[Head::ETHERNET..usize::from(self.len)]
     }
 
-    /// Bytes before the frame that a word may begin in. A kernel has room there for headers to come, and
+    /// Bytes before the frame that a word may begin in. A kernel has space there for headers to come, and
     /// reads it: who compares the link's first address by words (`match u16 … at -14` of tc) needs the rest
     /// of such a word.
     pub const HEADROOM: i32 = 2;

@@ -358,7 +358,7 @@ impl Pool {
             .map(|(copy, of)| (copy as usize, of as usize))
     }
 
-    /// From now on qdiscs note where packets wait: see [`Pool::stand`].
+    /// From now on qdiscs note where packets wait: see [`Pool::queue_location`].
     pub fn track_queue_locations(&mut self) {
         self.queue_locations.get_or_insert_default();
     }
@@ -723,7 +723,7 @@ impl IntrusiveList {
 /// takes the same time however long it is. All calls of one queue get the pool that its packets are in.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    strand: IntrusiveList,
+    list: IntrusiveList,
     len: u32,
     bytes: u64,
 }
@@ -761,58 +761,58 @@ impl Fifo {
     #[inline]
     pub fn push_back(&mut self, pool: &mut Pool, pkt: Pkt) {
         self.came(pool.meta(&pkt).len);
-        self.strand.push_back(pool, pkt);
+        self.list.push_back(pool, pkt);
     }
 
     /// Puts a packet in front of all others.
     pub fn push_front(&mut self, pool: &mut Pool, pkt: Pkt) {
         self.came(pool.meta(&pkt).len);
-        self.strand.push_front(pool, pkt);
+        self.list.push_front(pool, pkt);
     }
 
     /// Takes the packet in front, the oldest unless some were put there; `None`: it is empty.
     #[inline]
     pub fn pop_front(&mut self, pool: &mut Pool) -> Option<Pkt> {
-        let taken = self.strand.take_front(pool)?;
+        let taken = self.list.take_front(pool)?;
         Some(self.left(taken))
     }
 
     /// Takes the packet behind all others; `None`: it is empty.
     pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Pkt> {
-        let taken = self.strand.take_back(pool)?;
+        let taken = self.list.take_back(pool)?;
         Some(self.left(taken))
     }
 
     /// What is known about the oldest, left where it is.
     #[inline]
     pub fn front<'a>(&self, pool: &'a Pool) -> Option<&'a Meta> {
-        self.strand.front(pool)
+        self.list.front(pool)
     }
 
     /// Begins to load what appending will need; nothing depends on it but time.
     #[inline]
     pub fn touch_back(&self, pool: &mut Pool) {
-        self.strand.touch_back(pool);
+        self.list.touch_back(pool);
     }
 
     /// The same, to change.
     pub fn front_mut<'a>(&self, pool: &'a mut Pool) -> Option<&'a mut Meta> {
-        pool.meta.get_mut(self.strand.head as usize)
+        pool.meta.get_mut(self.list.head as usize)
     }
 
     /// The slot of the oldest.
     pub fn front_slot(&self) -> Option<usize> {
-        self.strand.front_slot()
+        self.list.front_slot()
     }
 
     /// The slot of the newest.
     pub fn back_slot(&self) -> Option<usize> {
-        (self.strand.tail != NIL).then_some(self.strand.tail as usize)
+        (self.list.tail != NIL).then_some(self.list.tail as usize)
     }
 
     /// The slots, oldest first.
     pub fn slots<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = usize> + use<'a> {
-        let (mut at, mut left) = (self.strand.head, self.len);
+        let (mut at, mut left) = (self.list.head, self.len);
         core::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             let slot = at as usize;
@@ -831,7 +831,7 @@ impl Fifo {
         let Meta { next, len, .. } = pool.meta[slot];
         pool.meta[before].next = next;
         if next == NIL {
-            self.strand.tail = before as u32;
+            self.list.tail = before as u32;
         } else {
             pool.meta[next as usize].prev = before as u32;
         }

@@ -48,8 +48,8 @@ pub fn dangers(reading: &Reading, session: Option<(SocketAddr, SocketAddr)>) -> 
     for (words, what) in needed {
         for dev in real_devices(&reading.ops) {
             let Ok(packet) = Packet::parse(&format!("{words} in lo out {dev}")) else { continue };
-            let Ok(course) = explainer.course(&packet) else { continue };
-            let story = explainer.explain(&packet, course);
+            let Ok(trace) = explainer.course(&packet) else { continue };
+            let story = explainer.explain(&packet, trace);
             if let Some(danger) = danger(reading, &story) {
                 let danger = format!("{what} would not get through {dev}: {danger}");
                 if !all.contains(&danger) {

@@ -4,10 +4,8 @@
 //!
 //! ```text
 //! live (dumps of the kernel) ──┐
-//!                              ├─▶ compare place by place ─▶ Plan { steps } ─▶ operations, in an order in
-//!                              which each finds what it stands on
-//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken
-//! away
+//!                              ├─▶ compare place by place ─▶ ChangePlan { steps } ─▶ operations, in an order in which each finds what it stands on
+//! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
 //! ```
 //! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
 //! same function plans the way to a policy, the way back, and, with nothing left to do, says that the kernel
@@ -33,9 +31,10 @@
 //!     }
 //!     installed(&mut gateway, Time(0), "eth0")
 //! };
-//! let now = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent 1: classid 1:1 htb
-//! rate 1mbit"]); let wanted = machine(&["qdisc add dev eth0 root handle 1: htb", "class add dev eth0 parent
-//! 1: classid 1:1 htb rate 2mbit"]); let plan = plan(&now, &wanted, &[]).unwrap();
+//! let htb = "qdisc add dev eth0 root handle 1: htb";
+//! let now = machine(&[htb, "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit"]);
+//! let wanted = machine(&[htb, "class add dev eth0 parent 1: classid 1:1 htb rate 2mbit"]);
+//! let plan = plan(&now, &wanted, &[]).unwrap();
 //! assert_eq!((plan.steps.len(), plan.kept), (1, 1));
 //! assert!(text::line(&plan.steps[0]).starts_with("tc class change dev eth0 parent 1: classid 1:1 htb"));
 //! ```

@@ -218,8 +218,8 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
 mod tests {
     use super::*;
 
-    /// The kernel keeps CoDel's times in units of 1,024 ns and PIE's in ticks of 64 ns, and tells them cut to
-    /// microseconds: what a dump tells must be said so that it is told again.
+    /// The kernel keeps CoDel's times in units of 1,024 ns and PIE's in ticks of 64 ns, and reports them cut
+    /// to microseconds: what a dump tells must be said so that it is told again.
     #[test]
     fn times_are_said_so_that_they_are_told_again() {
         type Of = fn(Option<u32>) -> Option<u32>;

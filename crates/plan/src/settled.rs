@@ -19,7 +19,7 @@ pub(crate) fn qdisc(params: &QdiscParams) -> QdiscParams {
                 (queue.forced_drop, queue.prob_drop, queue.forced_mark, queue.prob_mark) = (0, 0, 0, 0);
             }
         }
-        // Its classes past all queues have as much room as the device's own, unless that was said.
+        // Its classes past all queues have as much space as the device's own, unless it was given.
         QdiscParams::Htb(HtbParams { direct_qlen, .. }) => *direct_qlen = None,
         QdiscParams::FqCodel(params) => {
             params.ce_selector = params.ce_selector.filter(|(_, mask)| *mask != 0)

@@ -42,7 +42,7 @@ pub struct Action {
     pub card: CardCounts,
     /// It shall count in one place for all processors (`no_percpu`).
     pub no_percpu: bool,
-    /// Who alone may do it, if that was said.
+    /// Who alone may do it, if it was given.
     pub only: Option<Only>,
 }
 
@@ -70,7 +70,7 @@ pub enum CardCounts {
 }
 
 impl CardCounts {
-    /// Its name in tc; none where it was not said.
+    /// Its name in tc; none where it was not given.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             CardCounts::Any => None,

@@ -139,7 +139,7 @@ pub struct FilterOp {
     pub handle: u32,
     /// The kind's name as given; `None` by default.
     pub kind: Option<String>,
-    /// Its parameters; `None`: none were said, as when it is deleted.
+    /// Its parameters; `None`: none were given, as when it is deleted.
     pub params: Option<FilterParams>,
     /// What it does beside naming a class, in order.
     pub actions: Vec<Action>,

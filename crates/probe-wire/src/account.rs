@@ -9,7 +9,7 @@ use crate::bytes::{Malformed, Reader, Writer};
 const PART: usize = 32 << 10;
 /// A time that never was.
 const NEVER: u64 = u64::MAX;
-/// What is said of a packet, as bits.
+/// The options of a packet, as bits.
 const ARRIVED: u8 = 1;
 const OUT_OF_TURN: u8 = 2;
 const COPIED: u8 = 4;

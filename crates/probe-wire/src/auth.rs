@@ -26,7 +26,7 @@ pub const NONCE_LEN: usize = 32;
 /// Bytes of a proof.
 pub const PROOF: usize = 32;
 
-/// Bytes of the keyed hash of a message; of a UDP packet, which has little room (as SRTP's short one, RFC
+/// Bytes of the keyed hash of a message; of a UDP packet, which has little space (as SRTP's short one, RFC
 /// 3711).
 pub const TAG: usize = 16;
 pub(crate) const PACKET_TAG: usize = 4;

@@ -10,8 +10,7 @@
 //!   Proof (HMAC of both draws)      ──▶
 //!                                   ◀──    Welcome (its own proof, the session's number, its limits)
 //!   UDP hello of the session        ──▶
-//!                                   ◀──    the same bytes: streams go to where this came from, and nowhere
-//!                                   else
+//!                                   ◀──    the same bytes: streams go to where this came from, and nowhere else
 //!   Plan (an exchange)              ──▶
 //!                                   ◀──    Go, or Refused with the reason
 //!   UDP packets                    ◀──▶    UDP packets

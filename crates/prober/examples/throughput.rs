@@ -22,16 +22,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let stream = Stream::steady(PacketTrain::at_rate(1400, megabits * 1e6, 1_000_000_000));
             let (up, down) = if is_up { (stream, Stream::default()) } else { (Stream::default(), stream) };
             let outcome = session.carry_out(&Exchange { up, down })?;
-            let course = if is_up { outcome.up } else { outcome.down };
-            let times = || course.packets.iter().filter_map(|journey| journey.sent);
+            let trace = if is_up { outcome.up } else { outcome.down };
+            let times = || trace.packets.iter().filter_map(|packet| packet.sent);
             let length = times().max().unwrap_or(0).saturating_sub(times().min().unwrap_or(0)).max(1);
             println!(
                 "{megabits} Mbit/s {name}: sent {} of {} in {:.3} s ({:.0} Mbit/s), arrived {}",
-                course.sent(),
-                course.stream.packets(),
+                trace.sent(),
+                trace.stream.packets(),
                 length as f64 / 1e9,
-                course.sent() as f64 * 1400.0 * 8e3 / length as f64,
-                course.arrived()
+                trace.sent() as f64 * 1400.0 * 8e3 / length as f64,
+                trace.arrived()
             );
         }
     }

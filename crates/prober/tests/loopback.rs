@@ -32,13 +32,12 @@ fn what_is_sent_arrives_with_its_mark_both_ways() {
         assert_eq!(outcome.cut, None);
         assert_eq!((outcome.up.sent(), outcome.up.arrived()), (200, 200));
         assert_eq!((outcome.down.sent(), outcome.down.arrived()), (100, 100));
-        let marks =
-            |phase| outcome.up.of_phase(phase).all(|(due, journey)| journey.ds == Some(due.dscp << 2));
+        let marks = |phase| outcome.up.of_phase(phase).all(|(due, packet)| packet.ds == Some(due.dscp << 2));
         assert!(marks(0) && marks(1));
-        assert!(outcome.down.packets.iter().all(|journey| journey.ds == Some(34 << 2)));
-        let ranks: Vec<u32> = outcome.up.packets.iter().map(|journey| journey.rank).collect();
+        assert!(outcome.down.packets.iter().all(|packet| packet.ds == Some(34 << 2)));
+        let ranks: Vec<u32> = outcome.up.packets.iter().map(|packet| packet.rank).collect();
         assert_eq!(ranks, (0..200).collect::<Vec<u32>>());
-        assert!(outcome.down.packets.iter().all(|journey| journey.copies == 0));
+        assert!(outcome.down.packets.iter().all(|packet| packet.copies == 0));
     }
     let counts = server.counts();
     assert_eq!((counts.sessions, counts.exchanges, counts.refused.len()), (1, 2, 0));
@@ -56,7 +55,7 @@ fn the_same_over_ipv6() {
         Stream::steady(PacketTrain { payload: 300, gap_ns: 1_000_000, packets: 50, dscp: 46, rest_ns: 0 });
     let outcome = session.carry_out(&Exchange { up: stream.clone(), down: stream }).unwrap();
     let marked =
-        |course: &StreamTrace| course.packets.iter().filter(|journey| journey.ds == Some(46 << 2)).count();
+        |trace: &StreamTrace| trace.packets.iter().filter(|packet| packet.ds == Some(46 << 2)).count();
     assert_eq!((outcome.cut, marked(&outcome.up), marked(&outcome.down)), (None, 50, 50));
 }
 

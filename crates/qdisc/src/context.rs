@@ -35,7 +35,7 @@ pub struct Switches {
     /// A RED told to be adaptive adapts. Since iproute2 5.7 tc says so in a way in which the kernel only
     /// notes it down.
     pub adaptive_red: bool,
-    /// No packet skips an empty pfifo_fast while the device has room: it shows only where the transmit queue
+    /// No packet skips an empty pfifo_fast while the device has space: it shows only where the transmit queue
     /// has no places at all, and the recorded kernels were told so.
     pub no_bypass: bool,
 }
@@ -209,7 +209,7 @@ impl Context<'_> {
 pub enum DropReason {
     /// The queue is full: the arrival is refused.
     Full,
-    /// The queue is full: a packet that waited made room.
+    /// The queue is full: a packet that waited made space.
     Overflow,
     /// CoDel's law.
     Codel,

@@ -37,8 +37,8 @@ impl Stats {
         self.bytes += u64::from(len);
     }
 
-    /// So many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the truth
-    /// ([`Context::drop_instead`]).
+    /// This many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the
+    /// truth ([`Context::drop_instead`]).
     #[inline]
     fn gone(&mut self, bytes: u64) {
         self.backlog = self.backlog.wrapping_sub(bytes);

@@ -13,9 +13,10 @@ const PIECE: usize = 1 << 20;
 /// use tidegate_replay::CaptureReader;
 ///
 /// let mut writer = tidegate_pcap::Writer::new("an example");
-/// writer.interface(tidegate_pcap::Interface { name: "eth0", description: "", link:
-/// tidegate_pcap::link::ETHERNET }); writer.packet(&tidegate_pcap::Record { bytes: &[0; 60], length: 60,
-/// ..Default::default() }); let capture = writer.take();
+/// let link = tidegate_pcap::link::ETHERNET;
+/// writer.interface(tidegate_pcap::Interface { name: "eth0", description: "", link });
+/// writer.packet(&tidegate_pcap::Record { bytes: &[0; 60], length: 60, ..Default::default() });
+/// let capture = writer.take();
 /// let mut lengths = Vec::new();
 /// let broken = CaptureReader::new(&capture[..]).each(|packet, _| {
 ///     lengths.push(packet.length);

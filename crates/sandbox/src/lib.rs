@@ -5,8 +5,8 @@
 //! with a single thread and a process namespace begins with the next child:
 //!
 //! ```text
-//! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶
-//! program ▲                                                              │
+//! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶ program
+//!    ▲                                                              │
 //!    └──────────────── control socket: listener, notes, exit codes ─┘
 //! ```
 //! When one of them dies, the kernel kills those to its right, and with the last one every mount and link is

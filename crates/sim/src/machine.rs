@@ -110,7 +110,7 @@ pub enum Limit {
     None,
     /// So many packets.
     Packets(u32),
-    /// So many bytes of frames.
+    /// This many bytes of frames.
     Bytes(u64),
 }
 

@@ -218,7 +218,7 @@ impl VirtualPath {
     fn send(&mut self, due: Due, is_down: bool) {
         let (way, owner) = (self.ways[usize::from(is_down)], due.number | if is_down { DOWN } else { 0 });
         let bytes = HEADERS + usize::from(due.payload);
-        // Without room the packet is lost like any other.
+        // Without space the packet is lost like any other.
         let _ = self.world.net.inject(head(due.dscp, bytes, is_down), bytes as u32, way.path, owner);
     }
 }
@@ -244,9 +244,9 @@ impl Path for VirtualPath {
         self.run(began + Nanos(exchange.up.length_ns().max(exchange.down.length_ns())));
         self.wait_for_the_rest(&mut arrivals);
         let [up, down] = arrivals;
-        let course =
+        let trace =
             |stream: &Stream, of: Arrived| StreamTrace { stream: stream.clone(), packets: of.packets };
-        Ok(ExchangeResult { up: course(&exchange.up, up), down: course(&exchange.down, down), cut: None })
+        Ok(ExchangeResult { up: trace(&exchange.up, up), down: trace(&exchange.down, down), cut: None })
     }
 }
 
@@ -277,12 +277,12 @@ impl Arrived {
     }
 
     fn note(&mut self, number: usize, at: u64, ds: u8) {
-        let Some(journey) = self.packets.get_mut(number) else { return };
-        if journey.arrived.is_some() {
-            journey.copies = journey.copies.saturating_add(1);
+        let Some(packet) = self.packets.get_mut(number) else { return };
+        if packet.arrived.is_some() {
+            packet.copies = packet.copies.saturating_add(1);
             return;
         }
-        *journey = PacketRecord { arrived: Some(at), rank: self.count, ds: Some(ds), ..*journey };
+        *packet = PacketRecord { arrived: Some(at), rank: self.count, ds: Some(ds), ..*packet };
         self.count += 1;
     }
 }

@@ -66,7 +66,7 @@ fn ask(socket: &OwnedFd, device: &str, words: &mut [u32]) -> io::Result<()> {
     let mut request = crate::ifreq::request(device)?;
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: the request holds a name that ends in zero, and points to `words`, which is borrowed mutably
-    // until the call returns and begins with a question that says how much room there is.
+    // until the call returns and begins with a question that says how much space there is.
     let result =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -85,7 +85,7 @@ impl AsFd for Errors {
     }
 }
 
-/// Sends a datagram by a connected socket of any kind; it never waits for room.
+/// Sends a datagram by a connected socket of any kind; it never waits for space.
 ///
 /// # Errors
 /// What the kernel reports.

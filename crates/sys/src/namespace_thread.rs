@@ -44,8 +44,8 @@ impl NamespaceThread {
             if failed {
                 return;
             }
-            for errand in to_do {
-                errand();
+            for transaction in to_do {
+                transaction();
             }
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(live)?;
@@ -63,13 +63,13 @@ impl NamespaceThread {
     ///
     /// # Errors
     /// The place's thread is gone: something that was done there panicked.
-    pub fn go<T: Send + 'static>(&self, errand: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    pub fn go<T: Send + 'static>(&self, transaction: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
         let (tell, told) = mpsc::sync_channel(1);
-        let errand: NamespaceTask = Box::new(move || {
-            let _ = tell.send(errand());
+        let transaction: NamespaceTask = Box::new(move || {
+            let _ = tell.send(transaction());
         });
         let gone = || io::Error::other(format!("the thread of `{}` is gone", self.name));
-        self.tasks.as_ref().ok_or_else(gone)?.send(errand).map_err(|_| gone())?;
+        self.tasks.as_ref().ok_or_else(gone)?.send(transaction).map_err(|_| gone())?;
         told.recv().map_err(|_| gone())
     }
 }
@@ -102,11 +102,11 @@ fn enter() -> io::Result<()> {
 /// It is none, or we may not enter it.
 pub fn inside<T: Send + 'static>(
     namespace: impl AsFd + Send + 'static,
-    errand: impl FnOnce() -> T + Send + 'static,
+    transaction: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let there = move || {
         rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-        Ok(errand())
+        Ok(transaction())
     };
     // Only that thread goes, and it ends there.
     std::thread::spawn(there).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

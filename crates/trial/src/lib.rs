@@ -7,8 +7,7 @@
 //!
 //! ```text
 //! TrialPolicy (machine, devices) ─┬─ reach: which class each conversation takes
-//!                                 └─ loads × without/with ──▶ home ──▶ document (measure::trial::Trial) ──▶
-//!                                 verdict
+//!                                 └─ loads × without/with ──▶ home ──▶ document (measure::trial::TrialDocument) ──▶ verdict
 //! Suite (expect) ──▶ figures: each load simulated once; packets: where they end ──▶ verdicts
 //! ```
 //!

@@ -106,9 +106,9 @@ impl Live {
         pkt: &Pkt,
         meter: ActionInput,
         random: &mut FilterRandom<'_>,
-        doors: &mut ActionContext<'_>,
+        backends: &mut ActionContext<'_>,
     ) -> Done {
-        if doors.redirects_before >= MAX_REDIRECTS && matches!(self.action.act, Act::Mirred(_)) {
+        if backends.redirects_before >= MAX_REDIRECTS && matches!(self.action.act, Act::Mirred(_)) {
             // It goes round: nothing is counted but that.
             self.overlimits += 1;
             return Done::Control(Control::Drop);
@@ -124,7 +124,7 @@ impl Live {
                 control
             }
             Act::Police(police) => {
-                let policers = &mut doors.policers;
+                let policers = &mut backends.policers;
                 let control = if self.policer.is_none_or(|number| policers.conforms(number, meter)) {
                     police.conform.unwrap_or_default()
                 } else {
@@ -135,7 +135,7 @@ impl Live {
                 control
             }
             Act::Ct(ct) => {
-                if doors.connections.act(ct, meter.now, pool, pkt) {
+                if backends.connections.act(ct, meter.now, pool, pkt) {
                     ct.control
                 } else {
                     self.drops += 1;
@@ -150,16 +150,17 @@ impl Live {
             }
             Act::Skbedit(edit) => edited(edit, pool, pkt),
             Act::Connmark(mark) => {
-                let (control, found) = connection::connmark(*mark, doors.connections, pool, pkt, meter.now);
+                let (control, found) =
+                    connection::connmark(*mark, backends.connections, pool, pkt, meter.now);
                 self.overlimits += u32::from(found);
                 control
             }
             Act::Ctinfo(info) => {
-                connection::ctinfo(*info, &mut self.ctinfo, doors.connections, pool, pkt, meter.now)
+                connection::ctinfo(*info, &mut self.ctinfo, backends.connections, pool, pkt, meter.now)
             }
             Act::Mirred(mirred) => {
                 self.drops += u32::from(mirred.device == Act::NOWHERE);
-                return mirror(mirred, pool, pkt, doors);
+                return mirror(mirred, pool, pkt, backends);
             }
             Act::Nat(translation) => {
                 self.drops += u32::from(translation.control == Control::Drop);
@@ -307,15 +308,15 @@ fn edited(edit: &Skbedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     edit.control
 }
 
-fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, doors: &mut ActionContext<'_>) -> Done {
-    let way = Redirect { to: mirred.device, arrives: mirred.arrives, by: doors.place };
+fn mirror(mirred: &Mirred, pool: &mut Pool, pkt: &Pkt, backends: &mut ActionContext<'_>) -> Done {
+    let way = Redirect { to: mirred.device, arrives: mirred.arrives, by: backends.place };
     if !mirred.copy {
         return Done::Away(FilterVerdict::Redirect(way));
     }
     if mirred.device != Act::NOWHERE
         && let Some(copy) = pool.copy(pkt)
     {
-        doors.mirrored.push(Mirrored { pkt: copy, way });
+        backends.mirrored.push(Mirrored { pkt: copy, way });
     }
     Done::Control(mirred.control)
 }

@@ -52,14 +52,14 @@ impl Actions {
         let Actions { slots, mirrored, led_before, connections, policers, .. } = self;
         match slots.get_mut(place as usize) {
             Some(Some(live)) => {
-                let doors = &mut ActionContext {
+                let backends = &mut ActionContext {
                     place,
                     mirrored,
                     redirects_before: *led_before,
                     connections,
                     policers,
                 };
-                live.run(pool, pkt, meter, random, doors)
+                live.run(pool, pkt, meter, random, backends)
             }
             _ => unreachable!("a filter holds an action that is gone"),
         }

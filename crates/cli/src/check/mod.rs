@@ -1,8 +1,7 @@
 //! `tidegate check FILE…`: what is wrong with a policy, where, why, and what fixes it.
 //!
 //! ```text
-//! files ─▶ loader ─▶ inspect::Reading ─▶ inspect::check ─▶ inspect::checked (comments, JSON, SARIF, fixes)
-//! ─▶ text, copies
+//! files ─▶ loader ─▶ inspect::Reading ─▶ inspect::check ─▶ inspect::checked (comments, JSON, SARIF, fixes) ─▶ text, copies
 //! ```
 
 mod fix;

@@ -1,9 +1,8 @@
 //! `tidegate test FILE…`: what is expected of a policy, held against the simulated link and the engine.
 //!
 //! ```text
-//! FILE (TOML) ─▶ Suite ─┬─ figures: each load simulated once, as `try` does ─▶ measure::Trial ─┐
-//!                       └─ packets: Explainer ─▶ Story ────────────────────────────────────────┴─▶ verdicts
-//!                       ─▶ text, TAP, JUnit, JSON
+//! FILE (TOML) ─▶ Suite ─┬─ figures: each load simulated once, as `try` does ─▶ measure::TrialDocument ─┐
+//!                       └─ packets: Explainer ─▶ Story ────────────────────────────────────────┴─▶ verdicts ─▶ text, TAP, JUnit, JSON
 //! ```
 
 pub(crate) mod file;

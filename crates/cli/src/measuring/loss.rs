@@ -1,7 +1,7 @@
 //! `tidegate loss`: what is lost one way, and the other.
 //!
 //! ```text
-//! with our server, with captures   tidegate_sessions::loss ──▶ measure::lost::Lost ──▶ text, JSON
+//! with our server, with captures   tidegate_sessions::loss ──▶ measure::loss::LossDocument ──▶ text, JSON
 //! as by hand                       blind: numbered packets, whoever captures them counts
 //! ```
 

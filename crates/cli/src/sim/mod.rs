@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! file/ ──▶ Scenario ──▶ prepare (policies taken in, tried once)
-//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶
-//!                          judge ──▶ text, JSON, page
+//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge ──▶ text, JSON, page
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 

@@ -158,7 +158,7 @@ fn used(schedstat: &PathBuf) -> f64 {
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Is at a backend until it is told to stop; tells where it is written how long it ran.
+/// Is at a backend until it is told to stop; returns where it is written how long it ran.
 fn keep(
     kind: Kind,
     policy: Option<Policy>,
@@ -218,11 +218,11 @@ fn with_engine(
     spots: &[AttachPoint],
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let devices: Vec<_> = spots.iter().map(|spot| (spot.dev.clone(), DeviceSpec::default())).collect();
+    let devices: Vec<_> = spots.iter().map(|point| (point.dev.clone(), DeviceSpec::default())).collect();
     let mut engine = Engine::new(&devices, spots, MOST, 1);
     let clock = MonotonicClock::new(Time(1_000_000_000));
-    for spot in spots {
-        let refused = engine.apply(packet_io, clock.now(), &policy.ops(&spot.dev))?;
+    for point in spots {
+        let refused = engine.apply(packet_io, clock.now(), &policy.ops(&point.dev))?;
         refused.map_err(|(_, error)| io::Error::other(error.to_string()))?;
     }
     let mut waiter = waiter(packet_io)?;

@@ -2,9 +2,9 @@
 //! else gives it commands.
 //!
 //! ```text
-//! door ─┐                     ┌─ Desk::ask(errand) ◀── control socket (control.rs), one thread for each who
-//! asks news ─┼─▶ run: turn, errands, wait
-//! clock ┘
+//! packet I/O ──┐              ┌─ CommandSender::run(command) ◀── control socket (control.rs), one thread for each who asks
+//! link events ─┼─▶ run: turn, commands, wait
+//! clock ───────┘
 //! ```
 //! A backend that breaks because its device is gone is opened again when the device is back; meanwhile
 //! commands are answered and the machine keeps what it was told.
@@ -74,20 +74,20 @@ impl CommandSender {
     /// The daemon has ended.
     pub fn run<R: Send + 'static>(
         &self,
-        errand: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
+        transaction: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
     ) -> Result<R, DaemonGone> {
         let (tell, told) = mpsc::sync_channel(1);
-        let errand: DaemonCommand = Box::new(move |running| {
-            let _ = tell.send(errand(running));
+        let transaction: DaemonCommand = Box::new(move |running| {
+            let _ = tell.send(transaction(running));
         });
-        self.commands.send(errand).map_err(|_| DaemonGone)?;
+        self.commands.send(transaction).map_err(|_| DaemonGone)?;
         // A bell that has rung so often that no space is left will be heard.
         let _ = (&*self.wake).write(&[0]);
         told.recv().map_err(|_| DaemonGone)
     }
 }
 
-/// The other side of a [`Desk`].
+/// The other side of a [`CommandSender`].
 #[derive(Debug)]
 pub struct CommandReceiver {
     to_do: mpsc::Receiver<DaemonCommand>,
@@ -279,8 +279,8 @@ fn serve(
     let give_up = patience.map(|patience| Instant::now() + patience);
     loop {
         let busy = engine.turn(door, clock.now())?;
-        for errand in commands.to_do.try_iter().take(COMMANDS_PER_TURN) {
-            errand(&mut DaemonContext { engine, packet_io: door, clock: &clock, state });
+        for transaction in commands.to_do.try_iter().take(COMMANDS_PER_TURN) {
+            transaction(&mut DaemonContext { engine, packet_io: door, clock: &clock, state });
         }
         if state.ended || state.moves.is_some() {
             return Ok(());

@@ -1,8 +1,7 @@
 //! The engine: the model machine between a backend and the clock.
 //!
 //! ```text
-//! door ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | lose ──▶
-//! door
+//! PacketIo ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | drop ──▶ PacketIo
 //! ```
 //! Anyone who drives it says what time it is and lends it the backend; nothing here sleeps, reads a clock or
 //! opens anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate

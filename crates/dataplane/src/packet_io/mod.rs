@@ -4,8 +4,8 @@
 //! them go, or drops it, in whatever order it is reported. It decides nothing: what leaves when is the
 //! engine's.
 //!
-//! A packet has a *ticket* from [`Door::receive`] until [`Door::pass`] or [`Door::drop_packet`]: taken =
-//! passed + full + lost + held, always.
+//! A packet has a *ticket* from [`PacketIo::receive`] until [`PacketIo::pass`] or [`PacketIo::drop_packet`]:
+//! taken = passed + full + lost + held, always.
 
 mod buffer_pool;
 mod bytes;
@@ -82,7 +82,7 @@ impl Leaving<'_> {
 /// What happened to a packet that was to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// It is gone, or goes with the next [`Door::flush`].
+    /// It is gone, or goes with the next [`PacketIo::flush`].
     Gone,
     /// The device had no space for it: it is dropped, and counted.
     Full,
@@ -119,8 +119,8 @@ pub trait PacketIo {
     /// for lack of space are no error.
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize>;
 
-    /// Lets a packet go. It may be collected with others until [`Door::flush`]; its ticket is the backend's
-    /// again at once.
+    /// Lets a packet go. It may be collected with others until [`PacketIo::flush`]; its ticket is the
+    /// backend's again at once.
     ///
     /// # Errors
     /// As for `receive`, or `InvalidInput`: no one holds that ticket.

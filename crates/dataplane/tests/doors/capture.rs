@@ -63,10 +63,10 @@ fn everything_passes_both_ways() {
             },
         );
         for addresses in [ADDRESSES, ADDRESSES_V6] {
-            assert_eq!(ping(&wire.far, address(addresses[1]), NO_MORE, 56), Some(1), "{way:?}");
+            assert_eq!(ping(&wire.remote, address(addresses[1]), NO_MORE, 56), Some(1), "{way:?}");
             assert_eq!(ping(&wire.near, address(addresses[0]), NO_MORE, 1400), Some(1), "{way:?}");
-            transfer(&wire.near, &wire.far, address(addresses[0]), 3_000_000);
-            transfer(&wire.far, &wire.near, address(addresses[1]), 3_000_000);
+            transfer(&wire.near, &wire.remote, address(addresses[0]), 3_000_000);
+            transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
         }
         let counts = keeper.end().expect("the door stands");
         let seen: Vec<_> = told.try_iter().collect();
@@ -99,7 +99,7 @@ fn nothing_is_left_behind() {
         keeper.end().expect("the door stands");
         assert_eq!(links(&wire.near), before);
         assert_eq!(wire.near.go(qdiscs_of_traffic_control).expect("place"), 0, "{way:?}");
-        assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1), "{way:?}");
+        assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), NO_MORE, 56), Some(1), "{way:?}");
     }
 }
 
@@ -121,7 +121,7 @@ fn what_is_held_passes_when_the_door_is_closed() {
 fn what_waited_together_leaves_together() {
     const MANY: u64 = 200;
     let Some(wire) = Wire::lay() else { return };
-    for (from, to, at) in [(&wire.far, &wire.near, 1), (&wire.near, &wire.far, 0)] {
+    for (from, to, at) in [(&wire.remote, &wire.near, 1), (&wire.near, &wire.remote, 0)] {
         assert_eq!(ping(from, address(ADDRESSES[at]), NO_MORE, 56), Some(1));
         let mut stream = hosts::numbered(from, to, address(ADDRESSES[at]), MANY);
         let packet_io = wire.near.go(|| CaptureIo::open(&both())).expect("place").expect("it opens");
@@ -142,7 +142,7 @@ fn what_is_lost_does_not_arrive() {
         if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     };
     let keeper = wire.keep(|| CaptureIo::open(&[spot(TrafficDirection::Ingress)]), lose_one);
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(2));
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), NO_MORE, 56), Some(2));
     let counts = keeper.end().expect("the door stands");
     assert_eq!((counts.dropped, counts.received - counts.passed), (1, 1));
 }
@@ -160,8 +160,8 @@ fn super_packets_come_cut_when_asked_for() {
         let _ = tell.send((came.segments, came.len));
         FrameOutcome::Pass
     });
-    transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
-    transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
+    transfer(&wire.near, &wire.remote, address(ADDRESSES[0]), 1_000_000);
+    transfer(&wire.remote, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
     let counts = keeper.end().expect("the door stands");
     let largest = told.try_iter().max();
     assert_eq!(largest, Some((1, 1514)));
@@ -184,8 +184,8 @@ fn tags_stay_where_they_are() {
         );
         // Somebody at the remote end of the wire who sees what comes out.
         let (tell_out, told_out) = mpsc::channel();
-        let far = wire::keep(
-            &wire.far,
+        let remote = wire::keep(
+            &wire.remote,
             || CaptureIo::open(&[spot(TrafficDirection::Ingress)]),
             move |came| {
                 if came.frame.ends_with(b"tagged frame") {
@@ -199,11 +199,11 @@ fn tags_stay_where_they_are() {
             send(&wire.near, WIRE, frame.clone(), 0);
             assert_eq!(told.recv_timeout(wire::LIMIT), Ok((0, frame.clone())), "{way:?}: on its way out");
             assert_eq!(told_out.recv_timeout(wire::LIMIT), Ok(frame.clone()), "{way:?}: as it arrives");
-            send(&wire.far, WIRE, frame.clone(), 0);
+            send(&wire.remote, WIRE, frame.clone(), 0);
             assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, frame)), "{way:?}: on its way in");
         }
         keeper.end().expect("the door stands");
-        far.end().expect("the door stands");
+        remote.end().expect("the door stands");
     }
 }
 
@@ -224,7 +224,7 @@ fn marks_come_and_go() {
         Ok(other)
     });
     let _other = laid.expect("place").expect("a way out");
-    let way = wire.far.go(|| Links::open()?.add_route(WIRE, address("10.8.0.9")));
+    let way = wire.remote.go(|| Links::open()?.add_route(WIRE, address("10.8.0.9")));
     way.expect("place").expect("a way there");
     let (tell, told) = mpsc::channel();
     let spots = [
@@ -240,7 +240,7 @@ fn marks_come_and_go() {
             if came.place == 0 { FrameOutcome::Mark(0xdead_0009) } else { FrameOutcome::Pass }
         },
     );
-    hosts::datagram(&wire.far, address("10.8.0.9"), b"marked");
+    hosts::datagram(&wire.remote, address("10.8.0.9"), b"marked");
     assert_eq!(told.recv_timeout(wire::LIMIT), Ok((0, 0)));
     assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, 0xdead_0009)));
     send(&wire.near, "other0", broadcast(&[], b"this one is marked"), 77);
@@ -258,8 +258,8 @@ fn a_ds_field_is_written() {
             if came.frame.ends_with(b"congested") { FrameOutcome::DsField(0x03) } else { FrameOutcome::Pass }
         },
     );
-    let far = wire::keep(
-        &wire.far,
+    let remote = wire::keep(
+        &wire.remote,
         || CaptureIo::open(&[spot(TrafficDirection::Ingress)]),
         move |came| {
             if came.frame.ends_with(b"congested") {
@@ -269,12 +269,12 @@ fn a_ds_field_is_written() {
         },
     );
     // It is delivered, so IPv4's checksum is right.
-    hosts::deliver(&wire.near, &wire.far, address(ADDRESSES[0]), b"it is congested");
+    hosts::deliver(&wire.near, &wire.remote, address(ADDRESSES[0]), b"it is congested");
     assert_eq!(told.recv_timeout(wire::LIMIT).map(|head| head[1]), Ok(0x03));
-    hosts::deliver(&wire.near, &wire.far, address(ADDRESSES_V6[0]), b"it is congested");
+    hosts::deliver(&wire.near, &wire.remote, address(ADDRESSES_V6[0]), b"it is congested");
     assert_eq!(told.recv_timeout(wire::LIMIT).map(|head| (head[0], head[1] & 0xf0)), Ok((0x60, 0x30)));
     assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
-    far.end().expect("the door stands");
+    remote.end().expect("the door stands");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn strange_frames_pass_and_break_nothing() {
     ];
     for frame in strange {
         let len = frame.len() as u32;
-        for (at, from) in [&wire.near, &wire.far].into_iter().enumerate() {
+        for (at, from) in [&wire.near, &wire.remote].into_iter().enumerate() {
             send(from, WIRE, frame.clone(), 0);
             loop {
                 let came = told.recv_timeout(wire::LIMIT).expect("it comes");
@@ -308,7 +308,7 @@ fn strange_frames_pass_and_break_nothing() {
             }
         }
     }
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
     let counts = keeper.end().expect("the door stands");
     assert_eq!((counts.received, counts.held), (counts.passed + counts.full, 0));
 }
@@ -352,7 +352,7 @@ fn a_device_without_link_header() {
 fn a_device_that_goes_is_said() {
     let Some(wire) = Wire::lay() else { return };
     let keeper = wire.keep(|| CaptureIo::open(&both()), |_| FrameOutcome::Pass);
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), NO_MORE, 56), Some(1));
     wire.near.go(|| Links::open()?.delete(WIRE)).expect("place").expect("it can be deleted");
     let counts =
         keeper.end().expect("packets that have nowhere to go are no error of those that wait for them");
@@ -369,7 +369,7 @@ fn when_its_owner_is_killed_packets_flow() {
     for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
         let child = child::start(&wire.near, &format!("{way:?}"));
-        let stream = hosts::stream(&wire.far, &wire.near, address(ADDRESSES[1]));
+        let stream = hosts::stream(&wire.remote, &wire.near, address(ADDRESSES[1]));
         stream.wait_for(2000);
         child.kill();
         let sent_before = stream.sent();

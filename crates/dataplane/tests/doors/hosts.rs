@@ -53,9 +53,13 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     open: impl FnOnce() -> io::Result<D> + Send + 'static,
     is_ping: impl Fn(&Came<'_>) -> bool + Send + 'static,
 ) {
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "everybody knows where the other is");
+    assert_eq!(
+        ping(&wire.remote, address(ADDRESSES[1]), 3, 56),
+        Some(1),
+        "everybody knows where the other is"
+    );
     let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
-    let echo = ask(&wire.far, address(ADDRESSES[1]));
+    let echo = ask(&wire.remote, address(ADDRESSES[1]));
     let held = wire.near.go(move || -> io::Result<PacketIoStats> {
         let mut came = false;
         while !came {

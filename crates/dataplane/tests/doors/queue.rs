@@ -44,7 +44,7 @@ fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
         }
         FrameOutcome::Pass
     };
-    (wire::keep(&wire.far, move || CaptureIo::open(&spots), decide), told)
+    (wire::keep(&wire.remote, move || CaptureIo::open(&spots), decide), told)
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn ip_passes_both_ways() {
         FrameOutcome::Pass
     });
     for addresses in [ADDRESSES, ADDRESSES_V6] {
-        assert_eq!(ping(&wire.far, address(addresses[1]), 3, 56), Some(1));
+        assert_eq!(ping(&wire.remote, address(addresses[1]), 3, 56), Some(1));
         assert_eq!(ping(&wire.near, address(addresses[0]), 3, 1400), Some(1));
-        transfer(&wire.near, &wire.far, address(addresses[0]), 3_000_000);
-        transfer(&wire.far, &wire.near, address(addresses[1]), 3_000_000);
+        transfer(&wire.near, &wire.remote, address(addresses[0]), 3_000_000);
+        transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
     }
     let counts = keeper.end().expect("the door stands");
     let seen: Vec<_> = told.try_iter().collect();
@@ -88,8 +88,8 @@ fn super_packets_come_cut_when_asked_for() {
         let _ = tell.send((came.segments, came.len));
         FrameOutcome::Pass
     });
-    transfer(&wire.near, &wire.far, address(ADDRESSES[0]), 1_000_000);
-    transfer(&wire.far, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
+    transfer(&wire.near, &wire.remote, address(ADDRESSES[0]), 1_000_000);
+    transfer(&wire.remote, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
     keeper.end().expect("the door stands");
     assert_eq!(told.try_iter().max(), Some((1, 1514)));
 }
@@ -102,14 +102,14 @@ fn what_is_lost_does_not_arrive() {
         let is_request = came.place == 1 && came.frame.get(23) == Some(&1) && came.frame.get(34) == Some(&8);
         if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::Pass }
     });
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), 3, 56), Some(2));
     assert_eq!(keeper.end().expect("the door stands").dropped, 1);
 }
 
 #[test]
 fn congestion_is_marked_by_the_rule_behind() {
     let Some(wire) = lay() else { return };
-    let (far, told) = watch(&wire, b"congested");
+    let (remote, told) = watch(&wire, b"congested");
     let congest = |came: &Came<'_>| match (came.frame.ends_with(b"congested"), came.frame[14] >> 4) {
         (true, 4) => FrameOutcome::DsField(came.frame[15] | 3),
         (true, _) => FrameOutcome::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
@@ -117,15 +117,15 @@ fn congestion_is_marked_by_the_rule_behind() {
     };
     let keeper = wire.keep(open, congest);
     for addresses in [ADDRESSES, ADDRESSES_V6] {
-        hosts::deliver(&wire.near, &wire.far, address(addresses[0]), b"it is congested");
+        hosts::deliver(&wire.near, &wire.remote, address(addresses[0]), b"it is congested");
         assert_eq!(told.recv_timeout(LIMIT), Ok(3));
-        hosts::deliver(&wire.near, &wire.far, address(addresses[0]), b"it is not congested!");
+        hosts::deliver(&wire.near, &wire.remote, address(addresses[0]), b"it is not congested!");
         // What comes in is marked likewise, or it would not be delivered.
-        hosts::deliver(&wire.far, &wire.near, address(addresses[1]), b"it is congested");
+        hosts::deliver(&wire.remote, &wire.near, address(addresses[1]), b"it is congested");
     }
     assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
     assert_eq!(told.try_iter().count(), 0);
-    far.end().expect("the door stands");
+    remote.end().expect("the door stands");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn marks_come_and_go() {
             FrameOutcome::Pass
         },
     );
-    hosts::deliver(&wire.near, &wire.far, address(ADDRESSES[0]), b"this one is marked");
+    hosts::deliver(&wire.near, &wire.remote, address(ADDRESSES[0]), b"this one is marked");
     assert_eq!(told.recv_timeout(LIMIT), Ok(0x7ead_0009));
     keeper.end().expect("the door stands");
     behind.end().expect("the door stands");
@@ -176,7 +176,7 @@ fn what_rules_mark_comes_marked() {
         let _ = tell.send((came.place, came.mark));
         FrameOutcome::Pass
     });
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1));
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), 3, 56), Some(1));
     keeper.end().expect("the door stands");
     let seen: Vec<_> = told.try_iter().collect();
     assert!(seen.contains(&(1, 5)) && seen.contains(&(0, 6)), "{seen:?}");
@@ -188,7 +188,7 @@ fn what_rules_mark_comes_marked() {
 fn ten_thousand_are_held_and_leave_backwards() {
     const MANY: usize = 10_000;
     let Some(wire) = lay() else { return };
-    let mut stream = hosts::numbered(&wire.far, &wire.near, address(ADDRESSES[1]), MANY as u64);
+    let mut stream = hosts::numbered(&wire.remote, &wire.near, address(ADDRESSES[1]), MANY as u64);
     let held = wire.near.go(move || -> io::Result<()> {
         let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
         let mut packet_io = QueueIo::open(&spots, Options::default())?;
@@ -239,7 +239,7 @@ fn a_queue_has_one_owner_and_nothing_is_left_behind() {
     assert!(second.to_string().starts_with("queue 7000 of netfilter cannot be taken"), "{second}");
     let beside = wire.near.go(|| QueueIo::anywhere(&both()).map(drop)).expect("place");
     beside.expect("there are others");
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), 3, 56), Some(1), "the first goes on");
     keeper.end().expect("the door stands");
     let tables = wire
         .near
@@ -278,7 +278,7 @@ fn a_device_that_goes_takes_its_packets_along() {
 fn when_its_owner_is_killed_packets_flow() {
     let Some(wire) = lay() else { return };
     let child = child::start(&wire.near, "Queue");
-    let stream = hosts::stream(&wire.far, &wire.near, address(ADDRESSES[1]));
+    let stream = hosts::stream(&wire.remote, &wire.near, address(ADDRESSES[1]));
     stream.wait_for(2000);
     child.kill();
     let sent_before = stream.sent();

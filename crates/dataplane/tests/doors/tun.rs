@@ -26,13 +26,13 @@ fn open(
     wire: &Wire,
     decide: impl FnMut(&tidegate_dataplane::packet_io::Came<'_>) -> FrameOutcome + Send + 'static,
 ) -> Keeper {
-    let there = namespace(&wire.far);
+    let there = namespace(&wire.remote);
     let open = move || {
         let end = |namespace, name: &str| TunEnd { namespace, name: name.into(), mtu: 1500 };
         TunIo::open(&[end(Some(there), "tide0"), end(None, "tide1")])
     };
     let keeper = keep(&wire.near, open, decide);
-    for (me, place) in [&wire.far, &wire.near].into_iter().enumerate() {
+    for (me, place) in [&wire.remote, &wire.near].into_iter().enumerate() {
         let set_up = move || -> io::Result<()> {
             let (mut links, name) = (Links::open()?, format!("tide{me}"));
             [ADDRESSES, ADDRESSES_V6].into_iter().try_for_each(|addresses| {
@@ -54,9 +54,9 @@ fn packets_pass_between_namespaces() {
         FrameOutcome::Pass
     });
     for addresses in [ADDRESSES, ADDRESSES_V6] {
-        assert_eq!(ping(&wire.far, address(addresses[1]), 3, 56), Some(1));
-        transfer(&wire.near, &wire.far, address(addresses[0]), 3_000_000);
-        transfer(&wire.far, &wire.near, address(addresses[1]), 3_000_000);
+        assert_eq!(ping(&wire.remote, address(addresses[1]), 3, 56), Some(1));
+        transfer(&wire.near, &wire.remote, address(addresses[0]), 3_000_000);
+        transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
     }
     let counts = keeper.end().expect("the door stands");
     let seen: Vec<_> = told.try_iter().collect();
@@ -76,10 +76,10 @@ fn what_is_lost_does_not_arrive_and_the_devices_go_with_the_door() {
         let is_request = came.frame.get(9) == Some(&1) && came.frame.get(20) == Some(&8);
         if is_request && std::mem::take(&mut first) { FrameOutcome::Lose } else { FrameOutcome::DsField(2) }
     });
-    assert_eq!(ping(&wire.far, address(ADDRESSES[1]), 3, 56), Some(2));
+    assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), 3, 56), Some(2));
     let counts = keeper.end().expect("the door stands");
     assert_eq!((counts.dropped, counts.unchanged), (1, 0));
-    for (name, place) in [("tide0", &wire.far), ("tide1", &wire.near)] {
+    for (name, place) in [("tide0", &wire.remote), ("tide1", &wire.near)] {
         let index = place.go(move || Links::open()?.index(name)).expect("place");
         assert!(index.is_err(), "{name} is gone");
     }

@@ -26,15 +26,15 @@ pub(crate) fn address(text: &str) -> IpAddr {
 
 /// Both machines: `near` has the backend.
 pub(crate) struct Wire {
-    pub(crate) far: NamespaceThread,
+    pub(crate) remote: NamespaceThread,
     pub(crate) near: NamespaceThread,
 }
 
 impl Wire {
     /// Lays the wire; `None`, with the reason printed, where no namespaces may be made.
     pub(crate) fn lay() -> Option<Wire> {
-        let made =
-            NamespaceThread::new("far").and_then(|far| Ok(Wire { far, near: NamespaceThread::new("near")? }));
+        let made = NamespaceThread::new("far")
+            .and_then(|remote| Ok(Wire { remote, near: NamespaceThread::new("near")? }));
         match made {
             Ok(wire) => {
                 wire.connect().expect("a wire");
@@ -48,11 +48,11 @@ impl Wire {
     }
 
     fn connect(&self) -> io::Result<()> {
-        let there = self.far.go(|| File::open("/proc/thread-self/ns/net"))??;
+        let there = self.remote.go(|| File::open("/proc/thread-self/ns/net"))??;
         self.near.go(move || Links::open()?.pair(WIRE, WIRE, &there))??;
-        self.far.go(|| set_up(0))??;
+        self.remote.go(|| set_up(0))??;
         self.near.go(|| set_up(1))??;
-        self.far.go(until_up)??;
+        self.remote.go(until_up)??;
         self.near.go(until_up)?
     }
 

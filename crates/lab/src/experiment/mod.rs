@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! Scenario ── possible ──▶ case × repeat, one after the other:
-//!     lay (a World, as for sim) ──▶ RealTraffic: a namespace per host, TUN devices, Driver ──▶ the same Run
-//!     as sim's
+//!     lay (a World, as for sim) ──▶ RealTraffic: a namespace per host, TUN devices, Driver ──▶ the same RunRecord as sim's
 //! ```
 //! The process must be one that may make namespaces (`tidegate_sys::apart`), and cover `/etc/hosts` of its
 //! own.

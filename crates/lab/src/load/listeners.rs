@@ -17,12 +17,12 @@ pub(crate) struct Listeners {
 
 /// Adds somebody to a port's list; true: he is the first.
 pub(super) fn join<T>(
-    doors: &mut BTreeMap<u16, Arc<Mutex<Vec<T>>>>,
+    backends: &mut BTreeMap<u16, Arc<Mutex<Vec<T>>>>,
     port: u16,
     who: T,
 ) -> (Arc<Mutex<Vec<T>>>, u16, bool) {
-    let is_first = !doors.contains_key(&port);
-    let list = Arc::clone(doors.entry(port).or_default());
+    let is_first = !backends.contains_key(&port);
+    let list = Arc::clone(backends.entry(port).or_default());
     let ticket = {
         let mut list = lock(&list);
         list.push(who);

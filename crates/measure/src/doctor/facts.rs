@@ -271,7 +271,7 @@ pub(super) fn rate_in_words(bits_per_second: f64) -> String {
     alloc::format!("{value:.1} {unit}")
 }
 
-/// ms of so many bytes at a rate.
+/// ms of this many bytes at a rate.
 pub(super) fn milliseconds_of(bytes: u64, rate_bps: u64) -> f64 {
     bytes as f64 * 8e3 / rate_bps.max(1) as f64
 }

@@ -19,12 +19,12 @@ pub struct LossStats {
 
 impl LossStats {
     /// Of a course.
-    pub fn of(course: &StreamTrace) -> LossStats {
+    pub fn of(trace: &StreamTrace) -> LossStats {
         let mut losses = LossStats::default();
         let (mut lost_in_turn, mut arrived_in_turn) = (0, 0);
-        for journey in course.packets.iter().filter(|journey| journey.sent.is_some()) {
+        for packet in trace.packets.iter().filter(|packet| packet.sent.is_some()) {
             losses.sent += 1;
-            if journey.arrived.is_none() {
+            if packet.arrived.is_none() {
                 losses.lost += 1;
                 if lost_in_turn == 0 && !losses.runs.is_empty() {
                     losses.gaps.push(arrived_in_turn);
@@ -74,13 +74,13 @@ pub struct Order {
 
 impl Order {
     /// Of a course.
-    pub fn of(course: &StreamTrace) -> Order {
-        let mut arrivals: Vec<(u32, u32)> = course
+    pub fn of(trace: &StreamTrace) -> Order {
+        let mut arrivals: Vec<(u32, u32)> = trace
             .packets
             .iter()
             .zip(0..)
-            .filter(|(journey, _)| journey.arrived.is_some())
-            .map(|(journey, number)| (journey.rank, number))
+            .filter(|(packet, _)| packet.arrived.is_some())
+            .map(|(packet, number)| (packet.rank, number))
             .collect();
         arrivals.sort_unstable();
         let mut order = Order::default();
@@ -101,9 +101,9 @@ impl Order {
 }
 
 /// Does a packet bear an earlier time than one that arrived before it?
-pub(super) fn is_reordered(course: &StreamTrace) -> bool {
+pub(super) fn is_reordered(trace: &StreamTrace) -> bool {
     let mut arrivals: Vec<(u32, u64)> =
-        course.packets.iter().filter_map(|journey| Some((journey.rank, journey.arrived?))).collect();
+        trace.packets.iter().filter_map(|packet| Some((packet.rank, packet.arrived?))).collect();
     arrivals.sort_unstable();
     // Stamps of two packets taken by two processors may differ by microseconds.
     arrivals.windows(2).any(|pair| pair[0].1 > pair[1].1 + 1_000_000)
@@ -119,16 +119,13 @@ mod tests {
     fn course(ranks: &[Option<u32>]) -> StreamTrace {
         let phase =
             PacketTrain { payload: 100, gap_ns: 10, packets: ranks.len() as u32, ..PacketTrain::default() };
-        let journey = |(at, rank): (usize, &Option<u32>)| PacketRecord {
+        let packet = |(at, rank): (usize, &Option<u32>)| PacketRecord {
             sent: Some(at as u64 * 10),
             arrived: rank.map(|rank| 1000 + u64::from(rank)),
             rank: rank.unwrap_or(0),
             ..PacketRecord::default()
         };
-        StreamTrace {
-            stream: Stream::steady(phase),
-            packets: ranks.iter().enumerate().map(journey).collect(),
-        }
+        StreamTrace { stream: Stream::steady(phase), packets: ranks.iter().enumerate().map(packet).collect() }
     }
 
     #[test]

@@ -93,13 +93,13 @@ pub struct OneWayResult {
     pub down: DirectionStats,
     /// The clocks.
     pub clocks: Clocks,
-    /// Why not to believe it, in words for people.
+    /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
 }
 
 /// Reads the delays of an outcome.
 pub fn read(outcome: &ExchangeResult) -> OneWayResult {
-    let raw = |course: &StreamTrace, sent_here: bool| raw_points(course, sent_here);
+    let raw = |trace: &StreamTrace, sent_here: bool| raw_points(trace, sent_here);
     let (mut up, mut down) = (raw(&outcome.up, true), raw(&outcome.down, false));
     let start = up.iter().chain(&down).map(|point| point.at).fold(f64::INFINITY, f64::min);
     let first = Bases { up: base(&up), down: base(&down) };
@@ -149,8 +149,8 @@ fn anchor(reading: &mut OneWayResult, first: Bases, least: [f64; 2]) {
 }
 
 /// Raw delays by the time here: what the receiver's clock shows more than the sender's did.
-fn raw_points(course: &StreamTrace, sent_here: bool) -> Vec<Point> {
-    let travelled = course.packets.iter().filter_map(|journey| Some((journey.sent?, journey.arrived?)));
+fn raw_points(trace: &StreamTrace, sent_here: bool) -> Vec<Point> {
+    let travelled = trace.packets.iter().filter_map(|packet| Some((packet.sent?, packet.arrived?)));
     let point = |(sent, arrived): (u64, u64)| Point {
         at: if sent_here { sent as f64 } else { arrived as f64 },
         raw: (arrived as i64).wrapping_sub(sent as i64) as f64,
@@ -163,15 +163,15 @@ fn base(points: &[Point]) -> f64 {
 }
 
 /// What the packets of a direction tell, `points` being the delays of those that arrived.
-fn side(course: &StreamTrace, points: &[Point]) -> DirectionStats {
-    let began = course.packets.iter().filter_map(|journey| journey.sent).min().unwrap_or(0);
-    let arrived = course.stream.dues().zip(&course.packets).filter_map(|(due, journey)| {
-        journey.arrived?;
-        Some((due, journey, journey.sent?))
+fn side(trace: &StreamTrace, points: &[Point]) -> DirectionStats {
+    let began = trace.packets.iter().filter_map(|packet| packet.sent).min().unwrap_or(0);
+    let arrived = trace.stream.dues().zip(&trace.packets).filter_map(|(due, packet)| {
+        packet.arrived?;
+        Some((due, packet, packet.sent?))
     });
     let mut by_arrival = Vec::new();
     let mut delays = Vec::new();
-    for ((due, journey, sent), point) in arrived.zip(points) {
+    for ((due, packet, sent), point) in arrived.zip(points) {
         let above_ns = libm::round(point.raw.max(0.0)) as u64;
         delays.push(Delay {
             number: due.number,
@@ -179,13 +179,13 @@ fn side(course: &StreamTrace, points: &[Point]) -> DirectionStats {
             at_ns: sent.saturating_sub(began),
             above_ns,
         });
-        by_arrival.push((journey.rank, above_ns));
+        by_arrival.push((packet.rank, above_ns));
     }
     by_arrival.sort_unstable_by_key(|(rank, _)| *rank);
     DirectionStats {
-        losses: LossStats::of(course),
-        copies: course.packets.iter().map(|journey| u64::from(journey.copies)).sum(),
-        order: Order::of(course),
+        losses: LossStats::of(trace),
+        copies: trace.packets.iter().map(|packet| u64::from(packet.copies)).sum(),
+        order: Order::of(trace),
         jitter_ns: Jitter::of(by_arrival.iter().map(|(_, above)| *above)).last(),
         least_ns: None,
         delays,

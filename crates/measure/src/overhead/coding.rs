@@ -10,7 +10,7 @@ pub enum Coding {
     Ptm,
     /// In ATM cells, 53 bytes for each 48: ADSL.
     Atm,
-    /// In steps of so many bytes: a shaper with a table of rates, which takes each size for the largest of
+    /// In steps of this many bytes: a shaper with a table of rates, which takes each size for the largest of
     /// its step.
     Steps(u32),
 }

@@ -2,8 +2,7 @@
 //! packet sizes.
 //!
 //! ```text
-//! find the rate ──▶ flood size by size (sweep) ──▶ a packet's time on the line, by size (`service`) ──▶ the
-//! line that explains it (fit) ──▶ words
+//! find the rate ──▶ flood size by size (sweep) ──▶ a packet's time on the line, by size (`service`) ──▶ the line that explains it (fit) ──▶ words
 //! ```
 //! A line that is always busy gives each packet `8 × on_wire(size + overhead) / rate`, or its limit of
 //! packets if that takes longer (Siemon's measurements of a VDSL2 line, 2012). Sizes are those of IP packets,

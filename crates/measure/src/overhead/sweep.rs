@@ -14,7 +14,7 @@ const FINE: u32 = 66;
 /// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
 const SMALLEST: u32 = PacketTrain::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
-/// So many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
+/// This many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
 /// known yet.
 const LIMITED_BEFORE: u32 = 64;
 /// The share of the rate that is sent before floods, to see what is lost without them.
@@ -49,7 +49,7 @@ pub struct Sweep {
     pub left_out: Vec<(u32, String)>,
     /// The line that explains it.
     pub line: Option<LineEstimate>,
-    /// Why not to believe it, in words for people.
+    /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
     /// What the reference took each time, ns.
     references: Vec<f64>,
@@ -250,15 +250,15 @@ impl Sweep {
     }
 
     /// Reads a piece.
-    fn take(&mut self, course: &StreamTrace) {
-        self.asked += course.stream.packets();
-        self.sent += course.sent();
-        let calm = || course.of_phase(0).filter(|(_, journey)| journey.sent.is_some());
+    fn take(&mut self, trace: &StreamTrace) {
+        self.asked += trace.stream.packets();
+        self.sent += trace.sent();
+        let calm = || trace.of_phase(0).filter(|(_, packet)| packet.sent.is_some());
         self.calm.0 += calm().count() as u64;
-        self.calm.1 += calm().filter(|(_, journey)| journey.arrived.is_none()).count() as u64;
-        let services = services(course, self.capacity.irregularity);
+        self.calm.1 += calm().filter(|(_, packet)| packet.arrived.is_none()).count() as u64;
+        let services = services(trace, self.capacity.irregularity);
         // The second is there to fill the queue.
-        for (phase, service) in course.stream.phases.iter().zip(services).skip(2) {
+        for (phase, service) in trace.stream.phases.iter().zip(services).skip(2) {
             let ip = u32::from(phase.payload) + HEADERS;
             match service {
                 None => self.left_out.push((ip, "too few of them arrived".into())),

@@ -22,8 +22,8 @@ fn encode_connmark(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Resu
     Ok(())
 }
 
-fn decode_connmark(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode_connmark(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
     let zone = u16::from_ne_bytes(own.get(..2)?.try_into().ok()?);
     Some((head, Act::Connmark(Connmark { zone, control })))
@@ -42,10 +42,10 @@ fn encode_ctinfo(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     Ok(())
 }
 
-fn decode_ctinfo(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, _) = told.begun()?;
+fn decode_ctinfo(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, _) = dump.begun()?;
     let control = head.control;
-    let options = told.options;
+    let options = dump.options;
     let ctinfo = Ctinfo {
         zone: options.u16(4).unwrap_or(0),
         dscp: options.u32(5).map(|mask| (mask, options.u32(6).unwrap_or(0))),

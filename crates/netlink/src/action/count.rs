@@ -28,10 +28,10 @@ fn encode_simple(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     Ok(())
 }
 
-fn decode_simple(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, _) = told.begun()?;
+fn decode_simple(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, _) = dump.begun()?;
     let control = head.control;
-    Some((head, Act::Simple(Simple { text: told.options.text(3).map(str::to_owned), control })))
+    Some((head, Act::Simple(Simple { text: dump.options.text(3).map(str::to_owned), control })))
 }
 
 fn encode_sample(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Unsent> {
@@ -41,10 +41,10 @@ fn encode_sample(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result
     Ok(())
 }
 
-fn decode_sample(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, _) = told.begun()?;
+fn decode_sample(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, _) = dump.begun()?;
     let control = head.control;
-    let options = told.options;
+    let options = dump.options;
     let (rate, group, bytes) = (options.u32(3), options.u32(5), options.u32(4));
     Some((head, Act::Sample(SampleAction { rate, group, trunc_size: bytes, control })))
 }

@@ -17,8 +17,8 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
     Some((head, Act::Csum(Csum { sums: *numbers(own).first()?, control })))
 }

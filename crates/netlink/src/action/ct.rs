@@ -48,10 +48,10 @@ fn bytes(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, _) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, _) = dump.begun()?;
     let control = head.control;
-    Some((head, Act::Ct(ct(control, told.options)?)))
+    Some((head, Act::Ct(ct(control, dump.options)?)))
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {

@@ -21,10 +21,10 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, _) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, _) = dump.begun()?;
     let control = head.control;
-    let random = told.options.get(3).and_then(random);
+    let random = dump.options.get(3).and_then(random);
     Some((head, Act::Gact(Gact { control, random })))
 }
 

@@ -24,12 +24,12 @@ fn encode(to: &mut Attributes, action: &Action, devices: Devices<'_>) -> Result<
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
     let words = numbers(own);
     let (how, device) = (*words.first()?, *words.get(1)?);
-    let to = (told.names)(device).unwrap_or_else(|| "*".to_owned());
+    let to = (dump.names)(device).unwrap_or_else(|| "*".to_owned());
     Some((
         head,
         Act::Mirred(Mirred {

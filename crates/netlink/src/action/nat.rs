@@ -21,8 +21,8 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
     Some((head, Act::Nat(nat(control, own)?)))
 }

@@ -38,10 +38,10 @@ fn pedit_key(key: &PeditKey) -> Vec<u8> {
     bytes
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
-    Some((head, Act::Pedit(pedit(control, own, told.options)?)))
+    Some((head, Act::Pedit(pedit(control, own, dump.options)?)))
 }
 
 fn pedit(control: Control, own: &[u8], options: &Found<'_>) -> Option<Pedit> {

@@ -24,7 +24,7 @@ pub(crate) fn policer(to: &mut Attributes, at: u16, action: &Action) -> Result<(
     Ok(())
 }
 
-/// What is said of a policer.
+/// The options of a policer.
 fn options(to: &mut Attributes, index: u32, police: &Police) {
     // As long as the table reaches, or without any bound: the kernel takes that where nothing is reported.
     let usual = if police.rate.is_some() { rate::LAST_ENTRY << rate::CELL_LOG } else { u32::MAX };
@@ -60,8 +60,8 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    decode_police(told.options).map(|(head, police)| (head, Act::Police(police)))
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    decode_police(dump.options).map(|(head, police)| (head, Act::Police(police)))
 }
 
 /// Bytes of a policer's numbers before its rates (`tc_police`).

@@ -27,10 +27,10 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, _) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, _) = dump.begun()?;
     let control = head.control;
-    Some((head, Act::Skbedit(skbedit(control, told.options))))
+    Some((head, Act::Skbedit(skbedit(control, dump.options))))
 }
 
 fn skbedit(control: Control, options: &Found<'_>) -> Skbedit {

@@ -31,10 +31,10 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
-    Some((head, Act::Skbmod(skbmod(control, own, told.options)?)))
+    Some((head, Act::Skbmod(skbmod(control, own, dump.options)?)))
 }
 
 fn skbmod(control: Control, own: &[u8], options: &Found<'_>) -> Option<Skbmod> {

@@ -33,10 +33,10 @@ fn encode(to: &mut Attributes, action: &Action, _: Devices<'_>) -> Result<(), Un
     Ok(())
 }
 
-fn decode(told: ActionAttributes<'_>) -> Option<(Head, Act)> {
-    let (head, own) = told.begun()?;
+fn decode(dump: ActionAttributes<'_>) -> Option<(Head, Act)> {
+    let (head, own) = dump.begun()?;
     let control = head.control;
-    let how = vlan(*numbers(own).first()?, told.options)?;
+    let how = vlan(*numbers(own).first()?, dump.options)?;
     Some((head, Act::Vlan(Vlan { how, control })))
 }
 

@@ -24,8 +24,8 @@ pub(super) fn old_policer(bytes: &[u8]) -> Result<ActionDump, Unread> {
     let options = read(bytes);
     let odd = || Unread::Odd("a policer");
     let row = row("police").ok_or_else(odd)?;
-    let told = ActionAttributes { structure: &[], options: &options, names: &|_| None };
-    let (head, act) = (row.decode)(told).ok_or_else(odd)?;
+    let reported = ActionAttributes { structure: &[], options: &options, names: &|_| None };
+    let (head, act) = (row.decode)(reported).ok_or_else(odd)?;
     let action = Action { index: head.index, old_style: true, ..Action::from(act) };
     Ok(dump(action, &head, &Found::default(), &options, row.ages))
 }

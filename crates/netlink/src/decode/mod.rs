@@ -30,11 +30,11 @@ pub type Read<T> = (Vec<T>, BTreeSet<String>);
 /// Reads the messages about a device among all that were told.
 fn each<T>(
     number: u32,
-    told: &[Vec<u8>],
+    reported: &[Vec<u8>],
     one: impl Fn(&Message<'_>) -> Result<T, Unread>,
 ) -> Result<Read<T>, Unread> {
     let (mut all, mut unread) = (Vec::new(), BTreeSet::new());
-    for bytes in told {
+    for bytes in reported {
         let message = Message::of(bytes)?;
         if message.device != number {
             continue;
@@ -54,8 +54,8 @@ fn each<T>(
 ///
 /// # Errors
 /// A message is not as it should be.
-pub fn qdiscs(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<QdiscDump>, Unread> {
-    let (all, mut unread) = each(number, told, |message| qdisc(dev, message))?;
+pub fn qdiscs(dev: &str, number: u32, reported: &[Vec<u8>]) -> Result<Read<QdiscDump>, Unread> {
+    let (all, mut unread) = each(number, reported, |message| qdisc(dev, message))?;
     // Other devices may have them too: what one device shows of them is not its own.
     for blocks in all.iter().map(|dump: &QdiscDump| dump.blocks) {
         let shared = [blocks.ingress, blocks.egress].into_iter().filter(|block| *block != 0);
@@ -87,8 +87,8 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
 ///
 /// # Errors
 /// As for [`qdiscs`].
-pub fn classes(dev: &str, number: u32, told: &[Vec<u8>]) -> Result<Read<ClassDump>, Unread> {
-    each(number, told, |message| class(dev, message))
+pub fn classes(dev: &str, number: u32, dump: &[Vec<u8>]) -> Result<Read<ClassDump>, Unread> {
+    each(number, dump, |message| class(dev, message))
 }
 
 /// The qdiscs of a device of which no class was told although some may be there: Linux ends the list of
@@ -136,19 +136,19 @@ fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
 ///
 /// # Errors
 /// One of them is of a kind that is not read.
-pub fn filters(dev: &str, told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<FilterDump>, Unread> {
-    told.iter().map(|bytes| filter::filter(dev, &Message::of(bytes)?, names)).collect()
+pub fn filters(dev: &str, dump: &[Vec<u8>], names: Names<'_>) -> Result<Vec<FilterDump>, Unread> {
+    dump.iter().map(|bytes| filter::filter(dev, &Message::of(bytes)?, names)).collect()
 }
 
 /// The machine's actions that were told, in order: each message has a list of them.
 ///
 /// # Errors
 /// One of them is of a kind that is not read.
-pub fn actions(told: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Unread> {
+pub fn actions(dump: &[Vec<u8>], names: Names<'_>) -> Result<Vec<ActionDump>, Unread> {
     const HEAD: usize = 4;
     const LIST: u16 = 1;
     let mut all = Vec::new();
-    for bytes in told {
+    for bytes in dump {
         let list = bytes.get(HEAD..).map(read).unwrap_or_default();
         all.extend(action::actions(list.get(LIST).unwrap_or_default(), names)?);
     }

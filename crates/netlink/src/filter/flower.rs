@@ -47,7 +47,7 @@ const IPV6: u16 = 0x86dd;
 /// How a field stands on the wire.
 #[derive(Clone, Copy)]
 enum Order {
-    /// As the network has it, in so many bytes.
+    /// As the network has it, in this many bytes.
     Network(usize),
     /// As this machine has it.
     Own16,

@@ -23,7 +23,7 @@ pub(crate) fn row(name: &str) -> Option<&'static Row> {
     ROWS.into_iter().find(|row| row.name == name)
 }
 
-/// What is said of a filter.
+/// The options of a filter.
 pub(crate) fn options(
     to: &mut Attributes,
     op: &FilterOp,

@@ -8,7 +8,7 @@ use tidegate_policy::{ClassParams, QdiscParams};
 
 /// How a kind's parameters are sent, and what the kernel reports of it is read.
 pub(crate) trait Codec: Sync {
-    /// Writes what is said of a qdisc, if anything is. Kinds older than attributes have a structure of their
+    /// Writes the options of a qdisc, if anything is. Kinds older than attributes have a structure of their
     /// own; `change`: it is there already.
     fn encode(&self, _to: &mut Attributes, _params: &QdiscParams, _change: bool) {}
 
@@ -20,7 +20,7 @@ pub(crate) trait Codec: Sync {
         None
     }
 
-    /// Writes what is said of a class, if anything is.
+    /// Writes the options of a class, if anything is.
     fn encode_class(&self, _to: &mut Attributes, _params: &ClassParams) {}
 
     /// Reads the parameters of a class; `None`: they are not as they should be.

@@ -31,7 +31,7 @@ impl Codec for Cake {
     }
 }
 
-/// What is said of a cake.
+/// The options of a cake.
 fn encode(to: &mut Attributes, params: &CakeParams) {
     if let Some(bandwidth) = params.bandwidth {
         to.u64(2, bandwidth.0);

@@ -73,15 +73,15 @@ fn decode(from: &Found<'_>) -> Option<GredParams> {
         flags: flags(tail[1].into()),
     };
     let probabilities = numbers(from.get(4).unwrap_or_default());
-    let told = from.nest(6);
-    let told: Vec<Found<'_>> = told.all().map(|(_, payload)| read(payload)).collect();
+    let dump = from.nest(6);
+    let dump: Vec<Found<'_>> = dump.all().map(|(_, payload)| read(payload)).collect();
     let queues = from.get(1).unwrap_or_default().chunks_exact(GRED_QUEUE).zip(probabilities);
-    let queues = queues.filter_map(|(payload, max_p)| decode_queue(payload, max_p, &told)).collect();
+    let queues = queues.filter_map(|(payload, max_p)| decode_queue(payload, max_p, &dump)).collect();
     Some(GredParams::InForce(setup, queues))
 }
 
 /// A queue; places of which none was made have numbers beyond all queues.
-fn decode_queue(payload: &[u8], max_p: u32, told: &[Found<'_>]) -> Option<GredQueueDump> {
+fn decode_queue(payload: &[u8], max_p: u32, dump: &[Found<'_>]) -> Option<GredQueueDump> {
     let words = numbers(payload);
     let [limit, min, max, vq, backlog, average, forced, early, _, pdrop, _, packets, bytes] =
         *words.as_slice()
@@ -89,7 +89,7 @@ fn decode_queue(payload: &[u8], max_p: u32, told: &[Found<'_>]) -> Option<GredQu
         return None;
     };
     let logs = payload.get(40..44)?;
-    let more = told.iter().find(|told| told.u32(2) == Some(vq))?;
+    let more = dump.iter().find(|dump| dump.u32(2) == Some(vq))?;
     let of = |number: u16, else_: u32| more.u32(number).unwrap_or(else_);
     let curve = RedCurve { min, max, wlog: logs[0], plog: logs[1], scell_log: logs[2], max_p };
     let flags = Some(flags(of(12, 0)));

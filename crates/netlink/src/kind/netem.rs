@@ -26,7 +26,7 @@ impl Codec for Netem {
 
 const RATE_FULL: u64 = u32::MAX as u64;
 
-/// What is said of a netem.
+/// The options of a netem.
 fn encode(to: &mut Attributes, params: &NetemParams) {
     let loss = if let NetemLoss::Random(share) = params.loss { share } else { 0 };
     let NetemParams { limit, gap, duplicate, latency_ns, jitter_ns, .. } = params;

@@ -67,8 +67,8 @@ pub(super) fn decode(from: &Found<'_>, has_flags: bool) -> Option<RedParams> {
         max_p: from.u32(3).unwrap_or(0),
     };
     // Newer kernels tell all flags apart; the structure has the older ones.
-    let told = from.get(4).filter(|_| has_flags).and_then(|bytes| numbers(bytes).first().copied());
-    let flags = told.unwrap_or(0) | u32::from(logs[3]);
+    let dump = from.get(4).filter(|_| has_flags).and_then(|bytes| numbers(bytes).first().copied());
+    let flags = dump.unwrap_or(0) | u32::from(logs[3]);
     Some(RedParams {
         limit: *limit,
         curve,

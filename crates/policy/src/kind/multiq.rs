@@ -4,7 +4,7 @@ use super::name::Kind;
 use super::row::{Changes, ClassLayout, Filters};
 use crate::spec::table::KindSpec;
 
-/// multiq: nothing is reported of it; in a dump it tells its bands.
+/// multiq: nothing is reported of it; in a dump it lists its bands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MultiqParams {
     /// Bands: the device's transmit queues in use.

@@ -55,7 +55,7 @@ pub enum Kind {
     Hhf,
     /// A network's delays and faults.
     Netem,
-    /// The packet of the least priority makes room.
+    /// The packet of the least priority makes space.
     Skbprio,
     /// Drops every packet.
     Blackhole,

@@ -1,4 +1,4 @@
-//! skbprio: the packet of the least priority makes room.
+//! skbprio: the packet of the least priority makes space.
 
 use super::name::Kind;
 use super::row::{Ahead, Changes, ClassLayout, Filters, Waits};

@@ -38,7 +38,7 @@ pub struct KindSpec {
     pub queues: bool,
 }
 
-/// What can be said about a kind of filter on tc's command line.
+/// The options of a kind of filter on tc's command line.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterSpec {
     /// Its name in tc.
@@ -240,14 +240,14 @@ impl KindSpec {
         }
     }
 
-    /// What can be said about the kind, for people.
+    /// The options of the kind, for people.
     pub fn help(&self) -> String {
         help(self.name, self.title, [("options", self.qdisc), ("options of a class", self.class)])
     }
 }
 
 impl FilterSpec {
-    /// What can be said about the kind, for people.
+    /// The options of the kind, for people.
     pub fn help(&self) -> String {
         help(self.name, self.title, [("options", Some(self.options)), ("", None)])
     }

@@ -1,8 +1,8 @@
 //! Hosts asked repeatedly: on schedule, whatever is lost or late.
 //!
 //! ```text
-//! plans ─▶ Pinger: one thread ── sends when due ──▶ sockets ──▶ hears answers, departures, errors ──▶ book:
-//! the document's targets look, stop, end ◀──┘
+//! plans ─▶ Pinger: one thread ── sends when due ──▶ sockets ──▶ receives replies, departures, errors ──▶ requests: the document's targets
+//!                                                                                 look, stop, end ◀──┘
 //! ```
 //! Requests of several targets are spread over the interval, so that they do not wait for each other.
 

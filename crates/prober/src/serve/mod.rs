@@ -1,9 +1,8 @@
 //! The serving end: a door for each family of addresses (TCP and UDP), and a thread for each who has called.
 //!
 //! ```text
-//! door ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ steps: say, start
-//! a stream, let a flow flow, tell UDP thread ── packets, stamped by the kernel ──▶ Sessions ──▶ hellos
-//! answered
+//! door ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ steps: say, start a stream, let a flow flow, tell
+//! UDP thread ── packets, stamped by the kernel ──▶ Sessions ──▶ hellos answered
 //! ```
 
 mod call;

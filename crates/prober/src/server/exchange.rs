@@ -256,8 +256,8 @@ impl<'f> Taking<'f> {
         // Of what came each packet says when it was sent; of what did not only the server knows.
         let departed = self.departed.all().zip(self.stamps.all()).map(|(told, stamp)| told.or(stamp));
         let down = stream_trace(&exchange.down, departed, &self.down);
-        for (worst, course) in self.session.late.iter_mut().zip([&up, &down]) {
-            *worst = late(course).unwrap_or(0).max(*worst);
+        for (worst, trace) in self.session.late.iter_mut().zip([&up, &down]) {
+            *worst = late(trace).unwrap_or(0).max(*worst);
         }
         ExchangeResult { up, down, cut: self.cut }
     }
@@ -265,12 +265,9 @@ impl<'f> Taking<'f> {
 
 /// How much later than they were due packets left, at the 99th percentile, ns; of the first one nothing is
 /// known.
-fn late(course: &StreamTrace) -> Option<u64> {
-    let left = course
-        .stream
-        .dues()
-        .zip(&course.packets)
-        .filter_map(|(due, journey)| Some((due.at_ns, journey.sent?)));
+fn late(trace: &StreamTrace) -> Option<u64> {
+    let left =
+        trace.stream.dues().zip(&trace.packets).filter_map(|(due, packet)| Some((due.at_ns, packet.sent?)));
     let ahead: Vec<u64> = left.map(|(due, sent)| sent.wrapping_sub(due)).collect();
     let first = ahead.iter().copied().min()?;
     Durations::new(ahead.iter().map(|ahead| ahead - first).collect()).percentile(99.0)
@@ -281,12 +278,12 @@ fn stream_trace(
     sent: impl Iterator<Item = Option<u64>>,
     seen: &PacketArrivals,
 ) -> StreamTrace {
-    let journey = |(sent, seen): (Option<u64>, &tidegate_probe_wire::PacketArrival)| PacketRecord {
+    let packet = |(sent, seen): (Option<u64>, &tidegate_probe_wire::PacketArrival)| PacketRecord {
         sent,
         arrived: seen.at(),
         rank: seen.rank,
         copies: seen.copies,
         ds: seen.ds,
     };
-    StreamTrace { stream: stream.clone(), packets: sent.zip(seen.all()).map(journey).collect() }
+    StreamTrace { stream: stream.clone(), packets: sent.zip(seen.all()).map(packet).collect() }
 }

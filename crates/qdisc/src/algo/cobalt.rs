@@ -91,7 +91,7 @@ pub trait AqmQueue {
 }
 
 impl State {
-    /// The whole memory is full and a packet of this flow makes room; returns whether the flow counts as
+    /// The whole memory is full and a packet of this flow makes space; returns whether the flow counts as
     /// unresponsive from now on.
     pub fn full(&mut self, params: &Params, now: Time) -> bool {
         let mut begins = false;

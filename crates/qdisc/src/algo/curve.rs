@@ -41,7 +41,7 @@ impl Slope {
         scaled(ticks, self.bytes, BYTE_PLACES)
     }
 
-    /// Ticks in which so many bytes come.
+    /// Ticks in which this many bytes come.
     fn ticks_for(self, bytes: u64) -> u64 {
         match (bytes, self.ticks) {
             (0, _) => 0,
@@ -106,7 +106,7 @@ impl Curve {
         Curve { shape: Shape { span: 0, rise: 0, ..self.shape }, ..self }
     }
 
-    /// When so many bytes are done.
+    /// When this many bytes are done.
     pub fn time_of(&self, y: u64) -> u64 {
         let Shape { first, second, span, rise } = self.shape;
         if y < self.y {

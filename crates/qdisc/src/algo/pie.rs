@@ -156,7 +156,7 @@ impl State {
         self.burst = self.burst.saturating_sub(since_last);
     }
 
-    /// Takes a sent packet into the measurement of the rate; tells how long the measurement took when this
+    /// Takes a sent packet into the measurement of the rate; returns how long the measurement took when this
     /// one ends it.
     fn measure(&mut self, now: u64, len: u32, backlog: u32) -> Option<u64> {
         if backlog >= MEASURED_BYTES && self.measured.is_none() {

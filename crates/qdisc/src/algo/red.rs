@@ -315,9 +315,9 @@ mod tests {
     fn outside_the_band_nothing_is_drawn() {
         let params = params(1 << 28);
         let mut random = Seeded::new(1);
-        let judged: Vec<RedVerdict> =
+        let verdict: Vec<RedVerdict> =
             [4_900, 20_100].map(|length| settled(&params, length).decide(&params, &mut random)).into();
-        assert_eq!(judged, vec![RedVerdict::Pass, RedVerdict::Hard]);
+        assert_eq!(verdict, vec![RedVerdict::Pass, RedVerdict::Hard]);
         assert_eq!(random.u32(), Seeded::new(1).u32());
     }
 

@@ -122,9 +122,9 @@ impl Discipline for Codel {
 
     fn dequeue(&mut self, cx: &mut Context<'_>, own: QdiscState) -> Dequeue {
         let now = cx.now.codel();
-        let mut judged =
+        let mut verdict =
             CodelFifo { cx, at: own.handle, queue: &mut self.queue, backlog: own.backlog, memory: 0 };
-        let packet = self.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
+        let packet = self.state.dequeue(&self.params, &mut self.counts, now, &mut verdict);
         packet.map_or(Dequeue::Empty, Dequeue::Packet)
     }
 

@@ -115,7 +115,7 @@ impl Discipline for Drr {
         let Slot { link, class } = &mut self.classes[at as usize];
         let result = class.child.enqueue(cx, pkt);
         if class.child.qlen() == 0 {
-            // It made room by losing all it had.
+            // It made space by losing all it had.
             self.deactivate(at);
             return result;
         }

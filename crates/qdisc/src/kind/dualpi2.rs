@@ -400,14 +400,14 @@ impl Discipline for DualPi2 {
                 (true, false) => Traffic::LowLatency,
                 (true, true) => Traffic::Unmarked,
             };
-            let mut judged = DequeueVerdict::Passes;
+            let mut verdict = DequeueVerdict::Passes;
             if !self.drop_at_enqueue {
-                judged = self.decide(cx, backlog, traffic, &pkt);
+                verdict = self.decide(cx, backlog, traffic, &pkt);
             }
-            if judged == DequeueVerdict::Passes && traffic == Traffic::LowLatency {
-                judged = self.step(cx, &pkt);
+            if verdict == DequeueVerdict::Passes && traffic == Traffic::LowLatency {
+                verdict = self.step(cx, &pkt);
             }
-            if judged == DequeueVerdict::Passes {
+            if verdict == DequeueVerdict::Passes {
                 return Dequeue::Packet(pkt);
             }
             cx.drop(own.handle, pkt, DropReason::Early);

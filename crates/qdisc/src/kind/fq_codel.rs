@@ -181,7 +181,7 @@ impl FqCodel {
         order.into_iter()
     }
 
-    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; tells which
+    /// Drops from the head of the fattest flow until half of its bytes are gone, or a batch; returns which
     /// flow.
     fn drop_from_fattest(&mut self, cx: &mut Context<'_>, at: Handle) -> (u32, u32) {
         // Of several the one with the lowest bucket.
@@ -264,10 +264,10 @@ impl Discipline for FqCodel {
                 self.old_flows.push(&mut self.flows, index);
                 continue;
             }
-            let mut judged = CodelFifo { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0 };
-            let packet = flow.state.dequeue(&self.params, &mut self.counts, now, &mut judged);
-            self.memory -= judged.memory;
-            backlog = judged.backlog;
+            let mut verdict = CodelFifo { cx, at: own.handle, queue: &mut flow.queue, backlog, memory: 0 };
+            let packet = flow.state.dequeue(&self.params, &mut self.counts, now, &mut verdict);
+            self.memory -= verdict.memory;
+            backlog = verdict.backlog;
             self.backlogs[index as usize] = flow.queue.bytes() as u32;
             if let Some(pkt) = packet {
                 flow.deficit -= cx.pool.meta(&pkt).len as i32;

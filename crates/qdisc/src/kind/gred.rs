@@ -174,7 +174,7 @@ impl Gred {
 }
 
 impl Virtual {
-    /// Takes the packet in, marked if need be; else tells why not.
+    /// Takes the packet in, marked if need be; otherwise tells why not.
     fn admits(
         &mut self,
         cx: &mut Context<'_>,

@@ -261,7 +261,7 @@ impl Sfq {
         }
     }
 
-    /// Makes room: the longest slot drops a packet, the one served next if all have one.
+    /// Makes space: the longest slot drops a packet, the one served next if all have one.
     fn drop_one(&mut self, cx: &mut Context<'_>, at: Handle) {
         let slot = if self.longest > 1 {
             self.by_length[self.longest as usize]

@@ -234,7 +234,7 @@ impl Tree {
         let which = self.world.below(self.made.len() as u64) as usize;
         let Made { kind, parent, id } = self.made[which];
         let Some(params) = self.class(kind) else { return };
-        // The parent of a class of HTB need not be said.
+        // The parent of a class of HTB need not be given.
         let parent = if kind == "htb" { Handle::NONE } else { parent };
         self.world.class(Verb::Change, parent, id, params);
     }

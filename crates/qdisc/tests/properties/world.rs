@@ -54,7 +54,7 @@ pub(crate) fn rate(bits: u64) -> RateSpec {
     RateSpec { rate: Rate::bits(bits), ..RateSpec::default() }
 }
 
-/// A bucket of so many bytes at a rate, as time.
+/// A bucket of this many bytes at a rate, as time.
 pub(crate) fn bucket(bits: u64, bytes: u64) -> Ticks {
     Ticks((bytes * 8 * Ticks::PER_SECOND).div_ceil(bits) as u32)
 }

@@ -53,7 +53,7 @@ impl Survey {
         }
     }
 
-    /// All of it was read: so many bytes of a format, to where it is `broken` if it is.
+    /// All of it was read: this many bytes of a format, to where it is `broken` if it is.
     pub fn finish(
         self,
         options: &CaptureSettings,

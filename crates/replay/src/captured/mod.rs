@@ -1,8 +1,7 @@
 //! Captures sent through policies: what each would have done with their packets.
 //!
 //! ```text
-//! packets ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶
-//! account ──▶ measure::replayed
+//! packets ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
 //! ```
 //! Packets arrive as they were captured, whatever becomes of those before them: no one slows down. [`closed`]
 //! makes a scenario of the capture's connections instead, so that they do.

@@ -35,10 +35,11 @@ pub trait Commands {
 /// let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
 /// let mut commands = PlainCommands::new("tc qdisc add dev link0 root handle 1: pfifo limit 5\n");
 /// commands.script(&mut machine.shim(&mut pool, &mut draws)).unwrap();
-/// commands.line("echo before >> snap.txt; tc qdisc show dev link0 >> snap.txt", &mut machine.shim(&mut pool,
-/// &mut draws)).unwrap(); assert_eq!(commands.snapshot().unwrap(), b"before\nqdisc pfifo 1: root refcnt 2
-/// limit 5p\n"); assert!(commands.line("for c in 1 2; do tc qdisc; done", &mut machine.shim(&mut pool, &mut
-/// draws)).is_err());
+/// let line = "echo before >> snap.txt; tc qdisc show dev link0 >> snap.txt";
+/// commands.line(line, &mut machine.shim(&mut pool, &mut draws)).unwrap();
+/// assert_eq!(commands.snapshot().unwrap(), b"before\nqdisc pfifo 1: root refcnt 2 limit 5p\n");
+/// let line = "for c in 1 2; do tc qdisc; done";
+/// assert!(commands.line(line, &mut machine.shim(&mut pool, &mut draws)).is_err());
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct PlainCommands {

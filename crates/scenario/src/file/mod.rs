@@ -1,8 +1,7 @@
 //! A scenario's file, read: every mistake is told with its place.
 //!
 //! ```text
-//! links, home ──▶ network (nodes, cables) ──▶ machines, hosts ──▶ policies, traffic, timeline ──▶
-//! expectations
+//! links, home ──▶ network (nodes, cables) ──▶ machines, hosts ──▶ policies, traffic, timeline ──▶ expectations
 //! ```
 
 mod beside;

@@ -1,9 +1,8 @@
 //! What is lost one way, and the other.
 //!
 //! ```text
-//! with our server   field::Far: the same packets both ways                     ──▶ Course ─┐
-//! with captures     packets of one side found among those of the other         ──▶ Course ─┴─▶
-//! measure::lost::Lost
+//! with our server   ServerSession: the same packets both ways                     ──▶ StreamTrace ─┐
+//! with captures     packets of one side found among those of the other         ──▶ StreamTrace ─┴─▶ measure::loss::LossDocument
 //! ```
 
 mod captured;

@@ -1,8 +1,8 @@
 //! A test between this computer and a `tidegate serve`: what the path does each way, idle and under load.
 //!
 //! ```text
-//! plan (a test of flent's name) ─▶ carry: probes both ways (field::Far), TCP flows (field::Flow), echo
-//! requests (field::ping) └─ each load ─▶ document: all exchanges read together ─▶ Experiment
+//! plan (a test of flent's name) ─▶ carry: probes both directions (prober::ServerSession), TCP flows (prober::FlowOpener), echo requests (prober::ping)
+//!                                     └─ each load ─▶ document: all exchanges read together ─▶ Experiment
 //! ```
 
 mod carry;

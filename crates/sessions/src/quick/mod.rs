@@ -1,8 +1,8 @@
 //! Half a minute of a line: idle and loaded latency, rates, where the queue is.
 //!
 //! ```text
-//! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶
-//! measure::quick::Quick └─▶ remedy (the simulator)
+//! reflectors ─▶ Watch (hops, pings to all of them) ── Stage: idle, loads one after the other ──▶ measure::quick::Quick
+//!                                                                                       └─▶ remedy (the simulator)
 //! ```
 
 mod loads;

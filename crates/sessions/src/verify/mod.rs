@@ -1,8 +1,7 @@
 //! The same load with and without a policy, in turns.
 //!
 //! ```text
-//! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶
-//! measure::paired
+//! turns (ABBA) ─▶ Switch (apply, revert) ─▶ a turn of a Measurement ──▶ one Experiment, two policies ──▶ measure::paired
 //! ```
 
 mod forecast;

@@ -17,7 +17,7 @@ pub enum LinkQueue {
     /// In a drop-tail queue of its own: what a modem has.
     DropTail(Limit),
     /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the
-    /// one it sends), and, with a byte queue limit, none while it holds so many bytes or more.
+    /// one it sends), and, with a byte queue limit, none while it holds this many bytes or more.
     Port {
         /// Which.
         port: Port,
@@ -230,7 +230,7 @@ impl Link {
         self.known.1
     }
 
-    /// Is there room in the link's own queue?
+    /// Is there space in the link's own queue?
     ///
     /// A drop-tail queue before a fixed rate needs no event of its own: when a packet will leave is known
     /// when it comes.

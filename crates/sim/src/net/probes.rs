@@ -120,15 +120,15 @@ impl<M: Forwarder> Net<M> {
             return;
         }
         let source = &mut self.sources[meta.owner as usize];
-        if source.stats.packets.get(meta.seq as usize).is_some_and(|journey| journey.took.is_some()) {
+        if source.stats.packets.get(meta.seq as usize).is_some_and(|packet| packet.took.is_some()) {
             // Its copy was quicker.
             return;
         }
         let time = self.now.since(meta.sent);
         source.stats.received += 1;
         source.stats.total_ns += u128::from(time.0);
-        if let Some(journey) = source.stats.packets.get_mut(meta.seq as usize) {
-            journey.took = Some(time);
+        if let Some(packet) = source.stats.packets.get_mut(meta.seq as usize) {
+            packet.took = Some(time);
         }
     }
 }

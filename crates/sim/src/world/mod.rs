@@ -1,8 +1,8 @@
 //! A network laid out from its parts: nodes, the cables between them, machines with their devices.
 //!
 //! ```text
-//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its
-//! links └─ ways by the fewest cables, through the devices that stand on each other
+//! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its links
+//!                                     └─ paths by the fewest cables, through the devices that stand on each other
 //! ```
 //! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's
 //! order, and of several shortest ways the first is taken.

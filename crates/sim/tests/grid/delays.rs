@@ -148,27 +148,27 @@ impl Case {
 
     /// What is lost: known where it is a pattern, otherwise what did not arrive, counted apart from the
     /// estimator.
-    fn losses(&self, way: usize, course: &StreamTrace) -> u64 {
+    fn losses(&self, way: usize, trace: &StreamTrace) -> u64 {
         let of_pattern =
-            |marks: &[bool]| (0..course.packets.len()).filter(|n| marks[n % marks.len()]).count() as u64;
+            |marks: &[bool]| (0..trace.packets.len()).filter(|n| marks[n % marks.len()]).count() as u64;
         match &self.loss[way] {
             LossModel::None => 0,
-            LossModel::Every(n) => course.packets.len() as u64 / u64::from(*n),
+            LossModel::Every(n) => trace.packets.len() as u64 / u64::from(*n),
             LossModel::Pattern(marks) => of_pattern(marks),
-            _ => course.packets.iter().filter(|journey| journey.arrived.is_none()).count() as u64,
+            _ => trace.packets.iter().filter(|packet| packet.arrived.is_none()).count() as u64,
         }
     }
 
     /// By how much the worst delay above the least is off, in milliseconds: the truth from the remote clock
     /// put right.
-    fn worst(&self, course: &StreamTrace, side: &oneway::DirectionStats, is_up: bool) -> f64 {
+    fn worst(&self, trace: &StreamTrace, side: &oneway::DirectionStats, is_up: bool) -> f64 {
         let here = |session: u64| {
             let shown = (session as i128 - i128::from(self.offset_ns)) as f64;
             shown / (1.0 + self.skew_ppm / 1e6)
         };
         let truth = |number: u32| {
-            let journey = course.packets[number as usize];
-            let (sent, arrived) = (journey.sent.unwrap_or(0), journey.arrived.unwrap_or(0));
+            let packet = trace.packets[number as usize];
+            let (sent, arrived) = (packet.sent.unwrap_or(0), packet.arrived.unwrap_or(0));
             if is_up { here(arrived) - sent as f64 } else { arrived as f64 - here(sent) }
         };
         let least = side.delays.iter().map(|delay| truth(delay.number)).fold(f64::INFINITY, f64::min);

@@ -17,7 +17,7 @@ const ETHERNET: u32 = 14;
 enum Limit {
     /// The line itself, behind a buffer that holds so many milliseconds.
     Line(u64),
-    /// A token bucket of so many bytes before a faster line.
+    /// A token bucket of this many bytes before a faster line.
     Shaper(u32),
     /// The same without a queue.
     Policer(u32),

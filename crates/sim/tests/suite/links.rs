@@ -22,8 +22,8 @@ fn burst<M: Forwarder>(net: &mut Net<M>, link: LinkId, frames: u64, every_ms: u6
 
 /// Arrivals in ms from the beginning, -1 for what was lost.
 fn arrivals<M: Forwarder>(net: &Net<M>, source: SourceId) -> Vec<i64> {
-    let ms = |journey: &ProbePacket| match journey.took {
-        Some(took) => ((journey.sent + took).0 / 1_000_000) as i64,
+    let ms = |packet: &ProbePacket| match packet.took {
+        Some(took) => ((packet.sent + took).0 / 1_000_000) as i64,
         None => -1,
     };
     net.source_stats(source).packets.iter().map(ms).collect()

@@ -347,7 +347,7 @@ fn a_flow_behind_a_deep_queue() {
 /// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what
 /// waits in the socket while a hole is repaired. A burst more or less at the beginning costs a tenth of what
 /// is delivered, so the mean of eight runs is compared, each with a delay 0.1 ms longer than the last one's,
-/// and the rate has more room than elsewhere. The oracle's own eight lie within half a per cent; here each
+/// and the rate has more space than elsewhere. The oracle's own eight lie within half a per cent; here each
 /// loses some more in the first seconds, where more segments than there are acknowledged one by one.
 #[test]
 fn a_queue_of_two_packets() {

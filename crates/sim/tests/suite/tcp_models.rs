@@ -69,7 +69,7 @@ fn local_flows(limit: u32, rate: Rate, flows: u16) -> (Net<DropTail>, Vec<FlowId
 
 /// Local senders hold back rather than fill their own queue. Beside a recorded Linux (HTB 1 Mbit/s on the
 /// sender's device, pfifo of 1000 and of 6 packets, four CUBIC flows): the first round trip in µs, and bytes
-/// acknowledged at the last sample. Behind 6 packets the fourth flow's SYNs never find room, on Linux too.
+/// acknowledged at the last sample. Behind 6 packets the fourth flow's SYNs never find space, on Linux too.
 #[test]
 fn local_senders_hold_back_as_recorded() {
     let recorded: [(u32, &[(u64, u64)]); 2] = [

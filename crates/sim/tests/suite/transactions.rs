@@ -114,13 +114,13 @@ fn a_login_waits_in_the_modem() {
         let turns =
             vec![turn(true, 21), turn(false, 21), turn(true, 1500), turn(false, 1100), turn(true, 80)];
         let what = Transaction { patience, ..transaction(None, turns, vec![]) };
-        let errand = TransactionTraffic {
+        let command = TransactionTraffic {
             parties: Parties::new(Local::Host(3), 51_000, 0),
             start: Nanos::secs(11),
             what,
         };
         let spec = HomeSpec { duration: Nanos::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
-        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Errand(errand)]);
+        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Errand(command)]);
         let (result, _) = Home::new(DropTail::new(Limit::Packets(1000)), spec, Time(0)).finish();
         match result.outcomes.into_iter().next_back() {
             Some(TrafficResult::Transaction(goes)) => goes,

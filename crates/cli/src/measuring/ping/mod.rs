@@ -1,9 +1,8 @@
 //! `tidegate ping`: hosts asked again and again, and the six panels of ping-exp.
 //!
 //! ```text
-//! options ─▶ plans ─▶ field::ping::Pinger (its own thread) ── look ──▶ the terminal's chart
-//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels,
-//!                                          page
+//! options ─▶ plans ─▶ prober::ping::Pinger (its own thread) ── look ──▶ the terminal's chart
+//!                                          └─ end ──▶ measure::pinged::Pinged ──▶ table, JSON, six panels, page
 //! ```
 
 mod live;

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! tidegate_sessions::verify (turns) ──▶ one Experiment, two policies ──▶ measure::paired
-//!                                            └─ what was measured without it ──▶ forecast ──▶ predicted
-//!                                            beside measured
+//!                                            └─ what was measured without it ──▶ forecast ──▶ predicted beside measured
 //! ```
 
 mod options;

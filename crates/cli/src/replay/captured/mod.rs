@@ -1,8 +1,8 @@
 //! `tidegate replay --capture FILE`: what policies would have done with the packets of a capture.
 //!
 //! ```text
-//! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account
-//! ──▶ measure::replayed └─▶ annotated (pcapng)
+//! file ──▶ frames ──▶ arrivals (which way, which flow, split) ──▶ gateway (a sim::Net, observed) ──▶ account ──▶ measure::replayed
+//!                                                                                                      └─▶ annotated (pcapng)
 //! ```
 //! Packets arrive as they were captured, whatever becomes of those before them: nobody slows down. `closed`
 //! makes a scenario of the capture's connections instead, so that they do.

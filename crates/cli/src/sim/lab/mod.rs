@@ -2,9 +2,8 @@
 //! programs, by the real clock.
 //!
 //! ```text
-//! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after
-//! the other: tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶
-//! judge, text, JSON, page
+//! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
+//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ judge, text, JSON, page
 //! ```
 
 mod options;

@@ -109,13 +109,14 @@ impl CaptureIo {
     /// The same by one way.
     ///
     /// # Errors
-    /// As for [`Capture::open`].
+    /// As for [`CaptureIo::open`].
     pub fn by(way: AttachMethod, spots: &[AttachPoint]) -> io::Result<CaptureIo> {
         // Each place has two hooks at most.
         let mut gate =
             TailCallTable::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
-        let places =
-            spots.iter().map(|spot| CapturePoint::open(&mut gate, spot).map_err(|error| told(spot, error)));
+        let places = spots
+            .iter()
+            .map(|point| CapturePoint::open(&mut gate, point).map_err(|error| told(point, error)));
         Ok(CaptureIo {
             points: places.collect::<io::Result<_>>()?,
             _gate: gate,
@@ -214,16 +215,16 @@ fn unwrap(slot: &mut Slot) -> Option<()> {
 }
 
 /// An error, with the place it is about.
-fn told(spot: &AttachPoint, error: io::Error) -> io::Error {
-    let way = if spot.direction == TrafficDirection::Egress { "leaves by" } else { "comes in by" };
-    io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", spot.dev))
+fn told(point: &AttachPoint, error: io::Error) -> io::Error {
+    let way = if point.direction == TrafficDirection::Egress { "leaves by" } else { "comes in by" };
+    io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", point.dev))
 }
 
 impl CapturePoint {
-    fn open(gate: &mut TailCallTable, spot: &AttachPoint) -> io::Result<CapturePoint> {
+    fn open(gate: &mut TailCallTable, point: &AttachPoint) -> io::Result<CapturePoint> {
         let mut links = Links::open()?;
-        let egress = spot.direction == TrafficDirection::Egress;
-        let Facts { number: device, link_header, .. } = Facts::of(&spot.dev)?;
+        let egress = point.direction == TrafficDirection::Egress;
+        let Facts { number: device, link_header, .. } = Facts::of(&point.dev)?;
         let back = if egress { None } else { Some(Back::open(gate, &mut links, device)?) };
         let sender = match &back {
             None => Sender::open(device, true)?,

@@ -17,7 +17,7 @@ use rules::Rules;
 
 /// Bytes of a front: a link header that no one wrote, and what the kernel copies.
 const FRONT: usize = 14 + COPIED;
-/// What is in a mark from the backend to the rules behind it unless said otherwise.
+/// What is in a mark from the backend to the rules behind it by default.
 const CONGESTED: u32 = 1 << 31;
 /// The most packets that wait, those held by the engine included.
 const LONGEST: u32 = 1 << 16;
@@ -101,9 +101,9 @@ impl QueueIo {
     /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no
     /// rules that lead there; or we may not.
     pub fn open(spots: &[AttachPoint], options: Options) -> io::Result<QueueIo> {
-        let facts = |spot: &AttachPoint| {
-            Facts::of(&spot.dev)
-                .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", spot.dev)))
+        let facts = |point: &AttachPoint| {
+            Facts::of(&point.dev)
+                .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", point.dev)))
         };
         let places: Vec<Facts> = spots.iter().map(facts).collect::<io::Result<_>>()?;
         let mut queues = Queues::open()?;

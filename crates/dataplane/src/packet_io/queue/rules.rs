@@ -86,12 +86,12 @@ fn rules_of(batch: &mut Batch, spots: &[AttachPoint], first: u16, congested: u32
     batch.chain("marking", base(Hook::Postrouting, MARKING), true);
     batch.chain("coming", base(Hook::Prerouting, COMING), true);
     batch.chain("marked", base(Hook::Prerouting, COMING + 1), true);
-    for (number, spot) in (first..).zip(spots) {
+    for (number, point) in (first..).zip(spots) {
         let queue = NftQueue { first: number, count: 1, bypass: true, by_processor: false };
         let mut rule = Expressions::default();
-        let by = |rule: &mut Expressions| match spot.direction {
-            TrafficDirection::Egress => drop(rule.leaves_by(&spot.dev)),
-            TrafficDirection::Ingress => drop(rule.came_by(&spot.dev)),
+        let by = |rule: &mut Expressions| match point.direction {
+            TrafficDirection::Egress => drop(rule.leaves_by(&point.dev)),
+            TrafficDirection::Ingress => drop(rule.came_by(&point.dev)),
         };
         by(&mut rule);
         if own {
@@ -99,7 +99,7 @@ fn rules_of(batch: &mut Batch, spots: &[AttachPoint], first: u16, congested: u32
         } else {
             rule.queue_target(queue)
         };
-        let (queueing, marking) = match spot.direction {
+        let (queueing, marking) = match point.direction {
             TrafficDirection::Egress => ("leaving", "marking"),
             TrafficDirection::Ingress => ("coming", "marked"),
         };

@@ -311,7 +311,7 @@ impl Discipline for Hfsc {
         let first = class.child().qlen() == 0;
         let result = class.child().enqueue(cx, pkt);
         if class.child().qlen() == 0 {
-            // It made room by losing all it had, or refused.
+            // It made space by losing all it had, or refused.
             self.tree.silence(at);
         }
         match result {

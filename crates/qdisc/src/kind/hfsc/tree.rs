@@ -127,7 +127,7 @@ impl Tree {
         (!gone.id.is_none()).then_some(gone)
     }
 
-    /// Gives a class new curves; those that are not said stay.
+    /// Gives a class new curves; those that are not given stay.
     pub(super) fn set_curves(&mut self, at: u32, new: &Curves, now: u64) {
         let Class { curves, state, .. } = self.class_mut(at);
         if let Some(rt) = &new.rt {

@@ -389,7 +389,7 @@ impl Discipline for Htb {
             Enqueue::Taken | Enqueue::Parked => {}
         }
         if emptied {
-            // The leaf made room by losing all it had.
+            // The leaf made space by losing all it had.
             self.tree.deactivate(at);
         }
         result

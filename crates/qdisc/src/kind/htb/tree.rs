@@ -509,8 +509,8 @@ impl Tree {
 
     // --- modes
 
-    /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; tells how long until it can be
-    /// better.
+    /// Sets a class's mode from its tokens, `elapsed` ns after its checkpoint; returns how long until it can
+    /// be better.
     fn update_mode(&mut self, at: u32, elapsed: i64) -> i64 {
         let class = self.class(at);
         let (mode, wait) = class.affordable(elapsed, self.hysteresis);
@@ -542,7 +542,7 @@ impl Tree {
         self.waiting[level].insert(at, key);
     }
 
-    /// Looks at the classes of a level whose time has come; tells when the next one's comes.
+    /// Looks at the classes of a level whose time has come; returns when the next one's comes.
     #[inline(never)]
     fn events(&mut self, level: usize) -> Time {
         for _ in 0..MAX_EVENTS {
@@ -634,7 +634,7 @@ impl Tree {
         true
     }
 
-    /// Can a leaf and all its ancestors pay for so many bytes, in packets of any number, without changing
+    /// Can a leaf and all its ancestors pay for this many bytes, in packets of any number, without changing
     /// their modes?
     fn can_pay(&self, now: Time, leaf: u32, bytes: u32) -> bool {
         let mut next = Some(leaf);

@@ -3,8 +3,8 @@
 //! An aggregate that is given its budget may start at virtual time S and is due at F = S + budget / weight.
 //! Those with turns of about 2ⁱ are in group i, sorted by S into slots of that width; so a group needs only
 //! one S and F, rounded, for all. A group is *eligible* when its S has come, and *blocked* while a later
-//! group is due before it; four bitmaps tell them apart, and the next aggregate is at the head of the first
-//! group that is eligible and not blocked. Nothing here is sorted or searched.
+//! group is due before it; four bitmaps distinguish them, and the next aggregate is at the head of the
+//! first group that is eligible and not blocked. Nothing here is sorted or searched.
 //!
 //! Virtual time wraps, so it is compared by the sign of differences.
 

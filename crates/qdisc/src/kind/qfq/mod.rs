@@ -356,7 +356,7 @@ impl Qfq {
     }
 }
 
-/// Does a deficit not pay for so many bytes? Linux compares without signs, so that a negative one pays for
+/// Does a deficit not pay for this many bytes? Linux compares without signs, so that a negative one pays for
 /// all.
 fn is_short(deficit: i32, len: u32) -> bool {
     (deficit as u32) < len
@@ -391,7 +391,7 @@ impl Discipline for Qfq {
         let class = self.class(at);
         let result = class.child.enqueue(cx, pkt);
         if class.child.qlen() == 0 {
-            // It made room by losing all it had, or refused.
+            // It made space by losing all it had, or refused.
             self.silence(at);
             return result;
         }
