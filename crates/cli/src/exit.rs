@@ -25,8 +25,9 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The code of an error of a command that reads files and simulates: [`Exit::NotPermitted`] where the system
-    /// refused an operation (`EPERM`), else [`Exit::Input`]. A file that must not be read (`EACCES`) is input.
+    /// The code of an error of a command that reads files and simulates: [`Exit::NotPermitted`] where the
+    /// system refused an operation (`EPERM`), else [`Exit::Input`]. A file that must not be read (`EACCES`)
+    /// is input.
     pub fn of(error: &anyhow::Error) -> Exit {
         let is_refused = |cause: &(dyn StdError + 'static)| {
             cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) == Some(EPERM)
@@ -34,8 +35,8 @@ impl Exit {
         if error.chain().any(is_refused) { Exit::NotPermitted } else { Exit::Input }
     }
 
-    /// The code of an error of a command that works on this computer's devices, sockets and processes: whatever
-    /// permission is missing there, is [`Exit::NotPermitted`].
+    /// The code of an error of a command that works on this computer's devices, sockets and processes:
+    /// whatever permission is missing there, is [`Exit::NotPermitted`].
     pub(crate) fn of_system(error: &anyhow::Error) -> Exit {
         let is_denied = |cause: &(dyn StdError + 'static)| {
             let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);

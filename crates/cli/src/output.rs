@@ -108,7 +108,8 @@ pub(crate) fn report(words: &str) {
     bytes(lines.as_bytes());
 }
 
-/// The words that a colour marks, and its number (ECMA-48, SGR): the level of a finding, the outcome of a test.
+/// The words that a colour marks, and its number (ECMA-48, SGR): the level of a finding, the outcome of a
+/// test.
 const COLORED: [(&str, u8); 5] =
     [(": error: ", 31), (": warning: ", 33), (": note: ", 36), ("  FAILED ", 31), ("  ok     ", 32)];
 
@@ -378,8 +379,8 @@ fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
     }
 }
 
-/// The program's end: with the command's exit code, or with [`Exit::NotWritten`] where standard output or a file
-/// did not take all of it.
+/// The program's end: with the command's exit code, or with [`Exit::NotWritten`] where standard output or a
+/// file did not take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
         failed(error);

@@ -75,8 +75,8 @@ pub struct OutputFile {
     pub form: Form,
 }
 
-/// Reads the value of `-o`: a name with the extension of one of these forms. Others are refused with the list,
-/// before anything runs.
+/// Reads the value of `-o`: a name with the extension of one of these forms. Others are refused with the
+/// list, before anything runs.
 pub(crate) fn output_file(forms: &'static [Form]) -> impl TypedValueParser<Value = OutputFile> {
     OsStringValueParser::new().try_map(move |name| {
         let path = PathBuf::from(name);

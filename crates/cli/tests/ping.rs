@@ -228,13 +228,13 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let torn =
         place.file("torn.json", "{\"tidegate_ping\": 1, \"version\": 7}").to_string_lossy().into_owned();
     let cases: [(&[&str], &str); 10] = [
-        (&[], "whom? `tidegate ping HOST`"),
+        (&[], "missing HOST: `tidegate ping HOST`"),
         (&["no-such-name.invalid"], "no address is known for `no-such-name.invalid`"),
         (&["-t", "a,127.0.0.1"], "-t a,127.0.0.1: a target is ID,HOST,TOS or ID,HOST,TOS,SIZE"),
-        (&["-t", "a,127.0.0.1,XX"], "`XX` is no DS field"),
+        (&["-t", "a,127.0.0.1,XX"], "`XX` is not a DS field"),
         (&["127.0.0.1", "-6"], "no IPv6 address"),
         (&["127.0.0.1", "-i", ".00001", "--udp"], "the shortest interval is"),
-        (&["127.0.0.1", "-i", "0"], "must be longer than nothing"),
+        (&["127.0.0.1", "-i", "0"], "must be greater than zero"),
         (&["127.0.0.1", "-i", "2h"], "-i is from 2ms to 1h"),
         (&["127.0.0.1", "-o", "chart.pdf"], "the name must end in .svg, .png, .html or .json"),
         (&["-r", &torn], "version: a text expected, found 7"),

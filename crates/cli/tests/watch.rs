@@ -441,7 +441,7 @@ fn where_nothing_is_shaped_that_is_told() {
         ),
         (
             &["tc", "qdisc", "show"],
-            "tidegate tc: no daemon of tidegate runs here; the kernel's disciplines are tc's own business\n",
+            "tidegate tc: no tidegate daemon runs here; for the kernel's qdiscs use tc\n",
         ),
     ];
     for (words, message) in expected {

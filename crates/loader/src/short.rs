@@ -85,7 +85,7 @@ fn what_is_wrong(complaint: &str) -> (String, &'static str) {
             "A short policy nests them once; take the brackets out.",
         ),
         said => (
-            format!("this is no TOML: {said}"),
+            format!("this is not TOML: {said}"),
             "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].",
         ),
     }

@@ -145,7 +145,7 @@ impl Machine<'_> {
         let number = match command {
             b'I' | b'L' | b'F' => {
                 let line = self.line()?;
-                line.trim_end_matches('L').parse().map_err(|_| format!("`{line}` is no number"))?
+                line.trim_end_matches('L').parse().map_err(|_| format!("`{line}` is not a number"))?
             }
             b'K' => f64::from(self.octet()?),
             b'M' => self.little(2)? as f64,
@@ -305,7 +305,7 @@ impl Machine<'_> {
         let rest = self.octets.get(self.at..).unwrap_or_default();
         let length = rest.iter().position(|octet| *octet == b'\n').ok_or("a line without an end")?;
         self.at += length + 1;
-        std::str::from_utf8(&rest[..length]).map_err(|_| "a line that is no text".to_owned())
+        std::str::from_utf8(&rest[..length]).map_err(|_| "a line that is not text".to_owned())
     }
 }
 

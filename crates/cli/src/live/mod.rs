@@ -127,7 +127,8 @@ fn ended(command: &str, done: tidegate_apply::Result<bool>) -> ExitCode {
     }
 }
 
-/// The code of an error of devices: that something was refused is an answer, unless it is for lack of privileges.
+/// The code of an error of devices: that something was refused is an answer, unless it is for lack of
+/// privileges.
 fn refused(error: &anyhow::Error) -> Exit {
     match Exit::of_device(error) {
         Exit::Input => Exit::No,

@@ -50,7 +50,7 @@ pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
         None => word.parse(),
     };
     parsed.with_context(|| {
-        format!("`{word}` is no DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE")
+        format!("`{word}` is not a DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE")
     })
 }
 

@@ -18,8 +18,8 @@ use tidegate_shims::Machine;
 
 /// Replay recorded packets through a policy, without new traffic
 ///
-/// Of a capture (pcap, pcapng): what policies would have done with its packets. Of the folder of a recorded run: the
-/// same run again, packet by packet. `tidegate try` and `tidegate sim` generate traffic instead.
+/// Of a capture (pcap, pcapng): what policies would have done with its packets. Of the folder of a recorded
+/// run: the same run again, packet by packet. `tidegate try` and `tidegate sim` generate traffic instead.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 done; 1 recorded draws are left over; 2 wrong usage or input, or a policy that fails.
@@ -32,8 +32,8 @@ pub struct Options {
     /// Folders of recorded runs: link, script.tc, schedule.csv and, if it was recorded, draws.csv
     #[arg(required_unless_present = "capture", value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder
-    /// each
+    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a
+    /// folder each
     #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
     /// Print the outcome of each flow's packets

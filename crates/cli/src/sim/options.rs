@@ -65,8 +65,8 @@ pub struct Options {
     /// devices of routers, or of one
     #[arg(long, value_name = "PCAPNG[:MACHINE/DEVICE]")]
     pub pcapng: Option<String>,
-    /// Run the command behind `--` on every router at this time of each run: `--at 60s -- tc -s class show dev
-    /// eth0`; may be repeated
+    /// Run the command behind `--` on every router at this time of each run: `--at 60s -- tc -s class show
+    /// dev eth0`; may be repeated
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub at: Vec<Nanos>,
     /// Only read the file, and try the policies

@@ -13,8 +13,8 @@ use tidegate_trial::{ModemBuffer, TrialLoad, TrialProbe};
 
 /// Simulate one policy on a home link, and report what it changes
 ///
-/// The script runs unmodified in a sandbox. The link behind a modem with a large buffer is then simulated with
-/// and without the policy, idle and under load. For other networks and loads, see `tidegate sim`.
+/// The script runs unmodified in a sandbox. The link behind a modem with a large buffer is then simulated
+/// with and without the policy, idle and under load. For other networks and loads, see `tidegate sim`.
 #[derive(clap::Args)]
 #[command(
     override_usage = "tidegate try [OPTIONS] <SCRIPT> [-- <ARGS>...]",
@@ -30,7 +30,8 @@ Examples:
   tidegate try home.toml"
 )]
 pub struct Options {
-    /// The policy: a script, or another file that `tidegate check` reads; it changes nothing outside the sandbox
+    /// The policy: a script, or another file that `tidegate check` reads; it changes nothing outside the
+    /// sandbox
     pub script: PathBuf,
     /// Arguments for the script
     pub args: Vec<String>,
@@ -102,8 +103,8 @@ pub struct Options {
     /// Draw that picture's times on a logarithmic scale
     #[arg(long, requires = "output")]
     pub log: bool,
-    /// Run this command on the simulated machine after the last load with the policy, and print its output: `tc
-    /// -s class show dev eth0`; may be repeated
+    /// Run this command on the simulated machine after the last load with the policy, and print its output:
+    /// `tc -s class show dev eth0`; may be repeated
     #[arg(long, value_name = "COMMAND", conflicts_with = "json")]
     pub show: Vec<String>,
     /// Print JSON, and write no report unless -o is given
@@ -166,7 +167,7 @@ pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
         Some((upper, lower)) if !upper.is_empty() && !lower.is_empty() && upper != lower => {
             Ok((device(upper)?, device(lower)?))
         }
-        _ => Err("write which device stands on which: ppp0=eth1".into()),
+        _ => Err("write which device is stacked on which: ppp0=eth1".into()),
     }
 }
 

@@ -303,9 +303,9 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
         (
             "script.pcap",
             &b"tc qdisc add dev eth0 root fq_codel"[..],
-            "is no recording, neither pcap nor pcapng; write one with",
+            "is not a recording, neither pcap nor pcapng; write one with",
         ),
-        ("empty.pcap", b"", "is no recording"),
+        ("empty.pcap", b"", "is not a recording"),
         ("header.pcapng", &whole[..40], "the file ends after"),
     ] {
         place.file(name, octets);

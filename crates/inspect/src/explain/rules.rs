@@ -197,7 +197,7 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
             Some([kind, code, ..]) if crate::packet::is_icmp(keys.protocol) => {
                 format!("its type is {kind}/{code}")
             }
-            _ => format!("{} is no ICMP", protocol_name(keys.protocol)),
+            _ => format!("{} is not ICMP", protocol_name(keys.protocol)),
         },
         Condition::Version6(_) => format!("it is {}", super::ethertype_name(head.ethertype())),
         Condition::Any(several) => several.first().map_or_else(String::new, |first| fact(first, met, length)),

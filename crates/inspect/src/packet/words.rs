@@ -185,7 +185,7 @@ fn end(word: &str, packet: &Packet) -> Read<(IpAddr, Option<u16>)> {
     let Some((address, port)) = apart else {
         return wrong(
             word,
-            "it is no address",
+            "it is not an address",
             "write 192.168.1.7:443, 192.168.1.7, [2001:db8::1]:443 or 2001:db8::1",
         );
     };
@@ -194,7 +194,7 @@ fn end(word: &str, packet: &Packet) -> Read<(IpAddr, Option<u16>)> {
     }
     match port.parse() {
         Ok(port) => Ok((address, Some(port))),
-        Err(_) => wrong(word, format!("`{port}` is no port"), "ports go from 0 to 65535"),
+        Err(_) => wrong(word, format!("`{port}` is not a port"), "ports go from 0 to 65535"),
     }
 }
 
@@ -207,7 +207,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
             let value = words.value(word, "field")?;
             let Some(ecn) = number(ECN, value).or_else(|| integer(value).filter(|n| *n < 4).map(|n| n as u8))
             else {
-                return wrong(value, "no ECN field is called so", "there are ect0, ect1, ce, and 0 to 3");
+                return wrong(value, "unknown ECN field", "there are ect0, ect1, ce, and 0 to 3");
             };
             packet.dsfield = packet.dsfield & !3 | ecn;
         }
@@ -233,7 +233,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
                 None => {
                     return wrong(
                         value,
-                        "no state is called so",
+                        "unknown connection state",
                         "there are new, established, related, invalid, untracked",
                     );
                 }
@@ -333,7 +333,7 @@ fn bytes(word: &str) -> Read<u64> {
     };
     match integer(digits).and_then(|value| value.checked_mul(scale)).filter(|_| scale > 0) {
         Some(value) => Ok(value),
-        None => wrong(word, "it is no number of bytes", "write 65536, 64kB or 10MB"),
+        None => wrong(word, "it is not a number of bytes", "write 65536, 64kB or 10MB"),
     }
 }
 
@@ -542,8 +542,8 @@ mod tests {
             ("tpc 1.1.1.1 > 2.2.2.2:1", "tpc", "unknown protocol"),
             ("tcp 1.1.1.1 > 2.2.2.2", "2.2.2.2", "it has no port"),
             ("tcp 1.1.1.1 2.2.2.2:1", "2.2.2.2:1", "here `>` was expected"),
-            ("tcp 1.1.1.1 > 2.2.2.2:70000", "2.2.2.2:70000", "`70000` is no port"),
-            ("tcp 1.1.1 > 2.2.2.2:1", "1.1.1", "it is no address"),
+            ("tcp 1.1.1.1 > 2.2.2.2:70000", "2.2.2.2:70000", "`70000` is not a port"),
+            ("tcp 1.1.1 > 2.2.2.2:1", "1.1.1", "it is not an address"),
             ("udp 1.1.1.1 > [2001:db8::1]:1", "[2001:db8::1]:1", "the ends are of different families"),
             ("gre 1.1.1.1:7 > 2.2.2.2", "1.1.1.1:7", "this protocol has no ports"),
             ("udp 1.1.1.1 > 2.2.2.2:1 dscp GOLD", "GOLD", "unknown code point"),

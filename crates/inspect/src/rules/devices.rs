@@ -94,7 +94,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
         let queue = if owner.kind == Kind::Htb { ", HTB's direct queue," } else { "" };
         format!("the filter leads to {classid} itself{queue} and to no class")
     } else if classid.qdisc() != owner.handle {
-        format!("the filter hangs on {} and leads to {classid}, which is no class of it", owner.handle)
+        format!("the filter hangs on {} and leads to {classid}, which is not a class of it", owner.handle)
     } else {
         format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
     };

@@ -8,8 +8,8 @@ use tidegate_packet::{Nanos, Rate};
 
 /// Test a line for bufferbloat in 30 seconds, and suggest a policy
 ///
-/// Measures latency idle and under load and the throughput each way, finds the bottleneck, grades the line and
-/// writes a policy that fixes it.
+/// Measures latency idle and under load and the throughput each way, finds the bottleneck, grades the line
+/// and writes a policy that fixes it.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 A HOST is a computer with `tidegate serve` (best: throughput and queueing delay each way), an \
