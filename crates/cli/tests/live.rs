@@ -238,10 +238,10 @@ fn what_was_never_confirmed_does_not_come_back() {
     let apply = |policy: &str, seconds: &str| {
         computer.tidegate(&["apply", policy, "--backend", "kernel", "--force", "--confirm", seconds])
     };
-    done(&apply(&home, "5"));
-    let again = apply(&home, "5");
+    done(&apply(&home, "5s"));
+    let again = apply(&home, "5s");
     assert!(String::from_utf8_lossy(&again.stderr).contains("it still waits to be confirmed"), "{again:?}");
-    done(&apply(&other, "1"));
+    done(&apply(&other, "1s"));
     until("the way back, past the one that waited as well", || {
         computer.stand("eth0") == before && computer.stand("ifb0").is_none()
     });
