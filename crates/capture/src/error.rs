@@ -80,7 +80,7 @@ impl fmt::Display for CaptureError {
             }
             Self::NotAScript(path) => write!(
                 f,
-                "{}: this is not a text, so it cannot be a script; name the script that configures the link",
+                "{}: this is not text, so it cannot be a script; name the script that configures the link",
                 name(path)
             ),
             Self::TooLong(path, limit) => write!(

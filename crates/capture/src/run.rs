@@ -72,9 +72,7 @@ pub fn run_in_turn(
         let last = turn + 1 == turns.len();
         let run = session.run(&script.program(args), answer, &mut finder, last)?;
         let ended = !run.exit.is_own();
-        let mut outcome = outcome(run, &finder, &devices);
-        outcome.notes.extend(script.odd_beginning());
-        outcomes.push(outcome);
+        outcomes.push(outcome(run, &finder, &devices));
         if ended {
             break;
         }

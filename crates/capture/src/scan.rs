@@ -58,20 +58,6 @@ impl Script {
         Ok(script)
     }
 
-    /// What is wrong with the script's beginning though it can be run: a byte order mark is a part of the
-    /// first word, so that the shell knows neither the `#!` line nor that command.
-    pub(super) fn odd_beginning(&self) -> Option<String> {
-        let (path, text) = self.files.first()?;
-        text.starts_with('\u{feff}').then(|| {
-            let name = path.display();
-            format!(
-                "{name}: begins with a byte order mark (an editor's), which a shell takes for a part of the \
-                first \
-                word: the `#!` line does not count; take it away: sed -i '1s/^\\xef\\xbb\\xbf//' {name}"
-            )
-        })
-    }
-
     /// The program to start, with the script's arguments.
     pub(super) fn program(&self, args: &[String]) -> Vec<OsString> {
         let mut program = self.interpreter.clone();

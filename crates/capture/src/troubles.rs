@@ -228,8 +228,8 @@ fn end(
             let doing = running.last().map_or(String::new(), |running| format!("; it was running `{running}`"));
             (
                 format!("the script did not end within {} s{doing}, {}", limit.as_secs_f64(), after()),
-                "let it end by itself (no daemon, no endless loop, no waiting for an answer), or give it \
-                longer with --timeout TIME (5min, for example)".to_owned(),
+                "let it end (no daemon, no endless loop, no question on standard input), or allow more time \
+                with --timeout TIME (5min, for example)".to_owned(),
                 place,
             )
         }
@@ -325,7 +325,13 @@ impl<'a> Complaint<'a> {
             return None;
         }
         let base = name.rsplit('/').next().unwrap_or(name);
-        let (reason, remedy) = if name.contains('/') && TOOLS.contains(&base) {
+        let (reason, remedy) = if name.starts_with('\u{feff}') {
+            (
+                "the script begins with a byte order mark, which the shell takes for a part of the first word"
+                    .to_owned(),
+                "take it away: sed -i '1s/^\\xef\\xbb\\xbf//' FILE".to_owned(),
+            )
+        } else if name.contains('/') && TOOLS.contains(&base) {
             (
                 format!(
                     "{name}: there is no such file on this machine; tidegate answers {base} by its name \

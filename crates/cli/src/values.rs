@@ -13,7 +13,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 }
 
 fn some(time: Duration) -> Result<Duration, String> {
-    if time.is_zero() { Err("must be longer than nothing".into()) } else { Ok(time) }
+    if time.is_zero() { Err("must be greater than zero".into()) } else { Ok(time) }
 }
 
 /// A time longer than nothing, with its unit.

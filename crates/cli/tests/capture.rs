@@ -457,7 +457,7 @@ fn what_is_no_script_is_refused_with_its_name() {
     let cases: [(&Path, &str); 4] = [
         (&absent, "there is no such script"),
         (&place.0, "this is a directory"),
-        (&program, "this is not a text"),
+        (&program, "this is not text"),
         (&strange, "asks for /opt/no/such/shell"),
     ];
     for (path, reason) in cases {

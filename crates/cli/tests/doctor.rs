@@ -17,7 +17,7 @@ use tidegate_sys::process::{self, die_with_parent};
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 2));
 const NOBODY: u32 = 65_534;
-/// Octets of a frame that carries a datagram of the load.
+/// Bytes of a frame that carries a datagram of the load.
 const FRAME: u32 = 1000;
 const HEADS: u32 = 42;
 

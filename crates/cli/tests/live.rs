@@ -438,7 +438,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
     let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
-    with("1");
+    with("1s");
     // Somebody is at work here while its time is over: it goes back once they are not.
     let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
     let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
@@ -449,7 +449,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
         computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
 
-    with("3600");
+    with("3600s");
     let (code, told) = status(&computer);
     let left = told["confirm"]["left_s"].as_f64().expect("it waits");
     assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");

@@ -145,7 +145,7 @@ fn who_may_not_measure_is_told_why() {
         (&[], "the server wants a token"),
         (&["--token", wrong], "the token is not the server's"),
         (&["--token", "/no/such/file"], "/no/such/file"),
-        (&["--dscp", "XX"], "is no DS field"),
+        (&["--dscp", "XX"], "is not a DS field"),
         (&["-o", "result.txt"], "must end in .json"),
     ];
     for (more, expected) in cases {
@@ -196,7 +196,7 @@ fn where_nobody_is_that_is_told() {
     let cases: [(&[&str], &str); 3] = [
         (&["no-such-host.invalid"], "no address is known for `no-such-host.invalid`"),
         (&["127.0.0.1", "--port", &free], "nobody listens"),
-        (&["127.0.0.1", "rrull"], "is no test; there are rrul"),
+        (&["127.0.0.1", "rrull"], "is not a test; there are rrul"),
     ];
     for (words, expected) in cases {
         let output = tidegate(&[&["measure"], words].concat());
@@ -230,7 +230,7 @@ fn marks_and_calls_have_their_own_rows() {
         "udp-cs1-down",
     ];
     assert_eq!(ids, expected);
-    // 172 octets of payload each 20 ms; each mark arrived as it was sent.
+    // 172 bytes of payload each 20 ms; each mark arrived as it was sent.
     let rate = number(voip, "voip-up.rate");
     assert!((rate - 68_800.0).abs() < 4000.0, "{rate}");
     for probe in voip.probes.iter().filter(|probe| probe.unit == "one way") {

@@ -127,7 +127,7 @@ impl Bench {
         true
     }
 
-    /// Sends datagrams of 1000 octets, two a millisecond, until this goes.
+    /// Sends datagrams of 1000 bytes, two a millisecond, until this goes.
     fn flood(&self) -> Flood {
         let go = Arc::new(AtomicBool::new(true));
         let on = go.clone();
@@ -441,7 +441,7 @@ fn where_nothing_is_shaped_that_is_told() {
         ),
         (
             &["tc", "qdisc", "show"],
-            "tidegate tc: no daemon of tidegate runs here; the kernel's disciplines are tc's own business\n",
+            "tidegate tc: no tidegate daemon runs here; for the kernel's qdiscs use tc\n",
         ),
     ];
     for (words, message) in expected {

@@ -183,7 +183,7 @@ impl Counter {
                 Some(handle) => handle,
                 None => {
                     return tell(&refusal(
-                        &format!("`{text}` is no class"),
+                        &format!("`{text}` is not a class"),
                         "say it as tc does: 1:10, or root",
                     ));
                 }

@@ -29,7 +29,7 @@ pub(crate) fn flent_gz(bytes: &[u8]) {
     let _ = tidegate_analysis::experiment::from_flent(bytes);
 }
 
-/// Reads a capture as a file reader does: what needs more octets gets them, as far as there are any.
+/// Reads a capture as a file reader does: what needs more bytes gets them, as far as there are any.
 pub(crate) fn pcap(bytes: &[u8]) {
     let (mut parser, mut at, mut given) = (Parser::new(), 0, 0);
     let mut idle = 0;

@@ -55,29 +55,28 @@ macro_rules! rules {
 }
 
 rules! {
-    Unreachable "R1" "unreachable-filter" "A filter, rule or action that no packet can reach, because those \
-    before it take all it asks for.",
-    Intent "R2" "dscp-today" "A rule by TOS or DSCP that today's senders' marks meet otherwise than its \
-    class means.",
-    Rates "R3" "rates" "A rate above its ceil, children that are promised more than their parent has, a \
+    Unreachable "R1" "unreachable-filter" "A filter, rule or action that no packet can reach, because \
+    earlier ones match all its packets.",
+    Intent "R2" "dscp-today" "A rule by TOS or DSCP that misclassifies the markings of today's senders.",
+    Rates "R3" "rates" "A rate above its ceil, children with more guaranteed than their parent has, a \
     ceil above the parent's; HFSC's real time above its upper limit.",
-    Quantum "R4" "quantum" "A quantum below one frame, or so large that one class sends for long at a \
-    stretch.",
+    Quantum "R4" "quantum" "A quantum below one frame, or so large that one class sends for a long time in \
+    a row.",
     Priority "R5" "priority" "A priority beyond the range, silently made the lowest.",
-    Nowhere "R6" "leads-nowhere" "A flowid, parent, redirect or policer's number that leads to nothing, or \
-    into another qdisc.",
+    Nowhere "R6" "leads-nowhere" "A flowid, parent, redirect or policer number that does not exist, or is \
+    in another qdisc.",
     Protocol "R7" "wrong-header" "A match that reads another protocol's header than the filter's.",
     Marks "R8" "marks" "A mark that is read and never set, set and never read while a class gets no \
     packets, or written over on all or all but a few.",
     Connmark "R9" "connmark" "A connection's mark that is set but not restored, or restored over a mark.",
-    LeafFilter "R10" "filter-on-leaf" "Filters on a class that has no children: they are never asked.",
-    Default "R11" "default-class" "No default class, or one that is not there: such packets bypass the \
+    LeafFilter "R10" "filter-on-leaf" "Filters on a class without children: they are never consulted.",
+    Default "R11" "default-class" "No default class, or one that does not exist: such packets bypass the \
     shaping.",
     Burst "R12" "burst" "A burst that cannot hold one frame, a policer's that cannot hold ten, one too \
     small for the rate at the machine's timer, or one that holds a second of its rate.",
     Limit "R13" "limit" "A queue too short for the link's round trip, or so long that it is the delay it \
     should prevent.",
-    OtherProtocols "R14" "other-protocols" "IPv6, ARP and what else no filter asks for.",
+    OtherProtocols "R14" "other-protocols" "IPv6, ARP and other protocols that no filter matches.",
     Flush "R15" "foreign-rules" "Tables flushed that others may use.",
     Overhead "R16" "overhead" "Link overhead missing, or counted twice.",
     Units "R17" "units" "Units that mean something else: kbps is kilobytes, a bare rate is bits, a bare \
@@ -85,23 +84,23 @@ rules! {
     Collisions "R18" "hash-collisions" "Hosts or flows that share a bucket by chance.",
     NoAqm "R19" "no-aqm" "No leaf keeps its queue short.",
     Redirect "R20" "redirect" "A redirect to a device that is down or has no policy.",
-    Checksums "R21" "checksums" "Octets that pedit rewrites without computing the checksums over them anew.",
+    Checksums "R21" "checksums" "Bytes that pedit rewrites without recomputing their checksums.",
     Capped "R22" "capped-default" "A default class that may send less than a tenth of what the device's \
     fastest class may.",
-    Idle "R23" "idle-class" "A class that no packet comes to.",
-    Absent "R24" "absent-device" "A device that is there only when it is made, and that nothing makes.",
+    Idle "R23" "idle-class" "A class that no packet reaches.",
+    Absent "R24" "absent-device" "A device that exists only when created, and that nothing creates.",
     Void "R25" "idle-words" "Words without effect beside the others of their command: framing without a \
     rate, a mode that a later word replaces.",
     Replaced "R26" "replaced-classes" "Classes that a later `qdisc replace` removes with their qdisc.",
-    Rewritten "R27" "rewritten" "A filter or rule for addresses or a DSCP that NAT or another rule rewrites \
-    where it does not see it; cake that is to share between hosts and sees one.",
+    Rewritten "R27" "rewritten" "A filter or rule for addresses or a DSCP that NAT or another rule has \
+    rewritten; cake that should share between hosts and sees one.",
     Refused "C1" "refused" "A command that the tool or the kernel refuses.",
-    Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue is elsewhere, and nothing \
-    here changes it.",
-    Shapes "C3" "packet-shapes" "A rule by length or flags that leaves out packets it is meant for, or \
-    takes in others.",
-    Undecided "C4" "undecided" "So many rules, or sets of packets so intricate, that which packet goes \
-    where was not decided.",
+    Unlimited "C2" "no-rate" "Classes and priorities without a rate: the queue builds up elsewhere, and \
+    they have no effect.",
+    Shapes "C3" "packet-shapes" "A rule by length or flags that misses packets it is meant for, or matches \
+    others.",
+    Undecided "C4" "undecided" "So many rules, or sets of packets so intricate, that their classification \
+    was not decided.",
 }
 
 /// What shows that a finding is true; the engine has confirmed it.

@@ -1,4 +1,4 @@
-//! Names for the octets that u32 compares.
+//! Names for the bytes that u32 compares.
 
 use core::net::Ipv4Addr;
 use tidegate_packet::Head;
@@ -12,7 +12,7 @@ enum Form {
     Number,
     Hex,
     Protocol,
-    /// Four octets of an address.
+    /// Four bytes of an address.
     Address,
 }
 
@@ -171,13 +171,13 @@ fn part(name: &str, form: Form, [mask, all]: [u32; 2], has: Option<u32>, wanted:
 /// What a word without named fields is called.
 fn word_name(protocol: u16, key: &U32Key) -> String {
     let place = |what: &str, from: i32| {
-        format!("octets {} to {} of the {what}", key.offset - from, key.offset - from + 3)
+        format!("bytes {} to {} of the {what}", key.offset - from, key.offset - from + 3)
     };
     match (protocol, key.offset) {
         (ethertype::IPV6, 8 | 12 | 16 | 20) => place("source", 8),
         (ethertype::IPV6, 24 | 28 | 32 | 36) => place("destination", 24),
-        (_, offset) if offset < 0 => format!("link header, octet {}", offset + Head::ETHERNET as i32),
-        (_, offset) => format!("octets {offset} to {}", offset + 3),
+        (_, offset) if offset < 0 => format!("link header, byte {}", offset + Head::ETHERNET as i32),
+        (_, offset) => format!("bytes {offset} to {}", offset + 3),
     }
 }
 

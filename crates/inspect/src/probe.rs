@@ -474,7 +474,7 @@ impl Prober {
         self.gateway.spec(device).link_header
     }
 
-    /// Octets of link header that a frame counts before it is given to a device.
+    /// Bytes of link header that a frame counts before it is given to a device.
     fn header_before(&self, device: DeviceId, route: EgressPath) -> u32 {
         match route {
             EgressPath::Direct => self.link_header(device),

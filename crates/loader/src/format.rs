@@ -209,7 +209,7 @@ fn not_a_text(bytes: &[u8]) -> Option<&'static str> {
     let known = magics.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
     known.or_else(|| {
         let binary = is_binary(bytes);
-        binary.then_some("is not a text; name the script or file that holds the policy")
+        binary.then_some("is not text; name the script or file that holds the policy")
     })
 }
 

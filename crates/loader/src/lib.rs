@@ -436,7 +436,7 @@ fn text(path: &Path) -> Result<Text, ReadError> {
             let good = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
             return Err(file(format!(
-                "line {line} is not UTF-8; convert the file (iconv -f iso-8859-1 -t utf-8), or mend the line"
+                "line {line} is not UTF-8; convert the file (iconv -f iso-8859-1 -t utf-8), or fix the line"
             )));
         }
     };

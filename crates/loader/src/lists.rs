@@ -99,7 +99,7 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
         }
         // A script is run, JSON has become a listing, and a short policy has been compiled.
         Format::Script | Format::TcJson | Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => {
-            Err(format!("is {}, which is no list of calls ({})", format.name(), path.display()))
+            Err(format!("is {}, which is not a list of calls ({})", format.name(), path.display()))
         }
     }
 }

@@ -39,18 +39,14 @@ pub fn nothing_found<'t>(
             if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1)))
             {
                 said += &format!(
-                    "; it compares its first argument with {}: give it one (behind `--`, where several \
-                    files may stand)",
+                    "; it compares its first argument with {}: give it one after `--`",
                     wanted.join(", ")
                 );
             }
         }
     }
     if let Some(usage) = usage {
-        said += &format!(
-            "\n  the script says `{usage}`: give it its arguments (behind `--`, where several files may \
-            stand)"
-        );
+        said += &format!("\n  the script says `{usage}`: give it its arguments after `--`");
     }
     Some(said)
 }

@@ -77,16 +77,15 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
 /// What the TOML parser complains about, and what to do about it.
 fn what_is_wrong(complaint: &str) -> (String, &'static str) {
     match complaint {
-        "duplicate key" => (
-            "this key stands here twice".to_owned(),
-            "Keep one of the two; a key has one value in its section.",
-        ),
+        "duplicate key" => {
+            ("this key is here twice".to_owned(), "Keep one of the two; a key has one value in its section.")
+        }
         said if said.contains("recurs") => (
             "lists or tables are nested too deep here".to_owned(),
             "A short policy nests them once; take the brackets out.",
         ),
         said => (
-            format!("this is no TOML: {said}"),
+            format!("this is not TOML: {said}"),
             "Write key = value, texts in quotes, lists as [\"a\", \"b\"], a class as [classes.NAME].",
         ),
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub(super) fn listing(text: &str, dev: Option<&str>) -> Result<String, String> {
     let mut out = String::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        let document = document.map_err(|error| format!("is no JSON: {error}"))?;
+        let document = document.map_err(|error| format!("is not JSON: {error}"))?;
         for (at, object) in objects(&document).into_iter().enumerate() {
             let words = line(object, dev).map_err(|why| format!("{why} ({})", entry(at, object)))?;
             out.push_str(&words);
@@ -127,8 +127,8 @@ fn filter(
     );
     let Some(options) = options else { return Ok(words) };
     if options.contains_key("actions") {
-        return Err("holds filters with actions, which tc's JSON does not tell whole; save what `tc filter \
-        show` prints instead"
+        return Err("holds filters with actions, which tc's JSON does not list completely; save what `tc \
+        filter show` prints instead"
             .into());
     }
     if kind == "u32" {

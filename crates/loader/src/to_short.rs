@@ -142,7 +142,8 @@ impl<'r> Beside<'r> {
         let Some(found) = pairs(self.first, &self.second, &devices) else {
             self.misfits.push(misfit(
                 "which packets go to which class",
-                "it is too intricate to compare: what is said above is all that is known",
+                "it was not decided (sets of packets too intricate, or frames of devices on top of this one): \
+                what is said above is all that is known",
             ));
             return;
         };

@@ -57,7 +57,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::Unknown => {
-                write!(f, "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`")
+                write!(f, "is not a recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`")
             }
             Cause::Version(version) => write!(f, "its format is of version {version}, which is not known"),
             Cause::CutShort { has } => write!(f, "the file ends after {has} bytes of it"),

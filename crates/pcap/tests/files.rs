@@ -276,7 +276,7 @@ fn damage_is_told_with_its_place() {
         read(&file).1.expect_err("damaged").to_string()
     };
     let table = [
-        (at(0, 7), "is no recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`"),
+        (at(0, 7), "is not a recording, neither pcap nor pcapng; write one with `tcpdump -w FILE`"),
         (at(8, 5), "the file's header: it says its byte order as 0x05000000"),
         (at(12, 9), "the file's header: its format is of version 9, which is not known"),
         (at(32, 21), "block 2, at byte 28: it claims to be 21 bytes long, which cannot be"),

@@ -10,7 +10,7 @@
 //!   Proof (HMAC of both draws)      ──▶
 //!                                   ◀──    Welcome (its own proof, the session's number, its limits)
 //!   UDP hello of the session        ──▶
-//!                                   ◀──    the same octets: streams go to where this came from, and nowhere
+//!                                   ◀──    the same bytes: streams go to where this came from, and nowhere
 //!                                   else
 //!   Plan (an exchange)              ──▶
 //!                                   ◀──    Go, or Refused with the reason

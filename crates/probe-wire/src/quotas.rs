@@ -117,7 +117,7 @@ impl fmt::Display for Reason {
             Reason::SessionsEach => "as many sessions from this address as there may be; end one of them",
             Reason::Token => "the token is not the server's",
             Reason::OutOfTurn => "that is not what is said now",
-            Reason::Malformed => "that is no message of tidegate's; does another version speak?",
+            Reason::Malformed => "that is not a message of tidegate's; does another version speak?",
             Reason::Version => {
                 "the server speaks version 2 of tidegate's protocol and you another: have the same tidegate \
                 at both ends"

@@ -31,7 +31,7 @@ pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnos
                     }
                     near => format!("there are {}", near.join(", ")),
                 };
-                let why = format!("nothing is measured that is called `{}`", asked.name);
+                let why = format!("no measurement is named `{}`", asked.name);
                 return Err(Diagnostic::new(asked.at.clone(), why, remedy));
             }
         }

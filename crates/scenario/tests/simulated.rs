@@ -250,8 +250,8 @@ fn what_cannot_be_has_its_place_and_a_remedy() {
             "gateway: Cannot find device \"eth7\"",
         ),
         ("[policies.x]\ngateway = ['tc qdisc add dev eth1 root tbf rate fast']\n", "gateway: "),
-        ("[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n", "no machine is called `server`"),
-        ("[[expect]]\nfigure = 'pnig.mean'\n", "nothing is measured that is called `pnig.mean`"),
+        ("[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n", "unknown machine `server`"),
+        ("[[expect]]\nfigure = 'pnig.mean'\n", "no measurement is named `pnig.mean`"),
         (
             "[[traffic]]\nudp = 'a -> server'\n[[programs]]\non = 'a'\nrun = 'true'\n",
             "simulated hosts run no programs",

@@ -135,7 +135,7 @@ fn scenario(
 ) -> Result<String> {
     // A string of JSON is one of TOML.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let policy = policy.to_str().ok_or_else(|| Error::Invalid("the policy's path is no text".to_owned()))?;
+    let policy = policy.to_str().ok_or_else(|| Error::Invalid("the policy's path is not text".to_owned()))?;
     let policy = quoted(policy);
     let frames = |way: Way| tc_rate((way.bits * AS_FRAMES) as u64);
     let lan = if dev == "eth1" { "eth0" } else { "eth1" };

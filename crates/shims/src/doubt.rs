@@ -118,7 +118,7 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
     if orphan {
         let (parent, dev) = (op.parent, &op.dev);
         return Some(format!(
-            "there is no class {parent} on {dev}: {} stands under the root and cannot borrow",
+            "there is no class {parent} on {dev}: {} is under the root and cannot borrow",
             op.classid
         ));
     }

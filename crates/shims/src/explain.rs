@@ -110,7 +110,7 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     }
     if says(error, "Exclusivity flag") || says(error, "NLM_F_REPLACE needed") {
         return Some(format!(
-            "Something stands there already; delete it first (tc qdisc del dev {dev} …) or write replace \
+            "There is a qdisc already; delete it first (tc qdisc del dev {dev} …) or write replace \
             instead of add."
         ));
     }
@@ -126,10 +126,8 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
                 "A qdisc of another kind has the handle {} there; leave the handle out, or name another.",
                 op.handle
             ),
-            _ => {
-                "A qdisc of another kind stands there; replace instead of change puts this one in its place."
-                    .into()
-            }
+            _ => "There is a qdisc of another kind; replace instead of change puts this one in its place."
+                .into(),
         });
     }
     if says(error, "Change operation") {

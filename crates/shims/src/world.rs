@@ -249,7 +249,7 @@ pub(super) fn told(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
             _ => {
                 shim.machine
                     .kernel_log
-                    .push(format!("{dev}: {file}: `{text}` is no number; nothing was changed"));
+                    .push(format!("{dev}: {file}: `{text}` is not a number; nothing was changed"));
                 continue;
             }
         };

@@ -107,7 +107,7 @@ pub fn here() -> bool {
     std::env::args_os().next().is_some_and(|name| name == *INNER)
 }
 
-/// Lets a file that exists say something else, for everybody apart.
+/// Lets a file that exists say something else, for anyone apart.
 ///
 /// # Errors
 /// There is no such file, or no place for the text.

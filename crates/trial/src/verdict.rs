@@ -181,10 +181,8 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
                 ": holding downloads below the link's rate, on an ifb, shortens that (examples/download.sh)."
             }
         };
-        sentences.push(format!(
-            "At the provider, on the way towards you, {} of packets wait{remedy}",
-            milliseconds(ns)
-        ));
+        sentences
+            .push(format!("In the provider's download queue {} of packets wait{remedy}", milliseconds(ns)));
     }
     sentences
 }

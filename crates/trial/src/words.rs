@@ -267,7 +267,7 @@ fn raw(key: &U32Key) -> String {
     format!("{:#010x}/{:#010x} at {from}{}", key.value, key.mask, key.offset)
 }
 
-/// A TOS octet; where the mask takes all of a DSCP that has a name, that.
+/// A TOS byte; where the mask takes all of a DSCP that has a name, that.
 fn tos(value: u8, mask: u8) -> String {
     let name = dscp_name(value >> 2);
     let named = mask == 0xfc && value & 3 == 0 && !name.starts_with(|c: char| c.is_ascii_digit());

@@ -14,7 +14,7 @@ const MOST_VALUES: usize = 8 << 20;
 pub(super) enum Value {
     /// A number.
     Number(f64),
-    /// A text, or octets that are one.
+    /// A text, or bytes that are one.
     Text(String),
     /// A list or tuple.
     List(Vec<usize>),
@@ -145,7 +145,7 @@ impl Machine<'_> {
         let number = match command {
             b'I' | b'L' | b'F' => {
                 let line = self.line()?;
-                line.trim_end_matches('L').parse().map_err(|_| format!("`{line}` is no number"))?
+                line.trim_end_matches('L').parse().map_err(|_| format!("`{line}` is not a number"))?
             }
             b'K' => f64::from(self.octet()?),
             b'M' => self.little(2)? as f64,
@@ -156,7 +156,7 @@ impl Machine<'_> {
         self.push(Value::Number(number))
     }
 
-    /// A whole number of any length, the least octet first, two's complement.
+    /// A whole number of any length, the least byte first, two's complement.
     fn long(&mut self) -> Result<f64, String> {
         let length = usize::from(self.octet()?);
         let octets = self.take(length)?;
@@ -295,7 +295,7 @@ impl Machine<'_> {
         Ok(taken)
     }
 
-    /// A number of so many octets, at most eight, the least first.
+    /// A number of so many bytes, at most eight, the least first.
     fn little(&mut self, octets: usize) -> Result<u64, String> {
         let taken = self.take(octets)?;
         Ok(taken.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet)))
@@ -305,7 +305,7 @@ impl Machine<'_> {
         let rest = self.octets.get(self.at..).unwrap_or_default();
         let length = rest.iter().position(|octet| *octet == b'\n').ok_or("a line without an end")?;
         self.at += length + 1;
-        std::str::from_utf8(&rest[..length]).map_err(|_| "a line that is no text".to_owned())
+        std::str::from_utf8(&rest[..length]).map_err(|_| "a line that is not text".to_owned())
     }
 }
 

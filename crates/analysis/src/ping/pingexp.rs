@@ -7,7 +7,7 @@ use tidegate_measure::pinged::{PingRequest, PingTarget, Pinged};
 const ORIGIN: &str = "such a file is written by `pingexp.py -w FILE`";
 /// What ping-exp does where nothing is said.
 const USUAL_INTERVAL: f64 = 0.2;
-/// Octets of data of ping's requests.
+/// Bytes of data of ping's requests.
 const USUAL_SIZE: u16 = 56;
 const MS: f64 = 1e6;
 const SECOND: f64 = 1e9;

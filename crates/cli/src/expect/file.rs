@@ -86,7 +86,7 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
             return Err(Diagnostic::new(
                 value.span(),
                 reason,
-                format!("`tidegate try --help` tells what --{key} takes"),
+                format!("`tidegate try --help` shows what --{key} takes"),
             ));
         }
         args.extend(option);
@@ -109,7 +109,7 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
     }
     let line = Line::try_parse_from(&args).map_err(|error| {
         let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
-        Diagnostic::new(policy.span(), reason, "`tidegate try --help` tells what each takes")
+        Diagnostic::new(policy.span(), reason, "`tidegate try --help` shows what each takes")
     })?;
     Ok(line.options)
 }
@@ -147,14 +147,14 @@ mod tests {
         let wrong_word = GOOD.replace("p95", "q95");
         assert_eq!(
             error(&wrong_word),
-            "x/home.toml:6:10: no figure is called so\n  6 |   \"ping: q95 < 50 ms while 2 uploads\",\n    \
+            "x/home.toml:6:10: unknown figure\n  6 |   \"ping: q95 < 50 ms while 2 uploads\",\n    \
              |          ^^^\n    = figures are p50, p95, p99 (any pN), mean, max, loss, rate, share, drops"
         );
         let heads = [
-            (GOOD.replace("up = ", "upp = "), "x/home.toml:2:1: no key is called so"),
+            (GOOD.replace("up = ", "upp = "), "x/home.toml:2:1: unknown key"),
             (GOOD.replace("2mbit", "fast"), "x/home.toml:2:6: invalid value 'fast' for '--up <RATE>'"),
             (GOOD.replace("policy = \"a.sh\"", ""), "x/home.toml:1:1: `policy` is missing"),
-            (GOOD.replace("\"a.sh\"", "7"), "x/home.toml:1:10: here a text was expected"),
+            (GOOD.replace("\"a.sh\"", "7"), "x/home.toml:1:10: expected a string"),
             (GOOD.replace("seed = 7", "seed = "), "x/home.toml:4:8: string values must be quoted"),
         ];
         for (text, head) in heads {

@@ -9,7 +9,7 @@ const FOLD: usize = 8;
 /// and so many of them stay at each end.
 const KEPT: usize = 2;
 
-/// Octets without a name that are told of a packet.
+/// Bytes without a name that are told of a packet.
 const SOME_OCTETS: usize = 4;
 /// Lines of a scene; one with more goes round in circles.
 const MOST_LINES: usize = 400;

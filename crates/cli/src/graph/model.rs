@@ -170,7 +170,7 @@ impl Box {
         let rate = print_rate(self.rate?, false);
         Some(match self.ceil {
             Some(_) if self.most > self.rate => {
-                format!("sure of {rate}, borrows up to {}", print_rate(self.most?, false))
+                format!("guaranteed {rate}, borrows up to {}", print_rate(self.most?, false))
             }
             Some(ceil) if Some(ceil) < self.rate => {
                 format!("rate {rate}, held to {}", print_rate(ceil, false))

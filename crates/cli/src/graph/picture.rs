@@ -40,7 +40,7 @@ pub(super) fn svg(name: &str, model: &Model, used: Option<&Used>, by: By) -> Str
     let legend = used.map(|used| legend(used, by));
     let count = nodes.len();
     let description = format!(
-        "{} devices, {count} boxes. What hangs on another stands below it, to the right.",
+        "{} devices, {count} boxes. Children are drawn below and to the right of their parent.",
         roots.len()
     );
     chart::forest(name, &description, &nodes, &links, legend.as_ref()).alone(WIDTH)
@@ -88,7 +88,7 @@ fn legend(used: &Used, by: By) -> Legend {
     match by {
         By::Load => Legend {
             words: format!(
-                "share of its ceiling that it sent, while {title}; the tick is what it is sure of"
+                "share of its ceiling that it sent, while {title}; the tick is its guaranteed rate"
             ),
             low: "0 %".into(),
             high: "100 %".into(),

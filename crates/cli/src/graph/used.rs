@@ -37,7 +37,7 @@ impl Use {
 pub(super) fn read(path: &Path, options: &Options) -> anyhow::Result<Used> {
     let text = crate::input::result_text(path)?;
     let trial = tidegate_analysis::trial::from_json(&text)
-        .with_context(|| format!("{} is no document of `tidegate try --json`", path.display()))?;
+        .with_context(|| format!("{} is not a document of `tidegate try --json`", path.display()))?;
     let runs = trial.runs.iter().enumerate().filter(|(_, run)| run.policy);
     let found = match &options.load {
         Some(load) => runs.clone().find(|(_, run)| run.load == *load),

@@ -38,7 +38,7 @@ fn tell(quiet: bool, words: &str) {
     }
 }
 
-/// The DS field of a word: a number (the whole octet, as ping's -Q and ping-exp take it) or the name of a
+/// The DS field of a word: a number (the whole byte, as ping's -Q and ping-exp take it) or the name of a
 /// code point.
 pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
     let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
@@ -50,7 +50,7 @@ pub(crate) fn ds_field(word: &str) -> anyhow::Result<u8> {
         None => word.parse(),
     };
     parsed.with_context(|| {
-        format!("`{word}` is no DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE")
+        format!("`{word}` is not a DS field: 0 to 255 (0xb8), or a name such as EF, AF41, CS1, LE")
     })
 }
 

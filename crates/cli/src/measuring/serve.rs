@@ -74,8 +74,8 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     let token = if options.open { None } else { token(options.token.as_deref())? };
     if token.is_none() && !options.open {
         bail!(
-            "a token is needed (--token FILE; make one with `tidegate serve --new-token FILE`), or --open to \
-            serve everybody"
+            "a token is needed (--token FILE; make one with `tidegate serve --new-token FILE`), or --open \
+            to serve anyone"
         );
     }
     if let Some(file) = &options.token
@@ -93,7 +93,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     say(&format!(
         "listening at {} (TCP and UDP){}",
         at.join(", "),
-        if options.open { ", for everybody" } else { "" }
+        if options.open { ", for anyone" } else { "" }
     ));
     let mut told = ServerStats::default();
     while poll::readable(&[bell.as_fd()], TELL)? != [true] {
@@ -110,7 +110,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 /// Draws a token that only the owner of its file can read.
 fn new_token(path: &Path) -> anyhow::Result<()> {
     if path.symlink_metadata().is_ok() {
-        bail!("{} is there already; remove it first if nobody needs that token", path.display());
+        bail!("{} exists already; remove it first if that token is not in use", path.display());
     }
     let token = tidegate_prober::new_token().context("cannot draw at random")?;
     let mut file = crate::output::begin(path)?;
@@ -136,7 +136,7 @@ fn say(what: &str) {
 
 fn in_words(counts: &ServerStats) -> String {
     let mut words = format!(
-        "{} sessions, {} exchanges, {} flows, {} packets taken, {} of nobody",
+        "{} sessions, {} exchanges, {} flows, {} packets accepted, {} from unknown senders",
         counts.sessions, counts.exchanges, counts.flows, counts.packets, counts.strays
     );
     for (reason, count) in &counts.refused {

@@ -128,7 +128,7 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
         .iter()
         .find(|name| !all.contains(&name.as_str()))
     {
-        Some(name) => anyhow::bail!("no {what} is called `{name}`; there are {}", all.join(", ")),
+        Some(name) => anyhow::bail!("unknown {what} `{name}`; known: {}", all.join(", ")),
         None => Ok(()),
     };
     known(&options.policy, scenario.policies.iter().map(|policy| policy.name.as_str()).collect(), "policy")?;
@@ -138,7 +138,7 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
     cases
         .retain(|(p, l)| meant(&options.policy, &policies[*p].name) && meant(&options.load, &loads[*l].name));
     if cases.is_empty() {
-        anyhow::bail!("no case is left; --list tells what there is");
+        anyhow::bail!("no case is left; --list shows all");
     }
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario.repeats = options.repeats.unwrap_or(scenario.repeats);

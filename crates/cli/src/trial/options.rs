@@ -166,7 +166,7 @@ pub(crate) fn stacked(text: &str) -> Result<(String, String), String> {
         Some((upper, lower)) if !upper.is_empty() && !lower.is_empty() && upper != lower => {
             Ok((device(upper)?, device(lower)?))
         }
-        _ => Err("write which device stands on which: ppp0=eth1".into()),
+        _ => Err("write which device is stacked on which: ppp0=eth1".into()),
     }
 }
 

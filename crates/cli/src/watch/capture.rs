@@ -222,7 +222,7 @@ impl Packet {
     }
 }
 
-/// Octets written as pairs of hexadecimal digits; up to what is none.
+/// Bytes written as pairs of hexadecimal digits; up to what is none.
 fn octets(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks_exact(2);
     pairs.map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()

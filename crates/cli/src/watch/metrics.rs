@@ -16,7 +16,7 @@ use tidegate_sys::until::Until;
 
 /// Who may ask at once.
 const MOST: usize = 8;
-/// Octets of the longest request.
+/// Bytes of the longest request.
 const LONGEST: u64 = 8 << 10;
 /// How long somebody may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -78,7 +78,7 @@ fn asked(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
         }
         (Some(dev), _) => Ok(vec![dev.clone()]),
         (None, []) => {
-            bail!("no daemon of tidegate runs here; the kernel's disciplines are tc's own business")
+            bail!("no tidegate daemon runs here; for the kernel's qdiscs use tc")
         }
         (None, [_]) => Ok(all),
         (None, _) if shows => Ok(all),

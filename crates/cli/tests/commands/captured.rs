@@ -41,7 +41,7 @@ fn each(file: &[u8], mut show: impl FnMut(CapturedPacket<'_>)) {
     }
 }
 
-/// A UDP or TCP packet of IPv4, of which the front is kept, `len` octets long.
+/// A UDP or TCP packet of IPv4, of which the front is kept, `len` bytes long.
 fn ipv4(protocol: u8, ends: ([u8; 4], [u8; 4]), ports: (u16, u16), dsfield: u8, len: u16) -> Vec<u8> {
     let mut packet = vec![0x45, dsfield];
     packet.extend(len.to_be_bytes());
@@ -58,7 +58,7 @@ fn ipv4(protocol: u8, ends: ([u8; 4], [u8; 4]), ports: (u16, u16), dsfield: u8, 
     packet
 }
 
-/// A capture of bare IP packets: when after its beginning each came, its octets, its length.
+/// A capture of bare IP packets: when after its beginning each came, its bytes, its length.
 fn capture(packets: &[(u64, Vec<u8>, u32)]) -> Vec<u8> {
     let mut writer = Writer::new("a test");
     writer.interface(Interface { name: "wan", description: "", link: link::RAW });
@@ -74,7 +74,7 @@ const AWAY: [u8; 4] = [198, 51, 100, 7];
 #[test]
 fn a_line_holds_each_packet_up_by_those_before_it() {
     let place = Place::new("captured-line");
-    // Ten packets at once, each 1,000 octets with its Ethernet header: a millisecond on a line of 8 Mbit/s.
+    // Ten packets at once, each 1,000 bytes with its Ethernet header: a millisecond on a line of 8 Mbit/s.
     let packet = ipv4(17, (HOME, AWAY), (1, 2), 0, 986);
     place.file("ten.pcapng", capture(&vec![(0, packet, 986); 10]));
     for (words, lost) in
@@ -238,7 +238,7 @@ fn recorded(dir: &Path) -> Vec<(u64, u32)> {
 #[test]
 fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
     let place = Place::new("captured-split");
-    // What a machine gave its card: 4,344 octets of payload, of a connection that agreed on 1,400.
+    // What a machine gave its card: 4,344 bytes of payload, of a connection that agreed on 1,400.
     let mut syn = ipv4(6, (AWAY, HOME), (80, 5), 0, 44);
     syn[32] = 0x60;
     syn[33] = 0x02;
@@ -303,9 +303,9 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
         (
             "script.pcap",
             &b"tc qdisc add dev eth0 root fq_codel"[..],
-            "is no recording, neither pcap nor pcapng; write one with",
+            "is not a recording, neither pcap nor pcapng; write one with",
         ),
-        ("empty.pcap", b"", "is no recording"),
+        ("empty.pcap", b"", "is not a recording"),
         ("header.pcapng", &whole[..40], "the file ends after"),
     ] {
         place.file(name, octets);

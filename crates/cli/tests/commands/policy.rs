@@ -78,7 +78,7 @@ fn mistakes_are_named_where_they_stand() {
             "38mbit (38 megabits per second) or 304mbit",
         ),
         ("device = \"eth0\"\nup = \"1kbit\"\n", "f:2:6: \"1kbit\" is out of range", "8kbit to 100gbit"),
-        ("device = \"a b\"\nup = \"1mbit\"\n", "f:1:10: \"a b\" is no name of a device", "ip link"),
+        ("device = \"a b\"\nup = \"1mbit\"\n", "f:1:10: \"a b\" is not a name of a device", "ip link"),
         ("link = \"vdsl\"\n", "f:1:8: unknown kind of link \"vdsl\"", "vdsl2"),
         ("preset = \"hone\"\n", "f:1:10: unknown preset \"hone\"", "Did you mean \"home\"?"),
         ("fair = \"hsot\"\n", "f:1:8: unknown word for fair \"hsot\"", "Did you mean \"host\"?"),
@@ -95,7 +95,7 @@ fn mistakes_are_named_where_they_stand() {
         ("[classes.a]\ndscp = [\"AF99\"]\n", "f:2:9: unknown DSCP \"AF99\"", "AF11 to AF43"),
         (
             "[classes.a]\nhosts = [\"printer\"]\n",
-            "f:2:10: \"printer\" is no address",
+            "f:2:10: \"printer\" is not an address",
             "names are not looked up",
         ),
         ("[classes.a]\nafter = \"10\"\n", "f:2:9: \"10\" is out of range", "10MB"),
@@ -116,7 +116,7 @@ fn mistakes_are_named_where_they_stand() {
             "f:1:10: a class cannot be first and last",
             "Leave one",
         ),
-        ("x = = 1\n", "f:1:5: this is no TOML", "key = value"),
+        ("x = = 1\n", "f:1:5: this is not TOML", "key = value"),
     ];
     for (text, what, remedy) in table {
         let whole = text.starts_with("up") || text.starts_with("devi");

@@ -312,7 +312,12 @@ const ANSWERS: &[(&str, u8, &str)] = &[
         0,
         "198.51.100.1 via 192.0.2.1 dev eth0 src 192.0.2.2 uid 0 \\    cache ",
     ),
-    ("ip route add default via 192.0.2.9", 2, "RTNETLINK answers: File exists"),
+    // The first takes the place of the route that is only assumed.
+    (
+        "ip route add default via 192.0.2.9; ip route add default via 192.0.2.8",
+        2,
+        "RTNETLINK answers: File exists",
+    ),
     ("ip route add 10.0.0.0/8 via 203.0.113.1", 2, "Error: Nexthop has invalid gateway."),
     ("ip addr add 192.0.2.2/24 dev eth0", 2, "Error: ipv4: Address already assigned."),
     (
@@ -519,7 +524,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
         ("windows", b"#!/bin/sh\r\ntc qdisc show\r\n", 126, "windows:1: the lines end in CR LF"),
         ("empty", b"", 0, "0 calls"),
         ("lost", b"#!/opt/no/such/shell\n", 126, "lost:1: the script asks for /opt/no/such/shell"),
-        ("program", b"\x7fELF\0\0\0", 126, "program: this is not a text"),
+        ("program", b"\x7fELF\0\0\0", 126, "program: this is not text"),
         ("killed", b"kill -9 $$\n", 137, "ended by signal 9"),
         ("unclosed", b"if true; then\n  tc qdisc show\n", 2, "unclosed:2: sh: the script ended with code 2"),
         ("many", b"for d in eth0 ppp0 wlan0; do tc qdisc add dev $d root sfq; done\n", 0, "ppp0: sfq 8002:"),

@@ -145,7 +145,7 @@ fn guide(done: &BTreeMap<String, Done>, bless: bool, wrong: &mut String) {
         }
         for (scenario, chart) in pictures(&after) {
             let Some(done) = done.get(&scenario) else {
-                let _ = writeln!(wrong, "{}: no scenario is called {scenario}", paper.display());
+                let _ = writeln!(wrong, "{}: unknown scenario {scenario}", paper.display());
                 continue;
             };
             picture(&scenario, &chart, &done.result, bless, wrong);

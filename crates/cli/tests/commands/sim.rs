@@ -184,12 +184,9 @@ fn what_cannot_be_is_told_before_anything_runs() {
         ("[policies.x]\ngateway = ['tc qdisc add dev eth1 root tbf rate fast']\n", "x.toml:22:12: gateway: "),
         (
             "[policies.x]\nserver = ['tc qdisc add dev eth1 root pfifo']\n",
-            "x.toml:22:1: no machine is called `server`",
+            "x.toml:22:1: unknown machine `server`",
         ),
-        (
-            "[[expect]]\nfigure = 'pnig.mean'\n",
-            "x.toml:22:10: nothing is measured that is called `pnig.mean`",
-        ),
+        ("[[expect]]\nfigure = 'pnig.mean'\n", "x.toml:22:10: no measurement is named `pnig.mean`"),
     ];
     for (text, reason) in rows {
         place.file("x.toml", format!("{LINE}{text}"));

@@ -84,10 +84,10 @@ fn codes_tell_what_came_of_it() {
         (1, "→ 1:3", &["explain", name(&policy), ssh, "--diff", name(&other)]),
         (2, "`10.0.0.2`: it has no port", &["explain", name(&policy), "tcp 10.0.0.1 > 10.0.0.2"]),
         (2, "there is no such file", &["explain", name(&missing), ssh]),
-        (2, "is no recording", &["explain", name(&policy), "--pcap", name(&policy)]),
+        (2, "is not a recording", &["explain", name(&policy), "--pcap", name(&policy)]),
         (0, "1 held, 0 failed", &["test", name(&held)]),
         (1, "see: tidegate explain", &["test", name(&failed)]),
-        (2, "wrong.toml:4:49: nothing of a packet's end is called so", &["test", name(&wrong)]),
+        (2, "wrong.toml:4:49: unknown packet result", &["test", name(&wrong)]),
         (2, "nothing is configured on eth7", &["graph", name(&policy), "--dev", "eth7"]),
     ];
     for (code, said, args) in table {

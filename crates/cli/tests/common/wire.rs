@@ -123,7 +123,7 @@ impl Wire {
         links.into_iter().map(|link| link.name).collect()
     }
 
-    /// Sends so many octets to the far machine over TCP; panics if they do not arrive.
+    /// Sends so many bytes to the far machine over TCP; panics if they do not arrive.
     pub(crate) fn transfer(&self, octets: usize) {
         let listener = self.far.go(|| TcpListener::bind((ADDRESSES[0], 0))).expect("place").expect("listens");
         let to = listener.local_addr().expect("bound");

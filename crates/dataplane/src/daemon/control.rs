@@ -134,7 +134,7 @@ impl ControlServer {
             match request {
                 Ok(request) => self.answers.answer(&request, who, &mut tell)?,
                 Err(error) => tell(
-                    &json!({"error": format!("this is no JSON: {error}"), "remedy": "{\"ask\": \"status\"}, \
+                    &json!({"error": format!("this is not JSON: {error}"), "remedy": "{\"ask\": \"status\"}, \
                     for example"}),
                 )?,
             }
@@ -216,7 +216,7 @@ mod tests {
         let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
         assert!(
-            answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is no JSON")),
+            answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is not JSON")),
             "{answers:?}"
         );
         assert_eq!(answers[2]["asked"], json!([2]));

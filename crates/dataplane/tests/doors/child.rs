@@ -53,7 +53,7 @@ fn keeps_a_door() {
         "Link" => CaptureIo::by(AttachMethod::Link, &both()).map(|packet_io| Box::new(packet_io) as _),
         "Filter" => CaptureIo::by(AttachMethod::Filter, &both()).map(|packet_io| Box::new(packet_io) as _),
         "Queue" => QueueIo::open(&both(), Options::default()).map(|packet_io| Box::new(packet_io) as _),
-        other => panic!("no door is called {other}"),
+        other => panic!("unknown packet I/O backend {other}"),
     };
     let mut packet_io = opened.expect("the door opens");
     println!("{OPEN}");

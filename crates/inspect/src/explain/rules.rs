@@ -191,13 +191,13 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
                 "its connection has carried {} bytes in {} packets, and {} in {} against its direction",
                 bytes[0], packets[0], bytes[1], packets[1]
             ),
-            None => "nobody counts its connection".into(),
+            None => "its connection's bytes are not counted".into(),
         },
         Condition::IcmpType(..) => match head.network().get(header(head)..) {
             Some([kind, code, ..]) if crate::packet::is_icmp(keys.protocol) => {
                 format!("its type is {kind}/{code}")
             }
-            _ => format!("{} is no ICMP", protocol_name(keys.protocol)),
+            _ => format!("{} is not ICMP", protocol_name(keys.protocol)),
         },
         Condition::Version6(_) => format!("it is {}", super::ethertype_name(head.ethertype())),
         Condition::Any(several) => several.first().map_or_else(String::new, |first| fact(first, met, length)),
@@ -229,7 +229,7 @@ fn tcp_fact(head: &Head, mask: u8) -> String {
     }
 }
 
-/// Octets of the network header.
+/// Bytes of the network header.
 fn header(head: &Head) -> usize {
     match head.ethertype() {
         ethertype::IPV6 => 40,

@@ -333,14 +333,14 @@ fn compared(
         if key.offset_mask != 0 && key.mask != 0 && from.next == 0 {
             let octet = absolute.offset;
             why.push(format!(
-                "no filter before has told where the next header begins: nexthdr+{} is octet {octet} of the \
+                "no filter before has set the offset of the next header: nexthdr+{} is byte {octet} of the \
                 packet",
                 key.offset
             ));
         }
         if !reaches {
             why.push(format!(
-                "the packet ends before octet {}: that ends the search in this preference",
+                "the packet ends before byte {}: that ends the search in this preference",
                 absolute.offset + 4
             ));
             return (Met::Beyond, why);

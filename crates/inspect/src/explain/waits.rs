@@ -205,7 +205,7 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let Some(leaf) = moment.stop.leaf() else { return Vec::new() };
     let is_named = reading.was_there(&moment.name) || reading.gateway.device(&moment.name).is_some();
     if !is_named && leaf.qdisc.is_none() && leaf.on == Handle::ROOT {
-        return vec!["the policy does not name this device: what waits there is not known".into()];
+        return vec!["the policy does not name this device: its backlog is not known".into()];
     }
     let served = served(reading, moment);
     let frame = Frame::of(reading, moment);
@@ -562,7 +562,7 @@ fn with_time(first: String, bytes: u64, served: Served) -> Vec<String> {
     }
 }
 
-/// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when nobody else sends`.
+/// `40.3 s at the 300 kbit/s it is assured, 12.1 s at the 1 Mbit/s it may have when no other class sends`.
 fn time(bytes: u64, served: Served) -> String {
     let bits = bytes as f64 * 8.0;
     let at = |rate: f64, what: &str| {
@@ -574,11 +574,11 @@ fn time(bytes: u64, served: Served) -> String {
         (Some(assured), most) => {
             let mut said = at(assured, "it is assured");
             if let Some(most) = most {
-                said.push_str(&format!(", {}", at(most, "it may have when nobody else sends")));
+                said.push_str(&format!(", {}", at(most, "it may have when no other class sends")));
             }
             said
         }
-        (None, Some(most)) => at(most, "it may have when nobody else sends"),
+        (None, Some(most)) => at(most, "it may have when no other class sends"),
         (None, None) => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! A packet from the octets of a recorded frame.
+//! A packet from the bytes of a recorded frame.
 
 use super::{Packet, has_ports, is_icmp};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,13 +8,13 @@ use tidegate_packet::header::{ethertype, proto};
 /// What a recorded frame begins with: the link types of pcap files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Ethernet's 14 octets (link type 1).
+    /// Ethernet's 14 bytes (link type 1).
     Ethernet,
     /// The network packet itself (link types 101, 228, 229).
     Bare,
-    /// Linux's cooked form, 16 octets (113).
+    /// Linux's cooked form, 16 bytes (113).
     Cooked,
-    /// Its second version, 20 octets (276).
+    /// Its second version, 20 bytes (276).
     Cooked2,
 }
 
@@ -30,7 +30,7 @@ impl Framing {
         }
     }
 
-    /// The EtherType of a frame, and the octets before its network header.
+    /// The EtherType of a frame, and the bytes before its network header.
     fn open(self, frame: &[u8]) -> Option<(u16, usize)> {
         let kind = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
         Some(match self {
@@ -46,10 +46,10 @@ impl Framing {
     }
 }
 
-/// Reads a recorded frame that was `length` octets long, of which `frame` are known; a VLAN tag before the
+/// Reads a recorded frame that was `length` bytes long, of which `frame` are known; a VLAN tag before the
 /// packet is taken off, as the card does. `None`: it is cut too short to be anything.
 ///
-/// Octets that words have no name for are kept, so that filters read what was sent.
+/// Bytes that words have no name for are kept, so that filters read what was sent.
 pub fn of_frame(frame: &[u8], length: usize, framing: Framing) -> Option<Packet> {
     let (mut kind, mut at) = framing.open(frame)?;
     while matches!(kind, ethertype::VLAN | ethertype::QINQ) {
@@ -118,7 +118,7 @@ fn transport(packet: &mut Packet, octets: &[u8]) {
     }
 }
 
-/// Octets that differ from those the described packet would have.
+/// Bytes that differ from those the described packet would have.
 fn unnamed(packet: &Packet, octets: &[u8]) -> Vec<(u8, u8)> {
     let head = packet.head();
     let known = head.network().iter().zip(octets).take(Head::NETWORK);

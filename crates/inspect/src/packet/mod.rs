@@ -69,7 +69,7 @@ pub struct Packet {
     pub from: Option<String>,
     /// The device it leaves by.
     pub to: Option<String>,
-    /// Octets that have no name: how far behind the beginning of the network header, and what stands there.
+    /// Bytes that have no name: how far behind the beginning of the network header, and what stands there.
     /// Ascending.
     pub octets: Vec<(u8, u8)>,
 }
@@ -135,7 +135,7 @@ impl Packet {
         self.ethertype == ethertype::IPV6
     }
 
-    /// Octets of the network header.
+    /// Bytes of the network header.
     pub fn network_header(&self) -> usize {
         match self.ethertype {
             ethertype::IPV4 => usize::from(self.ihl) * 4,
@@ -144,7 +144,7 @@ impl Packet {
         }
     }
 
-    /// Octets of all headers: no packet of this protocol is shorter.
+    /// Bytes of all headers: no packet of this protocol is shorter.
     pub fn shortest(&self) -> u16 {
         let inner = match self.protocol {
             _ if self.ethertype == ethertype::ARP => ARP_LENGTH,
@@ -218,7 +218,7 @@ impl Packet {
         Head::from_network(self.ethertype, &octets)
     }
 
-    /// What a machine knows of it where frames count so many octets of a link header.
+    /// What a machine knows of it where frames count so many bytes of a link header.
     pub fn meta(&self, link_header: u32) -> Meta {
         let mut meta = Meta::of(&self.head(), u32::from(self.length) + link_header);
         meta.mark = FwMark(self.mark);
@@ -327,7 +327,7 @@ impl Packet {
     }
 }
 
-/// IPv4's four octets; none of another family.
+/// IPv4's four bytes; none of another family.
 fn v4(address: IpAddr) -> [u8; 4] {
     match address {
         IpAddr::V4(address) => address.octets(),
@@ -335,7 +335,7 @@ fn v4(address: IpAddr) -> [u8; 4] {
     }
 }
 
-/// IPv6's sixteen octets; none of another family.
+/// IPv6's sixteen bytes; none of another family.
 fn v6(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V6(address) => address.octets(),

@@ -41,7 +41,7 @@ fn wrong<T>(word: &str, reason: impl Into<String>, remedy: impl Into<String>) ->
 const FORM: &str = "a packet is written as `tcp 192.168.1.7:51820 > 1.1.1.1:443 dscp CS1 len 120`";
 /// The options, for those who wrote another.
 const OPTIONS: &str = "there are len, dscp, tos, ecn, mark, connmark, priority, in, out, ihl, state, reply, \
-bytes, octet, TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, \
+bytes, byte, TCP's flags (syn, ack, fin, rst, psh, urg, ece, cwr, flags N) and for ICMP echo, echo-reply, \
 type N/M";
 
 /// States of a connection, by their names.
@@ -185,7 +185,7 @@ fn end(word: &str, packet: &Packet) -> Read<(IpAddr, Option<u16>)> {
     let Some((address, port)) = apart else {
         return wrong(
             word,
-            "it is no address",
+            "it is not an address",
             "write 192.168.1.7:443, 192.168.1.7, [2001:db8::1]:443 or 2001:db8::1",
         );
     };
@@ -194,7 +194,7 @@ fn end(word: &str, packet: &Packet) -> Read<(IpAddr, Option<u16>)> {
     }
     match port.parse() {
         Ok(port) => Ok((address, Some(port))),
-        Err(_) => wrong(word, format!("`{port}` is no port"), "ports go from 0 to 65535"),
+        Err(_) => wrong(word, format!("`{port}` is not a port"), "ports go from 0 to 65535"),
     }
 }
 
@@ -207,7 +207,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
             let value = words.value(word, "field")?;
             let Some(ecn) = number(ECN, value).or_else(|| integer(value).filter(|n| *n < 4).map(|n| n as u8))
             else {
-                return wrong(value, "no ECN field is called so", "there are ect0, ect1, ce, and 0 to 3");
+                return wrong(value, "unknown ECN field", "there are ect0, ect1, ce, and 0 to 3");
             };
             packet.dsfield = packet.dsfield & !3 | ecn;
         }
@@ -222,7 +222,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
                 return wrong(
                     word,
                     "only IPv4 headers differ in length",
-                    "it is 5 to 15, in words of four octets",
+                    "it is 5 to 15, in words of four bytes",
                 );
             }
         }
@@ -233,7 +233,7 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
                 None => {
                     return wrong(
                         value,
-                        "no state is called so",
+                        "unknown connection state",
                         "there are new, established, related, invalid, untracked",
                     );
                 }
@@ -241,7 +241,8 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
         }
         "reply" => packet.reply = true,
         "bytes" => packet.carried = bytes(words.value(word, "number of bytes")?)?,
-        "byte" | "octet" => octet(packet, words.value(word, "octet")?)?,
+        // `octet` is its name of versions before 0.2.
+        "byte" | "octet" => octet(packet, words.value(word, word)?)?,
         "flags" if packet.protocol == proto::TCP => {
             (packet.tcp_flags, said.flags) = (words.number(word, 0xff)? as u8, true);
         }
@@ -332,7 +333,7 @@ fn bytes(word: &str) -> Read<u64> {
     };
     match integer(digits).and_then(|value| value.checked_mul(scale)).filter(|_| scale > 0) {
         Some(value) => Ok(value),
-        None => wrong(word, "it is no number of bytes", "write 65536, 64kB or 10MB"),
+        None => wrong(word, "it is not a number of bytes", "write 65536, 64kB or 10MB"),
     }
 }
 
@@ -347,7 +348,7 @@ fn octet(packet: &mut Packet, word: &str) -> Read<()> {
         }
         _ => wrong(
             word,
-            "it is no octet",
+            "it is not a byte",
             "write 22=0x1f: how far behind the network header begins, and the value",
         ),
     }
@@ -445,7 +446,7 @@ impl Packet {
                 ((kind, code), _) => write!(f, " type {kind}/{code}")?,
             }
         }
-        self.octets.iter().try_for_each(|(at, value)| write!(f, " octet {at}={value:#04x}"))
+        self.octets.iter().try_for_each(|(at, value)| write!(f, " byte {at}={value:#04x}"))
     }
 
     /// What no header says.
@@ -508,7 +509,7 @@ mod tests {
             "proto 1 2001:db8::1 > 2001:db8::2",
             "arp 192.168.1.1 > 192.168.1.7",
             "gre 10.0.0.1 > 10.0.0.2 mark 3 priority 1:10 in eth1 out ppp0",
-            "proto 99 10.0.0.1 > 10.0.0.2 ihl 6 octet 22=0x1f octet 23=0x90",
+            "proto 99 10.0.0.1 > 10.0.0.2 ihl 6 byte 22=0x1f byte 23=0x90",
             "ethertype 0x8863 len 60",
             "udp 10.0.0.1 > 10.0.0.2:53 new bytes 65536 connmark 5",
         ];
@@ -541,8 +542,8 @@ mod tests {
             ("tpc 1.1.1.1 > 2.2.2.2:1", "tpc", "unknown protocol"),
             ("tcp 1.1.1.1 > 2.2.2.2", "2.2.2.2", "it has no port"),
             ("tcp 1.1.1.1 2.2.2.2:1", "2.2.2.2:1", "here `>` was expected"),
-            ("tcp 1.1.1.1 > 2.2.2.2:70000", "2.2.2.2:70000", "`70000` is no port"),
-            ("tcp 1.1.1 > 2.2.2.2:1", "1.1.1", "it is no address"),
+            ("tcp 1.1.1.1 > 2.2.2.2:70000", "2.2.2.2:70000", "`70000` is not a port"),
+            ("tcp 1.1.1 > 2.2.2.2:1", "1.1.1", "it is not an address"),
             ("udp 1.1.1.1 > [2001:db8::1]:1", "[2001:db8::1]:1", "the ends are of different families"),
             ("gre 1.1.1.1:7 > 2.2.2.2", "1.1.1.1:7", "this protocol has no ports"),
             ("udp 1.1.1.1 > 2.2.2.2:1 dscp GOLD", "GOLD", "unknown code point"),
@@ -551,7 +552,7 @@ mod tests {
             ("udp 1.1.1.1 > 2.2.2.2:1 len", "", "the number after `len` is missing"),
             ("udp 1.1.1.1 > 2.2.2.2:1 fast", "fast", "unknown option"),
             ("udp 1.1.1.1 > 2.2.2.2:1 udp 1.1.1.1 > 2.2.2.2:2", "udp", "a second packet begins here"),
-            ("udp 1.1.1.1 > 2.2.2.2:1 octet 7", "7", "it is no octet"),
+            ("udp 1.1.1.1 > 2.2.2.2:1 octet 7", "7", "it is not a byte"),
         ];
         for (words, word, reason) in table {
             let error = Packet::parse(words).map_err(|error| (error.word, error.reason));

@@ -58,8 +58,7 @@ fn told(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
         LinkDriver::Dummy => "dummy",
         _ => "veth",
     };
-    let loaded =
-        if kind == "ifb" { " (`modprobe ifb` makes ifb0 and ifb1, unless told otherwise)" } else { "" };
+    let loaded = if kind == "ifb" { " (`modprobe ifb` creates ifb0 and ifb1 by default)" } else { "" };
     Some(Finding {
         rule: Rule::Absent,
         level: Level::Note,

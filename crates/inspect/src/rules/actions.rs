@@ -75,18 +75,15 @@ pub(super) fn only_excess(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLa
             level: Level::Warning,
             place: at_action(step, &next.action.act),
             what: format!(
-                "only what is too fast comes to the action {} behind \
-            `police`",
+                "only packets above the rate reach the action {} behind `police`",
                 name(&next.action.act)
             ),
-            because: "conform-exceed says first what is done with what exceeds the rate (pipe: it goes on), \
-            and \
-                behind a slash what is done with the rest (pass, where nothing is said: it is done with the \
-                filter)"
+            because: "conform-exceed gives first the action for packets above the rate (pipe: the next \
+            action), and after a slash that for the others (by default pass, which ends the filter)"
                 .to_owned(),
-            witness: witness(&candidate, "no action behind `police`, as it conforms"),
+            witness: witness(&candidate, "no action behind `police`, because it conforms"),
             fix: Some(Fix {
-                what: "if what conforms is meant: conform-exceed drop/pipe".to_owned(),
+                what: "if conforming packets are meant: conform-exceed drop/pipe".to_owned(),
                 edits: Vec::new(),
             }),
         });

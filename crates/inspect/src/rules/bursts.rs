@@ -2,7 +2,7 @@
 //! past the rate.
 
 use super::making::{at_word, edit, finding};
-use super::queues::led_to;
+use super::queues::{FIRST_WINDOW, led_to};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
 use crate::reading::{Reading, Step};
@@ -71,19 +71,20 @@ impl Bucket<'_> {
         let frame = reading.frame(self.dev);
         let sent = bench.first(self.dev, self.class, frame, Nanos(0))?;
         let time = self.time(sent);
-        if time < LONG {
+        // At a few kbit/s two frames take as long.
+        if time < LONG || sent <= u64::from(FIRST_WINDOW * frame) {
             return None;
         }
         let said = self.step.after(self.word)?;
         let what = format!(
-            "{} {} lets {} leave at once after a pause, what the rate sends in {}",
+            "{} {} lets {} leave at once after a pause, as much as the rate sends in {}",
             self.word,
             said.text,
             words::bytes(sent),
             words::time(time)
         );
         let because = format!(
-            "it leaves at the speed of {}, and waits in the next queue behind it, which {} was to keep empty",
+            "it leaves at the speed of {}, and waits in the next queue, which the rate of {} should keep empty",
             self.dev,
             words::rate(self.rate)
         );

@@ -1,4 +1,4 @@
-//! R21: pedit rewrites octets that a checksum covers, and nobody computes it anew.
+//! R21: pedit rewrites bytes that a checksum covers, and nobody computes it anew.
 
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule};
@@ -32,9 +32,8 @@ fn spoiling(reading: &Reading, at: usize) -> Option<Finding> {
     let spoiled = spoiled(pedit, actions, protocol == ethertype::IPV6)?;
     let step = reading.step_of(at)?;
     let what =
-        format!("pedit rewrites octets that the checksum of {} covers, and no csum follows", spoiled.names);
-    let because =
-        "whoever receives such a packet drops it, and connection tracking calls it invalid".to_owned();
+        format!("pedit rewrites bytes that the checksum of {} covers, and no csum follows", spoiled.names);
+    let because = "the receiver drops such a packet, and connection tracking calls it invalid".to_owned();
     let witness = format!("the engine sends it with a wrong checksum of {}", spoiled.names);
     let mut finding = finding(Rule::Checksums, Level::Warning, step.place.clone(), what, because, witness);
     // Without a word pedit lets pass, and what stands behind it is never carried out.
@@ -140,7 +139,7 @@ fn everything(actions: Vec<Action>) -> Op {
     })
 }
 
-/// The front of a packet of 86 octets behind the link header, between addresses kept for documents.
+/// The front of a packet of 86 bytes behind the link header, between addresses kept for documents.
 fn packet(v6: bool, protocol: u8) -> Head {
     let mut octets = vec![0; 86];
     let begin = if v6 { 40 } else { 20 };

@@ -33,7 +33,7 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     let percent = |count: u32| (shared(flow.divisor, count) * 100.0).round() as u32;
     let reshuffled = match flow.perturb {
         0 => "and stay together".to_owned(),
-        seconds => format!("until the hash changes, every {seconds} s, when all are dealt anew"),
+        seconds => format!("until the hash changes, every {seconds} s, when all are distributed again"),
     };
     let keys: Vec<&str> =
         (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, name)| name).collect();

@@ -301,7 +301,7 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
         rule: finding::Rule::OtherProtocols,
         level: Level::Note,
         place: at_word(step, "default"),
-        what: format!("IPv6 is not told apart on {}: all of it waits in {default}", root.dev),
+        what: format!("IPv6 is not classified on {}: all of it waits in {default}", root.dev),
         because: format!("{}, so calls and bulk over IPv6 are treated alike", asked.because()),
         witness: witness(&candidate, &went),
         fix: Some(Fix { what: asked.remedy(), edits: Vec::new() }),

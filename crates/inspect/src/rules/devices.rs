@@ -56,8 +56,8 @@ fn orphans(reading: &Reading) -> Vec<Finding> {
             Level::Error,
             at_word(step, "parent"),
             format!("there is no class {} on {} when {} is made{hint}", op.parent, op.dev, op.classid),
-            "the kernel puts the class under the root without a word: it borrows from nobody, and no class \
-            above holds it back"
+            "the kernel silently puts the class under the root: it borrows from no class, and no class \
+            above limits it"
                 .into(),
             format!("{} has the parent root", op.classid),
         ))
@@ -94,7 +94,7 @@ fn nowhere(reading: &Reading, filter: &FilterDump) -> Option<Finding> {
         let queue = if owner.kind == Kind::Htb { ", HTB's direct queue," } else { "" };
         format!("the filter leads to {classid} itself{queue} and to no class")
     } else if classid.qdisc() != owner.handle {
-        format!("the filter hangs on {} and leads to {classid}, which is no class of it", owner.handle)
+        format!("the filter hangs on {} and leads to {classid}, which is not a class of it", owner.handle)
     } else {
         format!("the filter leads to {classid}, and there is no such class on {}", filter.dev)
     };
@@ -397,7 +397,7 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
             ),
         );
         told.fix = Some(Fix {
-            what: "leave out `stab` and what belongs to it: cake counts by itself".into(),
+            what: "leave out `stab` and its options: cake counts the overhead".into(),
             edits: Vec::new(),
         });
         told

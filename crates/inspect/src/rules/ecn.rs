@@ -99,8 +99,7 @@ fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Find
         level: Level::Warning,
         place: word.place.clone().or_else(|| step.place.clone()),
         what: format!(
-            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point stands in the upper six bits of \
-            the byte"
+            "{EF:#04x} under the mask {mask:#04x} is not EF: the code point is in the upper six bits of the byte"
         ),
         because: format!(
             "EF is {EF} ({EF:#04x}), which is {:#04x} in the byte; no sender writes {EF:#04x} there",

@@ -75,8 +75,8 @@ fn dropped(
             went: "no queue: it is dropped".into(),
         }),
         fix: Some(Fix {
-            what: "take the filter away, or end its filters with one for `protocol all` that takes all else \
-            (`flow hash` shares it out)"
+            what: "remove the filter, or end its filters with one for `protocol all` that matches \
+            everything else (`flow hash` distributes it)"
                 .into(),
             edits: Vec::new(),
         }),

@@ -50,7 +50,7 @@ pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarg
         let (Some(step), true) = (asking.step_of_filter(at), counted) else { continue };
         let went = asking.went(&way, &dump.dev);
         let (level, fate) = match way.dropped {
-            Some(_) => (Level::Error, "and drops them, for want of a default class"),
+            Some(_) => (Level::Error, "and drops them, because there is no default class"),
             None => (Level::Warning, "and goes on to its default"),
         };
         let keyword = if step.after("flowid").is_some() { "flowid" } else { "classid" };
@@ -58,18 +58,15 @@ pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarg
             rule: Rule::Nowhere,
             level,
             place: at_word(step, keyword),
-            what: format!("the filter leads to class {class}, which has classes below it"),
+            what: format!("the filter leads to class {class}, which has child classes"),
             because: format!(
-                "packets wait in classes without classes below them: {} asks the filters on {class}, of \
-                which \
-                there are none, {fate}",
+                "packets queue in leaf classes only: {} consults the filters of {class}, which do not \
+                exist, {fate}",
                 kind.name()
             ),
             witness: witness(&candidate, &went),
             fix: Some(Fix {
-                what: format!(
-                    "name a class without classes below it, or hang filters on {class} that lead on"
-                ),
+                what: format!("name a class without child classes, or add filters to {class}"),
                 edits: Vec::new(),
             }),
         });

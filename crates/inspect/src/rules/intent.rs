@@ -64,7 +64,7 @@ const SENDERS: [Sender; 8] = [
         hurried: false,
     },
     Sender {
-        name: "what is in nobody's hurry (LE, RFC 8622)",
+        name: "traffic without urgency (LE, RFC 8622)",
         packet: "tcp 192.168.1.10:40000 > 198.51.100.7:51413 dscp LE len 1400",
         hurried: false,
     },
@@ -171,7 +171,7 @@ fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option
         level: Level::Warning,
         place,
         what: format!(
-            "all of today's marks that it tells apart are served the other way round: {}",
+            "all of today's marks that it classifies are served in reverse order: {}",
             names.join("; ")
         ),
         because: format!("{} ones of {}", said.collect::<Vec<_>>().join(", and "), first.plain),
@@ -309,7 +309,7 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
         rule: Rule::Intent,
         level: Level::Warning,
         place,
-        what: format!("today's marks meet this otherwise than its class means: {}", names.join("; ")),
+        what: format!("modern DSCP markings do not match this class: {}", names.join("; ")),
         because: format!(
             "such packets are served in {}, {side} the unmarked ones of {}",
             first.class, first.plain

@@ -228,10 +228,7 @@ fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
     let mut unseen = keys.filter(|key| !asking.reached.walked.rules.contains_key(key));
     let key = unseen.find(sets_it)?;
     let line = asking.step_of_rule(&key).map_or(String::new(), |step| format!(" ({})", asking.line(step)));
-    Some(format!(
-        "the rule that sets it{line} stands in chain {}, where none of its packets comes",
-        key.chain
-    ))
+    Some(format!("the rule that sets it{line} is in chain {}, which none of its packets reaches", key.chain))
 }
 
 /// May a target give packets a mark?

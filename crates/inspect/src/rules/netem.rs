@@ -70,7 +70,7 @@ fn beyond(
         Level::Note,
         at_word(step, "delay"),
         format!(
-            "the delay of {delay} varies by {jitter}, more than itself: what is drawn below 0 is no delay"
+            "the delay of {delay} has a jitter of {jitter}, more than itself: random values below 0 mean no delay"
         ),
         format!("such packets leave at once, and the mean delay is more than {delay}"),
         format!("of {sent} packets sent one by one {at_once} leave at once"),

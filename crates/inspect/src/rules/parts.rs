@@ -108,11 +108,7 @@ fn beyond(reading: &Reading, dump: &FilterDump) -> Option<String> {
     if let FilterParams::U32(u32) = params
         && (u32.link.is_some() || handle >> 20 < crate::walk::list::FIRST_ROOT)
     {
-        return Some(told(
-            reading,
-            dump,
-            "stands in a table of its own or leads to one, which is not followed",
-        ));
+        return Some(told(reading, dump, "is in a table of its own or links to one, which is not followed"));
     }
     let act = actions.iter().map(|dump| &dump.action.act);
     let does = act.clone().find(|act| changes(act));

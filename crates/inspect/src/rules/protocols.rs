@@ -18,7 +18,7 @@ struct Said<'a> {
     value: &'a Word,
 }
 
-/// Matches whose octets count from the header behind IP's.
+/// Matches whose bytes count from the header behind IP's.
 const BEHIND: [&str; 3] = ["tcp", "udp", "icmp"];
 
 /// The families of matches, each with its EtherType.
@@ -79,7 +79,7 @@ fn reads_nothing(entry: &FilterEntry) -> bool {
 }
 
 /// `match tcp dst 25` in a preference's root table: no filter before it has told where the header behind IP's
-/// begins, and so it is the first octets of the packet that are compared.
+/// begins, and so it is the first bytes of the packet that are compared.
 fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> {
     let dump = &asking.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
@@ -104,11 +104,10 @@ fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> 
         level: Level::Warning,
         place: place.or_else(|| step.place.clone()),
         what: format!(
-            "{name} counts from the packet's first octet: nothing says where the next header \
-        begins"
+            "{name} counts from the packet's first byte: nothing sets the offset of the next header"
         ),
         because: format!(
-            "it compares octets {octet} to {last} of the packet ({}), not the header behind IP's",
+            "it compares bytes {octet} to {last} of the packet ({}), not the header behind IP's",
             names(dump.protocol, &absolute)
         ),
         witness: Some(Witness::Number(key_words(&absolute, dump.protocol))),
@@ -159,8 +158,7 @@ fn of_another(
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return Ok(None) };
     let reads: Vec<&str> = u32.keys.iter().map(|key| names(dump.protocol, key)).collect();
     let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-    let mut shown =
-        Some(Witness::Number(format!("octet {} is {}", first_octet(&u32.keys), reads.join(", "))));
+    let mut shown = Some(Witness::Number(format!("byte {} is {}", first_octet(&u32.keys), reads.join(", "))));
     if let Some(candidate) = asking.reached.pick(asking.reading, &seen.matched)? {
         let before = asking.hits(dump);
         let way = asking.send(&candidate);
@@ -183,7 +181,7 @@ fn of_another(
             "`match {} {}` in a filter for {name}: the header is another one",
             said.family.text, said.field.text
         ),
-        because: format!("it reads octet {} of the packet: {}", first_octet(&u32.keys), reads.join(", ")),
+        because: format!("it reads byte {} of the packet: {}", first_octet(&u32.keys), reads.join(", ")),
         witness: shown,
         fix: Some(right_family(dump.protocol, step)),
     }))
@@ -193,7 +191,7 @@ fn of_another(
 fn right_family(protocol: u16, step: &Step) -> Fix {
     let Some((name, _)) = FAMILIES.iter().find(|(_, ethertype)| *ethertype == protocol) else {
         return Fix {
-            what: "compare octets (`match u32 … at …`), or leave the match out".into(),
+            what: "compare bytes (`match u32 … at …`), or leave the match out".into(),
             edits: Vec::new(),
         };
     };
@@ -246,10 +244,10 @@ fn of_all(step: &Step, said: &Said<'_>) -> Finding {
         level: Level::Note,
         place: said.family.place.clone().or_else(|| step.place.clone()),
         what: format!(
-            "`match {} {}` under `protocol all` is compared with every protocol's octets",
+            "`match {} {}` under `protocol all` is compared with every protocol's bytes",
             said.family.text, said.field.text
         ),
-        because: "what stands there in other packets may happen to match".into(),
+        because: "bytes of other packets may happen to match".into(),
         witness: None,
         fix: None,
     }
@@ -269,7 +267,7 @@ fn ports_of_anything(step: &Step, matches: &[Said<'_>]) -> Option<Finding> {
         level: Level::Note,
         place: port.field.place.clone().or_else(|| step.place.clone()),
         what: format!(
-            "`{} {}` of any protocol: TCP, UDP, and whatever else has such octets there",
+            "`{} {}` of any protocol: TCP, UDP, and all others with such bytes there",
             port.field.text, port.value.text
         ),
         because: "later fragments and protocols without ports may happen to match".into(),
@@ -306,6 +304,6 @@ fn names(protocol: u16, key: &U32Key) -> &'static str {
         (ethertype::IPV4, 16..20) => "IPv4's destination address",
         (ethertype::IPV4 | ethertype::IPV6, _) => "what follows the header",
         (ethertype::ARP, _) => "a field of ARP",
-        _ => "octets of another protocol",
+        _ => "bytes of another protocol",
     }
 }

@@ -83,7 +83,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         let (real, most) = (words::rate(sum), words::rate(limit));
         let what = if reading.is_leaf(class) {
             format!(
-                "class {} is promised {real} in real time, more than its upper limit of {most}",
+                "class {} has a real-time guarantee of {real}, more than its upper limit of {most}",
                 class.classid
             )
         } else {
@@ -226,11 +226,7 @@ fn above_ceil(
             words::rate(*sent)
         ),
         None if reading.is_leaf(class) || sent.is_some() && is_kept(reading, bench, class, ceil) => {
-            format!(
-                "it never gets more than {} of the {} that it is promised",
-                words::rate(ceil),
-                words::rate(rate)
-            )
+            format!("it never gets more than {} of its guaranteed {}", words::rate(ceil), words::rate(rate))
         }
         None => "its ceil holds back what the classes below it borrow before its rate is used up".to_owned(),
     };
@@ -346,7 +342,7 @@ fn above_parent(
             Level::Error,
             at_word(step, "rate"),
             format!(
-                "class {id} is promised {}, more than its parent {above} may send ({})",
+                "class {id} has {} guaranteed, more than its parent {above} may send ({})",
                 words::rate(params.rate.rate),
                 words::rate(most)
             ),
@@ -462,7 +458,7 @@ fn promised(
     if used <= rate.0 + children.len() as u64 {
         let because = match used {
             0 => "no packet comes to any of them yet",
-            _ => "to some of them no packet comes yet; the others are promised no more than it has",
+            _ => "no packet reaches some of them yet; the others have no more guaranteed than it has",
         };
         return told(Level::Note, because.to_owned(), arithmetic);
     }

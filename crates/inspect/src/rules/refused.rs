@@ -61,7 +61,10 @@ fn refused(
         None => "what the command should have done is missing from the policy".to_owned(),
     };
     if told.lines().any(|line| line.starts_with("Command failed ")) {
-        because.push_str(&format!("; {} reads no further in a batch, unless it is told -force", step.tool));
+        because.push_str(&format!(
+            "; {} stops at the first error of a batch, unless -force is given",
+            step.tool
+        ));
     }
     let following: Vec<&Step> = following.iter().filter_map(|other| reading.steps.get(*other)).collect();
     if !following.is_empty() {
@@ -72,8 +75,8 @@ fn refused(
         let places = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
         let others = count(number, "other command", "other commands");
         because.push_str(&match stands_already(step) {
-            true => format!("; {others} would make again what stands there, and fail too{places}"),
-            false if held => format!("; {others} would make it anew, and fail too{places}"),
+            true => format!("; {others} would create it again, and fail too{places}"),
+            false if held => format!("; {others} would create it again, and fail too{places}"),
             false if unnamed => format!("; {others} lack it, too{places}"),
             false => format!("; {others} would need it, and fail too{places}"),
         });

@@ -40,7 +40,7 @@ fn flushed(reading: &Reading, at: usize) -> Option<Finding> {
     }
     let what = format!("every rule of the table {table} is deleted, not only this policy's");
     let because = "rules of the firewall, of containers and of other policies go with it".to_owned();
-    let witness = format!("of {before} rules of somebody else's, one in each chain, {after} are left");
+    let witness = format!("of {before} rules of other programs, one in each chain, {after} are left");
     let mut finding = finding(Rule::Flush, Level::Warning, step.place.clone(), what, because, witness);
     finding.fix = Some(Fix {
         what: format!(

@@ -37,12 +37,31 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         }
     }
     let mut found: Vec<Finding> = found.iter().map(|unit| told(reading, unit)).collect();
-    found.extend(reading.steps.iter().filter_map(|step| of_speed(reading, step, &lasting)));
+    found.extend(of_speeds(reading, &lasting));
     found
 }
 
+/// One finding for each device whose speed rates are parts of.
+fn of_speeds(reading: &Reading, lasting: &BTreeSet<usize>) -> Vec<Finding> {
+    let mut by_device: BTreeMap<&str, (Finding, Vec<String>)> = BTreeMap::new();
+    for step in &reading.steps {
+        let Some((dev, finding)) = of_speed(reading, step, lasting) else { continue };
+        match by_device.get_mut(dev) {
+            Some((_, lines)) => lines.extend(reading.line(step).filter(|line| !lines.contains(line))),
+            None => drop(by_device.insert(dev, (finding, Vec::new()))),
+        }
+    }
+    let told = |(mut finding, lines): (Finding, Vec<String>)| {
+        if !lines.is_empty() {
+            finding.because.push_str(&format!("; so it is in {}", words::named(&lines)));
+        }
+        finding
+    };
+    by_device.into_values().map(told).collect()
+}
+
 /// A rate that is a part of the device's speed, which is not known here.
-fn of_speed(reading: &Reading, step: &Step, lasting: &BTreeSet<usize>) -> Option<Finding> {
+fn of_speed<'r>(reading: &'r Reading, step: &Step, lasting: &BTreeSet<usize>) -> Option<(&'r str, Finding)> {
     let op = *lasting.range(step.ops.clone()).next()?;
     let dev = match &reading.ops[op] {
         Op::Qdisc(op) => &op.dev,
@@ -70,7 +89,7 @@ fn of_speed(reading: &Reading, step: &Step, lasting: &BTreeSet<usize>) -> Option
     let witness = format!("the engine takes it for {} bit/s", part.0 * 8);
     let mut finding = finding(Rule::Units, Level::Note, place, what, because, witness);
     finding.fix = Some(Fix { what: "say the rate itself".to_owned(), edits: Vec::new() });
-    Some(finding)
+    Some((dev, finding))
 }
 
 /// What was taken for something else.

@@ -36,10 +36,10 @@ fields! {
     Checksum 16 "IPv4's checksum.",
     FlowLabel 20 "IPv6's flow label.",
     Link 96 "The two addresses of the link header.",
-    Other 912 "The octets of a packet that is neither IPv4 nor IPv6.",
+    Other 912 "The bytes of a packet that is neither IPv4 nor IPv6.",
     Ihl 4 "IPv4's header length, in words.",
-    Options 752 "What follows the first 20 octets of an IPv4 header that is longer.",
-    Length 16 "IPv4's total length, IPv6's payload length; of others the octets there are.",
+    Options 752 "What follows the first 20 bytes of an IPv4 header that is longer.",
+    Length 16 "IPv4's total length, IPv6's payload length; of others the number of bytes.",
     State 3 "What it is to its connection, as a number of the space's.",
     Input 8 "The device it came in by, as a number of the space's.",
     Carried 72 "What the connection has carried: for each way of counting, an interval as a number of the \
@@ -96,7 +96,7 @@ impl Field {
 pub(crate) enum Layout {
     /// IPv4 without options.
     V4,
-    /// IPv4 with options: what follows the first 20 octets is theirs.
+    /// IPv4 with options: what follows the first 20 bytes is theirs.
     V4Options,
     /// IPv6.
     V6,
@@ -145,7 +145,7 @@ impl View {
     }
 }
 
-/// A bit of a packet's octets.
+/// A bit of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Octet {
     /// It is always so.
@@ -156,7 +156,7 @@ pub(crate) enum Octet {
     Ds(u16),
 }
 
-/// Bit `bit` (the highest first) of the octet at `octet` from the network header.
+/// Bit `bit` (the highest first) of the byte at `octet` from the network header.
 pub(crate) fn octet_bit(layout: Layout, view: View, octet: i32, bit: u16) -> Octet {
     let within = |field: Field, octets: i32| Octet::Bit(field.bit((octet - octets) as u16 * 8 + bit));
     match (layout, octet) {
@@ -175,7 +175,7 @@ pub(crate) fn octet_bit(layout: Layout, view: View, octet: i32, bit: u16) -> Oct
         (_, 8) => within(Field::Ttl, 8),
         (_, 9) => within(Field::Protocol, 9),
         (_, 10 | 11) => within(Field::Checksum, 10),
-        // An address of 4 octets stands at the end of its field.
+        // An address of 4 bytes stands at the end of its field.
         (_, 12..16) => within(view.source(), 0),
         (_, 16..20) => within(view.destination(), 4),
         (Layout::V4Options, _) => within(Field::Options, 20),
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn fields_stand_where_the_rfcs_put_them() {
-        // RFC 791: the last bit of the destination address is the last of octet 19; RFC 8200: of octet 39.
+        // RFC 791: the last bit of the destination address is the last of byte 19; RFC 8200: of byte 39.
         let last = Octet::Bit(Field::Destination.bit(127));
         assert_eq!(octet_bit(Layout::V4, View::PLAIN, 19, 7), last);
         assert_eq!(octet_bit(Layout::V6, View::PLAIN, 39, 7), last);

@@ -45,6 +45,10 @@ impl Space {
     pub(crate) fn packet(&mut self, set: Set) -> Result<Option<Packet>, TooLarge> {
         let mut set = set;
         for (field, from, width, value) in PLAIN {
+            // What stands where ports do is something else in ICMP.
+            if field == Field::Transport && !self.has_ports(set)? {
+                continue;
+            }
             set = self.kept_to(set, field.literals(from, width, value, u128::MAX))?;
         }
         for (family, length) in [(self.v4, 500), (self.v6, 460), (self.other, 28)] {
@@ -56,6 +60,17 @@ impl Space {
         let choice = Choice { asked: literals.into_iter().collect() };
         let packet = self.described(&choice);
         Ok(choice.is_of_link(&packet).then_some(packet))
+    }
+
+    /// Is any packet of a set one of TCP or UDP?
+    fn has_ports(&mut self, set: Set) -> Result<bool, TooLarge> {
+        for protocol in [proto::TCP, proto::UDP] {
+            let of_protocol = self.is(Field::Protocol, protocol.into())?;
+            if !self.store.and(set, of_protocol)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Those of a set that have these bits, if there are any; else all.
@@ -162,7 +177,7 @@ impl Choice {
         }
     }
 
-    /// The octets that are asked for and have no name, where the packet that is described so far has others.
+    /// The bytes that are asked for and have no name, where the packet that is described so far has others.
     fn unnamed(&self, packet: &Packet) -> Vec<(u8, u8)> {
         let layout = Layout::of(packet);
         let head = packet.head();

@@ -1,7 +1,7 @@
 //! All packets there are, and the sets of them that rules and filters ask for: exact, however many.
 //!
 //! A packet here is one that somebody may send: an IPv4 header says version 4 and at least five words, and a
-//! packet is long enough for its headers and, where its protocol is none we know, for four octets behind
+//! packet is long enough for its headers and, where its protocol is none we know, for four bytes behind
 //! them.
 
 use crate::sets::bdd::{Literal, Set, Store, TooLarge};
@@ -19,11 +19,11 @@ pub(crate) const STATES: [Connstate; 5] =
 const CONNECTED: (u64, u64) = (0, 2);
 /// Protocols with two ports in front.
 const WITH_PORTS: [u8; 5] = [proto::TCP, proto::UDP, 33, 132, 136];
-/// Octets of the least header behind the network header.
+/// Bytes of the least header behind the network header.
 const LEAST: [(u8, u64); 4] = [(proto::TCP, 20), (proto::UDP, 8), (proto::ICMP, 8), (proto::ICMPV6, 8)];
 /// The same of all other protocols.
 const LEAST_OTHER: u64 = 4;
-/// Octets of an ARP packet: the least of what is neither IPv4 nor IPv6.
+/// Bytes of an ARP packet: the least of what is neither IPv4 nor IPv6.
 const LEAST_STRANGE: u64 = 28;
 /// Bits of [`Field::Carried`] for each way of counting.
 const CARRIED_BITS: u16 = 8;
@@ -73,7 +73,7 @@ pub(crate) struct Space {
 pub(crate) struct Asked {
     /// It matches these.
     pub(crate) matched: Set,
-    /// It asks these for an octet they have not: the filters of its preference behind it are not asked.
+    /// It asks these for an byte they have not: the filters of its preference behind it are not asked.
     pub(crate) ended: Set,
 }
 
@@ -163,7 +163,7 @@ impl Space {
         Ok(asked)
     }
 
-    /// The set that a condition on a packet's own octets names; `None`: it is about something else, or about
+    /// The set that a condition on a packet's own bytes names; `None`: it is about something else, or about
     /// the DS field, which may change on the way.
     pub(crate) fn condition(
         &mut self,
@@ -422,7 +422,7 @@ impl Space {
         self.store.minus(other, broken)
     }
 
-    /// Packets whose length has room for so many octets and the header of their protocol.
+    /// Packets whose length has room for so many bytes and the header of their protocol.
     fn long_enough(&mut self, octets: u64) -> Result<Set, TooLarge> {
         let most = u64::from(u16::MAX);
         let mut set = self.between(Field::Length, octets + LEAST_OTHER, most)?;
@@ -435,7 +435,7 @@ impl Space {
     }
 }
 
-/// Are octets kept so far from the network header?
+/// Are bytes kept so far from the network header?
 fn reaches(offset: i32) -> bool {
     let first = -(Head::ETHERNET as i32);
     (first..=(Head::NETWORK as i32 - 4)).contains(&offset) || offset == first - Head::HEADROOM
@@ -455,7 +455,7 @@ fn take_in(
         match octet_bit(layout, view, key.offset + i32::from(at / 8), at % 8) {
             Octet::Fixed(value) => value == wanted,
             Octet::Bit(bit) => *literals.entry(bit).or_insert(wanted) == wanted,
-            // Only where the first word is read does a rewritten DS field show: the octets are as they came.
+            // Only where the first word is read does a rewritten DS field show: the bytes are as they came.
             Octet::Ds(bit) if key.offset == 0 => {
                 let place = 7 - bit;
                 let (kept, flipped) = (rewrite.keep >> place & 1 == 1, rewrite.flip >> place & 1 == 1);

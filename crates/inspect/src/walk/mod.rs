@@ -2,7 +2,7 @@
 //! carry afterwards.
 //!
 //! What rules write on a packet (marks, the DS field, a priority) is a [`State`]; a map tells the state of
-//! each packet. A rule's conditions on octets are a set; its conditions on what was written are looked up in
+//! each packet. A rule's conditions on bytes are a set; its conditions on what was written are looked up in
 //! the map, within that set only.
 
 pub(crate) mod list;

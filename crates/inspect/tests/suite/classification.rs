@@ -128,7 +128,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0x10 0x10 f
     assert_eq!(
         in_bands(text, Rule::Intent),
         "\
-line 6, warning R2: today's marks meet this otherwise than its class means: OpenSSH's keystrokes (AF21, 7.8 \
+line 6, warning R2: modern DSCP markings do not match this class: OpenSSH's keystrokes (AF21, 7.8 \
 to 10.0); the pictures of calls (AF41, RFC 8837)
   such packets are served in 1:30, behind the unmarked ones of 1:20
   shown: tcp 192.168.1.10 > 198.51.100.7:22 dscp AF21 len 100 out eth0: 1:30
@@ -139,7 +139,7 @@ to 10.0); the pictures of calls (AF41, RFC 8837)
 
 #[test]
 fn ipv4_words_in_a_filter_for_ipv6() {
-    // Octet 9 of an IPv6 header is the second of the source address.
+    // Byte 9 of an IPv6 header is the second of the source address.
     let text = "\
 tc filter add dev eth0 parent 1: protocol ipv6 pref 7 u32 match ip protocol 1 0xff flowid 1:10";
     assert_eq!(

@@ -116,7 +116,7 @@ fn a_filter_that_names_a_class_of_the_qdisc_below() {
              tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 2:1"
         );
         let parts = [
-            "4 error R6: the filter hangs on 1: and leads to 2:1, which is no class of it",
+            "4 error R6: the filter hangs on 1: and leads to 2:1, which is not a class of it",
             "the default class 1:1",
         ];
         says(&text, &[Rule::Nowhere], &parts);

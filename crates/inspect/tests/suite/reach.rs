@@ -20,7 +20,7 @@ fn one_of<'a>(draws: &mut Seeded, words: &[&'a str]) -> &'a str {
     words[draws.u32() as usize % words.len()]
 }
 
-/// A u32 key over octets that the packets below differ in.
+/// A u32 key over bytes that the packets below differ in.
 fn key(draws: &mut Seeded) -> String {
     let value = draws.u32() & one_of(draws, &["1", "3", "7"]).parse::<u32>().unwrap_or(1);
     match draws.u32() % 12 {

@@ -165,6 +165,7 @@ fn a_burst_of_seconds_is_no_burst() {
     };
     let both = said(&htb("burst 500kb cburst 500kb"), &[Rule::Burst]);
     assert!(both.len() == 1 && both[0].contains("leave at once after a pause"), "{both:#?}");
+    silent("tc qdisc add dev eth0 root handle 1: tbf rate 8kbit burst 3028 latency 9s", &[Rule::Burst]);
     // One small bucket holds the other back.
     silent(&htb("burst 500kb cburst 15k"), &[Rule::Burst]);
 }
@@ -218,4 +219,17 @@ fn a_delay_that_varies_by_more_than_itself() {
     for fine in ["20ms 10ms", "10ms 10ms", "10ms"] {
         silent(&netem(fine), &[Rule::Void]);
     }
+}
+
+/// An echo is a plain message of ICMP.
+#[test]
+fn a_witness_of_icmp_is_plain() {
+    let policy = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                  tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+                  tc class add dev eth0 parent 1:1 classid 1:2 htb rate 5mbit\n\
+                  tc class add dev eth0 parent 1:2 classid 1:20 htb rate 5mbit\n\
+                  tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit\n\
+                  tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 1 0xff flowid 1:2";
+    let plain = "icmp 192.168.1.10 > 198.51.100.7 len 500 out eth0: 1:30";
+    says(policy, &[Rule::Nowhere], &["6 warning R6", plain]);
 }

@@ -13,7 +13,7 @@ fn a_ceil_is_reached_where_somebody_lends() {
                tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit";
     let said =
-        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
+        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when no other class sends";
     assert_eq!(at_worst(top), format!("{LONG}: {said}\n"));
     let alone = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                  tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit ceil 10mbit";
@@ -23,7 +23,7 @@ fn a_ceil_is_reached_where_somebody_lends() {
                    tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit\n\
                    tc class add dev eth0 parent 1:1 classid 1:2 htb rate 4mbit\n\
                    tc class add dev eth0 parent 1:2 classid 1:30 htb rate 1mbit ceil 10mbit";
-    assert!(at_worst(between).contains("3.0 s at the 4 Mbit/s it may have when nobody else sends"));
+    assert!(at_worst(between).contains("3.0 s at the 4 Mbit/s it may have when no other class sends"));
 }
 
 /// A class of HTB has its own rate, whatever the class above may send.
@@ -40,7 +40,7 @@ fn a_rate_of_ones_own_is_not_held_back_from_above() {
                   tc qdisc add dev eth0 parent 1:30 handle 2: htb default 10\n\
                   tc class add dev eth0 parent 2: classid 2:10 htb rate 5mbit";
     let said =
-        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when nobody else sends";
+        "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when no other class sends";
     assert_eq!(at_worst(within), format!("{LONG}: {said}\n"));
 }
 
@@ -52,10 +52,10 @@ fn behind_other_bands_nothing_is_assured() {
     let tbf = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
                tc qdisc add dev eth0 parent 1:3 handle 30: tbf rate 1mbit burst 5k limit 15140";
     let said = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may \
-    have when nobody else sends\n";
+    have when no other class sends\n";
     assert_eq!(at_worst(tbf), format!("{said}{first}"));
     let netem = tbf.replace("tbf rate 1mbit burst 5k limit 15140", "netem rate 1mbit limit 11");
-    assert!(at_worst(&netem).contains("121 ms at the 1 Mbit/s it may have when nobody else sends\n"));
+    assert!(at_worst(&netem).contains("121 ms at the 1 Mbit/s it may have when no other class sends\n"));
     let ets = "tc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 10k latency 1s\n\
                tc qdisc add dev eth0 parent 1:1 handle 2: ets bands 3 strict 1 quanta 3000 1514 priomap 2 2 2 2";
     assert!(at_worst(ets).contains("strict bands are served first"), "{}", at_worst(ets));

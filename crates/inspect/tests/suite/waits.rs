@@ -150,7 +150,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xff
         waits(shared, "udp 10.0.0.1:4000 > 10.9.0.1:53"),
         "eth0 1:1 1:20, pfifo 8001:
   the queue holds 50 packets: at worst 49 of 1514 bytes are ahead, 74.2 kB: 59 ms at the 10 Mbit/s it may \
-  have when nobody else sends
+  have when no other class sends
   its link sharing is a weight, not a rate: what others send decides how much it gets beside them
 "
     );

@@ -308,7 +308,7 @@ fn packets_are_counted() {
     assert_eq!(
         datagram(&mut sessions, home, ProbePacketKind::Data, 2),
         PacketResponse::Nothing,
-        "no exchange is called so"
+        "unknown exchange"
     );
     let PacketResponse::Answer(answer) = datagram(&mut sessions, home, ProbePacketKind::Hello, 1) else {
         panic!("a hello")

@@ -39,7 +39,7 @@ impl Page {
         let Some(rest) = text.strip_prefix("http://") else { return Ok(None) };
         let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
         let wrong =
-            || Error::Wrong(format!("`{text}` is no address of a page: write http://HOST[:PORT]/PATH"));
+            || Error::Wrong(format!("`{text}` is not an address of a page: write http://HOST[:PORT]/PATH"));
         let (host, port) = match server.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| wrong())?),
             _ => (server, 80),

@@ -39,18 +39,14 @@ pub(crate) fn cases(
 fn policy(name: &str, at: Range<usize>, policies: &[ScenarioPolicy]) -> Result<usize, Diagnostic> {
     policies.iter().position(|policy| policy.name == name).ok_or_else(|| {
         let names: Vec<&str> = policies.iter().map(|policy| policy.name.as_str()).collect();
-        Diagnostic::new(
-            at,
-            format!("no policy is called `{name}`"),
-            format!("there are {}", names.join(", ")),
-        )
+        Diagnostic::new(at, format!("unknown policy `{name}`"), format!("there are {}", names.join(", ")))
     })
 }
 
 fn load(name: &str, at: Range<usize>, loads: &[ScenarioLoad]) -> Result<usize, Diagnostic> {
     loads.iter().position(|load| load.name == name).ok_or_else(|| {
         let names: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
-        Diagnostic::new(at, format!("no load is called `{name}`"), format!("there are {}", names.join(", ")))
+        Diagnostic::new(at, format!("unknown load `{name}`"), format!("there are {}", names.join(", ")))
     })
 }
 
@@ -65,7 +61,7 @@ pub(crate) fn read(
     let mut all = Vec::new();
     for (number, entry) in (1..).zip(list(value)?) {
         let mut keys = Keys::of(entry)?;
-        let figure = keys.need("figure", "which? `figure = \"ping.mean\"`")?;
+        let figure = keys.need("figure", "missing figure: `figure = \"ping.mean\"`")?;
         let name = text(figure)?;
         let between = keys.read("between", window)?;
         let over_between = keys.read("over-between", window)?.or(between);
@@ -85,7 +81,7 @@ pub(crate) fn read(
             None if cases.len() == 1 => cases[0],
             None => {
                 let how = "name the case: `of = \"POLICY/LOAD\"`";
-                return Err(Diagnostic::new(figure.span(), "of which case?", how));
+                return Err(Diagnostic::new(figure.span(), "missing case", how));
             }
         };
         let over = match keys.get("over") {
@@ -131,7 +127,7 @@ fn case(
     match said.split_once('/') {
         Some((p, l)) => Ok((policy(p.trim(), at.clone(), policies)?, load(l.trim(), at, loads)?)),
         None if loads.len() == 1 => Ok((policy(said.trim(), at, policies)?, 0)),
-        None => Err(Diagnostic::new(at, "of which case?", "write POLICY/LOAD: `none/upload`")),
+        None => Err(Diagnostic::new(at, "missing case", "write POLICY/LOAD: `none/upload`")),
     }
 }
 
@@ -144,7 +140,7 @@ fn window(value: Value<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
                 true => Ok(window),
                 false => Err(Diagnostic::new(
                     value.span(),
-                    "it ends before it begins",
+                    "its end is before its beginning",
                     "both count from the beginning of the run",
                 )),
             }
@@ -190,7 +186,7 @@ fn amount(value: Value<'_>) -> Result<f64, Diagnostic> {
     let said = plain(value)?;
     parse_amount(&said).ok_or_else(|| {
         let how = "write a number, or 720ms, 127kbit, 24kB, 6.7%";
-        Diagnostic::new(value.span(), format!("`{said}` is no figure"), how)
+        Diagnostic::new(value.span(), format!("`{said}` is not a figure"), how)
     })
 }
 

@@ -16,8 +16,8 @@ const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
 pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>) -> Result<(), Diagnostic> {
     let mut keys = Keys::of(value)?;
-    let up = rate(keys.need("up", "how fast is the line away from home? `up = \"768kbit\"`")?)?;
-    let down = rate(keys.need("down", "how fast is the line towards home? `down = \"4mbit\"`")?)?;
+    let up = rate(keys.need("up", "missing upload rate: `up = \"768kbit\"`")?)?;
+    let down = rate(keys.need("down", "missing download rate: `down = \"4mbit\"`")?)?;
     let rtt = keys.read("rtt", some_span)?.unwrap_or(Nanos::millis(20));
     let wires = WIRES.into_iter().find(|wire| *wire > up.max(down)).unwrap_or(WIRES[3]);
     let cable_rate = keys.read("cable", rate)?.unwrap_or(wires);

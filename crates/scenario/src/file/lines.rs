@@ -98,7 +98,7 @@ pub(crate) fn framing(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
         let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
         let remedy =
             format!("there are {}, or {{ overhead = 40, minimum = 64, cells = \"atm\" }}", names.join(", "));
-        Diagnostic::new(value.span(), "no framing is called so", remedy)
+        Diagnostic::new(value.span(), "unknown framing", remedy)
     })
 }
 
@@ -106,14 +106,16 @@ fn framing_table(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let overhead = keys.read("overhead", |value| {
         let number = plain(value)?.parse::<i32>().ok().filter(|bytes| (-64..=256).contains(bytes));
-        number.ok_or_else(|| Diagnostic::new(value.span(), "this is no overhead", "write bytes, -64 to 256"))
+        number.ok_or_else(|| {
+            Diagnostic::new(value.span(), "this is not an overhead", "write bytes, -64 to 256")
+        })
     })?;
     let minimum = keys.read("minimum", |value| number(value, 0, 1500))?;
     let cells = keys.read("cells", |value| match text(value)? {
         "none" => Ok(Cells::None),
         "atm" => Ok(Cells::Atm),
         "ptm" => Ok(Cells::Ptm),
-        _ => Err(Diagnostic::new(value.span(), "no cells are called so", "there are none, atm, ptm")),
+        _ => Err(Diagnostic::new(value.span(), "unknown kind of cells", "there are none, atm, ptm")),
     })?;
     keys.finish()?;
     Ok(LinkFraming {
@@ -173,7 +175,7 @@ fn pattern(value: Value<'_>) -> Result<Vec<bool>, Diagnostic> {
     marks.filter(|marks| !marks.is_empty()).ok_or_else(|| {
         Diagnostic::new(
             value.span(),
-            "this is no pattern",
+            "this is not a pattern",
             "write a point for each packet that passes, an x for one that is lost",
         )
     })

@@ -47,11 +47,7 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
         home::read(home, &mut network, &beside)?;
     }
     if network.cables.is_empty() {
-        return Err(Diagnostic::new(
-            0..0,
-            "nothing joins anybody",
-            "say what there is: `[links.NAME]`, or `[home]`",
-        ));
+        return Err(Diagnostic::new(0..0, "no links defined", "add `[links.NAME]`, or `[home]`"));
     }
     if let Some(machines) = keys.get("machines") {
         network.machines(machines)?;

@@ -8,7 +8,7 @@ pub(super) fn named<'t>(value: Option<Value<'t>>) -> Result<Vec<(&'t str, Value<
     let toml::de::DeValue::Table(table) = value.get_ref() else {
         return Err(Diagnostic::new(
             value.span(),
-            "here a table was expected",
+            "expected a table",
             "write `[policies.NAME]`, `[loads.NAME]`",
         ));
     };

@@ -69,7 +69,7 @@ impl Network {
                 [] => "give it a device where a link ends: `between = [\"gateway:eth0\", …]`".to_owned(),
                 names => format!("machines (link ends with a device) are {}", names.join(", ")),
             };
-            Diagnostic::new(at, format!("no machine is called `{name}`"), remedy)
+            Diagnostic::new(at, format!("unknown machine `{name}`"), remedy)
         })
     }
 
@@ -78,7 +78,7 @@ impl Network {
         let mut machines = (0..self.nodes.len()).filter(|node| self.nodes[*node].role == NodeRole::Machine);
         match (machines.next(), machines.next()) {
             (Some(one), None) => Ok(one),
-            _ => Err(Diagnostic::new(at, "on which machine?", "name it: `on = \"gateway\"`")),
+            _ => Err(Diagnostic::new(at, "missing machine", "name it: `on = \"gateway\"`")),
         }
     }
 
@@ -86,11 +86,7 @@ impl Network {
     pub(crate) fn known_link(&self, name: &str, at: Range<usize>) -> Result<usize, Diagnostic> {
         self.cables.iter().position(|cable| cable.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.cables.iter().map(|cable| cable.name.as_str()).collect();
-            Diagnostic::new(
-                at,
-                format!("no link is called `{name}`"),
-                format!("there are {}", names.join(", ")),
-            )
+            Diagnostic::new(at, format!("unknown link `{name}`"), format!("there are {}", names.join(", ")))
         })
     }
 
@@ -175,7 +171,7 @@ impl Network {
         self.nodes[node].role = NodeRole::Machine;
         let device = self.device(node, device);
         if let Some(other) = self.plugged.insert((node, device), link.to_owned()) {
-            let why = format!("`{said}` has a cable in it: link `{other}`");
+            let why = format!("`{said}` already ends link `{other}`");
             return Err(Diagnostic::new(
                 at,
                 why,
@@ -239,7 +235,7 @@ impl Network {
                     _ => {
                         return Err(Diagnostic::new(
                             value.span(),
-                            "no dissector is called so",
+                            "unknown dissector",
                             "there are modern, legacy",
                         ));
                     }
@@ -359,9 +355,9 @@ impl Network {
 }
 
 fn address(value: Value<'_>) -> Result<IpAddr, Diagnostic> {
-    text(value)?
-        .parse()
-        .map_err(|_| Diagnostic::new(value.span(), "this is no address", "write 192.168.1.2 or 2001:db8::2"))
+    text(value)?.parse().map_err(|_| {
+        Diagnostic::new(value.span(), "this is not an address", "write 192.168.1.2 or 2001:db8::2")
+    })
 }
 
 /// `tunnel = "ipip"`, between these addresses.
@@ -374,7 +370,7 @@ fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunn
         _ => {
             return Err(Diagnostic::new(
                 value.span(),
-                "no tunnel is called so",
+                "unknown kind of tunnel",
                 "there are ipip, 6in4, gre, ip6tnl",
             ));
         }
@@ -398,7 +394,7 @@ fn network(value: Value<'_>) -> Result<(IpAddr, u8), Diagnostic> {
     let found = address.parse::<IpAddr>().ok().zip(prefix.parse::<u8>().ok());
     found
         .filter(|(address, prefix)| *prefix <= if address.is_ipv4() { 32 } else { 128 })
-        .ok_or_else(|| Diagnostic::new(value.span(), "this is no address", "write 192.0.2.2/24"))
+        .ok_or_else(|| Diagnostic::new(value.span(), "this is not an address", "write 192.0.2.2/24"))
 }
 
 fn kind(value: Value<'_>) -> Result<LinkDriver, Diagnostic> {
@@ -410,7 +406,7 @@ fn kind(value: Value<'_>) -> Result<LinkDriver, Diagnostic> {
         "dummy" => LinkDriver::Dummy,
         _ => {
             let known = "there are ethernet, ppp, ifb, bridge, dummy; a tunnel is `tunnel = \"ipip\"`";
-            return Err(Diagnostic::new(value.span(), "no kind of device is called so", known));
+            return Err(Diagnostic::new(value.span(), "unknown kind of device", known));
         }
     })
 }
@@ -428,11 +424,7 @@ pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Diagnostic>
     let said = text(value)?;
     known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Diagnostic::new(
-            value.span(),
-            "no congestion control is called so",
-            format!("there are {}", names.join(", ")),
-        )
+        Diagnostic::new(value.span(), "unknown congestion control", format!("there are {}", names.join(", ")))
     })
 }
 
@@ -441,11 +433,9 @@ fn ecn(value: Value<'_>) -> Result<EcnCodepoint, Diagnostic> {
     match text(value) {
         Ok("ect0") => Ok(EcnCodepoint::Ect0),
         Ok("ect1") => Ok(EcnCodepoint::Ect1),
-        Ok(_) => Err(Diagnostic::new(
-            value.span(),
-            "this is no way to use ECN",
-            "it is true, false, \"ect0\" or \"ect1\"",
-        )),
+        Ok(_) => {
+            Err(Diagnostic::new(value.span(), "unknown ECN mode", "it is true, false, \"ect0\" or \"ect1\""))
+        }
         Err(_) => flag(value).map(|on| if on { EcnCodepoint::Ect0 } else { EcnCodepoint::Off }),
     }
 }
@@ -473,7 +463,7 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
     })
 }
 
-/// A DSCP by its name or number, or a TOS octet: the DS field.
+/// A DSCP by its name or number, or a TOS byte: the DS field.
 pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
         let said = plain(value)?;
@@ -499,7 +489,7 @@ pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
         other => number(other).filter(|code| *code < 64),
     };
     code.map(|code| Some(code << 2)).ok_or_else(|| {
-        Diagnostic::new(value.span(), "no code point is called so", "write EF, CS1, AF41, LE, or 0 to 63")
+        Diagnostic::new(value.span(), "unknown code point", "write EF, CS1, AF41, LE, or 0 to 63")
     })
 }
 

@@ -28,11 +28,7 @@ pub(crate) fn read(
     beside: &Beside<'_>,
 ) -> Result<ScenarioPolicy, Diagnostic> {
     let DeValue::Table(table) = value.get_ref() else {
-        return Err(Diagnostic::new(
-            value.span(),
-            "here a table was expected",
-            format!("write `[policies.{name}]`"),
-        ));
+        return Err(Diagnostic::new(value.span(), "expected a table", format!("write `[policies.{name}]`")));
     };
     let mut policy = ScenarioPolicy { name: name.to_owned(), title: name.to_owned(), ..none() };
     let mut at = None;

@@ -23,8 +23,8 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network) -> Result<Vec<HostPr
 
 fn one(entry: Value<'_>, network: &mut Network) -> Result<HostProgram, Diagnostic> {
     let mut keys = Keys::of(entry)?;
-    let run = keys.need("run", "what is run? `run = \"iperf3 -c server\"`")?;
-    let on = keys.need("on", "on which host? `on = \"a\"`")?;
+    let run = keys.need("run", "missing command: `run = \"iperf3 -c server\"`")?;
+    let on = keys.need("on", "missing host: `on = \"a\"`")?;
     let node = network.known(text(on)?, on.span())?;
     if network.nodes[node].role == NodeRole::Machine {
         let why =
@@ -38,7 +38,7 @@ fn one(entry: Value<'_>, network: &mut Network) -> Result<HostProgram, Diagnosti
         && until <= start
     {
         let how = "both count from the beginning of the run";
-        return Err(Diagnostic::new(value.span(), "it would stop before it starts", how));
+        return Err(Diagnostic::new(value.span(), "its stop is before its start", how));
     }
     keys.finish()?;
     Ok(HostProgram { node, command: text(run)?.to_owned(), start, stop: until, at: run.span() })

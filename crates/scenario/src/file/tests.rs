@@ -93,24 +93,24 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
         error(&GOOD.replace(from, to))
     };
     let rows = [
-        (with("duration", "durration"), "f:1:1: no key is called so [durration] = did you mean `duration`?"),
+        (with("duration", "durration"), "f:1:1: unknown key [durration] = did you mean `duration`?"),
         (
             with("'30s'", "'30 parsecs'"),
-            "f:1:12: `30 parsecs` is no time ['30 parsecs'] = write a number and its unit",
+            "f:1:12: `30 parsecs` is not a time ['30 parsecs'] = write a number and its unit",
         ),
-        (with("'100mbit'", "'fast'"), "f:5:8: `fast` is no rate ['fast'] = write 128kbit"),
+        (with("'100mbit'", "'fast'"), "f:5:8: `fast` is not a rate ['fast'] = write 128kbit"),
         (
             with("'100mbit'", "'0mbit'"),
-            "f:5:8: a rate of nothing carries nothing ['0mbit'] = write what the line",
+            "f:5:8: a rate of zero carries nothing ['0mbit'] = write what the line",
         ),
-        (with("'100mbit'", "'100'"), "f:5:8: `100` is no rate ['100'] = write 128kbit"),
+        (with("'100mbit'", "'100'"), "f:5:8: `100` is not a rate ['100'] = write 128kbit"),
         (
             with("['isp', 'server']", "['isq', 'server']"),
             "f:24:8: no links lead from `b` to `server` ['b -> server'",
         ),
         (
             with("'gateway:eth1', 'isp'", "'gateway:eth0', 'isp'"),
-            "f:8:12: `gateway:eth0` has a cable in it: link `lan`",
+            "f:8:12: `gateway:eth0` already ends link `lan`",
         ),
         (
             with("'gateway:eth1', 'isp'", "'gateway', 'isp'"),
@@ -118,29 +118,29 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
         ),
         (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
         (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
-        (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is no size of a buffer"),
+        (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is not a size of a buffer"),
         (
             with("'b -> server'", "'b -> sever'"),
             "f:24:14: unknown name `sever` [sever] = the links name a, b, gateway",
         ),
         (
             with("'b -> server'", "'b - server'"),
-            "f:24:8: from whom to whom? ['b - server'] = write `\"a -> server\"`",
+            "f:24:8: missing sender and receiver ['b - server'] = write `\"a -> server\"`",
         ),
-        (with("'b -> server'", "'b -> b'"), "f:24:14: `b` would talk with itself [b]"),
-        (with("tcp = ", "tpc = "), "f:21:14: no key is called so [tpc] = did you mean `tcp`?"),
+        (with("'b -> server'", "'b -> b'"), "f:24:14: `b` is both sender and receiver [b]"),
+        (with("tcp = ", "tpc = "), "f:21:14: unknown key [tpc] = did you mean `tcp`?"),
         (
             with("count = 2", "count = 0"),
-            "f:21:43: this is no number that fits here [0] = write a whole number from 1",
+            "f:21:43: this number is out of range [0] = write a whole number from 1",
         ),
-        (with("gateway = [", "gatewy = ["), "f:18:1: no machine is called `gatewy` [gatewy]"),
+        (with("gateway = [", "gatewy = ["), "f:18:1: unknown machine `gatewy` [gatewy]"),
         (with("tc qdisc show", "tcc qdisc show"), "f:28:7: `tcc` is no tool that a machine has here"),
         (with("tc qdisc show dev eth1", "tc qdisc show | head"), "f:28:7: only a shell understands this"),
-        (with("of = 'tbf/upload'", "of = 'tbb/upload'"), "f:32:6: no policy is called `tbb`"),
-        (with("of = 'tbf/upload'", "of = 'tbf/uplaod'"), "f:32:6: no load is called `uplaod`"),
-        (with("'10%'", "'some'"), "f:35:13: `some` is no figure"),
+        (with("of = 'tbf/upload'", "of = 'tbb/upload'"), "f:32:6: unknown policy `tbb`"),
+        (with("of = 'tbf/upload'", "of = 'tbf/uplaod'"), "f:32:6: unknown load `uplaod`"),
+        (with("'10%'", "'some'"), "f:35:13: `some` is not a figure"),
         (with("[policies.none]\n", "[policies.none\n"), "f:16:15: "),
-        (error(""), "f:1:1: nothing joins anybody"),
+        (error(""), "f:1:1: no links defined"),
     ];
     let others: Vec<String> = rows
         .iter()
@@ -218,8 +218,8 @@ fn lines_may_do_many_things() {
     );
     for (line, why) in [
         ("loss = { every = 3, random = '1%' }", "one kind of loss was expected"),
-        ("loss = '120%'", "`120%` is no share"),
-        ("framing = 'atm'", "no framing is called so"),
+        ("loss = '120%'", "`120%` is not a share"),
+        ("framing = 'atm'", "unknown framing"),
         ("trace = 'nowhere.trace'", "nowhere.trace"),
     ] {
         assert!(error(&with(line)).contains(why), "{}", error(&with(line)));
@@ -264,7 +264,7 @@ fn programs_run_on_hosts() {
         ("on = 'nobody', run = 'true'", "unknown name `nobody`"),
         ("on = 'gateway', run = 'true'", "no program runs there"),
         ("on = 'a'", "what is run?"),
-        ("on = 'a', run = 'true', start = '2s', stop = '1s'", "it would stop before it starts"),
+        ("on = 'a', run = 'true', start = '2s', stop = '1s'", "its stop is before its start"),
     ] {
         assert!(error(&with(programs)).contains(why), "{}", error(&with(programs)));
     }

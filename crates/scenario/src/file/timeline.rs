@@ -19,7 +19,7 @@ pub(crate) fn read(
     let mut all = Vec::new();
     for entry in list(value)? {
         let mut keys = Keys::of(entry)?;
-        let time = span(keys.need("time", "when? `time = \"30s\"`, from the beginning of the run")?)?;
+        let time = span(keys.need("time", "missing time: `time = \"30s\"`, from the beginning of the run")?)?;
         let link = keys.get("link");
         if link.is_none() {
             all.extend(told(&mut keys, time, (network, usual), beside)?);

@@ -55,7 +55,7 @@ pub(crate) fn joined(
         if !KINDS.contains(&item.id.trim_end_matches("-back"))
             && !matches!(item.id.as_str(), "upload" | "download")
         {
-            let why = format!("another one is called `{}`", item.id);
+            let why = format!("the name `{}` is used twice", item.id);
             return Err(Diagnostic::new(item.at.clone(), why, "give each an `id` of its own"));
         }
         let free = (2..).map(|n| format!("{}-{n}", item.id)).find(|id| !seen.contains(id));
@@ -89,7 +89,7 @@ fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, Value<'t>), Diagnostic
             let how = format!("write one of {}: `tcp = \"a -> server\"`", KINDS.join(", "));
             Err(keys
                 .slip(&KINDS)
-                .unwrap_or_else(|| Diagnostic::new(keys.place(), "what kind of traffic?", how)))
+                .unwrap_or_else(|| Diagnostic::new(keys.place(), "missing kind of traffic", how)))
         }
         [_, (other, value), ..] => Err(Diagnostic::new(
             value.span(),
@@ -109,7 +109,7 @@ fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), 
         (None, Some((left, right))) => (left, right, true),
         _ => {
             let how = "write `\"a -> server\"`, or `\"a <- server\"` for what comes back when a asks";
-            return Err(Diagnostic::new(value.span(), "from whom to whom?", how));
+            return Err(Diagnostic::new(value.span(), "missing sender and receiver", how));
         }
     };
     let ((from, from_at), (to, to_at)) = (trimmed(left, said, begin), trimmed(right, said, begin));
@@ -117,7 +117,7 @@ fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), 
     if ends.0 == ends.1 {
         return Err(Diagnostic::new(
             to_at,
-            format!("`{from}` would talk with itself"),
+            format!("`{from}` is both sender and receiver"),
             "name two different nodes",
         ));
     }
@@ -165,7 +165,7 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
     {
         return Err(Diagnostic::new(
             value.span(),
-            "it would stop before it starts",
+            "its stop is before its start",
             "both count from the beginning of the run",
         ));
     }
@@ -337,7 +337,7 @@ fn datagrams(
         (None, Some(bits)) => interval(payload, bits),
         (None, None) if kind == "udp" => Nanos::millis(20),
         _ => {
-            let why = "how much is sent? ";
+            let why = "missing amount: ";
             return Err(Diagnostic::new(
                 value.span(),
                 why.trim(),
@@ -369,7 +369,7 @@ fn sweep(
     sizes: Value<'_>,
     keys: &mut Keys<'_>,
 ) -> Result<Vec<TrafficItem>, Diagnostic> {
-    let each = some_span(keys.need("each", "how long is each size sent? `each = \"5s\"`")?)?;
+    let each = some_span(keys.need("each", "missing duration of each size: `each = \"5s\"`")?)?;
     let TrafficKind::Udp { every, pace, .. } = base.what else { return Ok(vec![base]) };
     let mut items = Vec::new();
     for (number_of, value) in (0..).zip(list(sizes)?) {
@@ -397,13 +397,9 @@ const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0x
 
 /// `test = "rrul", between = ["a", "server"]`: what flent's test of that name does.
 fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagnostic> {
-    let between = keys.need("between", "between whom? `between = [\"a\", \"server\"]`")?;
+    let between = keys.need("between", "missing ends: `between = [\"a\", \"server\"]`")?;
     let DeValue::Array(ends) = between.get_ref() else {
-        return Err(Diagnostic::new(
-            between.span(),
-            "here a list was expected",
-            "write `[\"a\", \"server\"]`",
-        ));
+        return Err(Diagnostic::new(between.span(), "expected a list", "write `[\"a\", \"server\"]`"));
     };
     let [here, there] = &ends[..] else {
         return Err(Diagnostic::new(between.span(), "a test is between two", "write `[\"a\", \"server\"]`"));
@@ -493,7 +489,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
             let bits = rate.ok_or_else(|| {
                 Diagnostic::new(
                     value.span(),
-                    "how much is the flood?",
+                    "missing rate",
                     "write `rate = \"2mbit\"`, more than the line carries",
                 )
             })?;
@@ -526,7 +522,7 @@ fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<T
         ],
         _ => {
             let known = "rrul, rrul_be, tcp_nup, tcp_ndown, tcp_1up, tcp_1down, voip, udp_flood, ping, web";
-            return Err(Diagnostic::new(value.span(), "no test is called so", format!("there are {known}")));
+            return Err(Diagnostic::new(value.span(), "unknown test", format!("there are {known}")));
         }
     })
 }

@@ -31,7 +31,7 @@ impl<'t> Keys<'t> {
             DeValue::Table(table) => Ok(Keys::new(table, value.span())),
             _ => Err(Diagnostic::new(
                 value.span(),
-                "here a table was expected",
+                "expected a table",
                 "write `{ key = value, … }`, or a `[section]`",
             )),
         }
@@ -73,7 +73,7 @@ impl<'t> Keys<'t> {
     pub fn slip(&self, known: &[&'static str]) -> Option<Diagnostic> {
         in_order(self.table).into_iter().find_map(|(key, _)| {
             let near = nearest(key.get_ref(), known.iter().copied())?;
-            Some(Diagnostic::new(key.span(), "no key is called so", format!("did you mean `{near}`?")))
+            Some(Diagnostic::new(key.span(), "unknown key", format!("did you mean `{near}`?")))
         })
     }
 
@@ -91,7 +91,7 @@ impl<'t> Keys<'t> {
                     Some(near) => format!("did you mean `{near}`? There are {}", self.asked.join(", ")),
                     None => format!("there are {}", self.asked.join(", ")),
                 };
-                return Err(Diagnostic::new(key.span(), "no key is called so", remedy));
+                return Err(Diagnostic::new(key.span(), "unknown key", remedy));
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
     value
         .get_ref()
         .as_str()
-        .ok_or_else(|| Diagnostic::new(value.span(), "here a text was expected", "put it in quotes"))
+        .ok_or_else(|| Diagnostic::new(value.span(), "expected a string", "put it in quotes"))
 }
 
 /// A list.
@@ -24,11 +24,7 @@ pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
 pub fn list<'t>(value: Value<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Diagnostic> {
     match value.get_ref() {
         DeValue::Array(items) => Ok(&items[..]),
-        _ => Err(Diagnostic::new(
-            value.span(),
-            "here a list was expected",
-            "put it in brackets: [\"…\", \"…\"]",
-        )),
+        _ => Err(Diagnostic::new(value.span(), "expected a list", "put it in brackets: [\"…\", \"…\"]")),
     }
 }
 
@@ -52,7 +48,7 @@ pub fn plain(value: Value<'_>) -> Result<String, Diagnostic> {
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(number) => Ok(number.as_str().to_owned()),
         DeValue::Float(number) => Ok(number.as_str().to_owned()),
-        _ => Err(Diagnostic::new(value.span(), "here a text or a number was expected", "put it in quotes")),
+        _ => Err(Diagnostic::new(value.span(), "expected a string or a number", "put it in quotes")),
     }
 }
 
@@ -64,7 +60,7 @@ pub fn flag(value: Value<'_>) -> Result<bool, Diagnostic> {
     value
         .get_ref()
         .as_bool()
-        .ok_or_else(|| Diagnostic::new(value.span(), "here true or false was expected", "without quotes"))
+        .ok_or_else(|| Diagnostic::new(value.span(), "expected true or false", "without quotes"))
 }
 
 /// A whole number from `low` to `high`, both included.
@@ -77,7 +73,7 @@ pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> 
     found.ok_or_else(|| {
         Diagnostic::new(
             value.span(),
-            "this is no number that fits here",
+            "this number is out of range",
             format!("write a whole number from {low} to {high}"),
         )
     })
@@ -103,7 +99,7 @@ pub fn span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
 pub fn some_span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
     match span(value)? {
         Nanos(0) => {
-            Err(Diagnostic::new(value.span(), "this must be longer than nothing", "write 500us, 30ms, 2s"))
+            Err(Diagnostic::new(value.span(), "this must be greater than zero", "write 500us, 30ms, 2s"))
         }
         span => Ok(span),
     }
@@ -118,7 +114,7 @@ pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
     match quantity::rate(&said).map_err(|wrong| bad(value, wrong))? {
         0 => Err(Diagnostic::new(
             value.span(),
-            "a rate of nothing carries nothing",
+            "a rate of zero carries nothing",
             "write what the line carries (128kbit), or let a `loss = \"100%\"` end it",
         )),
         1..8 => Err(Diagnostic::new(
@@ -160,7 +156,7 @@ pub fn share(value: Value<'_>) -> Result<f64, Diagnostic> {
     number.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
         Diagnostic::new(
             value.span(),
-            format!("`{said}` is no share"),
+            format!("`{said}` is not a share"),
             "write a percentage (1%), or a number from 0 to 1",
         )
     })

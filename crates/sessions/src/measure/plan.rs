@@ -149,7 +149,7 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
         "ping" => loaded(name, "nothing but probes".into(), vec![], vec![]),
         _ => {
             let (up, count) = counted(name, streams)
-                .ok_or_else(|| Error::Invalid(format!("`{name}` is no test; there are {TESTS}")))?;
+                .ok_or_else(|| Error::Invalid(format!("`{name}` is not a test; there are {TESTS}")))?;
             match up {
                 true => loaded(name, format!("{count} uploads"), best(count), vec![]),
                 false => loaded(name, format!("{count} downloads"), vec![], best(count)),

@@ -30,7 +30,7 @@ impl Trace {
             if word.is_empty() {
                 continue;
             }
-            let at = word.parse().map_err(|_| (line, format!("`{word}` is no number of milliseconds")))?;
+            let at = word.parse().map_err(|_| (line, format!("`{word}` is not a number of milliseconds")))?;
             if at_ms.last().is_some_and(|before| at < *before) {
                 return Err((line, format!("{at} ms is before the line above: times may not fall")));
             }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_is_no_trace_is_told_with_its_line() {
         let said = |text: &str| Trace::parse(text).map(|_| ());
-        assert_eq!(said("1\nx\n"), Err((2, "`x` is no number of milliseconds".to_string())));
+        assert_eq!(said("1\nx\n"), Err((2, "`x` is not a number of milliseconds".to_string())));
         assert_eq!(said("5\n4\n"), Err((2, "4 ms is before the line above: times may not fall".to_string())));
         assert!(said("").is_err() && said("0\n").is_err());
     }

@@ -78,7 +78,7 @@ pub(super) const DSCP_CLASSES: [(&str, u8); 24] = [
     ("LE", 1),
 ];
 
-/// The old meanings of the TOS octet.
+/// The old meanings of the TOS byte.
 pub(super) const TOS_NAMES: [(&str, u8); 5] = [
     ("Minimize-Delay", 0x10),
     ("Maximize-Throughput", 0x08),
@@ -170,7 +170,7 @@ pub(super) fn tcp_flags(text: &str) -> Option<u8> {
     })
 }
 
-/// An address or prefix; IPv4 in the last four octets.
+/// An address or prefix; IPv4 in the last four bytes.
 pub(super) fn address(text: &str, ipv6: bool) -> Option<([u8; 16], u8)> {
     if ipv6 {
         let (mut octets, length) = parse_prefix6(text)?;

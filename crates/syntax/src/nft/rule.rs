@@ -27,7 +27,7 @@ pub(super) struct Written {
     pub(super) leads_to: Option<Span>,
 }
 
-/// Protocols whose first four octets are ports.
+/// Protocols whose first four bytes are ports.
 const WITH_PORTS: [(&str, u8); 4] = [("tcp", 6), ("udp", 17), ("dccp", 33), ("sctp", 132)];
 
 /// How a value is compared.

@@ -93,7 +93,7 @@ struct Planned<'s> {
 pub fn compile(short: &Short) -> Compiled {
     let mut compiled = Compiled::default();
     let mut targets = Vec::new();
-    // One octet of 65 is the line's own on PTM.
+    // One byte of 65 is the line's own on PTM.
     let whole = |rate: u64| if short.link.ptm { rate * 64 / 65 } else { rate };
     let used = |rate: u64| whole(rate) * u64::from(short.shape) / 100;
     if let Some(up) = &short.up {

@@ -117,7 +117,7 @@ impl Reader {
             other => {
                 self.wrong(
                     *way_span,
-                    format!("{other} is no direction"),
+                    format!("{other} is not a direction"),
                     "write input, output or bidirectional",
                 );
                 return;

@@ -16,7 +16,7 @@ pub struct LinkKind {
     pub mpu: u32,
     /// Frames travel in ATM cells.
     pub atm: bool,
-    /// One octet of 65 is the line's own.
+    /// One byte of 65 is the line's own.
     pub ptm: bool,
 }
 

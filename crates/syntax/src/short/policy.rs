@@ -113,7 +113,7 @@ pub struct Link {
     pub mpu: u32,
     /// In ATM cells.
     pub atm: bool,
-    /// One octet of 65 is the line's own.
+    /// One byte of 65 is the line's own.
     pub ptm: bool,
 }
 

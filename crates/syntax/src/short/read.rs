@@ -132,7 +132,7 @@ impl Reader {
         if !fits {
             self.say(
                 entry.node.span,
-                format!("\"{text}\" is no name of a device"),
+                format!("\"{text}\" is not a name of a device"),
                 "Write it as `ip link` shows it, 15 letters at most.",
             );
             return None;
@@ -492,7 +492,7 @@ fn network(text: &str, span: Span) -> Result<Network, Problem> {
     let wrong = || {
         Problem::new(
             span,
-            format!("\"{text}\" is no address"),
+            format!("\"{text}\" is not an address"),
             "Write \"192.168.1.50\", \"192.168.1.0/24\" or \"2001:db8::/64\"; names are not looked up.",
         )
     };

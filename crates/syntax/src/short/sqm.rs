@@ -53,7 +53,7 @@ pub fn read_uci(text: &str) -> Result<Vec<Imported>, Vec<Problem>> {
             }
             _ => problems.push(Problem::new(
                 first.1,
-                format!("\"{}\" is no line of UCI", line.trim()),
+                format!("\"{}\" is not a line of UCI", line.trim()),
                 "lines are: config TYPE 'NAME', option NAME 'VALUE'",
             )),
         }
@@ -398,6 +398,6 @@ mod tests {
             [(2, "the interface is not named".to_owned())]
         );
         assert_eq!(wrong("config queue\n option enabled '0'\n"), [(1, "no interface is enabled".to_owned())]);
-        assert_eq!(wrong("config queue\n upload 5\n"), [(2, "\"upload 5\" is no line of UCI".to_owned())]);
+        assert_eq!(wrong("config queue\n upload 5\n"), [(2, "\"upload 5\" is not a line of UCI".to_owned())]);
     }
 }

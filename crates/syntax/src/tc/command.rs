@@ -271,7 +271,7 @@ pub(super) fn device(dev: &mut String, words: &mut Words<'_>) -> Result<(), Refu
     if !dev.is_empty() {
         return Err(Refusal::duplicate("dev", name).at(words.last()));
     }
-    // A device's name has at most 15 octets; tc cuts what is longer.
+    // A device's name has at most 15 bytes; tc cuts what is longer.
     *dev = name.char_indices().take_while(|(at, c)| at + c.len_utf8() <= 15).map(|(_, c)| c).collect();
     Ok(())
 }

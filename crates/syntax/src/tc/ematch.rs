@@ -199,7 +199,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Octets in quotes, with the usual escapes.
+    /// Bytes in quotes, with the usual escapes.
     fn string(&mut self) -> Result<Vec<u8>, Wrong> {
         let rest = &self.rest().as_bytes()[1..];
         let mut octets = Vec::new();

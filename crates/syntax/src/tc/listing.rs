@@ -130,7 +130,7 @@ impl Reader {
             Some(&"match") => self.matches(&words),
             Some(&"action") => self.action(&words),
             _ if line.starts_with([' ', '\t', '#']) || words.is_empty() => Ok(()),
-            _ => Err(self.wrong("is no line of a listing of tc")),
+            _ => Err(self.wrong("is not a line of a listing of tc")),
         }
     }
 

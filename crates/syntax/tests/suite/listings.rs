@@ -8,7 +8,7 @@ use tidegate_syntax::tc::{self, Object, TcCommand};
 use tidegate_syntax::{Env, units};
 
 fn id(text: &str) -> Handle {
-    units::parse_classid(text).unwrap_or_else(|| panic!("{text} is no id"))
+    units::parse_classid(text).unwrap_or_else(|| panic!("{text} is not an id"))
 }
 
 fn parsed(command: &str) -> tc::Parsed {
@@ -24,7 +24,7 @@ fn qdisc(
     fill: impl Fn(Option<QdiscParams>) -> QdiscParams,
 ) -> QdiscDump {
     let TcCommand::Apply(Op::Qdisc(op)) = parsed(&format!("qdisc add dev link0 {command}")).command else {
-        panic!("{command} is no qdisc")
+        panic!("{command} is not a qdisc")
     };
     let kind = op.kind.as_deref().and_then(Kind::from_name).unwrap_or_else(|| panic!("{command}: no kind"));
     QdiscDump {
@@ -194,7 +194,7 @@ fn filter(command: &str, handle: u32, hits: Option<U32Hits>) -> Vec<FilterDump> 
     let TcCommand::Apply(Op::Filter(op)) =
         parsed(&format!("filter add dev link0 parent 1: {command}")).command
     else {
-        panic!("{command} is no filter")
+        panic!("{command} is not a filter")
     };
     let kind = match op.kind.as_deref() {
         Some("fw") => "fw",

@@ -9,7 +9,7 @@
 //! Bound::Time(20e6))); assert_eq!(measured.workload, tidegate_trial::Workload::Named(TrialLoad::Rrul));
 //! // A mistake has its place in the words.
 //! let wrong = expectation("voip: q99 < 20 ms while rrul", &Classes::new()).unwrap_err();
-//! assert_eq!((wrong.at, wrong.reason.as_str()), (6..9, "no figure is called so"));
+//! assert_eq!((wrong.at, wrong.reason.as_str()), (6..9, "unknown figure"));
 //! ```
 
 mod judge;

@@ -52,7 +52,7 @@ pub fn parse<O>(
             let known: Vec<&str> = OTHERS.iter().chain(&OPTIONS).copied().collect();
             return Err(Diagnostic::new(
                 key.span(),
-                "no key is called so",
+                "unknown key",
                 format!("there are {}", known.join(", ")),
             ));
         }

@@ -240,11 +240,11 @@ fn subject(part: Part<'_>, classes: &Classes) -> Read<Subject> {
             Subject::Class(words[1..].join(" "))
         }
         ["class", name] if classes.contains_key(name) => Subject::Class(classes[name].clone()),
-        ["class", ..] => return part.wrong("that is no class", no_class(classes)),
+        ["class", ..] => return part.wrong("that is not a class", no_class(classes)),
         ["host", name] => Subject::Host(host(name).map_or_else(|| part.wrong("no such host", HOSTS), Ok)?),
         ["upload" | "uploads"] => Subject::Flows { up: true },
         ["download" | "downloads"] => Subject::Flows { up: false },
-        _ => return part.wrong("nothing is called so", SUBJECTS),
+        _ => return part.wrong("unknown name", SUBJECTS),
     })
 }
 
@@ -278,7 +278,7 @@ fn figure(part: Part<'_>) -> Read<Figure> {
         "drops" => Figure::Drops,
         other => match other.strip_prefix('p').and_then(|number| number.parse::<f64>().ok()) {
             Some(percent) if (0.0..=100.0).contains(&percent) => Figure::Percentile(percent),
-            _ => return part.wrong("no figure is called so", FIGURES),
+            _ => return part.wrong("unknown figure", FIGURES),
         },
     })
 }
@@ -287,7 +287,7 @@ fn bound(part: Part<'_>) -> Read<Bound> {
     let digits = part.text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.text.len());
     let (number, unit) = part.text.split_at(digits);
     let Ok(value) = number.parse::<f64>() else {
-        return part.wrong("the bound is no number", "write 20 ms, 45 %, 1.2mbit, 0.9 link or 5");
+        return part.wrong("the bound is not a number", "write 20 ms, 45 %, 1.2mbit, 0.9 link or 5");
     };
     Ok(match unit.trim().to_ascii_lowercase().as_str() {
         "s" => Bound::Time(value * 1e9),
@@ -300,7 +300,7 @@ fn bound(part: Part<'_>) -> Read<Bound> {
         "kbit" | "kbit/s" => Bound::Rate(value * 1e3),
         "mbit" | "mbit/s" => Bound::Rate(value * 1e6),
         "gbit" | "gbit/s" => Bound::Rate(value * 1e9),
-        _ => return part.wrong("no unit is called so", "write 20 ms, 45 %, 1.2mbit, 0.9 link or 5"),
+        _ => return part.wrong("unknown unit", "write 20 ms, 45 %, 1.2mbit, 0.9 link or 5"),
     })
 }
 
@@ -335,12 +335,12 @@ fn transfers(part: Part<'_>) -> Read<Transfers> {
     let (head, of) = match words[..] {
         [count, what] => ([count, what], Some('a')),
         [count, what, "of", "host", name] | [count, what, "of", name] => ([count, what], host(name)),
-        _ => return part.wrong("that is no load", LOADS),
+        _ => return part.wrong("that is not a load", LOADS),
     };
     let up = match head[1] {
         "upload" | "uploads" => true,
         "download" | "downloads" => false,
-        _ => return part.wrong("that is no load", LOADS),
+        _ => return part.wrong("that is not a load", LOADS),
     };
     let Some(host) = of else { return part.wrong("no such host", HOSTS) };
     match head[0].parse() {
@@ -357,7 +357,7 @@ fn packet(whole: Part<'_>, classes: &Classes) -> Read<Expected> {
         let (words, rest) = rest.split_once(&quote.to_string())?;
         Some((words, rest))
     });
-    let Some((words, rest)) = parts else { return whole.wrong("the packet does not stand in quotes", FORM) };
+    let Some((words, rest)) = parts else { return whole.wrong("the packet is not in quotes", FORM) };
     let packet = match Packet::parse(words.text) {
         Ok(packet) => packet,
         Err(error) => {
@@ -392,11 +392,11 @@ fn ending(part: Part<'_>, classes: &Classes) -> Read<Ending> {
             };
             match value {
                 Some(mark) => Ending::Mark(mark),
-                None => return part.wrong("that is no mark", ENDINGS),
+                None => return part.wrong("that is not a mark", ENDINGS),
             }
         }
         ["lost" | "dropped"] => Ending::Lost,
-        _ => return part.wrong("nothing of a packet's end is called so", ENDINGS),
+        _ => return part.wrong("unknown packet result", ENDINGS),
     })
 }
 
@@ -489,26 +489,22 @@ mod tests {
     fn what_is_wrong_is_pointed_at() {
         let table = [
             ("ping p95 < 50 ms", "ping p95 < 50 ms", "whose figure it is about does not end with `: `"),
-            ("pong: p95 < 50 ms", "pong", "nothing is called so"),
-            ("ping: q95 < 50 ms", "q95", "no figure is called so"),
+            ("pong: p95 < 50 ms", "pong", "unknown name"),
+            ("ping: q95 < 50 ms", "q95", "unknown figure"),
             ("ping: p95 50 ms", "p95 50 ms", "there is no bound"),
-            ("ping: p95 < 50 miles", "50 miles", "no unit is called so"),
-            ("ping: p95 < fast", "fast", "the bound is no number"),
+            ("ping: p95 < 50 miles", "50 miles", "unknown unit"),
+            ("ping: p95 < fast", "fast", "the bound is not a number"),
             ("ping: p95 < 5 %", "p95 < 5 %", "that figure is not measured so for this subject"),
             (
                 "ping: p95 < 5 ms while two uploads",
                 "two uploads",
                 "the number of transfers goes from 1 to 100",
             ),
-            ("ping: p95 < 5 ms while 2 uploads and storms", "storms", "that is no load"),
+            ("ping: p95 < 5 ms while 2 uploads and storms", "storms", "that is not a load"),
             ("host z: share > 5 % while hosts", "host z", "no such host"),
-            ("packet 'udp 10.0.0.2 > x:53': class 1:10", "x:53", "it is no address"),
-            (
-                "packet 'udp 10.0.0.2 > 1.1.1.1:53': clas 1:10",
-                "clas 1:10",
-                "nothing of a packet's end is called so",
-            ),
-            ("packet udp: class 1:10", "packet udp: class 1:10", "the packet does not stand in quotes"),
+            ("packet 'udp 10.0.0.2 > x:53': class 1:10", "x:53", "it is not an address"),
+            ("packet 'udp 10.0.0.2 > 1.1.1.1:53': clas 1:10", "clas 1:10", "unknown packet result"),
+            ("packet udp: class 1:10", "packet udp: class 1:10", "the packet is not in quotes"),
         ];
         for (text, at, reason) in table {
             let wrong = parse(text, &Classes::new()).expect_err(text);

@@ -54,7 +54,7 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
 fn read(path: &Path) -> anyhow::Result<Pinged> {
     let octets = crate::input::result(path)?;
     match octets.trim_ascii_start().first() {
-        Some(b'{') => Ok(from_json(std::str::from_utf8(&octets).context("it is no text")?)?),
+        Some(b'{') => Ok(from_json(std::str::from_utf8(&octets).context("it is not text")?)?),
         _ => Ok(from_pingexp(&octets)?),
     }
 }

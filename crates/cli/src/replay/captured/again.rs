@@ -58,7 +58,7 @@ fn policy_path(candidate: &CandidatePolicy) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let path = std::path::absolute(&candidate.file)?;
-    Ok(Some(path.to_str().context("the policy's path is no text")?.to_owned()))
+    Ok(Some(path.to_str().context("the policy's path is not text")?.to_owned()))
 }
 
 /// Each conversation under each policy.

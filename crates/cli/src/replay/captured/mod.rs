@@ -101,7 +101,7 @@ fn left_out(replayed: &Replayed) -> String {
 fn notes_of(replayed: &mut Replayed, candidate: &CandidatePolicy, late: u64) {
     let mut notes = candidate.policy.notes.clone();
     if late > 0 {
-        notes.push(format!("{late} packets stand behind later ones in the file; they arrive with those"));
+        notes.push(format!("{late} packets are behind later ones in the file; they arrive with those"));
     }
     if !candidate.file.is_empty() && is_silent(&candidate.policy) {
         notes.push(format!("{} configures no qdisc", candidate.name));
@@ -119,7 +119,7 @@ fn written(options: &Options, candidates: &[CandidatePolicy]) -> anyhow::Result<
     let found = candidates.iter().position(|one| one.name == *name || one.file == *name);
     found.with_context(|| {
         let names: Vec<&str> = candidates.iter().map(|one| one.name.as_str()).collect();
-        format!("no policy is called `{name}`; there are {}", names.join(", "))
+        format!("unknown policy `{name}`; there are {}", names.join(", "))
     })
 }
 

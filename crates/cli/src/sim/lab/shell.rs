@@ -188,7 +188,7 @@ fn described(options: &Options) -> anyhow::Result<String> {
     if let Some(policy) = &options.policy {
         let (file, args) = crate::words::file_and_args(policy);
         let path = std::path::absolute(file)?;
-        text += &format!("gateway = {}\n", quoted(path.to_str().context("the policy's path is no text")?));
+        text += &format!("gateway = {}\n", quoted(path.to_str().context("the policy's path is not text")?));
         let args: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
         text += &format!("args = [{}]\n", args.join(", "));
     } else if !options.tc.is_empty() {
@@ -284,8 +284,8 @@ impl Meter {
         }
         if let Some(nobody) = network.nobody() {
             eprintln!(
-                "tidegate shell: packets went to {nobody}, and nobody has that address: behind the link \
-                there is `{SERVER}` only"
+                "tidegate shell: packets went to {nobody}, an address that no host has: behind the link \
+                there is only `{SERVER}`"
             );
         }
         let late = network.lateness().quantile(0.99);

@@ -135,7 +135,7 @@ fn patched(what: &str, name: &str, place: usize) -> Option<Refusal> {
 }
 
 pub(super) const TABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
-/// Longest name of a chain, in octets.
+/// Longest name of a chain, in bytes.
 const LONGEST_CHAIN: usize = 28;
 
 /// Reads a command line of `iptables`, `ip6tables` (also `-legacy`, `-nft`) or their `-save`, without the

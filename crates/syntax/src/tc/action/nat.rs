@@ -49,7 +49,7 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("control_action", type_of(nat.control));
 }
 
-/// How many bits tc says that a mask has: it looks for the first that is set with the octets the wrong way
+/// How many bits tc says that a mask has: it looks for the first that is set with the bytes the wrong way
 /// round.
 fn told_bits(mask: u32) -> u32 {
     match mask.swap_bytes().trailing_zeros() {

@@ -178,7 +178,7 @@ impl Form {
         octets.ok_or_else(String::new)
     }
 
-    /// A value whose first octet, or whole number, is this. (tc inverts the first octet of long fields only,
+    /// A value whose first byte, or whole number, is this. (tc inverts the first byte of long fields only,
     /// and forgets to keep them.)
     fn first(self, number: u32) -> Octets {
         let first = number as u8;

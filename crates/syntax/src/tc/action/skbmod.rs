@@ -84,7 +84,7 @@ fn tell(words: &mut Words<'_>, which: &str) {
     words.say(&format!("{which} MAC address <{text}>"));
 }
 
-/// Six octets with colons; what follows them is not looked at.
+/// Six bytes with colons; what follows them is not looked at.
 fn address(words: &mut Words<'_>, name: &str) -> Result<[u8; 6], Failed> {
     let text = words.need()?;
     octets(text, false).ok_or_else(|| {
@@ -95,7 +95,7 @@ fn address(words: &mut Words<'_>, name: &str) -> Result<[u8; 6], Failed> {
     })
 }
 
-/// Six octets with colons; `whole`: nothing may follow them.
+/// Six bytes with colons; `whole`: nothing may follow them.
 pub(super) fn octets(text: &str, whole: bool) -> Option<[u8; 6]> {
     let mut octets = [0; 6];
     let mut parts = text.split(':');

@@ -194,7 +194,7 @@ impl Reader {
                 .remedy("The filter's protocol must be ip for an IPv4 address, and ipv6 for one of IPv6."));
         }
         if matches!(text, "any" | "all") {
-            // tc sends an address of no octets.
+            // tc sends an address of no bytes.
             return Err(Refusal::new(2, "RTNETLINK answers: Numerical result out of range".to_owned())
                 .then("We have an error talking to the kernel\n")
                 .at(words.last())

@@ -60,7 +60,8 @@ fn read(values: &Values, reader: &Reader<'_>) -> Result<TbfParams, Refusal> {
                 what it is for is said by peakrate, so leave that out if one rate is enough"
             }
             false => {
-                "A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency 50ms"
+                "A token bucket needs rate, burst, and limit or latency: tbf rate 1mbit burst 10k latency \
+                50ms"
             }
         }));
     }

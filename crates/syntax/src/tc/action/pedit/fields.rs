@@ -22,7 +22,7 @@ pub(super) enum Form {
     Address4,
     Address6,
     Ethernet,
-    /// IPv6's traffic class: eight bits that lie across octets.
+    /// IPv6's traffic class: eight bits that lie across bytes.
     Class,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Value {
     pub(super) retain: u32,
 }
 
-/// The value of a field: a number, or more octets than one holds.
+/// The value of a field: a number, or more bytes than one holds.
 pub(super) enum Octets {
     Number(u32),
     Address([u8; 6]),

@@ -15,7 +15,7 @@ pub(super) fn pack(field: &Field, value: &Value, keys: &mut Vec<PeditKey>) -> Re
         Octets::Address6(octets) => (0..).zip(octets.chunks_exact(4)).try_for_each(|(at, word)| {
             pack(field.offset + 4 * at, Form::Word, number(word), false, u32::MAX)
         }),
-        // Six octets begin with a word, or end with one.
+        // Six bytes begin with a word, or end with one.
         Octets::Address(octets) => {
             let first = if field.offset % 4 == 0 { 4 } else { 2 };
             let (before, behind) = octets.split_at(first);
