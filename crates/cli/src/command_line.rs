@@ -1,4 +1,5 @@
-//! The command line of `tidegate`: its commands in groups, how words become one of them, and what each starts.
+//! The command line of `tidegate`: its commands in groups, how words become one of them, and what each
+//! starts.
 
 use crate::{
     check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run,
@@ -96,8 +97,8 @@ Examples:
     Confirm(live::Which),
     /// Undo the last apply on a device
     ///
-    /// The policy before it is applied again, or the configuration before the first. `tidegate down` removes all
-    /// policies at once.
+    /// The policy before it is applied again, or the configuration before the first. `tidegate down` removes
+    /// all policies at once.
     #[command(after_help = "\
 Exit codes: 0 done; 1 nothing was applied there, or it could not be undone; 2 wrong usage or input; 4 not \
 permitted.

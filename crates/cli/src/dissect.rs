@@ -8,8 +8,8 @@ pub(crate) enum Dissect {
     /// Through tunnels to the innermost headers, as Linux since 4.2
     #[default]
     Modern,
-    /// The outermost header only, as kernels up to 3.2; flow filters then have the keys tunnel-src, tunnel-dst,
-    /// tunnel-proto, tunnel-proto-src and tunnel-proto-dst
+    /// The outermost header only, as kernels up to 3.2; flow filters then have the keys tunnel-src,
+    /// tunnel-dst, tunnel-proto, tunnel-proto-src and tunnel-proto-dst
     Legacy,
 }
 

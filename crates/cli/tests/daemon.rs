@@ -455,7 +455,8 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     assert!(wire.links().iter().all(|link| link != "edge0"));
 }
 
-/// What `status` says: the code of the first policy's condition (its exit code, if there is none), and that policy.
+/// What `status` says: the code of the first policy's condition (its exit code, if there is none), and that
+/// policy.
 fn health(wire: &Wire) -> (Option<i32>, Value) {
     let output = wire.tidegate(&["status", "--json"]);
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();

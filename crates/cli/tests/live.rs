@@ -356,7 +356,8 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert_eq!(computer.stand("eth0"), before);
 }
 
-/// What `status` says: the code of the worst condition, and the first policy. Its exit code follows from that.
+/// What `status` says: the code of the worst condition, and the first policy. Its exit code follows from
+/// that.
 fn status(computer: &Computer) -> (Option<i32>, Value) {
     let output = computer.tidegate(&["status", "--json"]);
     let told = json(&output);

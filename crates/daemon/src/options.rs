@@ -59,7 +59,8 @@ impl DaemonOptions {
         }
     }
 
-    /// As words of the command line of `tidegate daemon`, the files last, then a script's arguments behind `--`.
+    /// As words of the command line of `tidegate daemon`, the files last, then a script's arguments behind
+    /// `--`.
     ///
     /// ```
     /// use tidegate_daemon::DaemonOptions;

@@ -7,8 +7,8 @@ use tidegate_daemon::{DaemonOptions, PacketIoBackend};
 
 /// Run a policy in user space on real devices, in the foreground
 ///
-/// Packets of the policy's devices pass through this process until it ends (Ctrl-C, `tidegate down`), and then past
-/// it. `tidegate apply --backend user` starts one in the background.
+/// Packets of the policy's devices pass through this process until it ends (Ctrl-C, `tidegate down`), and
+/// then past it. `tidegate apply --backend user` starts one in the background.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 A service manager starts it in the foreground and is notified when it is ready (sd_notify).
@@ -37,12 +37,12 @@ pub struct Options {
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// Run it on this device instead of the one that it names; with `*` or `?`: on every device with a matching
-    /// name, as they come and go
+    /// Run it on this device instead of the one that it names; with `*` or `?`: on every device with a
+    /// matching name, as they come and go
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
-    /// Run it on the outer end of each veth device of this process's network namespace: a container's, until it
-    /// ends
+    /// Run it on the outer end of each veth device of this process's network namespace: a container's, until
+    /// it ends
     #[arg(long, value_name = "PID", conflicts_with = "dev")]
     pub pid: Option<u32>,
     /// Packet I/O backend
@@ -57,9 +57,9 @@ pub struct Options {
     /// The most packets held at once, over all queues (each takes about 300 bytes more than its own)
     #[arg(long, value_name = "PACKETS", default_value_t = DaemonOptions::MEMORY)]
     pub memory: usize,
-    /// Queue everything as the policy says; by default, traffic that keeps the link alive bypasses the queues, up
-    /// to 100 packets a second of each kind: ARP, neighbour and router discovery, DHCP, 802.1X, PPP control, and
-    /// the SSH session that started this
+    /// Queue everything as the policy says; by default, traffic that keeps the link alive bypasses the
+    /// queues, up to 100 packets a second of each kind: ARP, neighbour and router discovery, DHCP, 802.1X,
+    /// PPP control, and the SSH session that started this
     #[arg(long)]
     pub strict: bool,
     /// Use real-time scheduling (SCHED_FIFO): packets leave on time while other programs work

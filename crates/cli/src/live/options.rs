@@ -9,8 +9,8 @@ use tidegate_apply::ApplyOptions;
 
 /// Apply a policy to this computer's devices, all or nothing
 ///
-/// Only what differs from the current configuration is changed, so queues that stay keep their packets. If anything
-/// is refused, all of it is undone.
+/// Only what differs from the current configuration is changed, so queues that stay keep their packets. If
+/// anything is refused, all of it is undone.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 If this process dies before the policy is complete, or the SSH session ends with it, a watchdog process \
@@ -137,8 +137,8 @@ pub struct Revert {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Watch over a change of what was applied under this name: undo it if the process that made it dies, or if
-    /// it is not confirmed. Other commands start such a watchdog
+    /// Watch over a change of what was applied under this name: undo it if the process that made it dies, or
+    /// if it is not confirmed. Other commands start such a watchdog
     #[arg(long, hide = true)]
     pub guard: bool,
 }

@@ -9,7 +9,7 @@ pub(crate) mod captured;
 mod folder;
 mod lives;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,8 +18,8 @@ use tidegate_shims::Machine;
 
 /// Replay recorded packets through a policy, without new traffic
 ///
-/// Of a capture (pcap, pcapng): what policies would have done with its packets. Of the folder of a recorded run: the
-/// same run again, packet by packet. `tidegate try` and `tidegate sim` generate traffic instead.
+/// Of a capture (pcap, pcapng): what policies would have done with its packets. Of the folder of a recorded
+/// run: the same run again, packet by packet. `tidegate try` and `tidegate sim` generate traffic instead.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 done; 1 recorded draws are left over; 2 wrong usage or input, or a policy that fails.
@@ -32,8 +32,8 @@ pub struct Options {
     /// Folders of recorded runs: link, script.tc, schedule.csv and, if it was recorded, draws.csv
     #[arg(required_unless_present = "capture", value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a folder
-    /// each
+    /// Write egress.csv, drops.csv, stats.txt, filters.txt and snap.txt there; with several DIRs into a
+    /// folder each
     #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
     /// Print the outcome of each flow's packets
@@ -57,13 +57,13 @@ pub fn command(options: &Options) -> ExitCode {
     if !options.captured.is_silent() {
         // Clap lets that pass, because folders and a capture exclude each other.
         eprintln!("tidegate replay: --policy, --rate and the like are for captures: give one with --capture");
-        return Exit::Input.into();
+        return CliExit::Input.into();
     }
     if options.picture.is_some() && options.dirs.len() > 1 {
         eprintln!("tidegate replay: one picture shows one run: give one DIR with --picture");
-        return Exit::Input.into();
+        return CliExit::Input.into();
     }
-    let mut code = Exit::Yes;
+    let mut code = CliExit::Yes;
     for dir in &options.dirs {
         let target = options.out.as_ref().map(|out| match options.dirs.len() {
             1 => out.clone(),
@@ -81,8 +81,8 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// The code of an error: that recorded draws are left over is an answer.
-fn failure(error: &anyhow::Error) -> Exit {
-    if error.is::<RandomError>() { Exit::No } else { Exit::of(error) }
+fn failure(error: &anyhow::Error) -> CliExit {
+    if error.is::<RandomError>() { CliExit::No } else { CliExit::of(error) }
 }
 
 /// Replays a capture through policies.
@@ -92,13 +92,13 @@ fn captured(options: &Options) -> ExitCode {
             "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, -o and \
             --top for captures"
         );
-        return Exit::Input.into();
+        return CliExit::Input.into();
     }
     match captured::replay(&options.captured, options.seed) {
-        Ok(()) => Exit::Yes.into(),
+        Ok(()) => CliExit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate replay: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }

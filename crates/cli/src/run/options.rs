@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 /// Run a script in a sandbox, and print what it configures
 ///
-/// The script runs unmodified, in namespaces of its own, against a model of the machine. No traffic is simulated: see
-/// `tidegate try` and `tidegate sim`.
+/// The script runs unmodified, in namespaces of its own, against a model of the machine. No traffic is
+/// simulated: see `tidegate try` and `tidegate sim`.
 #[derive(clap::Args)]
 #[command(
     override_usage = "tidegate run [OPTIONS] <SCRIPT> [-- <ARGS>...]",

@@ -20,8 +20,9 @@ use tidegate_sys::interrupt;
 
 /// Capture packets as they leave a running daemon's queues
 ///
-/// Each packet has the time when it left or was dropped, its class and queue, its queueing delay and its outcome; of
-/// its bytes, only the headers that the engine keeps. Slow readers lose packets; forwarding never waits for them.
+/// Each packet has the time when it left or was dropped, its class and queue, its queueing delay and its
+/// outcome; of its bytes, only the headers that the engine keeps. Slow readers lose packets; forwarding never
+/// waits for them.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 done; 2 wrong usage or input, or no daemon answers; 4 not permitted: root and the user who \

@@ -1,5 +1,5 @@
-//! Command lines: those of the docs and of the program's own advice are understood, script arguments stand behind
-//! `--` in every command, and exit codes mean the same in every command.
+//! Command lines: those of the docs and of the program's own advice are understood, script arguments stand
+//! behind `--` in every command, and exit codes mean the same in every command.
 
 use crate::common;
 

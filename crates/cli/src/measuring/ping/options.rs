@@ -2,7 +2,7 @@
 
 use crate::measuring::ds_field;
 use crate::measuring::family::FamilyOptions;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::values;
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ const USUAL_COUNT: u64 = 400;
 
 /// Ping hosts on a fixed schedule, with charts of delay and loss
 ///
-/// Requests are sent on schedule, whatever is lost or late; a reply counts however late it arrives. Requests to
-/// several targets are spread over the interval.
+/// Requests are sent on schedule, whatever is lost or late; a reply counts however late it arrives. Requests
+/// to several targets are spread over the interval.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 Times run from the call that sends to the kernel's timestamp of the reply; the column `here` is the part \
@@ -62,7 +62,7 @@ pub struct Options {
         value_name = "FILE",
         value_parser = output_file(&[Form::Svg, Form::Png, Form::Html, Form::Json])
     )]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Send UDP to this port (default: 7, echo) instead of ICMP; "port unreachable" counts as a reply, and no
     /// permission is needed
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7")]
@@ -76,8 +76,8 @@ pub struct Options {
     /// The address family
     #[command(flatten)]
     pub family: FamilyOptions,
-    /// Ping the routers on the path, too: up to this hop, default 3; routers that reply to no echo requests are
-    /// asked once a second
+    /// Ping the routers on the path, too: up to this hop, default 3; routers that reply to no echo requests
+    /// are asked once a second
     #[arg(long, value_name = "HOPS", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub hops: Option<u8>,
     /// Print JSON instead of the table

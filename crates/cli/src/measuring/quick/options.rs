@@ -1,15 +1,15 @@
 //! The command line of `tidegate quick`.
 
 use crate::measuring::far::FarOptions;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::values::{rate, span};
 use std::path::PathBuf;
 use tidegate_packet::{Nanos, Rate};
 
 /// Test a line for bufferbloat in 30 seconds, and suggest a policy
 ///
-/// Measures latency idle and under load and the throughput each way, finds the bottleneck, grades the line and
-/// writes a policy that fixes it.
+/// Measures latency idle and under load and the throughput each way, finds the bottleneck, grades the line
+/// and writes a policy that fixes it.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 A HOST is a computer with `tidegate serve` (best: throughput and queueing delay each way), an \
@@ -39,7 +39,7 @@ pub struct Options {
     pub dev: Option<String>,
     /// Write the result: .html or .json; may be repeated
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Write the policy that would fix the line
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! The options of `tidegate replay --capture`.
 
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use crate::trial::{buffer, stacked};
 use crate::values::{rate, span};
@@ -18,8 +18,8 @@ pub(crate) struct Options {
     /// (docs/replay.md)
     #[arg(long, value_name = "PCAP", conflicts_with = "dirs")]
     pub(super) capture: Option<PathBuf>,
-    /// A policy: a file that `tidegate check` reads, with a script's arguments behind it ('gateway.sh eth0 1500'),
-    /// or `none`; may be repeated
+    /// A policy: a file that `tidegate check` reads, with a script's arguments behind it ('gateway.sh eth0
+    /// 1500'), or `none`; may be repeated
     #[arg(long, value_name = "FILE [ARGS]", requires = "capture")]
     pub(super) policy: Vec<PathBuf>,
     /// Arguments for the scripts of policies that are given without
@@ -43,8 +43,8 @@ pub(crate) struct Options {
     /// A device on top of another: `ppp0=eth1`
     #[arg(long, value_name = "UPPER=LOWER", value_parser = stacked, requires = "capture")]
     pub(super) over: Option<(String, String)>,
-    /// The local network: its packets go out, packets to it come in; may be repeated; default: what the capture
-    /// says, else private addresses, else the most frequent address
+    /// The local network: its packets go out, packets to it come in; may be repeated; default: what the
+    /// capture says, else private addresses, else the most frequent address
     #[arg(long, value_name = "PREFIX", requires = "capture")]
     pub(super) from: Vec<Prefix>,
     /// Addresses of the gateway itself (their packets pass OUTPUT, not FORWARD); may be repeated
@@ -62,8 +62,8 @@ pub(crate) struct Options {
     /// Round-trip time of connections whose handshake was not captured, for --closed
     #[arg(long, value_name = "TIME", value_parser = span, requires = "closed")]
     pub(super) rtt: Option<Nanos>,
-    /// Write each packet with class, queueing delay and outcome as pcapng, for Wireshark: of the last policy, or
-    /// of --write-of
+    /// Write each packet with class, queueing delay and outcome as pcapng, for Wireshark: of the last policy,
+    /// or of --write-of
     #[arg(long, value_name = "PCAPNG", requires = "capture")]
     pub(super) write: Option<PathBuf>,
     /// The policy whose packets --write writes
@@ -80,7 +80,7 @@ pub(crate) struct Options {
         value_parser = output_file(&[Form::Html, Form::Json]),
         requires = "capture"
     )]
-    pub(super) output: Vec<OutputFile>,
+    pub(super) output: Vec<ReportFile>,
     /// Write a page, whatever the file is called
     #[arg(long, value_name = "FILE", requires = "capture", hide = true)]
     pub(super) html: Option<PathBuf>,
@@ -116,7 +116,7 @@ impl Options {
         json: impl Fn() -> String,
         page: impl Fn() -> String,
     ) -> anyhow::Result<()> {
-        for OutputFile { path, form } in &self.output {
+        for ReportFile { path, form } in &self.output {
             crate::output::file(path, if *form == Form::Html { page() } else { json() })?;
         }
         self.html.iter().try_for_each(|path| crate::output::file(path, page()))

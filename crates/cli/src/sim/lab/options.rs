@@ -5,8 +5,8 @@ use tidegate_lab::experiment;
 
 /// Run a scenario file in real time, with the kernel's TCP
 ///
-/// Each host is a network namespace, and the links between them are emulated. `tidegate sim` runs the same file
-/// in virtual time.
+/// Each host is a network namespace, and the links between them are emulated. `tidegate sim` runs the same
+/// file in virtual time.
 #[derive(Clone, Debug, Parser)]
 #[group(skip)]
 #[command(after_help = "\
@@ -65,9 +65,9 @@ pub struct Effort {
     /// Never sleep between packets: exact to microseconds, at the price of a busy processor
     #[arg(long)]
     pub busy: bool,
-    /// Use real-time scheduling (SCHED_FIFO), also for the scenario's pings and loads; needs root or `ulimit -r
-    /// 50`; not with --busy, because the kernel takes 50 ms of each second from a real-time process that never
-    /// sleeps
+    /// Use real-time scheduling (SCHED_FIFO), also for the scenario's pings and loads; needs root or `ulimit
+    /// -r 50`; not with --busy, because the kernel takes 50 ms of each second from a real-time process that
+    /// never sleeps
     #[arg(long, conflicts_with = "busy")]
     pub realtime: bool,
     /// Run on this processor only, counted from 0

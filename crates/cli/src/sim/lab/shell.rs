@@ -4,7 +4,7 @@
 
 use super::options::Effort;
 use super::set_apart;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::output::ResultFile;
 use crate::script_options::ScriptOptions;
 use crate::sim::packets;
@@ -33,8 +33,8 @@ const SERVER: &str = "server";
 
 /// Run a program or a shell behind an emulated link
 ///
-/// Its traffic passes a gateway with your policy, a modem's buffer, and the line. The other end of the line is the
-/// host `server`, which replies to pings and runs what --server-command starts.
+/// Its traffic passes a gateway with your policy, a modem's buffer, and the line. The other end of the line
+/// is the host `server`, which replies to pings and runs what --server-command starts.
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = "\
 Needs root, or unprivileged user namespaces.
@@ -68,14 +68,15 @@ pub struct Options {
     /// Further properties of the download: --down-line 'loss = { every = 100 }, packet-rate = 4750'
     #[arg(long, value_name = "KEYS")]
     pub down_line: Option<String>,
-    /// A policy for the gateway's eth0: a file that `tidegate check` reads, with a script's arguments behind it:
-    /// --policy 'gateway.sh start eth0'
+    /// A policy for the gateway's eth0: a file that `tidegate check` reads, with a script's arguments behind
+    /// it: --policy 'gateway.sh start eth0'
     #[arg(long, value_name = "FILE [ARGS]", conflicts_with = "tc")]
     pub policy: Option<PathBuf>,
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,
-    /// A command for the gateway instead of a policy: --tc 'tc qdisc add dev eth0 root fq_codel'; may be repeated
+    /// A command for the gateway instead of a policy: --tc 'tc qdisc add dev eth0 root fq_codel'; may be
+    /// repeated
     #[arg(long, value_name = "COMMAND")]
     pub tc: Vec<String>,
     /// A command that runs on `server` meanwhile: --server-command 'iperf3 -s'; may be repeated
@@ -125,7 +126,7 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("tidegate shell: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
