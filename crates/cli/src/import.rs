@@ -2,7 +2,7 @@
 //!
 //! The machine is asked by its own `tc`, whose listings any user may read; netfilter's rules only root may.
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::run::text;
 use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use clap::ValueEnum;
@@ -63,11 +63,11 @@ pub fn command(options: &Options) -> ExitCode {
     match import(options) {
         Ok((text, whole)) => {
             crate::output::text(&text);
-            if whole { Exit::Yes.into() } else { Exit::No.into() }
+            if whole { CliExit::Yes.into() } else { CliExit::No.into() }
         }
         Err(error) => {
             eprintln!("tidegate import: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 use tidegate::command_line::{Cli, carry_out, parse};
-use tidegate::exit::Exit;
+use tidegate::exit::CliExit;
 use tidegate::output;
 
 fn main() -> ExitCode {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
                 "tidegate: internal error. This is a bug in tidegate, not a finding about your input: \
                 please report it."
             );
-            Exit::Internal.into()
+            CliExit::Internal.into()
         }
     }
 }
@@ -40,7 +40,7 @@ fn parsed() -> Result<Cli, ExitCode> {
     parse(std::env::args_os()).map_err(|error| {
         if let Some(said) = negative(&error) {
             output::note(format_args!("{said}"));
-            return u8::try_from(error.exit_code()).unwrap_or(Exit::Input.into()).into();
+            return u8::try_from(error.exit_code()).unwrap_or(CliExit::Input.into()).into();
         }
         let shown = error.render().to_string();
         if shown.chars().all(|letter| letter == '\n' || tidegate_text::is_visible(letter)) {
@@ -52,7 +52,7 @@ fn parsed() -> Result<Cli, ExitCode> {
         } else {
             output::note(format_args!("{shown}"));
         }
-        u8::try_from(error.exit_code()).unwrap_or(Exit::Input.into()).into()
+        u8::try_from(error.exit_code()).unwrap_or(CliExit::Input.into()).into()
     })
 }
 

@@ -10,9 +10,9 @@
 //! that it has just written.
 //!
 //! A standard output, or a file of results, that does not take what is written makes the program end with
-//! [`Exit::NotWritten`], see [`finish`].
+//! [`CliExit::NotWritten`], see [`finish`].
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use anyhow::Context;
 use std::collections::BTreeSet;
 use std::fmt::{Arguments, Display};
@@ -277,7 +277,7 @@ fn refuse_replacing(path: &Path) -> anyhow::Result<()> {
 }
 
 /// A file of results that is being written: see [`OutputFile`]. Its writer says what went wrong; the exit
-/// code is [`Exit::NotWritten`].
+/// code is [`CliExit::NotWritten`].
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     file: OutputFile,
@@ -379,8 +379,8 @@ fn note_first(kind: io::ErrorKind, failure: impl FnOnce() -> Failure) {
     }
 }
 
-/// The program's end: with the command's exit code, or with [`Exit::NotWritten`] where standard output or a
-/// file did not take all of it.
+/// The program's end: with the command's exit code, or with [`CliExit::NotWritten`] where standard output or
+/// a file did not take all of it.
 pub fn finish(code: ExitCode) -> ExitCode {
     if let Err(error) = io::stdout().flush() {
         failed(error);
@@ -388,9 +388,9 @@ pub fn finish(code: ExitCode) -> ExitCode {
     match FAILED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
         Some(Failure::Unsaid(error)) => {
             eprintln!("tidegate: standard output did not take everything: {error}");
-            Exit::NotWritten.into()
+            CliExit::NotWritten.into()
         }
-        Some(Failure::Said) => Exit::NotWritten.into(),
+        Some(Failure::Said) => CliExit::NotWritten.into(),
         None => code,
     }
 }

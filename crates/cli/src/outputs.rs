@@ -68,7 +68,7 @@ fn is_special(path: &Path) -> bool {
 
 /// A file for a result, and the form that its name asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputFile {
+pub struct ReportFile {
     /// Where it is written.
     pub path: PathBuf,
     /// As what.
@@ -77,10 +77,10 @@ pub struct OutputFile {
 
 /// Reads the value of `-o`: a name with the extension of one of these forms. Others are refused with the
 /// list, before anything runs.
-pub(crate) fn output_file(forms: &'static [Form]) -> impl TypedValueParser<Value = OutputFile> {
+pub(crate) fn output_file(forms: &'static [Form]) -> impl TypedValueParser<Value = ReportFile> {
     OsStringValueParser::new().try_map(move |name| {
         let path = PathBuf::from(name);
-        Form::of(&path, forms).map(|form| OutputFile { path, form }).ok_or_else(|| unknown(forms))
+        Form::of(&path, forms).map(|form| ReportFile { path, form }).ok_or_else(|| unknown(forms))
     })
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn unknown(forms: &[Form]) -> String {
 }
 
 /// The paths of these files.
-pub(crate) fn paths(files: &[OutputFile]) -> impl Iterator<Item = &Path> {
+pub(crate) fn paths(files: &[ReportFile]) -> impl Iterator<Item = &Path> {
     files.iter().map(|file| file.path.as_path())
 }
 

@@ -255,7 +255,7 @@ fn a_full_standard_output_is_an_error_in_every_command() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
-            Some(i32::from(u8::from(tidegate::exit::Exit::NotWritten))),
+            Some(i32::from(u8::from(tidegate::exit::CliExit::NotWritten))),
             "{words:?}: {said}"
         );
         assert!(said.contains("standard output") && said.contains("No space left"), "{words:?}: {said}");
@@ -267,7 +267,7 @@ fn a_full_standard_output_is_an_error_in_every_command() {
             command.args(words).current_dir(&place.0).stdout(writer).output().expect("tidegate runs");
         assert_ne!(
             output.status.code(),
-            Some(i32::from(u8::from(tidegate::exit::Exit::NotWritten))),
+            Some(i32::from(u8::from(tidegate::exit::CliExit::NotWritten))),
             "{words:?}"
         );
     }
@@ -289,7 +289,7 @@ fn a_file_that_does_not_take_everything_has_a_code_of_its_own() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
-            Some(i32::from(u8::from(tidegate::exit::Exit::NotWritten))),
+            Some(i32::from(u8::from(tidegate::exit::CliExit::NotWritten))),
             "{words:?}: {said}"
         );
         assert_eq!(said.matches("No space left").count(), 1, "{words:?}: {said}");

@@ -238,10 +238,10 @@ fn what_was_never_confirmed_does_not_come_back() {
     let apply = |policy: &str, seconds: &str| {
         computer.tidegate(&["apply", policy, "--backend", "kernel", "--force", "--confirm", seconds])
     };
-    done(&apply(&home, "5"));
-    let again = apply(&home, "5");
+    done(&apply(&home, "5s"));
+    let again = apply(&home, "5s");
     assert!(String::from_utf8_lossy(&again.stderr).contains("it still waits to be confirmed"), "{again:?}");
-    done(&apply(&other, "1"));
+    done(&apply(&other, "1s"));
     until("the way back, past the one that waited as well", || {
         computer.stand("eth0") == before && computer.stand("ifb0").is_none()
     });
@@ -439,7 +439,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
     let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
-    with("1");
+    with("1s");
     // Somebody is at work here while its time is over: it goes back once they are not.
     let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
     let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
@@ -450,7 +450,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
         computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
 
-    with("3600");
+    with("3600s");
     let (code, told) = status(&computer);
     let left = told["confirm"]["left_s"].as_f64().expect("it waits");
     assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");

@@ -228,7 +228,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let torn =
         place.file("torn.json", "{\"tidegate_ping\": 1, \"version\": 7}").to_string_lossy().into_owned();
     let cases: [(&[&str], &str); 10] = [
-        (&[], "missing HOST: `tidegate ping HOST`"),
+        (&[], "missing HOST; write `tidegate ping HOST`"),
         (&["no-such-name.invalid"], "no address is known for `no-such-name.invalid`"),
         (&["-t", "a,127.0.0.1"], "-t a,127.0.0.1: a target is ID,HOST,TOS or ID,HOST,TOS,SIZE"),
         (&["-t", "a,127.0.0.1,XX"], "`XX` is not a DS field"),
@@ -368,7 +368,7 @@ fn whoever_may_not_ping_is_told_how_to() {
     let said = in_place(&way.here, &words, Some(NOBODY));
     let told = text(&said.stderr);
     let remedies = ["net.ipv4.ping_group_range", "setcap cap_net_raw+ep", "--udp"];
-    assert!(said.status.code() == Some(2) && remedies.iter().all(|words| told.contains(words)), "{told}");
+    assert!(said.status.code() == Some(4) && remedies.iter().all(|words| told.contains(words)), "{told}");
     let raw = in_place(&way.here, &words, None);
     range("0 2147483647");
     let anybody = in_place(&way.here, &words, Some(NOBODY));

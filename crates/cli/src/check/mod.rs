@@ -10,8 +10,8 @@ mod text;
 
 pub use options::{Bar, Options};
 
-use crate::exit::Exit;
-use crate::outputs::{self, Form, OutputFile};
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
 use std::process::ExitCode;
 use tidegate_capture::Exit as Ended;
@@ -23,19 +23,19 @@ use tidegate_loader::ReadOptions;
 pub fn command(options: &Options) -> ExitCode {
     if options.rules {
         crate::output::text(&text::rules());
-        return Exit::Yes.into();
+        return CliExit::Yes.into();
     }
     match attempt(options) {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate check: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
 
 /// Checks, prints the findings and writes their files.
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let mut checked = check(options)?;
     crate::output::may_write(outputs::paths(&options.output))?;
     let fixed = options.fix.as_deref().map(|copy| fix::write(&checked, copy)).transpose()?;
@@ -51,10 +51,10 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
         (_, true) => crate::output::text(&shown(Form::Sarif)),
         _ => crate::output::report(&shown(Form::Text)),
     }
-    for OutputFile { path, form } in &options.output {
+    for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
-    Ok(if failed { Exit::No } else { Exit::Yes })
+    Ok(if failed { CliExit::No } else { CliExit::Yes })
 }
 
 fn check(options: &Options) -> anyhow::Result<Checked> {

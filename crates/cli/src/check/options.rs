@@ -1,7 +1,7 @@
 //! The command line of `tidegate check`.
 
 use crate::dissect::Dissect;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 use tidegate_inspect::Level;
@@ -49,7 +49,7 @@ pub struct Options {
     pub sarif: bool,
     /// Write the findings: .json, .sarif or .txt; may be repeated
     #[arg(short, long, value_name = "REPORT", value_parser = output_file(&[Form::Json, Form::Sarif, Form::Text]))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// List the rules, and check nothing
     #[arg(long)]
     pub rules: bool,

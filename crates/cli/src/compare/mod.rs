@@ -9,8 +9,8 @@ mod options;
 
 pub use options::Options;
 
-use crate::exit::Exit;
-use crate::outputs::{self, Form, OutputFile};
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,10 +23,10 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Plays `tidegate compare`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(()) => Exit::Yes.into(),
+        Ok(()) => CliExit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate compare: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
@@ -42,7 +42,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     crate::output::may_write(outputs::paths(&options.output).chain(options.html.as_deref()))?;
     let json = || comparison_json(&comparing);
     crate::output::text(&if options.json { json() } else { comparison_text(&comparing) });
-    for OutputFile { path, form } in &options.output {
+    for ReportFile { path, form } in &options.output {
         crate::output::file(path, if *form == Form::Html { comparison_page(&comparing) } else { json() })?;
     }
     options.html.iter().try_for_each(|path| crate::output::file(path, comparison_page(&comparing)))

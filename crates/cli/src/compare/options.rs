@@ -1,6 +1,6 @@
 //! The command line of `tidegate compare`.
 
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use std::path::PathBuf;
 
 /// Compare results, with significance
@@ -25,7 +25,7 @@ pub struct Options {
     pub results: Vec<PathBuf>,
     /// Write the comparison: .html (one file, with overlaid charts) or .json; may be repeated
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Write a page, whatever the file is called
     #[arg(long, value_name = "FILE", hide = true)]
     pub html: Option<PathBuf>,

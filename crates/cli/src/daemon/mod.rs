@@ -5,7 +5,7 @@ mod options;
 
 pub use options::{DoorKind, Options};
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use std::process::ExitCode;
 
 /// Plays `tidegate daemon`.
@@ -13,11 +13,11 @@ pub fn command(options: &Options) -> ExitCode {
     // If no one can read it (the disk with the log is full), packets go on all the same.
     let say = |words: &str| eprintln!("tidegate daemon: {words}");
     match tidegate_daemon::run(&options.into(), &say) {
-        Ok(()) => Exit::Yes.into(),
+        Ok(()) => CliExit::Yes.into(),
         Err(error) => {
             let error = anyhow::Error::from(error);
             say(&format!("{error:#}"));
-            Exit::of_device(&error).into()
+            CliExit::of_device(&error).into()
         }
     }
 }

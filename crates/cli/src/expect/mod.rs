@@ -11,8 +11,8 @@ mod output;
 
 pub use options::Options;
 
-use crate::exit::Exit;
-use crate::outputs::{self, Form, OutputFile};
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
 use crate::trial;
 use anyhow::{Context, bail};
 use file::Loaded;
@@ -22,11 +22,11 @@ use tidegate_trial::expect::{Suite, judge};
 /// Plays `tidegate test`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(true) => Exit::Yes.into(),
-        Ok(false) => Exit::No.into(),
+        Ok(true) => CliExit::Yes.into(),
+        Ok(false) => CliExit::No.into(),
         Err(error) => {
             eprintln!("tidegate test: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
@@ -69,7 +69,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
         (_, true) => crate::output::text(&shown(Form::Tap)),
         _ => crate::output::report(&shown(Form::Text)),
     }
-    for OutputFile { path, form } in &options.output {
+    for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
     if let Some(path) = &options.junit {

@@ -1,6 +1,6 @@
 //! The command line of `tidegate test`.
 
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub struct Options {
         value_name = "REPORT",
         value_parser = output_file(&[Form::JUnit, Form::Tap, Form::Json, Form::Text])
     )]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Write JUnit XML, whatever the file is called
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

@@ -13,8 +13,8 @@ mod text;
 
 pub use options::Options;
 
-use crate::exit::Exit;
-use crate::outputs::{self, Form, OutputFile};
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
 use answer::{Answer, Asked, Told};
 use anyhow::{Context, bail};
@@ -29,13 +29,13 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate explain: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
 
 /// Prints the explanation, and writes its files.
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let answer = answer(options)?;
     crate::output::may_write(outputs::paths(&options.output))?;
     let shown = |form: Form| match form {
@@ -43,14 +43,14 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
         _ => text::stories(&answer, options.all),
     };
     crate::output::text(&shown(if options.json { Form::Json } else { Form::Text }));
-    for OutputFile { path, form } in &options.output {
+    for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
     let parted = answer
         .told
         .iter()
         .any(|told| told.other.as_ref().is_some_and(|other| told.story.parts_from(other).is_some()));
-    Ok(if parted { Exit::No } else { Exit::Yes })
+    Ok(if parted { CliExit::No } else { CliExit::Yes })
 }
 
 fn answer(options: &Options) -> anyhow::Result<Answer> {

@@ -1,7 +1,7 @@
 //! The command line of `tidegate explain`.
 
 use crate::dissect::Dissect;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ pub struct Options {
     pub json: bool,
     /// Write the explanation: .json or .txt; may be repeated
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json, Form::Text]))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// The sandbox that scripts run in
     #[command(flatten)]
     pub sandbox: ScriptOptions,

@@ -17,7 +17,7 @@ mod used;
 
 pub use options::Options;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::script_options::{must_have_ended, show_errors};
 use anyhow::bail;
 use model::{Box, Device, Model};
@@ -32,10 +32,10 @@ use tidegate_shims::Machine;
 /// Plays `tidegate graph`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(()) => Exit::Yes.into(),
+        Ok(()) => CliExit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate graph: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::notice::tell;
 use super::options::Apply;
-use super::refused;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use serde_json::json;
 use std::process::ExitCode;
 use tidegate_apply::{ApplyOptions, Notice, Wanted};
@@ -18,14 +17,14 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
     if let Err(error) = tidegate_apply::put_in_order(options.dry_run, &report) {
         let error = anyhow::Error::from(error);
         eprintln!("tidegate apply: {error:#}");
-        return refused(&error).into();
+        return CliExit::of_change(&error).into();
     }
     let wanted = match Wanted::read(options, &report) {
         Ok(wanted) => wanted,
         Err(error) => {
             let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            return Exit::of_device(&error).into();
+            return CliExit::of_device(&error).into();
         }
     };
     match tidegate_apply::apply(options, &wanted, &report) {
@@ -34,7 +33,7 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
                 println!("{told:#}");
             }
             // A plan that this kernel would refuse is none.
-            if told["refused"].is_string() { Exit::No.into() } else { Exit::Yes.into() }
+            if told["refused"].is_string() { CliExit::No.into() } else { CliExit::Yes.into() }
         }
         Err(error) => {
             if as_json {
@@ -42,7 +41,7 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
             }
             let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            refused(&error).into()
+            CliExit::of_change(&error).into()
         }
     }
 }
@@ -55,7 +54,7 @@ fn at_boot() -> ExitCode {
         Err(error) => {
             let error = anyhow::Error::from(error);
             eprintln!("tidegate apply: {error:#}");
-            return Exit::of_device(&error).into();
+            return CliExit::of_device(&error).into();
         }
     };
     let mut failed = false;
@@ -76,5 +75,5 @@ fn at_boot() -> ExitCode {
             }
         }
     }
-    if failed { Exit::No.into() } else { Exit::Yes.into() }
+    if failed { CliExit::No.into() } else { CliExit::Yes.into() }
 }

@@ -8,7 +8,7 @@ mod status;
 
 pub use options::{Apply, Backend, Revert, Which};
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use notice::tell;
 use serde_json::json;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub fn apply(options: &Apply) -> ExitCode {
 pub fn status(which: &Which) -> ExitCode {
     status::command(which).unwrap_or_else(|error| {
         eprintln!("tidegate status: {error:#}");
-        Exit::of_device(&error).into()
+        CliExit::of_device(&error).into()
     })
 }
 
@@ -91,7 +91,7 @@ fn told_down(down: &Down, which: &Which) -> ExitCode {
             println!("{:#}", json!({"down": gone, "failed": failed}));
         }
         eprintln!("tidegate down: {}", failed.join("\n"));
-        return Exit::No.into();
+        return CliExit::No.into();
     }
     let is_nothing = gone.is_empty() && followers.is_empty();
     if which.json {
@@ -112,26 +112,17 @@ fn told_down(down: &Down, which: &Which) -> ExitCode {
             );
         }
     }
-    if is_nothing { Exit::No.into() } else { Exit::Yes.into() }
+    if is_nothing { CliExit::No.into() } else { CliExit::Yes.into() }
 }
 
 fn ended(command: &str, done: tidegate_apply::Result<bool>) -> ExitCode {
     match done {
-        Ok(true) => Exit::Yes.into(),
-        Ok(false) => Exit::No.into(),
+        Ok(true) => CliExit::Yes.into(),
+        Ok(false) => CliExit::No.into(),
         Err(error) => {
             let error = anyhow::Error::from(error);
             eprintln!("tidegate {command}: {error:#}");
-            refused(&error).into()
+            CliExit::of_change(&error).into()
         }
-    }
-}
-
-/// The code of an error of devices: that something was refused is an answer, unless it is for lack of
-/// privileges.
-fn refused(error: &anyhow::Error) -> Exit {
-    match Exit::of_device(error) {
-        Exit::Input => Exit::No,
-        other => other,
     }
 }

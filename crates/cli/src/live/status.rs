@@ -1,7 +1,7 @@
 //! `tidegate status`, in words.
 
 use super::options::Which;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tidegate_apply::status::{Health, LATE_NS, NOTHING, PolicyHealth, healths, where_to};
@@ -30,16 +30,16 @@ pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
         told.iter().for_each(|one| print!("{}", text(one)));
     }
     let worst = all.iter().map(|one| one.condition).max();
-    Ok(worst.map_or(Exit::No, exit).into())
+    Ok(worst.map_or(CliExit::No, exit).into())
 }
 
 /// Nothing applied is a no, as for `systemctl is-active`: a script can write `tidegate status && …`.
-fn exit(worst: PolicyHealth) -> Exit {
+fn exit(worst: PolicyHealth) -> CliExit {
     match worst {
-        PolicyHealth::Installed => Exit::Yes,
-        PolicyHealth::Waiting | PolicyHealth::InProgress => Exit::Partial,
+        PolicyHealth::Installed => CliExit::Yes,
+        PolicyHealth::Waiting | PolicyHealth::InProgress => CliExit::Partial,
         // Drifted, its device or daemon gone or not answering, in trouble.
-        _ => Exit::No,
+        _ => CliExit::No,
     }
 }
 

@@ -3,8 +3,8 @@
 use super::far::FarOptions;
 use super::overhead::{now_ns, ways};
 use super::tell;
-use crate::exit::Exit;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::exit::CliExit;
+use crate::outputs::{Form, ReportFile, output_file};
 use anyhow::bail;
 use std::process::ExitCode;
 use tidegate_analysis::calibrate::to_json;
@@ -47,7 +47,7 @@ pub struct Options {
     pub json: bool,
     /// Write the result: .json
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json]))]
-    pub output: Option<OutputFile>,
+    pub output: Option<ReportFile>,
 }
 
 /// A share of less than one.
@@ -67,7 +67,7 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("calibrate", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     if options.host.is_empty() {
         bail!("missing HOST: the host where `tidegate serve` runs");
     }
@@ -82,9 +82,9 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
     let has_rate =
         PathDirection::BOTH.iter().any(|way| found.of(*way).is_some_and(|one| one.bits_per_second > 0.0));
     Ok(match (&found.cut, has_rate) {
-        (Some(_), _) => Exit::Partial,
-        (None, true) => Exit::Yes,
-        (None, false) => Exit::No,
+        (Some(_), _) => CliExit::Partial,
+        (None, true) => CliExit::Yes,
+        (None, false) => CliExit::No,
     })
 }
 

@@ -1,7 +1,7 @@
 //! `tidegate doctor`: is it really shaping? What is looked at is `tidegate_sessions::doctor`'s.
 
-use crate::exit::Exit;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::exit::CliExit;
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::values;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct Options {
     pub json: bool,
     /// Write the result: .json
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json]))]
-    pub output: Option<OutputFile>,
+    pub output: Option<ReportFile>,
 }
 
 /// Plays `tidegate doctor`.
@@ -49,7 +49,7 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("doctor", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
     let (diagnosis, is_stopped) = diagnose(&DoctorOptions {
         dev: options.dev.as_deref(),
@@ -65,8 +65,8 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
         crate::output::file(&file.path, to_json(&diagnosis))?;
     }
     Ok(match worst {
-        _ if is_stopped => Exit::Partial,
-        Some(Severity::Warning | Severity::Bad) => Exit::No,
-        _ => Exit::Yes,
+        _ if is_stopped => CliExit::Partial,
+        Some(Severity::Warning | Severity::Bad) => CliExit::No,
+        _ => CliExit::Yes,
     })
 }

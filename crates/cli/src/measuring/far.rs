@@ -1,7 +1,7 @@
 //! What commands that measure with a tidegate server have in common: where it is, and its token.
 
 use super::family::FamilyOptions;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tidegate_probe_wire::{PORT, Token};
@@ -62,11 +62,11 @@ pub(crate) fn token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
 }
 
 /// The exit code of an error: what was begun and broke off is partial.
-pub(crate) fn code(error: &anyhow::Error) -> Exit {
+pub(crate) fn code(error: &anyhow::Error) -> CliExit {
     let measured = || error.downcast_ref::<tidegate_sessions::Error>()?.field();
     match error.downcast_ref::<Error>().or_else(measured) {
-        Some(Error::Gone(_)) => Exit::Partial,
-        Some(Error::NotAllowed { .. }) => Exit::NotPermitted,
-        _ => Exit::of_system(error),
+        Some(Error::Gone(_)) => CliExit::Partial,
+        Some(Error::NotAllowed { .. }) => CliExit::NotPermitted,
+        _ => CliExit::of_system(error),
     }
 }

@@ -7,8 +7,8 @@
 
 use super::far::FarOptions;
 use super::{again, ds_field};
-use crate::exit::Exit;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::exit::CliExit;
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::values::duration;
 use anyhow::bail;
 use std::path::PathBuf;
@@ -50,7 +50,13 @@ pub struct Options {
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: Option<u32>,
     /// Bytes of UDP payload in each
-    #[arg(short, long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(24..=1452))]
+    #[arg(
+        short,
+        long,
+        value_name = "BYTES",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u16).range(24..=1452)
+    )]
     pub size: u16,
     /// Their DSCP: EF, CS1, or the DS field as a number
     #[arg(long, default_value = "0")]
@@ -72,7 +78,7 @@ pub struct Options {
     pub json: bool,
     /// Write the result: .json
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Json]), conflicts_with = "blind")]
-    pub output: Option<OutputFile>,
+    pub output: Option<ReportFile>,
 }
 
 /// Plays `tidegate loss`.
@@ -80,7 +86,7 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("loss", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(options.output.iter().map(|file| file.path.as_path()))?;
     let lost = match (&options.host, &options.received) {
         (_, Some(received)) => captured(options, received)?,
@@ -96,7 +102,7 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
     if let Some(file) = &options.output {
         crate::output::file(&file.path, to_json(&lost))?;
     }
-    Ok(if lost.partial.is_some() { Exit::Partial } else { Exit::Yes })
+    Ok(if lost.partial.is_some() { CliExit::Partial } else { CliExit::Yes })
 }
 
 /// The same packets both ways.
@@ -123,7 +129,7 @@ fn captured(options: &Options, received: &std::path::Path) -> anyhow::Result<Los
 }
 
 /// Sends numbered packets and expects nothing.
-fn blind(options: &Options, host: &str) -> anyhow::Result<Exit> {
+fn blind(options: &Options, host: &str) -> anyhow::Result<CliExit> {
     let stream = stream(options)?;
     let target = options.far.target(host)?;
     let sent = tidegate_prober::send_blind(&target, &stream, tidegate_sys::interrupt::notice())?;
@@ -132,5 +138,5 @@ fn blind(options: &Options, host: &str) -> anyhow::Result<Exit> {
         options.far.port
     );
     crate::output::text(&told);
-    Ok(if sent < stream.packets() { Exit::Partial } else { Exit::Yes })
+    Ok(if sent < stream.packets() { CliExit::Partial } else { CliExit::Yes })
 }

@@ -13,7 +13,7 @@ pub mod quick;
 pub mod serve;
 pub mod verify;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use anyhow::Context;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use tidegate_inspect::CODE_POINTS;
 use tidegate_text::shell_word as quoted;
 
 /// How a command ends: with its code, or with its error and that one's code.
-fn ended(command: &str, done: anyhow::Result<Exit>) -> ExitCode {
+fn ended(command: &str, done: anyhow::Result<CliExit>) -> ExitCode {
     match done {
         Ok(code) => code.into(),
         Err(error) => {

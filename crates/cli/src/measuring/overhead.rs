@@ -2,8 +2,8 @@
 
 use super::far::FarOptions;
 use super::tell;
-use crate::exit::Exit;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::exit::CliExit;
+use crate::outputs::{Form, ReportFile, output_file};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,7 +55,7 @@ pub struct Options {
     pub json: bool,
     /// Write the result: .html or .json
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
-    pub output: Option<OutputFile>,
+    pub output: Option<ReportFile>,
 }
 
 /// Plays `tidegate overhead`.
@@ -63,7 +63,7 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("overhead", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let document = match (&options.from, &options.host) {
         (Some(file), _) => read(file, options.payload)?,
         (None, Some(host)) => {
@@ -74,7 +74,7 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
     };
     let shown = if options.json { to_json(&document) } else { text(&document) };
     crate::output::text(&shown);
-    if let Some(OutputFile { path, form }) = &options.output {
+    if let Some(ReportFile { path, form }) = &options.output {
         let written = if *form == Form::Html { page(&document) } else { to_json(&document) };
         crate::output::file(path, written)?;
     }
@@ -82,9 +82,9 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
         .iter()
         .any(|way| document.swept.of(*way).is_some_and(|sweep| sweep.line.is_some()));
     Ok(match (&document.swept.cut, is_known) {
-        (Some(_), _) => Exit::Partial,
-        (None, true) => Exit::Yes,
-        (None, false) => Exit::No,
+        (Some(_), _) => CliExit::Partial,
+        (None, true) => CliExit::Yes,
+        (None, false) => CliExit::No,
     })
 }
 

@@ -1,7 +1,7 @@
 //! `tidegate serve`: the server that other computers measure against.
 
 use super::far::token;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::values::{duration, rate};
 use anyhow::{Context, bail};
 use std::fs::File;
@@ -64,7 +64,7 @@ pub struct Options {
 
 /// Plays `tidegate serve`.
 pub fn command(options: &Options) -> ExitCode {
-    super::ended("serve", attempt(options).map(|()| Exit::Yes))
+    super::ended("serve", attempt(options).map(|()| CliExit::Yes))
 }
 
 fn attempt(options: &Options) -> anyhow::Result<()> {

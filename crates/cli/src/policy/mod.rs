@@ -4,7 +4,7 @@ mod options;
 
 pub use options::Options;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
 use options::{Print, What};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn print(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn complain(code: Exit, text: &str) -> ExitCode {
+fn complain(code: CliExit, text: &str) -> ExitCode {
     eprintln!("tidegate policy: {}", text.trim_end());
     code.into()
 }
@@ -45,10 +45,10 @@ fn help(word: &str) -> ExitCode {
     match short::help::word(word) {
         Ok(text) => print(&text),
         Err(Some(near)) => {
-            complain(Exit::Input, &format!("there is no word \"{word}\"; did you mean \"{near}\"?"))
+            complain(CliExit::Input, &format!("there is no word \"{word}\"; did you mean \"{near}\"?"))
         }
         Err(None) => complain(
-            Exit::Input,
+            CliExit::Input,
             &format!(
                 "there is no word \"{word}\"; `tidegate policy help` and `tidegate policy list` show all"
             ),
@@ -60,7 +60,7 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
     let Some(found) = short::presets::preset_named(preset) else {
         let known: Vec<&str> = short::presets::PRESETS.iter().map(|preset| preset.name).collect();
         return complain(
-            Exit::Input,
+            CliExit::Input,
             &format!("there is no preset \"{preset}\"; known are {}", known.join(", ")),
         );
     };
@@ -83,7 +83,7 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
     match short_file::understand(&text) {
         Ok(_) => print(&text),
         Err(problems) => {
-            complain(Exit::Input, &short_file::tell(Path::new("the command line"), &text, &problems))
+            complain(CliExit::Input, &short_file::tell(Path::new("the command line"), &text, &problems))
         }
     }
 }
@@ -91,7 +91,9 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
 fn show(path: &Path, how: Print) -> ExitCode {
     let text = match crate::input::policy(path) {
         Ok(text) => text,
-        Err(error) => return complain(Exit::Input, &format!("{}: cannot be read: {error}", path.display())),
+        Err(error) => {
+            return complain(CliExit::Input, &format!("{}: cannot be read: {error}", path.display()));
+        }
     };
     let name = path.display().to_string();
     let format = match tidegate_loader::sniff(&name, text.as_bytes()) {
@@ -101,15 +103,15 @@ fn show(path: &Path, how: Print) -> ExitCode {
                 "{name}: is {}; `tidegate policy from {name}` makes a short policy of it",
                 other.name()
             );
-            return complain(Exit::Input, &why);
+            return complain(CliExit::Input, &why);
         }
-        Err(why) => return complain(Exit::Input, &format!("{name}: {why}")),
+        Err(why) => return complain(CliExit::Input, &format!("{name}: {why}")),
     };
     let policies = match short_file::policies(format, &name, &text) {
         Ok(policies) => policies,
         Err(problems) => {
             eprint!("{}", short_file::tell(path, &text, &problems));
-            return Exit::Input.into();
+            return CliExit::Input.into();
         }
     };
     for (short, compiled) in &policies {
@@ -152,17 +154,17 @@ fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: boo
         &ReadOptions { args: args.to_vec(), sandbox: sandbox.into(), ..ReadOptions::default() },
     ) {
         Ok(taken) => taken,
-        Err(error) => return complain(Exit::Input, &error.to_string()),
+        Err(error) => return complain(CliExit::Input, &error.to_string()),
     };
     show_errors(&taken.outcomes);
     for warning in taken.warnings() {
         eprintln!("{warning}");
     }
     if let Err(half) = must_have_ended(&taken) {
-        return complain(Exit::Input, &half.to_string());
+        return complain(CliExit::Input, &half.to_string());
     }
     if let Some(nothing) = taken.nothing_found() {
-        return complain(Exit::Input, &nothing);
+        return complain(CliExit::Input, &nothing);
     }
     let ShortPolicy { text, misfits } = tidegate_loader::to_short(&taken.reading());
     if as_json {
@@ -178,5 +180,5 @@ fn from(files: &[PathBuf], args: &[String], sandbox: ScriptOptions, as_json: boo
         }
         print(text.as_deref().unwrap_or_default());
     }
-    if text.is_some() && misfits.is_empty() { ExitCode::SUCCESS } else { Exit::No.into() }
+    if text.is_some() && misfits.is_empty() { ExitCode::SUCCESS } else { CliExit::No.into() }
 }

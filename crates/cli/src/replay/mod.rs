@@ -9,7 +9,7 @@ pub(crate) mod captured;
 mod folder;
 mod lives;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,13 +57,13 @@ pub fn command(options: &Options) -> ExitCode {
     if !options.captured.is_silent() {
         // Clap lets that pass, because folders and a capture exclude each other.
         eprintln!("tidegate replay: --policy, --rate and the like are for captures: give one with --capture");
-        return Exit::Input.into();
+        return CliExit::Input.into();
     }
     if options.picture.is_some() && options.dirs.len() > 1 {
         eprintln!("tidegate replay: one picture shows one run: give one DIR with --picture");
-        return Exit::Input.into();
+        return CliExit::Input.into();
     }
-    let mut code = Exit::Yes;
+    let mut code = CliExit::Yes;
     for dir in &options.dirs {
         let target = options.out.as_ref().map(|out| match options.dirs.len() {
             1 => out.clone(),
@@ -81,8 +81,8 @@ pub fn command(options: &Options) -> ExitCode {
 }
 
 /// The code of an error: that recorded draws are left over is an answer.
-fn failure(error: &anyhow::Error) -> Exit {
-    if error.is::<RandomError>() { Exit::No } else { Exit::of(error) }
+fn failure(error: &anyhow::Error) -> CliExit {
+    if error.is::<RandomError>() { CliExit::No } else { CliExit::of(error) }
 }
 
 /// Replays a capture through policies.
@@ -92,13 +92,13 @@ fn captured(options: &Options) -> ExitCode {
             "tidegate replay: --out, --picture and --flows are for recorded runs; see --write, -o and \
             --top for captures"
         );
-        return Exit::Input.into();
+        return CliExit::Input.into();
     }
     match captured::replay(&options.captured, options.seed) {
-        Ok(()) => Exit::Yes.into(),
+        Ok(()) => CliExit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate replay: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }

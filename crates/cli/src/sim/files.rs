@@ -1,7 +1,7 @@
 //! What an experiment is written to.
 
 use super::options::Options;
-use crate::outputs::{self, Form, OutputFile};
+use crate::outputs::{self, Form, ReportFile};
 use anyhow::Context;
 use tidegate_analysis::experiment::{flent_files, mahimahi_files};
 use tidegate_measure::experiment::Experiment;
@@ -19,7 +19,7 @@ pub(super) fn may_write(options: &Options) -> anyhow::Result<()> {
 
 /// Writes the files that were asked for.
 pub(super) fn write(options: &Options, experiment: &Experiment, json: &str) -> anyhow::Result<()> {
-    for OutputFile { path, form } in &options.output {
+    for ReportFile { path, form } in &options.output {
         match form {
             Form::Html => crate::output::file(path, page(experiment).as_bytes())?,
             _ => crate::output::file(path, json.as_bytes())?,

@@ -16,7 +16,7 @@ mod text;
 pub use options::Options;
 pub(crate) use pace::{Pace, progress};
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -36,7 +36,7 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate sim: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
@@ -45,7 +45,7 @@ pub fn command(options: &Options) -> ExitCode {
 type CarryOut<'c> =
     &'c dyn Fn(&Scenario, &Prepared, &[TimelineEntry], &AtomicBool) -> anyhow::Result<Vec<RunRecord>>;
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
     carry_through(options, ("sim", ""), &|scenario, prepared, asked, stop| {
         simulate(scenario, prepared, asked, packets.as_ref(), stop)
@@ -58,19 +58,19 @@ fn carry_through(
     options: &Options,
     (execution, own): (&str, &str),
     carry_out: CarryOut<'_>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let disk = ScenarioFiles { sandbox: options.sandbox.into() };
     let mut scenario = read(&options.file, &disk)?;
     narrow(&mut scenario, options)?;
     if options.list {
         crate::output::text(&text::listing(&scenario));
-        return Ok(Exit::Yes);
+        return Ok(CliExit::Yes);
     }
     let asked = asked(options)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(|wrong| shown(&scenario, &wrong))?;
     if options.check {
         println!("{}: no error found", options.file.display());
-        return Ok(Exit::Yes);
+        return Ok(CliExit::Yes);
     }
     files::may_write(options)?;
     let stop = tidegate_sys::interrupt::notice();
@@ -112,12 +112,12 @@ fn shown(scenario: &Scenario, wrong: &Diagnostic) -> anyhow::Error {
     anyhow::anyhow!(wrong.shown(&scenario.path, &scenario.text))
 }
 
-fn code(experiment: &Experiment) -> Exit {
+fn code(experiment: &Experiment) -> CliExit {
     let failed = experiment.comparisons.iter().any(|one| one.gated && !one.held);
     match experiment.runs.iter().any(|run| run.cut) {
-        true => Exit::Partial,
-        false if failed => Exit::No,
-        false => Exit::Yes,
+        true => CliExit::Partial,
+        false if failed => CliExit::No,
+        false => CliExit::Yes,
     }
 }
 

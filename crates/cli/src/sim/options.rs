@@ -1,6 +1,6 @@
 //! The command line of `tidegate sim`.
 
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use crate::values::duration;
 use clap::Parser;
@@ -45,7 +45,7 @@ pub struct Options {
     pub json: bool,
     /// Write the result: .json (for `tidegate compare`) or .html; may be repeated
     #[arg(short, long, value_name = "RESULT", value_parser = output_file(&[Form::Json, Form::Html]))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Write a page, whatever the file is called
     #[arg(long, value_name = "PAGE", hide = true)]
     pub html: Option<PathBuf>,

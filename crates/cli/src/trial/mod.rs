@@ -19,8 +19,8 @@ pub use options::Options;
 pub(crate) use options::{buffer, stacked};
 pub(crate) use tidegate_scenario::shell::{quoted, tc_rate, tc_time};
 
-use crate::exit::Exit;
-use crate::outputs::{self, Form, OutputFile};
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,10 +29,10 @@ use tidegate_trial::Trial;
 /// Plays `tidegate try`.
 pub fn command(options: &Options) -> ExitCode {
     match attempt(options) {
-        Ok(()) => Exit::Yes.into(),
+        Ok(()) => CliExit::Yes.into(),
         Err(error) => {
             eprintln!("tidegate try: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
@@ -56,7 +56,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
     };
     // Whatever becomes of the report, the result is printed.
     crate::output::text(&text);
-    for OutputFile { path, form } in &reports {
+    for ReportFile { path, form } in &reports {
         let report = match form {
             Form::Svg => tidegate_report::picture(&document, "voip-up", options.log)
                 .context("there is nothing to draw")?,
@@ -84,14 +84,14 @@ pub(crate) fn named(error: anyhow::Error, file: &Path) -> anyhow::Error {
 }
 
 /// Where reports are written.
-fn reports(options: &Options) -> Vec<OutputFile> {
+fn reports(options: &Options) -> Vec<ReportFile> {
     match options.reports() {
         Some(reports) => reports.cloned().collect(),
         None if options.json => Vec::new(),
         None => {
             let stem = options.script.file_stem().unwrap_or_default().to_string_lossy();
             let path = PathBuf::from(format!("tidegate-{stem}.html"));
-            vec![OutputFile { path, form: Form::Html }]
+            vec![ReportFile { path, form: Form::Html }]
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The command line of `tidegate try`.
 
 use crate::dissect::Dissect;
-use crate::outputs::{self, Form, OutputFile};
+use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::ScriptOptions;
 use crate::values::{device, rate, size, span};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -99,7 +99,7 @@ pub struct Options {
     /// Write the report: .html, .svg (one picture: the call's packets over time) or .json; may be repeated;
     /// default: `tidegate-SCRIPT.html` in the current directory; `none`: no report
     #[arg(short, long, alias = "report", value_name = "FILE", value_parser = report)]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Draw that picture's times on a logarithmic scale
     #[arg(long, requires = "output")]
     pub log: bool,
@@ -116,19 +116,19 @@ pub struct Options {
 const NO_REPORT: &str = "none";
 
 /// Reads the value of `-o`.
-fn report(name: &str) -> Result<OutputFile, String> {
+fn report(name: &str) -> Result<ReportFile, String> {
     let path = PathBuf::from(name);
     let forms = [Form::Html, Form::Svg, Form::Json];
     match Form::of(&path, &forms) {
-        Some(form) => Ok(OutputFile { path, form }),
-        None if name == NO_REPORT => Ok(OutputFile { path, form: Form::Text }),
+        Some(form) => Ok(ReportFile { path, form }),
+        None if name == NO_REPORT => Ok(ReportFile { path, form: Form::Text }),
         None => Err(format!("{}; `none` writes no report", outputs::unknown(&forms))),
     }
 }
 
 impl Options {
     /// The reports that are asked for: `None`, the usual one.
-    pub(crate) fn reports(&self) -> Option<impl Iterator<Item = &OutputFile>> {
+    pub(crate) fn reports(&self) -> Option<impl Iterator<Item = &ReportFile>> {
         (!self.output.is_empty()).then(|| self.output.iter().filter(|file| file.form != Form::Text))
     }
 

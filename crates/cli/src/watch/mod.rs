@@ -6,7 +6,7 @@ pub mod metrics;
 pub mod tc;
 pub mod top;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use std::process::ExitCode;
 use tidegate_analysis::watch::Snapshot;
 use tidegate_apply::SnapshotSource;
@@ -14,7 +14,7 @@ use tidegate_apply::SnapshotSource;
 /// Says what went wrong, as `tidegate NAME`.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
     eprintln!("tidegate {name}: {error:#}");
-    Exit::of_device(error).into()
+    CliExit::of_device(error).into()
 }
 
 /// Is this whoever reads having had enough? That is no error.

@@ -8,7 +8,7 @@ mod progress;
 pub use options::Options;
 pub(super) use output::{FORMS, write};
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::outputs;
 use std::any::Any;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(super) fn progress() -> impl Fn(&str, Duration) -> Box<dyn Any> {
     |title, length| Box::new(progress::show(title, length))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(outputs::paths(&options.output))?;
     let measurement = options.measurement()?;
     let experiment = measurement.carry_out(interrupt::notice(), &progress())?;
@@ -36,5 +36,5 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
     };
     crate::output::text(&text);
     output::write(&options.output, &experiment)?;
-    Ok(if experiment.runs.iter().any(|run| run.cut) { Exit::Partial } else { Exit::Yes })
+    Ok(if experiment.runs.iter().any(|run| run.cut) { CliExit::Partial } else { CliExit::Yes })
 }

@@ -3,7 +3,7 @@
 use super::output::FORMS;
 use crate::measuring::far::FarOptions;
 use crate::measuring::{again, ds_field};
-use crate::outputs::{OutputFile, output_file};
+use crate::outputs::{ReportFile, output_file};
 use crate::values::{duration, rate};
 use anyhow::bail;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub struct Options {
     pub name: String,
     /// Write the result: .json, .html, .flent.gz or .svg; may be repeated
     #[arg(short, long, value_name = "FILE", value_parser = output_file(FORMS))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,6 @@
 //! What a measurement is written to; the extension gives the form.
 
-use crate::outputs::{Form, OutputFile};
+use crate::outputs::{Form, ReportFile};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tidegate_analysis::experiment::{flent_files, to_json};
@@ -18,8 +18,8 @@ pub(in crate::measuring) const FORMS: &[Form] = &[Form::Json, Form::Html, Form::
 ///
 /// # Errors
 /// One could not be written.
-pub(in crate::measuring) fn write(files: &[OutputFile], experiment: &Experiment) -> anyhow::Result<()> {
-    for OutputFile { path, form } in files {
+pub(in crate::measuring) fn write(files: &[ReportFile], experiment: &Experiment) -> anyhow::Result<()> {
+    for ReportFile { path, form } in files {
         match form {
             Form::Json => crate::output::file(path, to_json(experiment).as_bytes())?,
             Form::Html => crate::output::file(path, page(experiment).as_bytes())?,

@@ -10,8 +10,8 @@ mod options;
 
 pub use options::Options;
 
-use crate::exit::Exit;
-use crate::outputs::{self, Form, OutputFile};
+use crate::exit::CliExit;
+use crate::outputs::{self, Form, ReportFile};
 use anyhow::Context;
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("ping", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let files = outputs::paths(&options.output).chain(options.write.as_deref());
     crate::output::may_write(files)?;
     let pinged = match &options.read {
@@ -87,16 +87,16 @@ fn document(seen: PingProgress, is_stopped: bool) -> Pinged {
     }
 }
 
-fn code(pinged: &Pinged) -> Exit {
+fn code(pinged: &Pinged) -> CliExit {
     let is_silent = pinged.targets.iter().any(|target| target.figures().rtt.is_none());
     match (&pinged.partial, is_silent) {
-        (Some(_), _) => Exit::Partial,
-        (None, true) => Exit::No,
-        (None, false) => Exit::Yes,
+        (Some(_), _) => CliExit::Partial,
+        (None, true) => CliExit::No,
+        (None, false) => CliExit::Yes,
     }
 }
 
-fn draw(OutputFile { path, form }: &OutputFile, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
+fn draw(ReportFile { path, form }: &ReportFile, pinged: &Pinged, lines: bool) -> anyhow::Result<()> {
     match form {
         Form::Svg => {
             crate::output::file(path, file(&six_panels(pinged, lines), WIDTH, Theme::Light).as_bytes())

@@ -2,7 +2,7 @@
 
 use crate::measuring::ds_field;
 use crate::measuring::family::FamilyOptions;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::values;
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct Options {
         value_name = "FILE",
         value_parser = output_file(&[Form::Svg, Form::Png, Form::Html, Form::Json])
     )]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Send UDP to this port (default: 7, echo) instead of ICMP; "port unreachable" counts as a reply, and no
     /// permission is needed
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7")]

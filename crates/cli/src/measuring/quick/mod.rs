@@ -9,9 +9,9 @@ mod options;
 
 pub use options::Options;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::measuring::again;
-use crate::outputs::{Form, OutputFile};
+use crate::outputs::{Form, ReportFile};
 use crate::sim::Pace;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -28,12 +28,12 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("quick", attempt(options).map(|quick| code(&quick)))
 }
 
-fn code(quick: &Quick) -> Exit {
+fn code(quick: &Quick) -> CliExit {
     match quick.grade() {
-        _ if quick.partial.is_some() => Exit::Partial,
-        None => Exit::Partial,
-        Some(grade) if grade > Grade::B => Exit::No,
-        Some(_) => Exit::Yes,
+        _ if quick.partial.is_some() => CliExit::Partial,
+        None => CliExit::Partial,
+        Some(grade) if grade > Grade::B => CliExit::No,
+        Some(_) => CliExit::Yes,
     }
 }
 
@@ -65,7 +65,7 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     let json = || format!("{:#}\n", tidegate_analysis::quick::json(quick));
     let text = if options.json { json() } else { report::text(quick) };
     crate::output::text(&text);
-    for OutputFile { path, form } in &options.output {
+    for ReportFile { path, form } in &options.output {
         crate::output::file(path, if *form == Form::Html { report::page(quick) } else { json() })?;
     }
     match (&options.policy, &quick.remedy) {

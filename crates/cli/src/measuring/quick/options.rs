@@ -1,7 +1,7 @@
 //! The command line of `tidegate quick`.
 
 use crate::measuring::far::FarOptions;
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::values::{rate, span};
 use std::path::PathBuf;
 use tidegate_packet::{Nanos, Rate};
@@ -39,7 +39,7 @@ pub struct Options {
     pub dev: Option<String>,
     /// Write the result: .html or .json; may be repeated
     #[arg(short, long, value_name = "FILE", value_parser = output_file(&[Form::Html, Form::Json]))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Write the policy that would fix the line
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,

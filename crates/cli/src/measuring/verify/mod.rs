@@ -10,7 +10,7 @@ mod options;
 pub use options::Options;
 
 use super::measure;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::outputs;
 use crate::sim::Pace;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub fn command(options: &Options) -> ExitCode {
     super::ended("verify", attempt(options))
 }
 
-fn attempt(options: &Options) -> anyhow::Result<Exit> {
+fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(outputs::paths(&options.output))?;
     let test = measure::Options::of(&options.host, &options.test, options.duration, &options.far);
     let measurement = test.measurement()?;
@@ -61,9 +61,9 @@ fn attempt(options: &Options) -> anyhow::Result<Exit> {
     }
     let is_worse = verify::rows(&experiment).iter().any(|row| row.said() == Said::Worse);
     Ok(match is_partial {
-        true => Exit::Partial,
-        false if is_worse => Exit::No,
-        false => Exit::Yes,
+        true => CliExit::Partial,
+        false if is_worse => CliExit::No,
+        false => CliExit::Yes,
     })
 }
 

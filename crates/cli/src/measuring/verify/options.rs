@@ -3,7 +3,7 @@
 use crate::live::Backend;
 use crate::measuring::far::FarOptions;
 use crate::measuring::measure::FORMS;
-use crate::outputs::{OutputFile, output_file};
+use crate::outputs::{ReportFile, output_file};
 use crate::values::duration;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub struct Options {
     pub far: FarOptions,
     /// Write all runs: .json (for `tidegate compare`), .html, .flent.gz or .svg; may be repeated
     #[arg(short, long, value_name = "FILE", value_parser = output_file(FORMS))]
-    pub output: Vec<OutputFile>,
+    pub output: Vec<ReportFile>,
     /// Print the differences as JSON
     #[arg(long)]
     pub json: bool,

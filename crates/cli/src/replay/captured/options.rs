@@ -1,6 +1,6 @@
 //! The options of `tidegate replay --capture`.
 
-use crate::outputs::{Form, OutputFile, output_file};
+use crate::outputs::{Form, ReportFile, output_file};
 use crate::script_options::ScriptOptions;
 use crate::trial::{buffer, stacked};
 use crate::values::{rate, span};
@@ -80,7 +80,7 @@ pub(crate) struct Options {
         value_parser = output_file(&[Form::Html, Form::Json]),
         requires = "capture"
     )]
-    pub(super) output: Vec<OutputFile>,
+    pub(super) output: Vec<ReportFile>,
     /// Write a page, whatever the file is called
     #[arg(long, value_name = "FILE", requires = "capture", hide = true)]
     pub(super) html: Option<PathBuf>,
@@ -116,7 +116,7 @@ impl Options {
         json: impl Fn() -> String,
         page: impl Fn() -> String,
     ) -> anyhow::Result<()> {
-        for OutputFile { path, form } in &self.output {
+        for ReportFile { path, form } in &self.output {
             crate::output::file(path, if *form == Form::Html { page() } else { json() })?;
         }
         self.html.iter().try_for_each(|path| crate::output::file(path, page()))

@@ -12,7 +12,7 @@ pub mod shell;
 pub use options::{Options, Who};
 
 use super::{carry_through, failed, packets, progress};
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tidegate lab: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
@@ -57,11 +57,11 @@ fn set_apart() -> ExitCode {
                  (sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0); \
                  `tidegate sim` and `tidegate try` need neither"
             );
-            Exit::NotPermitted.into()
+            CliExit::NotPermitted.into()
         }
         Err(error) => {
             eprintln!("tidegate: cannot start: {error}");
-            Exit::of(&error.into()).into()
+            CliExit::of(&error.into()).into()
         }
     }
 }

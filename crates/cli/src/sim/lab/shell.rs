@@ -4,7 +4,7 @@
 
 use super::options::Effort;
 use super::set_apart;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::output::ResultFile;
 use crate::script_options::ScriptOptions;
 use crate::sim::packets;
@@ -126,7 +126,7 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("tidegate shell: {error:#}");
-            Exit::of(&error).into()
+            CliExit::of(&error).into()
         }
     }
 }
