@@ -79,7 +79,7 @@ impl fmt::Display for Notice {
                         format!("packets bypass it while tidegate's daemon has the device ({door})")
                     }
                     None => {
-                        "packets would bypass it with --door capture, and be queued twice with --door nfqueue"
+                        "packets would bypass it with --packet-io capture, and be queued twice with --packet-io nfqueue"
                             .to_owned()
                     }
                 };

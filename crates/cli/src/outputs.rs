@@ -53,8 +53,7 @@ impl Form {
     pub(crate) fn of(path: &Path, forms: &[Form]) -> Option<Form> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let fits = |extension: &&str| name.strip_suffix(*extension).is_some_and(|stem| stem.ends_with('.'));
-        let known =
-            forms.iter().copied().find(|form| form.extensions().iter().any(|extension| fits(&extension)));
+        let known = forms.iter().copied().find(|form| form.extensions().iter().any(&fits));
         known.or_else(|| forms.first().copied().filter(|_| is_special(path)))
     }
 }

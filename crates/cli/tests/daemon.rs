@@ -407,7 +407,7 @@ tc filter add dev wire0 parent ffff: protocol ip u32 match u32 0 0 action mirred
 tc qdisc add dev ifb0 root fq_codel\n"
     );
     let policy = wire.file("policy.sh", &both);
-    let mut daemon = Daemon::start(&wire, &[&policy, "--door", "nfqueue"]);
+    let mut daemon = Daemon::start(&wire, &[&policy, "--packet-io", "nfqueue"]);
     assert_eq!(daemon.status()["door"], "nfqueue");
     wire.transfer(1_000_000);
     let packets = |device: &str| {
@@ -431,7 +431,8 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     let inside = wire.far.go(|| std::process::Command::new("sleep").arg("1000").spawn());
     let mut inside = inside.expect("place").expect("it starts");
     let pid = inside.id().to_string();
-    let words = ["daemon", &policy, "--door", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
+    let words =
+        ["daemon", &policy, "--packet-io", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
     let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
     let ready = || wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun");
     until("the door is open", ready);
@@ -601,8 +602,8 @@ fn status_tells_how_a_daemon_is() {
 fn another_door_is_refused_and_not_passed_over() {
     let Some(wire) = Wire::lay("otherdoor") else { return };
     let policy = wire.file("policy.sh", POLICY);
-    done(&wire.tidegate(&["apply", "--backend", "user", "--door", "capture", &policy]));
-    let output = wire.tidegate(&["apply", "--backend", "user", "--door", "nfqueue", &policy]);
+    done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));
+    let output = wire.tidegate(&["apply", "--backend", "user", "--packet-io", "nfqueue", &policy]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
@@ -610,7 +611,7 @@ fn another_door_is_refused_and_not_passed_over() {
         "{said}"
     );
     // What it says to do, does it.
-    let again = format!("tidegate apply --backend user --door nfqueue {policy}");
+    let again = format!("tidegate apply --backend user --packet-io nfqueue {policy}");
     assert!(said.contains(&format!("`tidegate down wire0`, then `{again}`")), "{said}");
     assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("capture")));
     let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);
@@ -668,7 +669,7 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
     }
     let before = standing().expect("place");
     let policy = wire.file("policy.sh", POLICY);
-    let said = done(&wire.tidegate(&["apply", "--backend", "user", "--door", "capture", &policy]));
+    let said = done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));
     assert!(
         said.contains(
             "wire0 has the kernel's tbf 7:: packets bypass it while tidegate's daemon has the device \
@@ -710,7 +711,8 @@ fn a_container_with_a_default_route_is_reached_too() {
     let inside = wire.far.go(|| std::process::Command::new("sleep").arg("1000").spawn());
     let mut inside = inside.expect("place").expect("it starts");
     let pid = inside.id().to_string();
-    let words = ["daemon", &policy, "--door", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
+    let words =
+        ["daemon", &policy, "--packet-io", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
     let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
     until("the door is open", || {
         let said = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();

@@ -68,14 +68,14 @@ impl DaemonOptions {
     /// let files = vec!["home.toml".into()];
     /// let options = DaemonOptions { dev: Some("wan0".into()), ..DaemonOptions::of(files) };
     /// let words: Vec<_> = options.words().into_iter().map(|word| word.into_string().unwrap()).collect();
-    /// assert_eq!(words[..4], ["--dev", "wan0", "--door", "auto"]);
+    /// assert_eq!(words[..4], ["--dev", "wan0", "--packet-io", "auto"]);
     /// assert_eq!(words.last().map(String::as_str), Some("home.toml"));
     /// ```
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         let mut say = |name: &str, value: &OsStr| words.extend([name.into(), value.to_owned()]);
         self.dev.iter().for_each(|dev| say("--dev", dev.as_ref()));
-        say("--door", self.packet_io.name().as_ref());
+        say("--packet-io", self.packet_io.name().as_ref());
         self.inside.iter().for_each(|inside| say("--inside", inside.as_ref()));
         if !self.addresses.is_empty() {
             let all: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();

@@ -93,7 +93,7 @@ struct Between {
 
 impl Between {
     fn new(options: &DaemonOptions, log: &[Op]) -> Result<Between> {
-        let need = "--door tun needs --inside (a process, or a file of its network namespace) and \
+        let need = "--packet-io tun needs --inside (a process, or a file of its network namespace) and \
         --addresses HERE,THERE";
         let inside = options.inside.as_ref().context(need)?;
         let [here, there] = options.addresses.as_slice() else { bail!(Policy, "{need}") };
@@ -105,7 +105,7 @@ impl Between {
         ensure!(
             link_monitor::links()?.iter().all(|link| link.name != name),
             Device,
-            "there is a device `{name}` already; --door tun makes its own: name another with --dev"
+            "there is a device `{name}` already; --packet-io tun makes its own: name another with --dev"
         );
         let inside = match inside.parse::<u32>() {
             Ok(pid) => PathBuf::from(format!("/proc/{pid}/ns/net")),

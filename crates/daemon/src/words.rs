@@ -19,7 +19,7 @@ pub fn apply_command(files: &[String], asked: &Value) -> String {
     };
     option("--dev", &asked["dev"]);
     if asked["door"] != "auto" {
-        option("--door", &asked["door"]);
+        option("--packet-io", &asked["door"]);
     }
     for (member, switch) in [("realtime", "--realtime"), ("force", "--force")] {
         words.extend((asked[member] == true).then(|| switch.to_owned()));
@@ -45,7 +45,7 @@ mod tests {
             json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
         assert_eq!(
             apply_command(&files, &asked),
-            "tidegate apply --backend user --dev wan0 --door nfqueue --realtime /etc/tidegate/eth0 -- 'a b'"
+            "tidegate apply --backend user --dev wan0 --packet-io nfqueue --realtime /etc/tidegate/eth0 -- 'a b'"
         );
         let plain = json!({"args": [], "dev": null, "door": "auto"});
         assert_eq!(apply_command(&files, &plain), "tidegate apply --backend user /etc/tidegate/eth0");

@@ -3,7 +3,7 @@
 
 mod options;
 
-pub use options::{DoorKind, Options};
+pub use options::{Options, PacketIoKind};
 
 use crate::exit::CliExit;
 use std::process::ExitCode;

@@ -46,12 +46,12 @@ pub struct Options {
     #[arg(long, value_name = "PID", conflicts_with = "dev")]
     pub pid: Option<u32>,
     /// Packet I/O backend
-    #[arg(long, value_enum, default_value_t)]
-    pub door: DoorKind,
-    /// With `--door tun`: the network namespace of the other side, by a process (PID) or a file
+    #[arg(long = "packet-io", alias = "door", value_name = "BACKEND", value_enum, default_value_t)]
+    pub packet_io: PacketIoKind,
+    /// With `--packet-io tun`: the network namespace of the other side, by a process (PID) or a file
     #[arg(long, value_name = "PID|FILE")]
     pub inside: Option<String>,
-    /// With `--door tun`: the addresses of both ends, this side's first
+    /// With `--packet-io tun`: the addresses of both ends, this side's first
     #[arg(long, value_name = "HERE,THERE", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
     /// The most packets held at once, over all queues (each takes about 300 bytes more than its own)
@@ -78,7 +78,7 @@ impl From<&Options> for DaemonOptions {
             sandbox: options.sandbox.into(),
             dev: options.dev.clone(),
             pid: options.pid,
-            packet_io: options.door.into(),
+            packet_io: options.packet_io.into(),
             inside: options.inside.clone(),
             addresses: options.addresses.clone(),
             memory: options.memory,
@@ -91,7 +91,7 @@ impl From<&Options> for DaemonOptions {
 
 /// A packet I/O backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum DoorKind {
+pub enum PacketIoKind {
     /// Capture, or nfqueue where this kernel or the privileges do not allow that
     #[default]
     Auto,
@@ -103,13 +103,13 @@ pub enum DoorKind {
     Tun,
 }
 
-impl From<DoorKind> for PacketIoBackend {
-    fn from(door: DoorKind) -> PacketIoBackend {
-        match door {
-            DoorKind::Auto => PacketIoBackend::Auto,
-            DoorKind::Capture => PacketIoBackend::Capture,
-            DoorKind::Nfqueue => PacketIoBackend::Nfqueue,
-            DoorKind::Tun => PacketIoBackend::Tun,
+impl From<PacketIoKind> for PacketIoBackend {
+    fn from(kind: PacketIoKind) -> PacketIoBackend {
+        match kind {
+            PacketIoKind::Auto => PacketIoBackend::Auto,
+            PacketIoKind::Capture => PacketIoBackend::Capture,
+            PacketIoKind::Nfqueue => PacketIoBackend::Nfqueue,
+            PacketIoKind::Tun => PacketIoBackend::Tun,
         }
     }
 }

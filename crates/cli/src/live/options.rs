@@ -1,6 +1,6 @@
 //! The command lines of `tidegate apply`, `status`, `confirm`, `revert` and `down`.
 
-use crate::daemon::DoorKind;
+use crate::daemon::PacketIoKind;
 use crate::script_options::ScriptOptions;
 use crate::values::whole_seconds;
 use clap::ValueEnum;
@@ -50,8 +50,8 @@ pub struct Apply {
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
     /// Packet I/O backend of user space (`tun` is for `tidegate daemon`)
-    #[arg(long, value_enum, default_value_t)]
-    pub door: DoorKind,
+    #[arg(long = "packet-io", alias = "door", value_name = "BACKEND", value_enum, default_value_t)]
+    pub packet_io: PacketIoKind,
     /// Use real-time scheduling (SCHED_FIFO) in user space: packets leave on time while other programs work
     #[arg(long)]
     pub realtime: bool,
@@ -110,7 +110,7 @@ impl From<&Apply> for ApplyOptions {
             sandbox: options.sandbox.into(),
             dev: options.dev.clone(),
             backend: options.backend.into(),
-            packet_io: options.door.into(),
+            packet_io: options.packet_io.into(),
             realtime: options.realtime,
             confirm: options.confirm,
             dry_run: options.dry_run,
