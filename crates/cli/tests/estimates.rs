@@ -52,7 +52,7 @@ fn a_sweep_that_somebody_else_measured() {
     assert_eq!(run.status.code(), Some(0), "{err}");
     let wanted = [
         "up: 53 bytes over IP (53 to 53 with 95 % confidence), byte by byte",
-        "at most 4750 packets in a second",
+        "at most 4750 packets per second",
         "  cake                   overhead 53 noatm\n",
         "  tc on eth0             overhead 39 linklayer ethernet\n",
         "  tc on ppp0, a tunnel   overhead 53 linklayer ethernet\n",
@@ -84,7 +84,7 @@ fn what_is_no_sweep_is_told_with_its_place() {
     let run = tidegate(&["overhead", "--from", &few.to_string_lossy()]);
     let (out, err) = told(&run);
     assert_eq!(run.status.code(), Some(1), "{err}");
-    assert!(out.contains("doubt: too little was measured for a result"), "{out}");
+    assert!(out.contains("caveat: too little was measured for a result"), "{out}");
 }
 
 #[test]

@@ -144,7 +144,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match mark 5 0xff match 
         return;
     }
     let told = refused(&output);
-    assert!(told.contains("what stands on eth0 is not what was asked for"), "{told}");
+    assert!(told.contains("the configuration of eth0 is not what was requested"), "{told}");
     assert!(told.contains("mark.sh:3: tc filter add"), "{told}");
     assert_eq!(computer.stand("eth0"), before);
 }
@@ -282,7 +282,7 @@ fn what_cannot_be_brought_back_is_said_before() {
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
     let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(
-        told.contains("the kernel does not tell the entries of its size table, which tc did not make"),
+        told.contains("the kernel does not list the entries of its size table, which tc did not make"),
         "{told}"
     );
     assert!(told.contains("--force"), "{told}");
@@ -461,7 +461,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     assert!(
         status(&computer).1["last_error"]
             .as_str()
-            .is_some_and(|why| why.contains("is gone, so it will not be undone by itself"))
+            .is_some_and(|why| why.contains("is gone, so it will not be undone automatically"))
     );
     done(&computer.tidegate(&["revert"]));
     assert_eq!(computer.stand("eth0"), before);

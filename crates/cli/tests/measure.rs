@@ -195,7 +195,7 @@ fn where_nobody_is_that_is_told() {
     let free = free.to_string();
     let cases: [(&[&str], &str); 3] = [
         (&["no-such-host.invalid"], "no address is known for `no-such-host.invalid`"),
-        (&["127.0.0.1", "--port", &free], "nobody listens"),
+        (&["127.0.0.1", "--port", &free], "no program listens"),
         (&["127.0.0.1", "rrull"], "is not a test; there are rrul"),
     ];
     for (words, expected) in cases {

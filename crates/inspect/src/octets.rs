@@ -315,13 +315,13 @@ mod tests {
             (said(udp, 0x13c4_01bb, 0xffff_ffff, 20), "source port 5060 = 5060; destination port 443 = 443"),
             (
                 said(udp, 0x0010_0000, 0x00ff_0000, 32),
-                "octets 32 to 35 0x00000000 & 0xff0000 = 0x00000000, not 0x00100000",
+                "bytes 32 to 35 0x00000000 & 0xff0000 = 0x00000000, not 0x00100000",
             ),
-            (said("udp 1.1.1.1 > 2.2.2.2:1 len 30", 1, 1, 28), "octets 28 to 31: the packet ends before"),
+            (said("udp 1.1.1.1 > 2.2.2.2:1 len 30", 1, 1, 28), "bytes 28 to 31: the packet ends before"),
             (said(v6, 0x0b80_0000, 0x0ff0_0000, 0), "traffic class 0xb8 = 0xb8"),
             (said(v6, 443, 0xffff, 40), "destination port 443 = 443"),
             (said(v6, 0x0002_0000, 0x0002_0000, 52), "TCP flags 0x02 & 0x02 = 0x02 = 0x02"),
-            (said(v6, 0x2001_0db8, u32::MAX, 8), "octets 0 to 3 of the source 0x20010db8 = 0x20010db8"),
+            (said(v6, 0x2001_0db8, u32::MAX, 8), "bytes 0 to 3 of the source 0x20010db8 = 0x20010db8"),
         ];
         for (said, wanted) in table {
             assert_eq!(said, wanted);

@@ -219,7 +219,15 @@ impl Quick {
     /// The grade, by the worst loaded phase; `None`: no phase was loaded, or no one answered.
     pub fn grade(&self) -> Option<Grade> {
         let remote = self.farthest()?;
-        (1..self.phases.len()).filter_map(|phase| self.growth(remote, phase)).max().map(Grade::of)
+        let grade =
+            (1..self.phases.len()).filter_map(|phase| self.growth(remote, phase)).max().map(Grade::of)?;
+        // A queue that nothing filled shows no delay: only a bad grade is known then.
+        (self.was_full() || grade > Grade::B).then_some(grade)
+    }
+
+    /// Whether a load filled the line, so that its queues showed.
+    pub fn was_full(&self) -> bool {
+        self.phases.iter().skip(1).any(|phase| !phase.is_partly_full)
     }
 
     /// Round trips in a minute under the worst load: 60 s over the median round trip (responsiveness;
@@ -368,6 +376,13 @@ mod tests {
         assert_eq!((between(&wireless), wireless.grade()), (Some((None, 0)), Some(Grade::C)));
         let good = quick(&[(1, 0), (20, 3)]);
         assert_eq!((between(&good), good.grade()), (None, Some(Grade::Excellent)));
+        // Where nothing filled the line, only a queue that shows nevertheless has a grade.
+        let unfilled = |mut line: Quick| {
+            line.phases[1].is_partly_full = true;
+            line.grade()
+        };
+        assert_eq!(unfilled(good.clone()), None);
+        assert_eq!(unfilled(wireless.clone()), Some(Grade::C));
         // A router that is slow for itself alone holds nothing up; what is behind it tells.
         let slow = quick(&[(1, 0), (2, 150), (9, 3), (20, 100)]);
         assert_eq!((between(&slow), slow.behind_most(1)), (Some((Some(2), 3)), Some(3)));

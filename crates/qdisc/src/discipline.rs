@@ -62,7 +62,7 @@ pub enum Trimmed {
     Nothing,
 }
 
-/// The state of a qdisc that its qdisc may need: limits read these, not a private list, because a packet
+/// The state of the node that its qdisc may need: limits read these, not a private list, because a packet
 /// held back for a peek still counts.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscState {

@@ -80,7 +80,7 @@ fn refusals_say_what_to_do() {
             "tc qdisc add dev eth0 root tbf rate 1000% burst 20k latency 50ms",
             "is from 0% to 100%, and \"1000%\" is not",
         ),
-        ("tc qdisc add dev ppp0 root tbf rate 50% burst 20k latency 50ms", "ppp0 does not tell its speed"),
+        ("tc qdisc add dev ppp0 root tbf rate 50% burst 20k latency 50ms", "ppp0 does not report its speed"),
         ("tc qdisc add dev eth0 root netem delay foo", "tc: delay takes a time with its unit"),
         ("tc qdisc add dev eth0 root netem loss 101%", "tc: loss takes a probability from 0% to 100%"),
     ];

@@ -862,9 +862,7 @@ mod tests {
             trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
             sentences(&trial).join("\n")
         };
-        assert!(
-            told("eth0").contains("At the provider, on the way towards you, 200 ms of packets wait: holding")
-        );
+        assert!(told("eth0").contains("In the provider's download queue 200 ms of packets wait: holding"));
         assert!(
             told("ifb0").contains("200 ms of packets wait.")
                 && !told("ifb0").contains("examples/download.sh")

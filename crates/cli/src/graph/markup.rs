@@ -153,7 +153,7 @@ mod tests {
         };
         assert_eq!(
             mermaid(&model, &|_, _| None),
-            "flowchart TB\n  subgraph d0[\"e#quot;0\"]\n    d0b0[\"1:10<br/>sure of 300Kbit, borrows up to \
+            "flowchart TB\n  subgraph d0[\"e#quot;0\"]\n    d0b0[\"1:10<br/>guaranteed 300Kbit, borrows up to \
             1Mbit<br/>prio 2\
              <br/>→ sfq 10: #quot;x#quot;<br/>◂ mark #lt;7#gt; #124; a\\b\"]\n  end\n  subgraph \
              d1[\"ifb0\"]\n    \

@@ -281,7 +281,7 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
     let left_out: Vec<&Value> = capture["left_out"].as_object().expect("reasons").values().collect();
     assert_eq!(left_out.len(), 4, "{capture}");
     assert_eq!(capture["duration_ns"], 5_000_000, "{capture}");
-    assert!(told["notes"].to_string().contains("1 packets stand behind later ones"), "{}", told["notes"]);
+    assert!(told["notes"].to_string().contains("1 packets are behind later ones"), "{}", told["notes"]);
 }
 
 #[test]

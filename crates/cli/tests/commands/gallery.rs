@@ -102,7 +102,7 @@ const KINDS: [(&str, &str); 14] = [
     ("packets were sent past all classes", "past all classes"),
     ("nothing in the policy holds", "no shaper"),
     ("The modem still holds", "modem"),
-    ("At the provider", "provider"),
+    ("In the provider's download queue", "provider"),
     ("No packet was found", "unreachable"),
     ("Typically", "waits"),
 ];

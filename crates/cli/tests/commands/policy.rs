@@ -85,7 +85,7 @@ fn mistakes_are_named_where_they_stand() {
         ("overhead = 999\n", "f:1:12: overhead takes a whole number from 0 to 256", "overhead = 0"),
         ("shape = \"0%\"\n", "f:1:9: \"0%\" is not from 1% to 100%", "95%"),
         ("lan = \"eth0\"\n", "f:1:7: lan and device are the same", "leave lan out"),
-        ("apps = [\"voip\"]\n", "f:1:1: \"apps\" does not stand here", "[classes.NAME]"),
+        ("apps = [\"voip\"]\n", "f:1:1: \"apps\" is not allowed here", "[classes.NAME]"),
         (
             "[classes.a]\napps = [\"voipp\"]\n",
             "f:2:9: unknown application \"voipp\"",
@@ -508,7 +508,7 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
     };
     let (code, text, told) = from("shares.sh", script("900kbit", ""));
     assert!(text.contains("share = \"38%\"") && text.contains("share = \"57%\""), "{code:?} {text}");
-    assert!(told.contains("of eth0 are 167 % of the link together"), "{told}");
+    assert!(told.contains("are 167 % of the link together"), "{told}");
     place.file("again.toml", text);
     let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
     assert_eq!(code, Some(0), "{errors}");

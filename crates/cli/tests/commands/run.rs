@@ -564,7 +564,7 @@ const DOUBTS: &[(&str, &str)] = &[
     ("class add dev eth0 parent 1: classid 1:1 htb rate 2mbit", ""),
     (
         "class add dev eth0 parent 1:7 classid 1:10 htb rate 1mbit",
-        "there is no class 1:7 on eth0: 1:10 stands under the root and cannot borrow",
+        "there is no class 1:7 on eth0: 1:10 is under the root and cannot borrow",
     ),
     (
         "class add dev eth0 parent 1:1 classid 1:11 htb rate 2mbit ceil 1mbit",

@@ -70,7 +70,7 @@ fn follows(trial: &TrialDocument, what: &str) {
     // Twenty milliseconds, and more than two frames, are worth a word.
     for (title, bits, words) in [
         ("modem", trial.link.up_bits, "The modem still holds"),
-        ("provider", trial.link.down_bits, "At the provider"),
+        ("provider", trial.link.down_bits, "In the provider's download queue"),
     ] {
         let ms = waits(with, title, bits);
         let worth = ms > f64::max(20.0, 2.0 * 1514.0 * 8e3 / bits as f64);

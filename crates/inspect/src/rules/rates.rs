@@ -457,7 +457,7 @@ fn promised(
     };
     if used <= rate.0 + children.len() as u64 {
         let because = match used {
-            0 => "no packet comes to any of them yet",
+            0 => "no packet reaches any of them yet",
             _ => "no packet reaches some of them yet; the others have no more guaranteed than it has",
         };
         return told(Level::Note, because.to_owned(), arithmetic);

@@ -111,7 +111,7 @@ fn a_mark_that_is_set_in_a_chain_that_nothing_jumps_to() {
                 iptables -t mangle -A Q -p tcp --dport 22 -j MARK --set-mark 1";
     let parts = [
         "4 warning R8: no packet carries mark 1",
-        "(line 6) stands in chain Q, where none of its packets comes",
+        "(line 6) is in chain Q, which none of its packets reaches",
     ];
     says(text, &[Rule::Marks], &parts);
     let other = text.replace("--set-mark 1", "--set-mark 2");
@@ -346,7 +346,8 @@ fn classes_are_kept_full_whatever_is_lost() {
         found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")),
         "{found:?}"
     );
-    assert!(found.iter().any(|one| one.contains("class 1:20 is promised")
+    assert!(found.iter().any(|one| one.contains("class 1:20 has ")
+        && one.contains("guaranteed, more than its parent")
         && one.contains("with the others idle, it sends 5 Mbit/s")));
 }
 

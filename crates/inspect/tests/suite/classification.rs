@@ -146,7 +146,7 @@ tc filter add dev eth0 parent 1: protocol ipv6 pref 7 u32 match ip protocol 1 0x
         in_bands(text, Rule::Protocol),
         "\
 line 6, warning R7: `match ip protocol` in a filter for IPv6: the header is another one
-  it reads octet 9 of the packet: IPv6's source address
+  it reads byte 9 of the packet: IPv6's source address
   shown: tcp 2001:db8:1::a > [2001:db8:2::7]:443 out eth0: 1:10
   fix: match ip6 protocol
     6 (64, 66): \"ip6\"
@@ -297,7 +297,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip protocol 17 0xf
     assert_eq!(
         in_bands(text, Rule::OtherProtocols),
         "\
-line 1, note R14: IPv6 is not told apart on eth0: all of it waits in 1:20
+line 1, note R14: IPv6 is not classified on eth0: all of it waits in 1:20
   the filters ask for IPv4 only, so calls and bulk over IPv6 are treated alike
   shown: tcp 2001:db8:1::a > [2001:db8:2::7]:443 out eth0: 1:20
   fix: write the filters for `protocol ipv6` too, at priorities of their own
@@ -425,7 +425,7 @@ tc filter add dev eth0 parent 1: protocol all pref 9 matchall flowid 1:1"
         "\
 line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
   two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when \
-  all are dealt anew
+  all are distributed again
   shown: 1 - 16! / (16 - 5)! / 16^5 = 50 %
 line 19, warning R1: no packet reaches this filter: line 18 before it takes all it asks for
   what it asks for goes where a hash says, not to 1:1
@@ -603,7 +603,7 @@ fn an_order_that_is_the_other_way_round_is_one_mistake() {
     let turned = told_of(policy("1:20", "1:30"));
     assert_eq!(turned.matches(" R2: ").count(), 1, "{turned}");
     assert!(turned.starts_with(
-        "line 6, warning R2: all of today's marks that it tells apart are served the other way"
+        "line 6, warning R2: all of today's marks that it classifies are served in reverse order"
     ));
     // What is not urgent is where it belongs: the others are mistakes of their lines.
     let bulk = filter("0x20", "1:30");

@@ -321,7 +321,7 @@ fn where_no_packet_comes_to_a_class_it_is_said() {
         let mut reading = reading(&["eth0"], &policy);
         let found = check(&mut reading);
         let about = found.iter().filter(|finding| ["R3", "R13"].contains(&finding.rule.id()));
-        let idle = |finding: &Finding| finding.because.contains("no packet comes");
+        let idle = |finding: &Finding| finding.because.contains("no packet");
         about.map(|finding| (finding.rule.id(), idle(finding))).collect::<Vec<_>>()
     };
     let used =
@@ -498,7 +498,7 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
     assert!(passed.contains("when all below it are busy 5 Mbit/s leave through it"), "{passed}");
     assert!(passed.starts_with("warning") && !passed.contains("never gets more"), "{passed}");
     let held = of(["1mbit", "1mbit"]);
-    assert!(held.contains("it never gets more than 4 Mbit/s of the 5 Mbit/s"), "{held}");
+    assert!(held.contains("it never gets more than 4 Mbit/s of its guaranteed 5 Mbit/s"), "{held}");
     assert!(held.contains("with every leaf below it kept full, 4 Mbit/s leave"), "{held}");
     // Packets cannot be led to the classes of a qdisc that is not the root: nothing is measured of them.
     let below = policy(["3mbit", "2mbit"]).replace("root handle 1:", "parent 9:1 handle 1:");
@@ -633,8 +633,8 @@ fn a_match_behind_ip_needs_a_link_that_says_where() {
     let bare =
         "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match tcp dst 25 0xffff flowid 1:10\n";
     let told = because(&policy(bare), "R7");
-    assert!(told[0].contains("`match tcp dst` counts from the packet's first octet"), "{told:?}");
-    assert!(told[0].contains("octets 2 to 3 of the packet"), "{told:?}");
+    assert!(told[0].contains("`match tcp dst` counts from the packet's first byte"), "{told:?}");
+    assert!(told[0].contains("bytes 2 to 3 of the packet"), "{told:?}");
     let linked = "tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 1\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 800:: match ip protocol 6 0xff offset at \

@@ -105,7 +105,7 @@ fn a_filter_leads_to_a_class_that_has_classes() {
              tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 53 0xffff flowid 1:2\n{more}"
         )
     };
-    let inner = "the filter leads to class 1:2, which has classes below it";
+    let inner = "the filter leads to class 1:2, which has child classes";
     for (root, class) in [("htb default 30", "htb"), ("hfsc default 30", "hfsc sc")] {
         says(&tree(root, class, ""), &[Rule::Nowhere], &["6 warning R6", inner, "to its default", ": 1:30"]);
         let on = "tc filter add dev eth0 parent 1:2 protocol all matchall flowid 1:20";
@@ -113,7 +113,7 @@ fn a_filter_leads_to_a_class_that_has_classes() {
     }
     let direct = ["6 warning R6", inner, "no class at all"];
     says(&tree("htb", "htb", ""), &[Rule::Nowhere], &direct);
-    let lost = ["6 error R6", inner, "drops them, for want of a default class"];
+    let lost = ["6 error R6", inner, "drops them, because there is no default class"];
     says(&tree("hfsc", "hfsc sc", ""), &[Rule::Nowhere], &lost);
 }
 
@@ -141,7 +141,7 @@ fn only_what_is_too_fast_goes_on() {
     };
     said(
         &policy("conform-exceed pipe"),
-        &["only what is too fast comes to the action `mirred redirect dev ifb0`"],
+        &["only packets above the rate reach the action `mirred redirect dev ifb0`"],
     );
     said(&policy("conform-exceed pipe/pipe"), &[]);
     said(&policy("conform-exceed drop/pipe"), &[]);
@@ -214,7 +214,7 @@ fn leaf_queues_are_as_long_as_the_device_says() {
 #[test]
 fn a_delay_that_varies_by_more_than_itself() {
     let netem = |delay: &str| format!("tc qdisc add dev eth0 root handle 1: netem delay {delay}");
-    let parts = ["1 note R25", "the delay of 10 ms varies by 20 ms, more than itself", "leave at once"];
+    let parts = ["1 note R25", "the delay of 10 ms has a jitter of 20 ms, more than itself", "leave at once"];
     says(&netem("10ms 20ms"), &[Rule::Void], &parts);
     for fine in ["20ms 10ms", "10ms 10ms", "10ms"] {
         silent(&netem(fine), &[Rule::Void]);

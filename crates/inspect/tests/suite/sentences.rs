@@ -50,7 +50,7 @@ fn idle_classes_are_not_busy() {
     let none = said(&tree(""), &[Rule::Rates]);
     assert_eq!(none.len(), 1, "{none:?}");
     assert!(
-        none[0].contains("2 note R3") && none[0].contains("to some of them no packet comes yet"),
+        none[0].contains("2 note R3") && none[0].contains("no packet reaches some of them yet"),
         "{none:?}"
     );
     assert!(!none[0].contains("busy"), "{none:?}");

@@ -287,7 +287,7 @@ fn refused(plan: &PingSchedule, why: io::Error) -> Error {
             what: "sending echo requests (ping)".to_owned(),
             remedy: "Any of these allows it: as root `sysctl -w net.ipv4.ping_group_range='0 2147483647'` \
             (for every user, until the next boot; it covers IPv6 too); `setcap cap_net_raw+ep $(command -v \
-            tidegate)`; running as root. Or use UDP, which needs no permission: --udp"
+            tidegate)`; running as root. `tidegate ping --udp` needs no permission."
                 .to_owned(),
         },
         _ if is_unreachable(&why) => Error::NoRoute { to: plan.address.to_string(), why },

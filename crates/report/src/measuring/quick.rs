@@ -27,6 +27,11 @@ pub fn sentences(quick: &Quick) -> Vec<String> {
     };
     match quick.grade() {
         Some(grade) => told.push(graded(quick, far, grade)),
+        None if quick.phases.len() > 1 => told.push(
+            "No grade: the line was not full, so its queues did not show. A higher --max-rate, or a host with \
+            `tidegate serve`, fills it."
+                .into(),
+        ),
         None => told.push("The line was not loaded, so its queues did not show.".into()),
     }
     told.extend((1..quick.phases.len()).filter_map(|phase| place_of_queue(quick, phase)));

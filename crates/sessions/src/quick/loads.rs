@@ -129,11 +129,18 @@ impl Stage<'_> {
             None
         };
         let by = match bits {
-            Some(_) => format!("datagrams that end after {hops} routers"),
+            Some(_) => format!("datagrams that expire after {hops} routers"),
             None => format!("datagrams that expire after {hops} routers; the upload did not fill"),
         };
         Ok((
-            LoadPhase { load: LoadDirection::Up, window, by, up_bits: bits, ..LoadPhase::default() },
+            LoadPhase {
+                load: LoadDirection::Up,
+                window,
+                by,
+                up_bits: bits,
+                is_partly_full: bits.is_none(),
+                ..LoadPhase::default()
+            },
             load.trouble(),
         ))
     }

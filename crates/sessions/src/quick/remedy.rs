@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(known[1..3], ["up = \"4910kbit\"", "down = \"19800kbit\""]);
         let pings = lines(CapacityEstimate::AtLeast(4.91e6), Some(CapacityEstimate::AtLeast(4.91e6)))
             .expect("a policy");
-        assert!(pings[1].starts_with("up = \"4910kbit\" # the slower of both ways"), "{pings:?}");
+        assert!(pings[1].starts_with("up = \"4910kbit\" # the slower direction"), "{pings:?}");
         assert!(pings[2].starts_with("# down = \"…\" (at least 4910kbit): not measured"), "{pings:?}");
         assert!(
             lines(CapacityEstimate::Full(4e6), None)
