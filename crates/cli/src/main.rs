@@ -42,8 +42,10 @@ fn parsed() -> Result<Cli, ExitCode> {
             output::note(format_args!("{said}"));
             return u8::try_from(error.exit_code()).unwrap_or(CliExit::Input.into()).into();
         }
+        // Rendered as text, an error loses the control sequences of the words it quotes; printed in colour it
+        // has them.
         let shown = error.render().to_string();
-        if shown.chars().all(|letter| letter == '\n' || tidegate_text::is_visible(letter)) {
+        if std::env::args_os().all(|word| word.to_string_lossy().chars().all(tidegate_text::is_visible)) {
             // Of standard error nobody asks whether it takes everything.
             match error.print() {
                 Err(full) if !error.use_stderr() => output::failed(full),
