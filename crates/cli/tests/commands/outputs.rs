@@ -189,3 +189,15 @@ fn a_directory_is_no_report() {
     assert_eq!(code, Some(2));
     assert_eq!(said, "tidegate try: cannot write .: it is a directory; name a file in it\n");
 }
+
+/// Errors of the command line quote its words; in colour, too, none of their control sequences is printed.
+#[test]
+fn a_word_that_is_no_option_moves_no_cursor() {
+    let place = Place::new("outputs-colour");
+    for words in [["sim", "a", "b\u{1b}]0;owned\u{7}\u{1b}[2J"], ["status", "a", "\u{1b}[2Jx"]] {
+        let (code, said) = run(&place.0, &[&["--color", "always"], &words[..]].concat());
+        assert_eq!(code, Some(2), "{said:?}");
+        assert!(!said.contains("\u{1b}]0;") && !said.contains("\u{1b}[2J"), "{said:?}");
+        assert!(said.contains("unexpected argument"), "{said:?}");
+    }
+}

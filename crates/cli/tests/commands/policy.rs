@@ -534,7 +534,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     for odd in [
         "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
         "the filter to 1:30 for mark 0x9, which no rule that is taken up sets: it is left out",
-        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) stands in its place",
+        "the sfq in class 1:30 of eth0: a fair queue (fq_codel) replaces it",
     ] {
         assert!(told.contains(odd), "{odd}: {told}");
     }

@@ -346,8 +346,7 @@ fn classes_are_kept_full_whatever_is_lost() {
         found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")),
         "{found:?}"
     );
-    assert!(found.iter().any(|one| one.contains("class 1:20 has ")
-        && one.contains("guaranteed, more than its parent")
+    assert!(found.iter().any(|one| one.contains("class 1:20 has a real-time guarantee")
         && one.contains("with the others idle, it sends 5 Mbit/s")));
 }
 

@@ -608,7 +608,7 @@ fn an_order_that_is_the_other_way_round_is_one_mistake() {
     // What is not urgent is where it belongs: the others are mistakes of their lines.
     let bulk = filter("0x20", "1:30");
     let one = told_of(policy("1:30", "1:30").replace("default 10", "default 20") + &bulk);
-    assert_eq!(one.matches(" R2: today's marks meet this otherwise").count(), 2, "{one}");
+    assert_eq!(one.matches(" R2: modern DSCP markings do not match this class").count(), 2, "{one}");
     // Two devices that do alike have one mistake between them.
     let second = policy("1:20", "1:30").replace("eth0", "eth1");
     let both = told_of(policy("1:20", "1:30") + &second);

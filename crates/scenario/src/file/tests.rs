@@ -115,7 +115,7 @@ fn what_is_wrong_has_its_place_and_a_remedy() {
         ),
         (with("['isp', 'server']", "['isp']"), "f:14:11: a link has two ends, or more"),
         (with("['isp', 'server']", "['isp', 'isp']"), "f:14:19: `isp` is at both ends of this link"),
-        (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is not a size of a buffer"),
+        (with("'64kB'", "'64 miles'"), "f:11:35: `64 miles` is neither a size nor a time"),
         (
             with("'b -> server'", "'b -> sever'"),
             "f:24:14: unknown name `sever` [sever] = the links name a, b, gateway",
