@@ -166,8 +166,9 @@ pub fn carry_out(
 /// use tidegate_scenario::run::ExperimentWatch;
 /// use tidegate_sessions::simulated::{ScenarioFiles, of_text};
 ///
-/// let text = "duration = '2s'\n[home]\nup = '1mbit'\ndown = '10mbit'\n[policies.none]\n[[traffic]]\nping =
-/// 'a -> server'\n"; let stop = AtomicBool::new(false);
+/// let text = "duration = '2s'\n[home]\nup = '1mbit'\ndown = '10mbit'\n[policies.none]\n[[traffic]]\n\
+///     ping = 'a -> server'\n";
+/// let stop = AtomicBool::new(false);
 /// let watch = ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
 /// let experiment = of_text((Path::new("home.toml"), text), &ScenarioFiles::default(), &watch).unwrap();
 /// assert_eq!(experiment.runs.len(), 1);

@@ -10,10 +10,10 @@
 //!
 //! ```
 //! use tidegate_custom_qdisc::Deadline;
-//! use tidegate_packet::Span;
+//! use tidegate_packet::Nanos;
 //! use tidegate_qdisc::{CustomKind, custom};
 //!
-//! let kind = Deadline { limit: 100, deadline: Span::millis(20) };
+//! let kind = Deadline { limit: 100, deadline: Nanos::millis(20) };
 //! assert_eq!(kind.words(), "limit 100 deadline 20000us");
 //! // This goes into `QdiscOp::params`.
 //! let params = custom(kind);
