@@ -29,7 +29,7 @@ const OVER_SSH: u64 = 60;
 ///
 /// # Errors
 /// The kernel or the daemon refuses something; then all of it was undone, or the guardian continues trying
-/// to. Or nothing was changed: the devices are somebody else's, or the policy is
+/// to. Or nothing was changed: the devices are someone else's, or the policy is
 /// [`ErrorKind::Unsafe`](crate::ErrorKind::Unsafe) and not forced.
 pub fn apply(options: &ApplyOptions, wanted: &Wanted, report: NoticeHandler<'_>) -> Result<Value> {
     let (backend, why) = backend(options, wanted, report)?;

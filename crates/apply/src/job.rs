@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The right to change something in this namespace, which one process has at a time.
 ///
 /// # Errors
-/// Another one has it, for longer than somebody may wait.
+/// Another one has it, for longer than someone may wait.
 pub(crate) fn alone(runtime: &RuntimeDir) -> Result<Alone> {
     runtime
         .make()

@@ -25,7 +25,7 @@ const ENOENT: i32 = 2;
 struct Target {
     dev: String,
     stand: Installed,
-    /// What is attached to its ingress hook is somebody else's, and not looked at.
+    /// What is attached to its ingress hook is someone else's, and not looked at.
     leaves_ingress: bool,
 }
 

@@ -13,7 +13,7 @@ use tidegate_daemon::{Error, ErrorContext, Result, bail, ensure, error};
 use tidegate_dataplane::engine::link_rate;
 use tidegate_netlink::Kernel;
 
-/// Somebody who tells snapshots.
+/// Someone who tells snapshots.
 pub enum SnapshotSource {
     /// A daemon, by its device.
     Daemon(String, Client),

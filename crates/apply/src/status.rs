@@ -35,7 +35,7 @@ pub const NOTHING: u8 = 1;
 pub enum PolicyHealth {
     /// As it was applied.
     Installed,
-    /// As it was applied, and undone unless somebody confirms it.
+    /// As it was applied, and undone unless someone confirms it.
     Waiting,
     /// Something was begun and has not ended.
     InProgress,

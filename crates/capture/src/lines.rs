@@ -499,7 +499,7 @@ fn givers(args: &[String], words: &[Option<usize>]) -> Vec<Option<Giver>> {
 /// What a word that names a tool says behind the name (`T="tc filter add dev eth0"`), for each value that it
 /// may have.
 fn words_behind(source: &Source, word: &Word, tool: &str) -> Behind {
-    // What a shell reads anew is words of its own.
+    // What a shell reads again is words of its own.
     if word.is_literal() || word.within {
         return Rc::new([]);
     }

@@ -46,7 +46,7 @@ pub struct CaptureOptions {
     pub max_output: usize,
 }
 
-/// How long a run may take unless somebody says otherwise.
+/// How long a run may take unless someone says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Default for CaptureOptions {

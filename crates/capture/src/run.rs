@@ -129,7 +129,7 @@ fn spec(
         tools: TOOLS.iter().map(|tool| (*tool).to_owned()).collect(),
         tool_dirs: script.tool_dirs(),
         keep,
-        // Whoever has no files of its own leaves those of the kernel visible.
+        // A process that has no files of its own leaves those of the kernel visible.
         memory: ["/sys/class/net", "/sys/module"]
             .iter()
             .filter(|_| !files.is_empty())

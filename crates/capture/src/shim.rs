@@ -48,7 +48,7 @@ fn shim(tool: &str, args: Vec<OsString>) -> u8 {
     let args: Vec<String> = args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     match call(tool, &args) {
         Ok(reply) => {
-            // Whoever reads our output may have gone (`tc … | head -1`): that is not a failure of the call.
+            // The reader may have gone (`tc … | head -1`): that is not a failure of the call.
             let _ = io::stdout().write_all(&reply.stdout);
             let _ = io::stdout().flush();
             let _ = io::stderr().write_all(&reply.stderr);
@@ -196,7 +196,7 @@ fn goes_to_null() -> bool {
     }
 }
 
-/// Runs the rest of the words: inside a capture everybody is root already.
+/// Runs the rest of the words: inside a capture everyone is root already.
 fn sudo(args: Vec<OsString>) -> u8 {
     let mut words = args.into_iter().peekable();
     while let Some(option) = words.next_if(|word| word.to_string_lossy().starts_with('-')) {

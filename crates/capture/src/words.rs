@@ -15,7 +15,7 @@ pub(super) struct Word {
     pub(super) line: usize,
     /// Columns in that line, in characters from 0.
     pub(super) columns: Range<usize>,
-    /// It is a part of a word that a shell reads anew (`eval "$TC qdisc …"`); the columns are the whole
+    /// It is a part of a word that a shell reads again (`eval "$TC qdisc …"`); the columns are the whole
     /// word's.
     pub(super) within: bool,
 }

@@ -1,4 +1,4 @@
-//! CliExit codes: one meaning each, in every command (docs/exit-codes.md).
+//! Exit codes: one meaning each, in every command (docs/exit-codes.md).
 
 use std::error::Error as StdError;
 use std::io;

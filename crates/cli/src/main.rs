@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     if let Some(code) = tidegate_capture::dispatch() {
         return code.into();
     }
-    // A bug of ours must not look like a verdict on the policy: it has an exit code of its own.
+    // A bug of tidegate's must not look like a verdict on the policy: it has an exit code of its own.
     match std::panic::catch_unwind(command) {
         Ok(code) => output::finish(code),
         Err(_) => {
@@ -46,7 +46,7 @@ fn parsed() -> Result<Cli, ExitCode> {
         // has them.
         let shown = error.render().to_string();
         if std::env::args_os().all(|word| word.to_string_lossy().chars().all(tidegate_text::is_visible)) {
-            // Of standard error nobody asks whether it takes everything.
+            // Of standard error no one asks whether it takes everything.
             match error.print() {
                 Err(full) if !error.use_stderr() => output::failed(full),
                 _ => {}

@@ -26,7 +26,7 @@ use tidegate_sys::output_file::OutputFile;
 
 /// A write that failed.
 enum Failure {
-    /// The first error of standard output, of which nobody has heard yet.
+    /// The first error of standard output, of which no one has heard yet.
     Unsaid(io::Error),
     /// The command says it.
     Said,
@@ -154,7 +154,7 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
-/// Prints bytes as they are, for those who end when nobody reads on.
+/// Prints bytes as they are, for those who end when no one reads on.
 ///
 /// # Errors
 /// Standard output does not take them; a closed pipe is an error here too.
@@ -164,7 +164,7 @@ fn raw(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints text as [`text`] does, for those who end when nobody reads on, and say themselves what went wrong.
+/// Prints text as [`text`] does, for those who end when no one reads on, and say themselves what went wrong.
 ///
 /// # Errors
 /// See [`raw`].
@@ -172,7 +172,7 @@ pub(crate) fn next(text: &str) -> io::Result<()> {
     drawn(visible(text).as_bytes())
 }
 
-/// Prints bytes as they are, for those who end when nobody reads on, and say themselves what went wrong.
+/// Prints bytes as they are, for those who end when no one reads on, and say themselves what went wrong.
 ///
 /// # Errors
 /// See [`raw`].
@@ -187,7 +187,7 @@ pub(crate) fn drawn(bytes: &[u8]) -> io::Result<()> {
 /// `tidegate_text`.
 pub(crate) fn draw(drawing: &str) {
     let mut out = io::stderr().lock();
-    // Whoever closed the terminal sees nothing; the work goes on.
+    // One who closed the terminal sees nothing; the work goes on.
     let _ = out.write_all(drawing.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -213,7 +213,7 @@ pub(crate) fn pass_on(to_errors: bool, piece: &str) {
 /// [`tidegate_sys::output_file`].
 ///
 /// # Errors
-/// It cannot be written, or somebody else's symbolic link is on its path; the error names the path.
+/// It cannot be written, or someone else's symbolic link is on its path; the error names the path.
 pub(crate) fn file(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let content = content.as_ref();
     if is_stdout(path) {

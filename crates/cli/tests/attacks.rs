@@ -51,7 +51,7 @@ const ATTACKS: &[Attack] = &[
 /// Attacks that are held may run side by side; one that is let through changes the canaries of all.
 static CANARIES: RwLock<()> = RwLock::new(());
 
-/// A copy of tidegate and of the scripts that everybody may read, and that may be harmed.
+/// A copy of tidegate and of the scripts that everyone may read, and that may be harmed.
 struct Ground(PathBuf);
 
 impl Ground {

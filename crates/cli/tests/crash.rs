@@ -223,8 +223,8 @@ fn an_apply_that_dies_at_any_message_leads_back() {
     }
 }
 
-/// From one policy of ours that waits to be confirmed to another: the first is what was there before, and
-/// still waits (its state is compared whole).
+/// From one policy of tidegate's that waits to be confirmed to another: the first is what was there before,
+/// and still waits (its state is compared whole).
 #[test]
 fn a_second_apply_that_dies_leads_back_to_the_first() {
     let Some(computer) = Computer::new("crash-second") else { return };

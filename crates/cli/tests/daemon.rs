@@ -74,7 +74,7 @@ impl<'w> Daemon<'w> {
     }
 }
 
-/// Nothing of ours is on the near machine any more.
+/// Nothing of tidegate's is on the near machine any more.
 fn nothing_is_left(wire: &Wire) {
     until("our devices are gone", || wire.links().iter().all(|link| !link.starts_with("tidegate")));
     // They go with their socket, which the kernel sees to after the process has ended.

@@ -41,7 +41,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// One; `None`, with the reason printed, where none can be made. Packets to everybody leave by `v0`.
+    /// One; `None`, with the reason printed, where none can be made. Packets to everyone leave by `v0`.
     fn new(name: &str) -> Option<Bench> {
         if process::effective_uid() != 0 {
             eprintln!("SKIPPED: network namespaces and devices need root");
@@ -88,7 +88,7 @@ impl Bench {
 
     /// Sends datagrams at a rate of frames' bits while the doctor looks, and gives what he says.
     fn looked_at_under(&self, bits_per_second: u64) -> Value {
-        // Somebody listens, so that nobody says otherwise.
+        // Someone listens, so that no one says otherwise.
         let _sink = self
             .far
             .go(|| UdpSocket::bind(SocketAddr::new(FAR, 9000)))
@@ -188,7 +188,7 @@ fn what_is_not_shaped_and_what_cannot_be_looked_at() {
     }
 }
 
-/// A device, its own address, and whom it reaches directly (nobody named: everybody).
+/// A device, its own address, and whom it reaches directly (no one named: everyone).
 type Wired = (&'static str, [u8; 4], &'static [[u8; 4]]);
 
 /// Four computers in a row, with their devices.
@@ -228,7 +228,7 @@ fn row() -> std::io::Result<Vec<NamespaceThread>> {
                 let index = links.index(name)?;
                 links.address(name, own)?;
                 links.up(index)?;
-                // Whoever is asked for somebody behind him says that it is he, at once.
+                // Whoever is asked for someone behind him says that it is he, at once.
                 namespace_thread::set(&format!("net/ipv4/conf/{name}/proxy_arp"), "1")?;
                 namespace_thread::set(&format!("net/ipv4/neigh/{name}/proxy_delay"), "0")?;
                 if others.is_empty() {

@@ -36,7 +36,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 action mirred 
 tc qdisc add dev ifb0 root handle 1: tbf rate 8mbit burst 10k latency 50ms
 ";
 
-/// What somebody left there.
+/// What someone left there.
 const MODEM: &str = "tc qdisc add dev eth0 root handle 7: stab linklayer atm overhead 32 tbf rate 1mbit \
 burst 10k latency 100ms";
 
@@ -440,7 +440,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
     let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
     with("1s");
-    // Somebody is at work here while its time is over: it goes back once they are not.
+    // Someone is at work here while its time is over: it goes back once they are not.
     let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
     let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
     until("the time is over", || status(&computer).1["confirm"]["left_s"] == 0.0);
@@ -471,7 +471,7 @@ fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
     tidegate_sys::service::Alone::take(lock).expect("it is there")
 }
 
-/// Asked to end, a guardian goes back at once: nobody else would.
+/// Asked to end, a guardian goes back at once: no one else would.
 #[test]
 fn a_guardian_that_is_asked_to_end_goes_back_first() {
     let Some(computer) = Computer::new("asked") else { return };
@@ -574,7 +574,7 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
     let now = computer.stand("eth0").expect("it is there");
     assert_eq!((now.filters.len(), now.qdiscs.len()), (before.filters.len(), 2), "{now:#?}");
     assert_eq!(status(&computer).0, Some(0));
-    // Somebody else's, so that it goes is not ours to tell.
+    // Someone else's, so that it goes is not ours to tell.
     computer.tc("tc qdisc del dev eth0 ingress");
     assert_eq!(status(&computer).0, Some(0));
     computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \

@@ -30,7 +30,7 @@ fn within(what: &str, found: &Value, low: f64, high: f64) {
     assert!((low..=high).contains(&found), "{what}: {found}, not {low} to {high}");
 }
 
-/// Nobody helps at the far end: pings show where the queue stands, how long it is, and what the way up
+/// No one helps at the far end: pings show where the queue stands, how long it is, and what the way up
 /// carries.
 #[test]
 fn a_bloated_line_is_found_with_pings_alone() {
@@ -128,7 +128,7 @@ fn a_policy_is_held_against_none_in_turns() {
     let predicted = verified["predicted"].as_array().and_then(|all| all.first()).expect("a prediction");
     within("with it, predicted", &predicted["with"], 0.02, 0.08);
     assert!(of("upload.rate")["difference"].as_f64() < Some(0.0), "shaping has a price");
-    // Nothing of ours stands any more.
+    // Nothing of tidegate's stands any more.
     let left = documents.next().and_then(Result::ok);
     assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{told}");
 }

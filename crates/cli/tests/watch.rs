@@ -347,7 +347,7 @@ fn the_first_who_asks_is_told_the_longest_waits() {
     if !bench.shapes() {
         return;
     }
-    // A packet of a kilobyte takes four seconds: the second one waits that long, and nobody has asked.
+    // A packet of a kilobyte takes four seconds: the second one waits that long, and no one has asked.
     let slow = bench.say(&[
         "tc", "class", "change", "dev", "v0", "parent", "1:1", "classid", "1:20", "htb", "rate", "2kbit",
         "ceil", "2kbit", "burst", "1100", "cburst", "1100",

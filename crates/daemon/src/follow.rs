@@ -85,7 +85,7 @@ fn first(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// Follows devices until somebody ends it, or until the process whose they are is gone.
+/// Follows devices until someone ends it, or until the process whose they are is gone.
 ///
 /// # Errors
 /// The policy cannot be bound to a device, or nothing more is heard of links.

@@ -64,7 +64,7 @@ impl Daemon {
             (Err(error), Some(pid)) => {
                 Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error))
             }
-            // Only root knows who has a lock; others know whether somebody listens.
+            // Only root knows who has a lock; others know whether someone listens.
             (Err(error), None)
                 if is_listening(&error)
                     && OpenOptions::new().write(true).open(runtime.lock(dev)).is_err() =>
@@ -89,7 +89,7 @@ pub fn each<T: Sync, R: Send>(all: &[T], does: impl Fn(&T) -> R + Sync) -> Vec<R
     done
 }
 
-/// Does somebody listen at the socket that this came of?
+/// Does someone listen at the socket that this came of?
 fn is_listening(error: &Error) -> bool {
     !matches!(error.io_kind(), Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
 }

@@ -41,7 +41,7 @@ pub(crate) fn log(commands: &[Vec<String>]) -> Result<Vec<Op>> {
     Ok(machine.log)
 }
 
-/// The ifb devices that commands name and do not make: a batch may leave that to somebody else.
+/// The ifb devices that commands name and do not make: a batch may leave that to someone else.
 fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
     let makes = |words: &[String]| {
         words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add")

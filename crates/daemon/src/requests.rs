@@ -22,7 +22,7 @@ use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
 use tidegate_sys::process;
 use tidegate_sys::service::Peer;
 
-/// Packets that wait for somebody who captures a class.
+/// Packets that wait for someone who captures a class.
 const WAITING: usize = 4096;
 /// How long nothing may come before it is looked whether who captures is still there.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -170,7 +170,7 @@ impl Counter {
     }
 
     fn capture(&self, request: &Value, who: Peer, tell: &mut ReplyWriter<'_>) -> io::Result<()> {
-        // What packets carry is not everybody's business.
+        // What packets carry is not everyone's business.
         if !may_change(who) {
             return tell(&not_you(who));
         }

@@ -28,7 +28,7 @@ use tidegate_sys::{interrupt, output_file, poll};
 
 /// Below this rate a super-packet of 64 kB holds up others for more than 2.5 ms: they come split.
 pub const SPLIT_BELOW: Rate = Rate::bits(200_000_000);
-/// How long somebody waits at once for what may never come.
+/// How long someone waits at once for what may never come.
 const DAY: Duration = Duration::from_secs(86_400);
 /// Goes before others, if it may.
 const PRIORITY: i32 = 50;

@@ -16,7 +16,7 @@ const ELSEWHERE: &str = "TIDEGATE_RUN";
 /// What the names of followers' locks begin with. (No device has a colon in its name.)
 const FOLLOWER: &str = ":follow-";
 
-/// How long a lock is tried for that somebody may have for an instant only, to see whether it is taken.
+/// How long a lock is tried for that someone may have for an instant only, to see whether it is taken.
 const MOMENT: Duration = Duration::from_millis(300);
 /// How often it is looked whose a lock is that was just taken.
 const TRIES: usize = 20;
@@ -43,7 +43,7 @@ impl RuntimeDir {
         RuntimeDir(root.join(format!("net-{namespace}")))
     }
 
-    /// Makes it, for its owner to change and everybody to look into.
+    /// Makes it, for its owner to change and everyone to look into.
     ///
     /// # Errors
     /// It cannot be made here.
@@ -143,7 +143,7 @@ impl RuntimeDir {
         self.file(dev, "guard")
     }
 
-    /// Takes a lock and writes into it whose it is; `None`: somebody else has it, even after a moment.
+    /// Takes a lock and writes into it whose it is; `None`: someone else has it, even after a moment.
     ///
     /// # Errors
     /// The file cannot be opened or written.

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Fuzz targets: every parser of bytes that somebody else wrote, one row each.
+//! Fuzz targets: every parser of bytes that someone else wrote, one row each.
 //!
 //! A target takes any bytes and must return. A panic, an arithmetic overflow, and memory or time without a
 //! bound are bugs. `cargo test -p tidegate-fuzz` runs each over its kept corpus (`corpus/NAME/`) and over

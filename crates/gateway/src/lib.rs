@@ -433,7 +433,7 @@ impl Gateway {
         }
     }
 
-    /// Routed packets have a hop less from then on, and are dropped with their last. Unless somebody requests
+    /// Routed packets have a hop less from then on, and are dropped with their last. Unless someone requests
     /// that no one counts: it costs a look at the header of each.
     pub fn count_hops(&mut self) {
         self.firewall.counts_hops = true;

@@ -87,7 +87,7 @@ impl<'r> Bench<'r> {
     }
 
     /// Machines on which the qdisc of a command of tc is as the command would make it with these words;
-    /// `None`: nobody can say it so.
+    /// `None`: no one can say it so.
     pub(crate) fn said(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
         let parsed = tc::parse(words, &Env::default()).ok()?;
         let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
@@ -492,7 +492,7 @@ impl Rig {
         None
     }
 
-    /// Lets everything leave, and time pass until nobody remembers it; false if it does not end.
+    /// Lets everything leave, and time pass until no one remembers it; false if it does not end.
     fn empty(&mut self) -> bool {
         for _ in 0..2 * MAX_PACKETS {
             if self.next().is_none() {

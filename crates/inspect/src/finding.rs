@@ -1,4 +1,4 @@
-//! What was found wrong, with what shows it and what mends it.
+//! What was found wrong, with what shows it and what fixes it.
 
 use crate::reading::Place;
 
@@ -150,6 +150,6 @@ pub struct Finding {
     pub because: String,
     /// What shows it. Errors and warnings have one.
     pub witness: Option<Witness>,
-    /// What mends it.
+    /// What fixes it.
     pub fix: Option<Fix>,
 }

@@ -1,4 +1,4 @@
-//! Where things stand in a reading, so that nobody searches thousands of operations for each class.
+//! Where things stand in a reading, so that no one searches thousands of operations for each class.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_packet::Handle;

@@ -52,7 +52,7 @@ const CLEARS: [&str; 5] = ["del", "delete", "-X", "-D", "-F"];
 
 /// Does the command clear the way? Nothing is lost where nothing was.
 pub(crate) fn clears(step: &Step) -> bool {
-    // A link that is put down is about to go, or to be set up anew.
+    // A link that is put down is about to go, or to be set up again.
     let puts_down =
         ["ip", "ifconfig"].contains(&step.tool.as_str()) && step.words.iter().any(|word| word.text == "down");
     puts_down || step.words.iter().any(|word| CLEARS.contains(&word.text.as_str()))

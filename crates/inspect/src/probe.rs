@@ -44,7 +44,7 @@ pub enum Course {
 /// What became of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// What the machine took it for; [`Connstate::Untracked`] also where nobody asks for connections. It
+    /// What the machine took it for; [`Connstate::Untracked`] also where no one asks for connections. It
     /// differs from what the packet's words say where no packets before it could make that true.
     pub state: Connstate,
     /// Its mark in the end.
@@ -216,7 +216,7 @@ impl Prober {
         self.travel_with(packet, course, &mut |_| ())
     }
 
-    /// The same; whoever looks is shown each stop while the packet is there.
+    /// The same; the observer is shown each stop while the packet is there.
     pub(crate) fn travel_with(&mut self, packet: &Packet, course: Course, look: Look<'_>) -> Way {
         self.gateway.forget_connections();
         let instead = self.prepare(packet, course);
@@ -598,7 +598,7 @@ impl Prober {
                     instead = Some(Packet { source, destination, ports, ..packet.clone() });
                 }
             }
-            // Whoever has only just asked has nothing to acknowledge.
+            // A process that has only just asked has nothing to acknowledge.
             Some(Connstate::Invalid) if packet.protocol == proto::TCP => {
                 self.show(&Packet { tcp_flags: tcp_flags::SYN, ..before }, ways, true, 0);
             }

@@ -57,7 +57,7 @@ impl Reading {
     }
 
     /// What a class of HTB may send while all others are idle: its own rate, or what it may borrow, which is
-    /// no more than its ceil, nor than what the class above may send so; the topmost has nobody to borrow
+    /// no more than its ceil, nor than what the class above may send so; the topmost has no one to borrow
     /// from.
     pub(crate) fn reachable(&self, class: &ClassDump) -> Option<Rate> {
         let mut line = vec![class];

@@ -1,4 +1,4 @@
-//! The network by somebody else's clock.
+//! The network by someone else's clock.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,7 +23,7 @@ const BATCH: usize = 64;
 pub trait Environment {
     /// What time it is in the network; never less than before.
     fn now(&mut self) -> Time;
-    /// The next packet that somebody sent: who, and its bytes.
+    /// The next packet that someone sent: who, and its bytes.
     ///
     /// # Errors
     /// The outside is gone.
@@ -40,7 +40,7 @@ pub trait Environment {
     fn wait(&mut self, until: Time) -> io::Result<()>;
 }
 
-/// Somebody real at the edge of the network.
+/// Someone real at the edge of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
     /// The node of the network that he is.
@@ -183,7 +183,7 @@ impl Driver {
         });
         let Some((to, way)) = way else {
             self.counts.nowhere += 1;
-            // What is for everybody is for no one here: neighbours are requested, routers looked for.
+            // What is for everyone is for no one here: neighbours are requested, routers looked for.
             if !is_for_many(ends.dst) {
                 self.nobody.get_or_insert(ends.dst);
             }
@@ -290,7 +290,7 @@ impl Driver {
 }
 
 /// Remembers who sent what has arrived, if its source is not the sender's own address: his answers would go
-/// to somebody else.
+/// to someone else.
 fn remember(
     conversations: &mut Conversations,
     homes: &HashMap<IpAddr, usize>,

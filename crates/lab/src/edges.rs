@@ -16,7 +16,7 @@ pub struct Edges {
     tuns: Vec<Tun>,
     /// Which of them may have something.
     ready: Vec<bool>,
-    /// The next to be asked: everybody has his turn.
+    /// The next to be asked: everyone has his turn.
     next: usize,
     began: Instant,
     start: Time,

@@ -16,7 +16,7 @@ const START: Time = Time(1_000_000_000);
 const HOSTS: [[u8; 4]; 2] = [[192, 168, 1, 2], [198, 51, 100, 7]];
 const ROUTER: [u8; 4] = [192, 168, 1, 1];
 
-/// Somebody's packet: when, whose (or to whom), its bytes.
+/// Someone's packet: when, whose (or to whom), its bytes.
 type Sent = (Time, usize, Vec<u8>);
 
 /// An outside where time passes as it is told, and packets come from a list.

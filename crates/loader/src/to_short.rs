@@ -44,7 +44,7 @@ pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
         let whole = chain.clone();
         chain.rules.retain(|rule| {
             let why = match (uses.is_received(rule), uses.is_overwritten(rule)) {
-                (true, _) => "which takes only packets for this machine itself, and these come to no queue",
+                (true, _) => "which takes only packets for this machine itself",
                 (_, true) => "whose mark no packet has that comes to a queue",
                 _ => return true,
             };
@@ -59,7 +59,7 @@ pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
     match laid_beside(reading, &converted, &text, load) {
         Ok(found) => misfits.extend(found),
         Err(why) => {
-            // It is a fault of ours, and better said than printed.
+            // It is a fault of tidegate's, and better said than printed.
             misfits.push(misfit("the short policy that comes out", why));
             return ShortPolicy { text: None, misfits };
         }

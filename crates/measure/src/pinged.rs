@@ -24,7 +24,7 @@ pub struct Pinged {
     pub notes: Vec<String>,
 }
 
-/// Somebody who was asked, in one way.
+/// Someone who was asked, in one way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PingTarget {
     /// What it is called.
@@ -56,7 +56,7 @@ pub struct PingTarget {
     pub faults: Vec<Fault>,
 }
 
-/// How somebody is asked.
+/// How someone is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PingMethod {
     /// By an ICMP echo request.

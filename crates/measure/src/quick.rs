@@ -29,7 +29,7 @@ pub struct Quick {
     pub notes: Vec<String>,
 }
 
-/// Somebody on the way.
+/// Someone on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HopResult {
     /// What he is called: an address, with what is known about it.

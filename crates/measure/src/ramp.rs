@@ -74,7 +74,7 @@ impl Echoed {
     }
 }
 
-/// For what does not come back: how much longer the answers of somebody behind the line take returns whether
+/// For what does not come back: how much longer the answers of someone behind the line take returns whether
 /// it is full. First the rate grows until they do, and stays so that the buffer fills; then the queue is kept
 /// at half of what it was, so that it neither ends nor overflows and the line's rate is what was sent
 /// meanwhile.

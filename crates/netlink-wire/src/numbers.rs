@@ -113,7 +113,7 @@ numbers! {
     TCA_ACT_INDEX: u16 = 3;
     /// What it has counted.
     TCA_ACT_STATS: u16 = 4;
-    /// Bytes that somebody attached to it.
+    /// Bytes that someone attached to it.
     TCA_ACT_COOKIE: u16 = 6;
     /// Its flags.
     TCA_ACT_FLAGS: u16 = 7;

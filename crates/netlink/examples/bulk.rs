@@ -55,12 +55,12 @@ fn wanted(ops: &[Op]) -> Installed {
 }
 
 /// Does something in a namespace with the device in it, and takes the time of that.
-fn timed(errand: impl FnOnce(&mut Kernel) + Send + 'static) -> io::Result<Duration> {
+fn timed(work: impl FnOnce(&mut Kernel) + Send + 'static) -> io::Result<Duration> {
     NamespaceThread::new("bulk")?.go(|| {
         Links::open()?.create_like("link0", "ifb", 1000)?;
         let mut kernel = Kernel::open()?;
         let begun = Instant::now();
-        errand(&mut kernel);
+        work(&mut kernel);
         Ok(begun.elapsed())
     })?
 }

@@ -91,7 +91,7 @@ impl Netfilter {
     }
 
     /// The rules of a table by the numbers that the kernel gave them, chain by chain. A rule that is replaced
-    /// gets another number, so anyone who keeps these knows whether somebody changed the table.
+    /// gets another number, so anyone who keeps these knows whether someone changed the table.
     ///
     /// # Errors
     /// As for [`Netfilter::tables`].

@@ -57,7 +57,7 @@ pub struct Meta {
     pub dsfield: u8,
     /// Anyone who made it may number it; events carry the number.
     pub ident: u32,
-    /// Somebody wants to know when it is released: see [`Pool::take_released`].
+    /// Someone wants to know when it is released: see [`Pool::take_released`].
     pub watched: bool,
     /// What connection tracking knows of it, in its own terms; 0: nothing.
     pub connection: u32,
@@ -105,7 +105,7 @@ impl Meta {
         self.rewritten_and_queue = self.rewritten_and_queue & !REWRITTEN | u8::from(rewritten);
     }
 
-    /// The transmit queue of its device that it was put into, if somebody did.
+    /// The transmit queue of its device that it was put into, if someone did.
     pub fn tx_queue(&self) -> Option<u32> {
         u32::from(self.rewritten_and_queue >> 1).checked_sub(1)
     }
@@ -250,9 +250,9 @@ pub struct Pool {
     live: usize,
     limit: usize,
     released: Vec<u32>,
-    /// Copies and what they are of, while somebody follows them.
+    /// Copies and what they are of, while someone follows them.
     copied: Option<Vec<(u32, u32)>>,
-    /// By slot where packets wait, while somebody follows that.
+    /// By slot where packets wait, while someone follows that.
     queue_locations: Option<Vec<QueueLocation>>,
     dissector: Dissector,
 }
@@ -334,7 +334,7 @@ impl Pool {
         }
     }
 
-    /// Somebody wants to know when what is in a slot now is released: the same as [`Meta::watched`], for
+    /// Someone wants to know when what is in a slot now is released: the same as [`Meta::watched`], for
     /// anyone who has no ticket.
     pub fn watch_slot(&mut self, slot: usize) {
         if let Some(meta) = self.meta.get_mut(slot) {
@@ -363,7 +363,7 @@ impl Pool {
         self.queue_locations.get_or_insert_default();
     }
 
-    /// Does somebody follow where packets wait?
+    /// Does someone follow where packets wait?
     #[inline]
     pub fn tracks_queue_locations(&self) -> bool {
         self.queue_locations.is_some()
@@ -375,7 +375,7 @@ impl Pool {
         self.write_queue_location(pkt.0, QueueLocation { qdisc, on, queue: None });
     }
 
-    /// Notes in which of its queues a qdisc puts a packet, if somebody follows that.
+    /// Notes in which of its queues a qdisc puts a packet, if someone follows that.
     #[inline]
     pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
         if let Some(stand) = self.queue_locations.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
@@ -391,7 +391,7 @@ impl Pool {
     }
 
     /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
-    /// Nothing is known unless somebody follows it.
+    /// Nothing is known unless someone follows it.
     pub fn queue_location(&self, slot: usize) -> QueueLocation {
         self.queue_locations.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
     }

@@ -1,6 +1,6 @@
 //! The checksums in a packet's headers: written, verified, and kept right where a header field changes.
 //!
-//! Simulated packets come without them: they count as right until somebody rewrites bytes without regard for
+//! Simulated packets come without them: they count as right until someone rewrites bytes without regard for
 //! them, and are filled in just before.
 
 use crate::checksum::{Sum, update_field};

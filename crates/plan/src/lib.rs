@@ -101,12 +101,12 @@ pub fn remade(stand: &Installed) -> Result<Vec<Op>, Incomplete> {
     Ok(plan(&Installed::default(), stand, &[])?.ops().cloned().collect())
 }
 
-/// A qdisc that somebody requested: the others come on their own.
+/// A qdisc that someone requested: the others come on their own.
 fn is_asked_for(qdisc: &QdiscDump) -> bool {
     !qdisc.handle.is_none()
 }
 
-/// A class that somebody requested: those of other kinds come with their qdisc.
+/// A class that someone requested: those of other kinds come with their qdisc.
 fn is_made(class: &ClassDump) -> bool {
     class.kind.classes_are_made() && class.classid.minor() != 0
 }
@@ -376,7 +376,7 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// Does it are attached to a class, and did somebody ask for it?
+/// Does it are attached to a class, and did someone ask for it?
 fn below(qdisc: &QdiscDump) -> bool {
     is_asked_for(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }

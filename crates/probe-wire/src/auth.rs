@@ -31,7 +31,7 @@ pub const PROOF: usize = 32;
 pub const TAG: usize = 16;
 pub(crate) const PACKET_TAG: usize = 4;
 
-/// That somebody knows a token.
+/// That someone knows a token.
 pub type Proof = [u8; PROOF];
 
 /// Who proves something; a proof of one side is none of the other's.

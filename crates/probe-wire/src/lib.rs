@@ -19,7 +19,7 @@
 //! ```
 //! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and
 //! their samples. Before a proof was seen the server says less than it was told, so no one can have it flood
-//! somebody else; anyone who says nothing is forgotten. Nothing here has a clock, a socket or a source of
+//! someone else; anyone who says nothing is forgotten. Nothing here has a clock, a socket or a source of
 //! chance: time, addresses and draws are arguments. All that is taken in has a bound, and what is refused has
 //! a [`Reason`] and a counter.
 

@@ -303,7 +303,7 @@ impl ControlMessage {
         Ok(message)
     }
 
-    /// Is it what somebody says first?
+    /// Is it what someone says first?
     fn is_first(&self) -> bool {
         matches!(self, ControlMessage::Hello { .. } | ControlMessage::Flow { .. })
     }

@@ -167,7 +167,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// No one has called. Without a token everybody may.
+    /// No one has called. Without a token everyone may.
     pub fn new(token: Option<Token>, quotas: Quotas) -> Sessions {
         Sessions {
             token,
@@ -186,7 +186,7 @@ impl Sessions {
         Sessions { controls, ..self }
     }
 
-    /// Somebody connects; `draw` and `number` were drawn for him. A stranger may lose his place to him: his
+    /// Someone connects; `draw` and `number` were drawn for him. A stranger may lose his place to him: his
     /// time is [over](Sessions::is_overdue).
     ///
     /// # Errors

@@ -278,7 +278,7 @@ fn datagram(random: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<Con
         number: random.below(700) as u32,
         sent: 1,
     };
-    // Some are sealed by somebody else's key.
+    // Some are sealed by someone else's key.
     let is_ours = random.below(8) > 0;
     let key = own
         .key

@@ -15,14 +15,14 @@ pub const MOST_HOPS: u8 = 32;
 const TRIES: u64 = 3;
 /// From one try to the next.
 const BETWEEN: Duration = Duration::from_millis(400);
-/// How long somebody who says nothing is waited for, ns.
+/// How long someone who says nothing is waited for, ns.
 const SILENCE: u64 = 2_000_000_000;
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(5);
 /// A router that answers no echo requests is asked no more often than it may answer.
 pub const SLOWLY: Duration = Duration::from_secs(1);
 
-/// Somebody on the way.
+/// Someone on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// How many hops away, from 1.
@@ -38,7 +38,7 @@ pub struct Hop {
 }
 
 /// The first `most` hops on the way to an address, in order; fewer if the host is nearer. Silent ones behind
-/// the last that answered are left out. Takes a few seconds if somebody is silent.
+/// the last that answered are left out. Takes a few seconds if someone is silent.
 ///
 /// # Errors
 /// No permission, or no way.

@@ -1,4 +1,4 @@
-//! How packets looked when somebody on the way threw them away: routers quote the head of what they threw
+//! How packets looked when someone on the way threw them away: routers quote the head of what they threw
 //! away, DS field included.
 
 use crate::Error;

@@ -26,7 +26,7 @@ pub struct DeviceInfo {
     pub switches: Switches,
 }
 
-/// Behaviours that a stock Linux 6.1 with its tc does not show. All are off unless somebody asks.
+/// Behaviours that a stock Linux 6.1 with its tc does not show. All are off unless someone asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
     /// The module parameter `htb_hysteresis`: classes of HTB change their mode less often, and are less

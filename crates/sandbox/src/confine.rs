@@ -53,7 +53,7 @@ pub(crate) fn confine(spec: &Spec, visible: &Visible) -> Result<(), SandboxError
     step("limit memory and files", limit(spec))?;
     step("give up new privileges", rustix::thread::set_no_new_privs(true).map_err(Into::into))?;
     step("give up capabilities", shed_capabilities())?;
-    // Nobody inside looks into this process, or reaches the host's file that it was executed from.
+    // No one inside looks into this process, or reaches the host's file that it was executed from.
     step(
         "hide this process",
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Into::into),
@@ -109,7 +109,7 @@ fn shed_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Are we the host's own root, without a user namespace of ours?
+/// Are we the host's own root, without a user namespace of tidegate's?
 fn is_hosts_root() -> io::Result<bool> {
     // The first namespace maps all users to themselves. So does one made for root whose users stand for
     // themselves: there too the kernel lets settings be written without the capability.

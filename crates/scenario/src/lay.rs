@@ -12,7 +12,7 @@ use tidegate_sim::world::{Cable, CableDirection, CableEnd, Layout, RouterNode, W
 
 /// When packets begin to flow; the policies have stood for a while then.
 pub const START: Time = Time(8_000_000_000);
-/// What a queue on the way holds where nobody says: a quarter of a second, or as much as this, in bytes.
+/// What a queue on the way holds where no one says: a quarter of a second, or as much as this, in bytes.
 const USUAL_BUFFER: u64 = 64_000;
 
 /// A network, ready to run.
@@ -117,7 +117,7 @@ fn device_ids(node: &ScenarioNode, gateway: &Gateway) -> Vec<DeviceId> {
 /// A direction of a link as the network knows it.
 fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> CableDirection {
     // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
-    // unless somebody says so.
+    // unless someone says so.
     let asked = ring.filter(|ring| *ring != DeviceSpec::default().ring);
     CableDirection {
         bits_per_second: line.rate,
@@ -155,6 +155,6 @@ pub fn address(scenario: &Scenario, laid: &mut LaidOut, node: usize, end: Option
         let machine = laid.world.net.machine.get(number)?;
         machine.gateway.addresses(id).first().map(|(address, _)| *address)
     });
-    // A machine whose devices have none, and everybody who was given none.
+    // A machine whose devices have none, and everyone who was given none.
     of.address.or(own).unwrap_or(IpAddr::from([192, 0, 2, 100_u8.saturating_add(node as u8)]))
 }

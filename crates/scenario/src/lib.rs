@@ -44,6 +44,7 @@
 //! ```
 
 mod begin;
+mod bounds;
 pub mod document;
 mod drive;
 mod experiment;

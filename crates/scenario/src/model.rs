@@ -103,7 +103,7 @@ impl Scenario {
     }
 }
 
-/// Somebody in the network.
+/// Someone in the network.
 #[derive(Clone, Debug)]
 pub struct ScenarioNode {
     /// The node's name in the scenario.
@@ -118,7 +118,7 @@ pub struct ScenarioNode {
     pub machine: MachineSetup,
 }
 
-/// What somebody is.
+/// What someone is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeRole {
     /// Traffic begins or ends here.
@@ -499,7 +499,7 @@ pub enum TrafficKind {
         every: Nanos,
         /// What a page is made of.
         shape: Option<PageShape>,
-        /// How long somebody waits for one before giving up.
+        /// How long someone waits for one before giving up.
         patience: Option<Nanos>,
     },
 }

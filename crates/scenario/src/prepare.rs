@@ -1,6 +1,7 @@
-//! What the machines are told before packets flow: policies taken in once, and carried out anew for every
+//! What the machines are told before packets flow: policies taken in once, and carried out again for every
 //! run.
 
+use crate::bounds;
 use crate::files::{Files, PolicyCommands, PolicyEnd, PolicyFile};
 use crate::model::{
     MachineCommand, NodeRole, PolicySource, Scenario, ScenarioDevice, ScenarioNode, TextRange, TimelineEvent,
@@ -48,6 +49,7 @@ pub struct Prepared {
 /// # Errors
 /// What a machine refuses, and where it stands.
 pub fn prepare(scenario: &mut Scenario, files: &dyn Files) -> Result<Prepared, Diagnostic> {
+    bounds::check(scenario)?;
     let mut prepared = Prepared { setups: Vec::new(), notes: Vec::new() };
     let machines: Vec<usize> =
         (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Machine).collect();
@@ -220,7 +222,7 @@ pub fn machine(scenario: &Scenario, setup: &MachinePlan) -> Result<tidegate_shim
     Ok(machine)
 }
 
-/// A machine that nobody has told anything.
+/// A machine that no one has told anything.
 fn bare(
     scenario: &Scenario,
     node: usize,
@@ -315,7 +317,7 @@ pub fn refused(node: &ScenarioNode, command: &MachineCommand, reply: &Reply) -> 
 }
 
 /// Scripts of the timeline, taken in: each becomes the commands it issues. What is refused on a machine that
-/// nobody has told anything may well be right in the middle of a run, so that is told there.
+/// no one has told anything may well be right in the middle of a run, so that is told there.
 fn unfold(scenario: &mut Scenario, files: &dyn Files) -> Result<(), Diagnostic> {
     let nodes = scenario.nodes.clone();
     let lists = scenario.policies.iter_mut().map(|policy| &mut policy.at).chain([&mut scenario.at]);

@@ -75,11 +75,11 @@ pub struct ExperimentWatch<'w> {
     pub begin: &'w (dyn Fn(usize, u64) + Sync),
     /// Hears how many more seconds of link time have passed, of whichever run.
     pub seconds: &'w (dyn Fn(u64) + Sync),
-    /// Makes whoever looks on during one run; `None`: no one does.
+    /// Makes the observer on during one run; `None`: no one does.
     pub observer: &'w (dyn Fn() -> Option<Box<dyn RunObserver>> + Sync),
 }
 
-/// Somebody who looks on while a run goes on, and changes nothing.
+/// Someone who looks on while a run goes on, and changes nothing.
 pub trait RunObserver {
     /// The network is laid out; nothing goes on yet.
     ///

@@ -44,7 +44,7 @@ pub struct ClassRecorder {
 /// Which roots are read beside classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roots {
-    /// Those that somebody configured.
+    /// Those that someone configured.
     Configured,
     /// Also those that the kernel made.
     All,

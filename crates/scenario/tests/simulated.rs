@@ -301,3 +301,25 @@ fn the_same_text_and_seed_give_the_same_document() {
     assert_eq!(first, run(&text));
     assert_ne!(first.runs, run(&format!("seed = 2\n{text}")).runs);
 }
+
+/// What a run records is bounded before anything runs, whatever a stranger's file asks for.
+#[test]
+fn runs_that_no_machine_holds_are_refused() {
+    let refused = |text: &str| {
+        let path = Path::new("large.toml");
+        let mut scenario = parse(path, text, &NoFiles).expect("it is a scenario");
+        match simulate(&mut scenario, &NoFiles) {
+            Err(RunError::Scenario(why)) => why.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let home = "[home]\nup = '1mbit'\ndown = '5mbit'\n[policies.none]\n[[traffic]]\n";
+    let steps = refused(&format!("duration = '168h'\nstep = '1ms'\n{home}voip = 'b -> server'\n"));
+    assert!(steps.contains("steps, more than 250000"), "{steps}");
+    for traffic in
+        ["ping = 'a -> server'\nevery = '1ns'\n", "udp = 'a -> server'\nrate = '100tbit'\nsize = 1\n"]
+    {
+        let packets = refused(&format!("duration = '2s'\n{home}{traffic}"));
+        assert!(packets.contains("more than 50000000 packets"), "{packets}");
+    }
+}

@@ -28,7 +28,7 @@ pub struct Machine {
     pub carried: Vec<Carried>,
     /// What the kernel would have written to its log: its warnings.
     pub kernel_log: Vec<String>,
-    /// Do the kernel's warnings come back to whoever gave the command, as since Linux 6.3?
+    /// Do the kernel's warnings come back to the process that gave the command, as since Linux 6.3?
     pub warns: bool,
     /// A script is being taken in: devices that a command names come into being, and refusals are explained
     /// after the tool's own words.

@@ -1,4 +1,4 @@
-//! What nobody said, and is assumed: the default route, and the speed of devices; and what is said of
+//! What no one said, and is assumed: the default route, and the speed of devices; and what is said of
 //! refusals.
 
 use tidegate_packet::{Pool, Seeded};

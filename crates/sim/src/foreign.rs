@@ -1,4 +1,4 @@
-//! Packets of somebody outside: real hosts at the edge of the network. They are put in, cross it like all
+//! Packets of someone outside: real hosts at the edge of the network. They are put in, cross it like all
 //! others, and are given out.
 
 use alloc::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What packets did at links that somebody observes: when each came to wait there, when it left, and how.
+//! What packets did at links that someone observes: when each came to wait there, when it left, and how.
 
 use crate::link::LinkId;
 use crate::machine::DropRecord;
@@ -28,7 +28,7 @@ pub struct SojournRecord {
     pub came_with: u8,
     /// And in the end.
     pub dsfield: u8,
-    /// What it was put in with, if it is somebody else's: see [`Net::inject`].
+    /// What it was put in with, if it is someone else's: see [`Net::inject`].
     pub owner: Option<u32>,
     /// A machine made it of another packet.
     pub copy: bool,

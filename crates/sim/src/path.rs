@@ -154,7 +154,7 @@ impl VirtualPath {
         let hosts = alloc::vec![false; NODES];
         let mut world =
             World::new(Layout { nodes: NODES, cables, machines, host_jitter: Nanos(0), hosts, seed }, START);
-        // The layout joins everybody with everybody.
+        // The layout joins everyone with everyone.
         let nowhere = world.net.path(&[]);
         let mut way =
             |from, to| world.way(from, to).unwrap_or(NodePath { path: nowhere, first: None, last: None });

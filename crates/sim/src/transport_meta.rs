@@ -34,7 +34,7 @@ pub(crate) enum Role {
     Open,
     Question,
     Answer,
-    /// Somebody outside the simulation sent it.
+    /// Someone outside the simulation sent it.
     Foreign,
     /// A copy that was redirected to where no one requested it.
     Stray,

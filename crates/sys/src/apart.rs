@@ -112,7 +112,7 @@ pub fn here() -> bool {
 /// # Errors
 /// There is no such file, or no place for the text.
 pub fn cover(path: &Path, text: &str) -> io::Result<()> {
-    // We are all process 1 of our namespaces; what is there from before may be somebody else's.
+    // We are all process 1 of our namespaces; what is there from before may be someone else's.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let dir = std::env::temp_dir().join(format!("tidegate-{}-{}", std::process::id(), now.as_nanos()));
     std::fs::create_dir(&dir)?;

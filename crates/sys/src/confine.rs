@@ -18,7 +18,7 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     if flags.contains(UnshareFlags::FILES) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the table of descriptors stays shared, so no descriptor that somebody owns disappears.
+    // SAFETY: the table of descriptors stays shared, so no descriptor that someone owns disappears.
     unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(Into::into)
 }
 

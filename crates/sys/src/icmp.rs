@@ -19,7 +19,7 @@ const ECHO_REPLY_V6: usize = 129;
 const ERRORS: [usize; 2] = [3, 11];
 const ERRORS_V6: [usize; 2] = [1, 3];
 
-/// A socket for echo requests to somebody and their answers.
+/// A socket for echo requests to someone and their answers.
 #[derive(Debug)]
 pub struct Icmp {
     socket: OwnedFd,
@@ -45,7 +45,7 @@ impl Icmp {
         Ok(made)
     }
 
-    /// Does it see the answers to everybody's requests? Then messages carry the identifier that the sender
+    /// Does it see the answers to everyone's requests? Then messages carry the identifier that the sender
     /// chose, and over IPv4 arrive with the IP header and need their checksum.
     #[must_use]
     pub fn is_raw(&self) -> bool {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libc::{SIGINT, SIGTERM, c_int, sigaction};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
-/// Where the handler writes, once somebody waits.
+/// Where the handler writes, once someone waits.
 static BELL: OnceLock<OwnedFd> = OnceLock::new();
 /// What is written when it rings.
 static RUNG: u8 = 0;
@@ -61,7 +61,7 @@ fn exchange(number: c_int, action: &sigaction) -> io::Result<sigaction> {
 /// it; to be had once.
 ///
 /// # Errors
-/// No pipe can be had, or somebody has it already.
+/// No pipe can be had, or someone has it already.
 pub fn event_fd() -> io::Result<OwnedFd> {
     let (heard, bell) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;

@@ -1,5 +1,5 @@
 //! Links through rtnetlink (RFC 3549): create one, change it, delete it, give it an address and the way to
-//! everybody.
+//! everyone.
 
 use std::io;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ const IFA_F_NODAD: u8 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_PRIORITY: u16 = 6;
-/// The main routing table, a route that an administrator set, to somebody who is reached directly, for one
+/// The main routing table, a route that an administrator set, to someone who is reached directly, for one
 /// receiver.
 const ROUTE: [u8; 4] = [254, 3, 253, 1];
 const AF_INET: u8 = 2;
@@ -202,7 +202,7 @@ impl Links {
         self.request(RTM_NEWROUTE, NLM_F_CREATE, &body)
     }
 
-    /// Somebody is reached over this link.
+    /// Someone is reached over this link.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -217,7 +217,7 @@ impl Links {
         self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
     }
 
-    /// Gives a link an Ethernet address; everybody on its wire is taken to have it, so no one is asked.
+    /// Gives a link an Ethernet address; everyone on its wire is taken to have it, so no one is asked.
     ///
     /// # Errors
     /// The kernel's answer.

@@ -89,7 +89,7 @@ impl NetlinkSocket {
     }
 
     /// Sends a message that asks to be acknowledged, and waits until it is: what follows a refusal is not
-    /// sent before somebody has decided so.
+    /// sent before someone has decided so.
     ///
     /// # Errors
     /// The socket's; within, the kernel's refusal.

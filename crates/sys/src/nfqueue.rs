@@ -126,7 +126,7 @@ impl Queues {
     /// Takes a queue: it must be no one else's.
     ///
     /// # Errors
-    /// Somebody has it, the kernel has no such queues, or we may not.
+    /// Someone has it, the kernel has no such queues, or we may not.
     pub fn take(&mut self, queue: u16, keeping: Keeping) -> io::Result<()> {
         let mut body = Vec::new();
         put(&mut body, CFG_COMMAND, &[COMMAND_BIND, 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! Files that this program writes for its user: whole or not at all, and never where somebody else pointed.
+//! Files that this program writes for its user: whole or not at all, and never where someone else pointed.
 //!
 //! A path may lead through directories that others can write (`/tmp`). Anyone who may write there can plant a
 //! symbolic link, and the next `-o /tmp/report.html` of root overwrites what the link names. So a path is
@@ -6,7 +6,7 @@
 //! write is followed only if it is our own. The file itself is written beside its place, under a name no one
 //! could know (`O_EXCL|O_NOFOLLOW`), and renamed once it is on the disk.
 //!
-//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that somebody reads) is
+//! What is no regular file (`/dev/null`, `/dev/stdout`, `>(command)`, a named pipe that someone reads) is
 //! opened and written to. A directory, a block device, a socket and a named pipe that no one reads are
 //! refused.
 
@@ -54,7 +54,7 @@ struct Pending {
 /// Writes a whole file.
 ///
 /// # Errors
-/// It cannot be written, or its path leads over a link that somebody else may have planted. What was there
+/// It cannot be written, or its path leads over a link that someone else may have planted. What was there
 /// before stays then.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OutputFile::create(path)?;
@@ -263,7 +263,7 @@ impl PathTarget {
         Ok(openat(&self.dir, &self.name, how, Mode::from_raw_mode(0o666))?)
     }
 
-    /// Opens a named pipe that somebody reads; without a reader the kernel would make us wait for one.
+    /// Opens a named pipe that someone reads; without a reader the kernel would make us wait for one.
     fn open_pipe(&self) -> io::Result<OwnedFd> {
         let pipe = self.open(OFlags::NONBLOCK).map_err(|error| match error.raw_os_error() {
             Some(code) if code == Errno::NXIO.raw_os_error() => {
@@ -279,7 +279,7 @@ impl PathTarget {
     /// A temporary file beside the place.
     fn beside(self, before: Option<&Stat>) -> io::Result<OutputFile> {
         if before.is_some() {
-            // A rename needs no permission to write the file; somebody took it away on purpose.
+            // A rename needs no permission to write the file; someone took it away on purpose.
             drop(self.open(OFlags::empty())?);
         }
         let how = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;

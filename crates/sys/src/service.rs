@@ -46,7 +46,7 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Takes the lock of a file, which is made if it is not there; `None`: somebody else has it.
+    /// Takes the lock of a file, which is made if it is not there; `None`: someone else has it.
     ///
     /// # Errors
     /// The file cannot be opened.

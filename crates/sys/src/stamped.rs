@@ -50,7 +50,7 @@ pub struct Datagram {
 pub enum About {
     /// The driver got the so-manyth since stamps were turned on (from 0).
     Left(u32),
-    /// Somebody sent an ICMP message back.
+    /// Someone sent an ICMP message back.
     Icmp {
         /// Its type.
         kind: u8,

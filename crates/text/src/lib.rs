@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 //! Foreign text, safe to print.
 //!
-//! Scripts, file names, result files, device names and servers choose bytes that end on somebody's terminal.
+//! Scripts, file names, result files, device names and servers choose bytes that end on someone's terminal.
 //! A terminal takes some of them as commands (ESC, CSI, OSC: ECMA-48), and some characters make text look
 //! different from what it is (bidirectional overrides, zero-width characters: Unicode TR 36 and 39,
 //! CVE-2021-42574). Here they become visible: `\x1b`, `\u{202e}`.

@@ -35,7 +35,7 @@ pub(crate) fn document(trial: &Trial<'_>) -> doc::TrialDocument {
         runs: trial.runs.iter().map(|run| one_run(trial, run, &tree)).collect(),
         tree,
         verdict: Vec::new(),
-        notes: trial.notes.iter().cloned().chain(trial.empty_note()).collect(),
+        notes: trial.notes.iter().cloned().chain(trial.empty_note()).chain(trial.moved_note()).collect(),
     }
 }
 

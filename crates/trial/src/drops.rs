@@ -76,7 +76,7 @@ fn title(dump: &FilterDump, act: &Act) -> String {
     }
 }
 
-/// Where the packets of a run were lost, if that is worth a word: what somebody waits for was not answered.
+/// Where the packets of a run were lost, if that is worth a word: what someone waits for was not answered.
 pub(crate) fn sentence(run: &Measured) -> Option<String> {
     let lossy = run.probes.iter().any(|probe| probe.figures(run.window).loss() > NOTICED_LOSS);
     let mut places: Vec<(u64, String)> = Vec::new();

@@ -29,7 +29,7 @@ const PRIVATE: [Net; 4] = [
 ];
 /// The computers that a load may have: as many as a workload may name, and those of the trial's own.
 const MOST: usize = 16;
-/// A network with fewer bits than this names nobody.
+/// A network with fewer bits than this names no one.
 const LEAST_BITS: u32 = 8;
 
 /// The addresses of a trial's computers, where the policy names other than the usual ones.
@@ -231,7 +231,7 @@ mod tests {
             // Testbeds use what is not theirs.
             ("u32 match ip src 11.209.0.10", vec!["11.209.0.10", "11.209.0.2", "11.209.0.3", "11.209.0.4"]),
             ("flower src_ip 10.1.1.1", vec!["10.1.1.1", "10.1.1.2", "10.1.1.3", "10.1.1.4"]),
-            // The other end, everybody, the usual network, nothing of addresses.
+            // The other end, everyone, the usual network, nothing of addresses.
             ("u32 match ip dst 10.0.0.8", vec![]),
             ("u32 match ip src 0.0.0.0/0", vec![]),
             ("u32 match ip src 192.168.1.77", vec![]),

@@ -34,7 +34,7 @@ pub struct TrialPolicy {
     pub notes: Vec<String>,
     /// What it calls its classes.
     pub names: ClassNames,
-    /// What filters get and rules bring to them, once somebody asked.
+    /// What filters get and rules bring to them, once someone asked.
     pub(crate) uses: OnceLock<Uses>,
 }
 

@@ -354,7 +354,7 @@ impl Sketch {
         }
     }
 
-    /// Of a packet: what nobody asked of it is left open.
+    /// Of a packet: what no one asked of it is left open.
     fn of_packet(packet: &Packet) -> Sketch {
         let plain = Packet::default();
         let known = |address: IpAddr| (!address.is_unspecified()).then_some(address);

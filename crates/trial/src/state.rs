@@ -7,6 +7,7 @@ use crate::policy::TrialPolicy;
 use crate::reach::{self, DeviceClass};
 use crate::settings::TrialSettings;
 use std::collections::BTreeMap;
+use tidegate_policy::netfilter::{Condition, Match};
 
 /// A trial under way.
 pub struct Trial<'o> {
@@ -70,6 +71,18 @@ impl<'o> Trial<'o> {
                 packets may",
                 names.join(", ")
             )
+        })
+    }
+
+    /// That conversations do not stay in the classes that are named after them: rules ask how much a
+    /// connection has carried.
+    pub(crate) fn moved_note(&self) -> Option<String> {
+        let counts = |found: &Match| matches!(found.what, Condition::Connbytes(_));
+        let moves = self.policy.rules().any(|(_, rule)| rule.matches.iter().any(counts));
+        moves.then(|| {
+            "rules count what a connection has carried: classes are named after the conversations that begin \
+            in them, and a long transfer may be in another one later"
+                .to_owned()
         })
     }
 

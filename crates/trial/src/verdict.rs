@@ -187,7 +187,7 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
     sentences
 }
 
-/// The standing queue of a buffer that nobody governs, in ns of its link, if it is worth a word.
+/// The standing queue of a buffer that no one governs, in ns of its link, if it is worth a word.
 fn waits(run: &TrialRun, title: &str, bits: u64) -> Option<u64> {
     let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
     let bytes = standing(run, &buffer.backlog)?;
@@ -419,7 +419,7 @@ fn most(own: &[&TreeNode]) -> Option<(String, u64)> {
     }
     let mut tops = own.iter().filter(|node| node.is_class && node.parent == root.id && root.kind == "htb");
     let only = tops.next().filter(|_| tops.next().is_none())?;
-    // It has nobody to borrow from.
+    // It has no one to borrow from.
     let rates = only.rate_bits.into_iter().chain(only.ceil_bits);
     Some((format!("class {}", only.id), rates.min()?))
 }
@@ -835,7 +835,7 @@ mod tests {
             led.ends_with("because a filter or rule leads them to htb itself, and to none of its classes."),
             "{led}"
         );
-        // The topmost class has nobody to borrow from.
+        // The topmost class has no one to borrow from.
         let high = at_the_modem(9_000_000, |_| (), |trial| trial.tree[1].ceil_bits = Some(12_000_000));
         assert!(high.ends_with("why is not known."), "{high}");
         // What the classes are promised is no reason where no more leaves than the class above them may send.

@@ -22,7 +22,7 @@ struct Document {
     targets: Vec<OneTarget>,
 }
 
-/// Somebody who was asked.
+/// Someone who was asked.
 #[derive(Serialize, Deserialize)]
 struct OneTarget {
     id: String,

@@ -120,7 +120,7 @@ fn numbers(handle: &str) -> (u32, u32) {
     (hex(parts.next()), hex(parts.next()))
 }
 
-/// What a counter went on by; one that was set back began anew.
+/// What a counter went on by; one that was set back began again.
 fn grown(now: u64, before: u64) -> u64 {
     if now >= before { now - before } else { now }
 }
@@ -290,7 +290,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Adds what was seen of packets, here and below; where somebody looked, that tells of marks too.
+    /// Adds what was seen of packets, here and below; where someone looked, that tells of marks too.
     fn look(&self, sums: &mut Sums, class: &str, children: &[Node]) {
         let of = |device: &Device| device.seen.iter().find(|seen| seen.class == class).cloned();
         let (now, before) = (of(self.now).unwrap_or_default(), of(self.before).unwrap_or_default());
@@ -316,7 +316,7 @@ fn name(qdisc: &Qdisc) -> String {
 }
 
 fn counted(now: Counts, before: Counts) -> Sums {
-    // One that counts less than before was put there anew.
+    // One that counts less than before was put there again.
     let before = if now.packets < before.packets { Counts::default() } else { before };
     Sums {
         bytes: grown(now.bytes, before.bytes),

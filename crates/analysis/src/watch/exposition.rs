@@ -78,11 +78,11 @@ pub struct Policy {
     pub backend: String,
     /// Is it at work: its device is there, and its daemon answers?
     pub up: bool,
-    /// Is anything wrong with it that somebody should look at?
+    /// Is anything wrong with it that someone should look at?
     pub trouble: bool,
     /// Is anything not as it was applied?
     pub drift: bool,
-    /// Seconds until it is undone unless somebody confirms it; `None`: it stays.
+    /// Seconds until it is undone unless someone confirms it; `None`: it stays.
     pub revert_s: Option<f64>,
     /// How often its daemon was started again since the machine was; `None`: it has none that says so.
     pub restarts: Option<u64>,

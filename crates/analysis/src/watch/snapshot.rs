@@ -36,7 +36,7 @@ pub struct Device {
     pub qdiscs: Vec<Qdisc>,
     /// All its classes, likewise.
     pub classes: Vec<Class>,
-    /// What was seen of packets that left, by class; nothing, where nobody looks.
+    /// What was seen of packets that left, by class; nothing, where no one looks.
     pub seen: Vec<Seen>,
 }
 

@@ -4,7 +4,7 @@ use crate::fixture::watch::{read, snapshot};
 use serde_json::{Value, json};
 use tidegate_analysis::watch::{Figures, Policy, Row, courses, exposition, line};
 
-/// A policy that was put there anew begins to count anew.
+/// A policy that was put there again begins to count again.
 #[test]
 fn counters_that_were_set_back_count_from_nothing() {
     let [before, now] =

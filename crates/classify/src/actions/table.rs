@@ -77,7 +77,7 @@ impl Actions {
         }
     }
 
-    /// Somebody requests connections.
+    /// Someone requests connections.
     pub(crate) fn need_connections(&mut self) {
         self.asks_connections = true;
     }

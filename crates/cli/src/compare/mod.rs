@@ -51,7 +51,7 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 fn side(path: &Path, label: String) -> anyhow::Result<Side> {
     let named = || path.display().to_string();
     let octets = crate::input::result(path)?;
-    // Files of flent's are packed, results of ours are text.
+    // Files of flent's are packed, results of tidegate's are text.
     let experiment = if octets.starts_with(&GZIP) {
         from_flent(&octets).with_context(named)?
     } else {

@@ -15,7 +15,7 @@ pub(super) struct Loaded {
     pub(super) trial: Box<trial::Options>,
 }
 
-/// How long each load is measured where nobody says.
+/// How long each load is measured where no one says.
 const DURATION: &str = "20s";
 
 #[derive(Parser)]

@@ -2,19 +2,22 @@
 
 use serde_json::json;
 use std::fmt::Write as _;
+use tidegate_text::line as one_line;
 use tidegate_trial::expect::{Judged, Verdict};
 
 /// A line each, and a count.
 pub(super) fn text(all: &[Judged<'_>], show: bool) -> String {
     let mut out = String::new();
     for judged in all {
-        let _ = writeln!(out, "{}", judged.suite.path.display());
+        // Names and expectations are a stranger's: with line breaks they would look like verdicts.
+        let _ = writeln!(out, "{}", one_line(&judged.suite.path.display().to_string()));
         for (number, verdict) in &judged.verdicts {
             let case = &judged.suite.cases[number - 1];
             let word = if verdict.holds { "ok    " } else { "FAILED" };
-            let _ = writeln!(out, "  {word} {number}  {}  ({})", case.text, verdict.found);
+            let _ =
+                writeln!(out, "  {word} {number}  {}  ({})", one_line(&case.text), one_line(&verdict.found));
             if !verdict.holds {
-                let _ = writeln!(out, "           line {}; see: {}", case.line, verdict.again);
+                let _ = writeln!(out, "           line {}; see: {}", case.line, one_line(&verdict.again));
             }
         }
         if let Some(trial) = judged.trial.as_ref().filter(|_| show) {
@@ -51,7 +54,7 @@ pub(super) fn tap(all: &[Judged<'_>]) -> String {
     for (number, (file, text, line, verdict)) in (1..).zip(each(all)) {
         let word = if verdict.holds { "ok" } else { "not ok" };
         // `#` begins a directive.
-        let _ = writeln!(out, "{word} {number} - {}", text.replace('#', "\\#"));
+        let _ = writeln!(out, "{word} {number} - {}", one_line(&text.replace('#', "\\#")));
         if !verdict.holds {
             let (at, found, again) = (format!("{file}:{line}"), &verdict.found, &verdict.again);
             let quoted = |text: &str| serde_json::Value::from(text).to_string();

@@ -127,7 +127,7 @@ pub(super) fn now_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A sweep that somebody else measured: of one direction, called up.
+/// A sweep that someone else measured: of one direction, called up.
 fn read(file: &Path, is_payload: bool) -> anyhow::Result<OverheadDocument> {
     let text = crate::input::result_text(file)?;
     let more = if is_payload { HEADERS } else { 0 };

@@ -45,7 +45,7 @@ pub struct Options {
     /// Write a new token into this file, which must not exist, and exit
     #[arg(long, value_name = "FILE", conflicts_with_all = ["token", "open"])]
     pub new_token: Option<PathBuf>,
-    /// Serve everybody, without a token; all other limits apply
+    /// Serve everyone, without a token; all other limits apply
     #[arg(long, conflicts_with = "token")]
     pub open: bool,
     /// The most that one session may send or receive, each way

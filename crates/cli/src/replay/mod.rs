@@ -2,7 +2,7 @@
 //!
 //! Reads `link`, `script.tc`, `schedule.csv` and `draws.csv` (nothing else) and writes `egress.csv`,
 //! `drops.csv`, `stats.txt`, `filters.txt` and, where the schedule's commands ask, `snap.txt`, in the form of
-//! the recordings. A folder without draws is a run that nobody recorded: a question to the engine, or a
+//! the recordings. A folder without draws is a run that no one recorded: a question to the engine, or a
 //! picture for a class.
 
 pub(crate) mod captured;

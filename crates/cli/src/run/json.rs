@@ -2,7 +2,7 @@
 //!
 //! qdiscs and filters are tc's own objects with `dev` added; classes, which tc 6.1 does not print as JSON,
 //! have the shape that later versions gave them. Where tc's JSON is none (fw, flow) or repeats a key (u32's
-//! `match`), it is mended: the words become `options.text`, the repeated key a list.
+//! `match`), it is fixed: the words become `options.text`, the repeated key a list.
 
 use super::done::Run;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

@@ -87,7 +87,8 @@ fn run(options: &Options) -> Result<Run<'_>, ReadError> {
             let why = "a script must be a file, because it is run; save it first";
             Err(ReadError::File(options.script.clone(), why.to_owned()))
         }
-        // What cannot be read, or is none of ours, is told as of old: whoever asks for a run means a script.
+        // What cannot be read, or is none of tidegate's, is told as of old: whoever asks for a run means a
+        // script.
         Ok(Format::Script) | Err(_) => run_script(options).map_err(ReadError::Capture),
         Ok(_) => {
             let how = ReadOptions {

@@ -93,7 +93,7 @@ fn carry_through(
     Ok(code(&experiment))
 }
 
-/// Carries out a scenario that another command made; places in its text mean nothing to whoever asked for
+/// Carries out a scenario that another command made; places in its text mean nothing to the one who asked for
 /// that.
 pub(crate) fn of_text(path: &Path, text: &str) -> anyhow::Result<Experiment> {
     let pace = Pace::default();

@@ -35,7 +35,7 @@ fn of_policy(file: &Path) -> (Option<Rate>, Option<Rate>) {
     let format = tidegate_loader::sniff(&name, text.as_bytes()).ok();
     let Some(format) = format.filter(|format| short::is_short(*format)) else { return (None, None) };
     let policies = short::policies(format, &name, &text).unwrap_or_default();
-    // With several policies in a file, nobody knows which link is meant.
+    // With several policies in a file, no one knows which link is meant.
     let [(policy, _)] = policies.as_slice() else { return (None, None) };
     let rate = |said: &Option<_>| {
         said.as_ref().map(|said: &tidegate_syntax::short::Said<u64>| Rate::bits(said.value))

@@ -18,7 +18,7 @@ use tidegate_sys::until::Until;
 const MOST: usize = 8;
 /// Bytes of the longest request.
 const LONGEST: u64 = 8 << 10;
-/// How long somebody may take to ask, and to take the answer.
+/// How long someone may take to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Export the counters of shaped devices to Prometheus

@@ -68,7 +68,7 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     };
     let mut told = match sources(&options.devices, &healths) {
         Ok(told) => told,
-        // Why it is dead tells more than that nobody answers.
+        // Why it is dead tells more than that no one answers.
         Err(error) => return gone().and(Err(error.into())),
     };
     if told.is_empty() {
@@ -104,7 +104,7 @@ fn all(told: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {
     told.iter_mut().map(snapshot).collect()
 }
 
-/// Waits; false: somebody has seen enough.
+/// Waits; false: someone has seen enough.
 fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<bool> {
     let stdin = io::stdin();
     loop {

@@ -254,7 +254,7 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
         (4_000_000, v6, 48),
         (3_500_000, ipv4(17, (HOME, AWAY), (1, 2), 0, 60), 60),
         (5_000_000, ipv4(17, (AWAY, [203, 0, 113, 9]), (1, 2), 0, 60), 60),
-        // Two years later: somebody set a clock.
+        // Two years later: someone set a clock.
         (63_072_000_000_000_000, ipv4(17, (HOME, AWAY), (1, 2), 0, 60), 60),
     ];
     place.file("odd.pcapng", capture(&packets));

@@ -231,7 +231,7 @@ fn units_that_mean_something_else() {
     assert_eq!(of("bare", &rate("9000"), &["R17"]), "1 warning R17 9000\n");
     let time = "qdisc add dev eth0 root codel target 5 interval 100ms\n";
     assert_eq!(of("micros", time, &["R17"]), "1 warning R17 5\n");
-    // What was made to see whether it can be, and is gone again, harms nobody.
+    // What was made to see whether it can be, and is gone again, harms no one.
     assert_eq!(of("gone", &(rate("1kbps") + "qdisc del dev eth0 root\n"), &["R17"]), "");
 }
 
@@ -536,7 +536,7 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff f
     );
 }
 
-/// A class that is alone at its priority makes nobody wait, however much it sends in its turn.
+/// A class that is alone at its priority makes no one wait, however much it sends in its turn.
 #[test]
 fn a_large_quantum_is_told_where_it_makes_others_wait() {
     let policy = |prio: u8, ceil: &str| {

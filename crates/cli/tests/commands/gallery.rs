@@ -3,7 +3,7 @@
 //!
 //! `data/gallery` holds the policies, `data/gallery/expected.txt` what is said of them in a form to be read:
 //! findings by line, level and rule; the verdict by its kind; where one packet ends; the trees by their
-//! roots. A person has read the whole output of each once. `TIDEGATE_BLESS=1` writes the file anew, to be
+//! roots. A person has read the whole output of each once. `TIDEGATE_BLESS=1` writes the file again, to be
 //! read again.
 
 use crate::common;

@@ -177,7 +177,7 @@ fn rules_do_what_they_say() {
     );
 }
 
-/// Before the lookup at -200 nobody knows a connection; of chains with one priority the one made last is
+/// Before the lookup at -200 no one knows a connection; of chains with one priority the one made last is
 /// asked first; what has no connection goes no further where ct mark is read. As Linux 6.18 answered.
 #[test]
 fn order_and_connections_are_the_kernels() {

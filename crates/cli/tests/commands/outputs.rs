@@ -171,7 +171,7 @@ fn what_cannot_be_written_is_refused_with_its_remedy() {
     for to in ["/dev/null", "/dev/stdout", "-"] {
         assert_eq!(graph(to), (Some(0), String::new()), "{to}");
     }
-    // Who reads the pipe gets the result. Opened for both, it waits for nobody.
+    // Who reads the pipe gets the result. Opened for both, it waits for no one.
     let mut reader = fs::File::options().read(true).write(true).open(place.0.join("pipe")).expect("open");
     assert_eq!(graph("pipe"), (Some(0), String::new()));
     let mut read = [0; 4];

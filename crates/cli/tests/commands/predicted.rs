@@ -1,6 +1,6 @@
 //! What the simulator predicts beside what real hosts measured: `docs/predicted-vs-measured.md`.
 //!
-//! The measured figures are kept in `data/lab-figures.tsv`; the predictions are made anew. `TIDEGATE_LAB=DIR
+//! The measured figures are kept in `data/lab-figures.tsv`; the predictions are made again. `TIDEGATE_LAB=DIR
 //! TIDEGATE_BLESS=1 cargo test -p tidegate --test commands predicted::` takes new measurements from the
 //! results in DIR (`ARM-SCENARIO.json`, as `cargo xtask virtual-lab` and `tidegate lab FILE -o` write them)
 //! and writes the page.

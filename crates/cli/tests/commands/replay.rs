@@ -176,7 +176,7 @@ fn scripts_of(archive: &str) -> BTreeMap<String, String> {
     unpacked.folders().iter().map(|dir| (name(dir), script(dir))).collect()
 }
 
-/// Is there a qdisc of this kind? pfifo_fast is every device's, so nobody has to say it.
+/// Is there a qdisc of this kind? pfifo_fast is every device's, so no one has to say it.
 fn has_kind(script: &str, kind: &str) -> bool {
     let named = |line: &str| line.contains("qdisc") && line.split_whitespace().any(|word| word == kind);
     script.lines().any(named) || kind == "pfifo_fast" && !script.contains(" root ")
@@ -230,7 +230,7 @@ fn bad_recordings_are_refused_with_their_place() {
 }
 
 /// The recordings' scripts run as `sh -e` does: what follows a command that fails is not carried out, even
-/// when nobody reads of the failure. A kernel was asked with this very script.
+/// when no one reads of the failure. A kernel was asked with this very script.
 #[test]
 fn a_script_stops_at_its_first_failure() {
     let dir = std::env::temp_dir().join(format!("tidegate-replay-test-{}-stops", std::process::id()));

@@ -466,7 +466,7 @@ fn a_directory_may_have_any_name() {
     assert!(!place.0.join("out").exists(), "what is written stays inside");
 }
 
-/// Scripts nobody should write: what they print, the code, and what is said of them.
+/// Scripts no one should write: what they print, the code, and what is said of them.
 #[test]
 fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
     if skip() {
@@ -550,7 +550,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
         assert_eq!(&fs::read(&script).expect("it is there"), bytes, "{name} is as it was");
     }
     assert!(!Path::new("/etc/tidegate-was-here").exists() && Path::new("/var/log").exists());
-    // Nobody needs to have made it executable, or to have written a first line.
+    // No one needs to have made it executable, or to have written a first line.
     let plain = place.0.join("plain");
     fs::write(&plain, "tc qdisc add dev eth0 root pfifo\n").expect("a file");
     assert_eq!(run(&plain, &[]).status.code(), Some(0));
@@ -732,7 +732,7 @@ fn a_missing_device_name_is_told_as_tc_tells_it() {
     }
 }
 
-/// What was cut may have called tc later, and a device file has no siblings that somebody would miss.
+/// What was cut may have called tc later, and a device file has no siblings that someone would miss.
 #[test]
 fn nothing_is_said_of_what_was_not_seen() {
     if skip() {

@@ -1,4 +1,4 @@
-//! The tools' answers to words nobody meant: never a panic, always an answer, and the machine stays whole.
+//! The tools' answers to words no one meant: never a panic, always an answer, and the machine stays whole.
 
 use tidegate_packet::{Pool, Seeded};
 use tidegate_shims::Machine;

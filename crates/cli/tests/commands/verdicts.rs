@@ -1,4 +1,4 @@
-//! The sentences of `try` are held against the result document, each condition worked out here anew from the
+//! The sentences of `try` are held against the result document, each condition worked out here again from the
 //! raw series: of random policies, and of some of the gallery's.
 
 use crate::common;

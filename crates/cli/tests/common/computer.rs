@@ -82,7 +82,7 @@ impl Computer {
     }
 }
 
-/// Counters change by themselves, and who made a class first is nobody's business.
+/// Counters change by themselves, and who made a class first is no one's business.
 pub(crate) fn without_counts(mut stand: Installed) -> Installed {
     stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
     stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());

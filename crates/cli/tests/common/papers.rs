@@ -56,7 +56,7 @@ pub(crate) fn split(command: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Runs a command of ours where the examples are; its output, errors after it.
+/// Runs a command of tidegate's where the examples are; its output, errors after it.
 pub(crate) fn run(command: &str, place: &Path) -> Vec<String> {
     let words = split(command);
     assert_eq!(words.first(), Some(&"tidegate"), "only our own commands stand in papers: {command}");

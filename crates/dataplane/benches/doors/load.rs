@@ -33,7 +33,7 @@ pub(crate) struct Measured {
     pings: [f64; 2],
 }
 
-/// Nanoseconds of processor that somebody had so far.
+/// Nanoseconds of processor that someone had so far.
 pub(crate) type Used<'u> = dyn Fn() -> f64 + 'u;
 
 /// Measures a way.

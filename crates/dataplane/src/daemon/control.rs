@@ -54,7 +54,7 @@ pub fn is_trusted(who: Peer) -> bool {
     who.uid == 0 || who.uid == process::effective_uid()
 }
 
-/// Answers everybody who connects and finds a place, each in a thread of his own, until the process ends.
+/// Answers everyone who connects and finds a place, each in a thread of his own, until the process ends.
 ///
 /// # Errors
 /// No thread can be had.
@@ -82,7 +82,7 @@ struct ControlServer {
 }
 
 impl ControlServer {
-    /// Somebody has connected.
+    /// Someone has connected.
     fn receive(self: Arc<ControlServer>, stream: UnixStream) {
         let Ok(who) = service::peer(&stream) else { return };
         let place = match ClientQuota::place(&self.guests, who.uid, is_trusted(who)) {

@@ -1,4 +1,4 @@
-//! The daemon: an engine, its backend and the clock in one thread that sleeps when nothing is due; everybody
+//! The daemon: an engine, its backend and the clock in one thread that sleeps when nothing is due; everyone
 //! else gives it commands.
 //!
 //! ```text
@@ -38,7 +38,7 @@ const NEWS: u64 = 0;
 const COMMAND: u64 = 1;
 const PACKET_IO: u64 = 2;
 
-/// What somebody has the daemon's thread do.
+/// What someone has the daemon's thread do.
 type DaemonCommand = Box<dyn FnOnce(&mut DaemonContext<'_>) + Send>;
 
 /// The daemon is gone.
@@ -117,7 +117,7 @@ pub struct DaemonState {
 }
 
 impl DaemonContext<'_> {
-    /// Has somebody work with the machine now; see [`Engine::visit`].
+    /// Has someone work with the machine now; see [`Engine::visit`].
     ///
     /// # Errors
     /// The backend is broken.

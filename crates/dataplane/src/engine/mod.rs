@@ -4,7 +4,7 @@
 //! PacketIo ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | drop ──▶ PacketIo
 //! ```
 //! Anyone who drives it says what time it is and lends it the backend; nothing here sleeps, reads a clock or
-//! opens anything. Timers are carried out at the time they were due, not at the time somebody woke up: a rate
+//! opens anything. Timers are carried out at the time they were due, not at the time someone woke up: a rate
 //! stays the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
 
 mod fast_path;
@@ -173,7 +173,7 @@ impl Engine {
         })
     }
 
-    /// Has somebody work with the machine at a time: ask it, or change it. What becomes free to leave thereby
+    /// Has someone work with the machine at a time: ask it, or change it. What becomes free to leave thereby
     /// leaves.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl Engine {
     }
 
     /// When the packet came that has waited longest, for each device that packets came to and each class
-    /// where any waits; nothing unless somebody watches.
+    /// where any waits; nothing unless someone watches.
     pub fn oldest(&self) -> BTreeMap<(DeviceId, Handle), Time> {
         let mut oldest = BTreeMap::new();
         if self.watch.is_none() {

@@ -1,4 +1,4 @@
-//! How long packets waited, and where: noted while somebody wants to know.
+//! How long packets waited, and where: noted while someone wants to know.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -119,7 +119,7 @@ pub struct Captured {
     pub front: Vec<u8>,
 }
 
-/// Somebody who wants the packets of a class.
+/// Someone who wants the packets of a class.
 #[derive(Debug)]
 struct Listener {
     device: DeviceId,
@@ -130,7 +130,7 @@ struct Listener {
     missed: u64,
 }
 
-/// Who watches, and what was seen since somebody does.
+/// Who watches, and what was seen since someone does.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<(DeviceId, Handle), ClassSeen>,
@@ -148,7 +148,7 @@ impl Watch {
         self.seen.iter().filter(move |((of, _), _)| *of == device).map(|((_, class), seen)| (*class, seen))
     }
 
-    /// Tells somebody of each packet that a class has done with ([`Handle::NONE`]: any class of that device),
+    /// Tells someone of each packet that a class has done with ([`Handle::NONE`]: any class of that device),
     /// as fast as he takes them: what he is too slow for he does not get. He is forgotten when he is gone.
     pub fn capture(&mut self, device: DeviceId, class: Handle, to: SyncSender<Captured>) {
         self.listeners.push(Listener { device, class, to, missed: 0 });

@@ -43,7 +43,7 @@ pub(super) struct Slot {
     start: usize,
     /// Bytes of the frame.
     len: usize,
-    /// Somebody has its ticket.
+    /// Someone has its ticket.
     held: bool,
     /// The how-manieth it is of all that were held.
     number: u64,
@@ -175,7 +175,7 @@ impl BufferPool {
         self.free.last().copied()
     }
 
-    /// Somebody is given the ticket of what was read last.
+    /// Someone is given the ticket of what was read last.
     pub(super) fn hold(&mut self, ticket: u32) {
         let next = self.free.pop();
         debug_assert_eq!(next, Some(ticket), "what is held was read last");

@@ -2,8 +2,8 @@
 //!
 //! What one side sends by its device leaves here by the other's, whole super-packets too. Nothing of either
 //! side is captured or changed, and anyone who may make a device in both namespaces may open it: in user
-//! namespaces of one's own that is everybody. When its owner dies, so do the devices: the two sides are apart
-//! until somebody opens the backend again.
+//! namespaces of one's own that is everyone. When its owner dies, so do the devices: the two sides are apart
+//! until someone opens the backend again.
 
 use std::fs::File;
 use std::io::{self, IoSlice};

@@ -26,7 +26,7 @@ pub(crate) fn both() -> Vec<AttachPoint> {
     [TrafficDirection::Egress, TrafficDirection::Ingress].map(spot).to_vec()
 }
 
-/// Sends a frame by a device of a place, as somebody there would.
+/// Sends a frame by a device of a place, as someone there would.
 fn send(place: &NamespaceThread, device: &str, bytes: Vec<u8>, mark: u32) {
     let device = device.to_owned();
     let sent = place.go(move || -> io::Result<()> {
@@ -182,7 +182,7 @@ fn tags_stay_where_they_are() {
                 FrameOutcome::Pass
             },
         );
-        // Somebody at the remote end of the wire who sees what comes out.
+        // Someone at the remote end of the wire who sees what comes out.
         let (tell_out, told_out) = mpsc::channel();
         let remote = wire::keep(
             &wire.remote,

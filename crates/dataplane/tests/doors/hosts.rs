@@ -37,7 +37,7 @@ pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> 
     from.go(attempt).expect("the place is there").expect("pings can be sent")
 }
 
-/// Sends one ping, whose answer somebody else waits for.
+/// Sends one ping, whose answer someone else waits for.
 pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
     let asked = from.go(move || -> io::Result<EchoSocket> {
         let echo = EchoSocket::open(to)?;

@@ -33,7 +33,7 @@ fn lay() -> Option<Wire> {
     }
 }
 
-/// Somebody at the remote end of the wire who tells the DS field of datagrams that end so.
+/// Someone at the remote end of the wire who tells the DS field of datagrams that end so.
 fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
     let (tell, told) = mpsc::channel();
     let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];

@@ -1,4 +1,4 @@
-//! Two machines with a wire between them, and somebody at a backend of the second who lets go what comes.
+//! Two machines with a wire between them, and someone at a backend of the second who lets go what comes.
 
 use std::fs::File;
 use std::io;
@@ -56,7 +56,7 @@ impl Wire {
         self.near.go(until_up)?
     }
 
-    /// Starts somebody at a backend of the near machine. What `open` returns is opened there.
+    /// Starts someone at a backend of the near machine. What `open` returns is opened there.
     pub(crate) fn keep<D: PacketIo>(
         &self,
         open: impl FnOnce() -> io::Result<D> + Send + 'static,
@@ -100,7 +100,7 @@ pub(crate) enum FrameOutcome {
     DsField(u8),
 }
 
-/// Somebody at a backend, in a thread of his own.
+/// Someone at a backend, in a thread of his own.
 pub(crate) struct Keeper {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<PacketIoStats>>,
@@ -114,7 +114,7 @@ impl Keeper {
     }
 }
 
-/// Starts somebody at a backend in a place; returns once the backend is open.
+/// Starts someone at a backend in a place; returns once the backend is open.
 pub(crate) fn keep<D: PacketIo>(
     place: &NamespaceThread,
     open: impl FnOnce() -> io::Result<D> + Send + 'static,

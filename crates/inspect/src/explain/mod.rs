@@ -2,8 +2,8 @@
 //!
 //! The engine is the only judge. The packet is sent through the machine; netfilter notes each rule as the
 //! packet meets it, u32 and the actions of filters count, and the queue in which it then waits says what was
-//! decided. What is told here reads those notes; where words and engine part, it is a mistake of ours and a
-//! debug build stops.
+//! decided. What is told here reads those notes; where words and engine part, it is a mistake of tidegate's
+//! and a debug build stops.
 
 mod conditions;
 mod filters;

@@ -18,13 +18,13 @@ const SOME_FLOWS: u64 = 10;
 /// The weight of a class of QFQ that names none.
 const PLAIN_WEIGHT: u32 = 1;
 
-/// How fast a place in the tree is served, bits per second; `None`: nobody says; infinite: nothing in the
+/// How fast a place in the tree is served, bits per second; `None`: no one says; infinite: nothing in the
 /// tree holds it back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
-    /// While everybody else sends.
+    /// While everyone else sends.
     assured: Option<f64>,
-    /// While nobody else does.
+    /// While no one else does.
     most: Option<f64>,
     /// Bands that go first as long as they have anything to send.
     after: Option<Bands>,
@@ -253,7 +253,7 @@ fn onward(reading: &Reading, name: &str, spec: DeviceSpec) -> Option<String> {
     }
 }
 
-/// The queue that stands where nobody put one.
+/// The queue that stands where no one put one.
 fn of_hidden(
     reading: &Reading,
     moment: &Moment,

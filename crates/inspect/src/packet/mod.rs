@@ -75,7 +75,7 @@ pub struct Packet {
 }
 
 impl Default for Packet {
-    /// A TCP segment between nobody and nobody.
+    /// A TCP segment between no one and no one.
     fn default() -> Packet {
         Packet {
             ethertype: ethertype::IPV4,
@@ -157,7 +157,7 @@ impl Packet {
         self.network_header() as u16 + inner
     }
 
-    /// The length of such a packet where nobody says another.
+    /// The length of such a packet where no one says another.
     pub fn usual_length(&self) -> u16 {
         match self.protocol {
             _ if self.ethertype == ethertype::ARP => ARP_LENGTH,

@@ -226,7 +226,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
     let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
     let (ip, other) = by_kind(asking, parts)?;
     let arp = arp_of(asking, &other)?;
-    // Without ARP nobody on an Ethernet is found: that is worse than a protocol that is not carried.
+    // Without ARP no one on an Ethernet is found: that is worse than a protocol that is not carried.
     let (shown, level, whose) = match (arp.is_empty(), ip.is_empty()) {
         (false, _) => (&arp, Level::Error, "ARP and what else"),
         (true, false) => (&ip, Level::Warning, "what"),

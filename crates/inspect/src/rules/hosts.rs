@@ -43,7 +43,7 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
     };
     let Hidden { packets, address } = nat;
     let word = step.words.iter().find(|word| word.text == flows.name());
-    // What nobody asked for by name is worth less of a word.
+    // What no one asked for by name is worth less of a word.
     let level = if word.is_some() { Level::Warning } else { Level::Note };
     let usual = if word.is_some() { "" } else { ", its default" };
     let place = word.and_then(|word| word.place.clone()).or_else(|| step.place.clone());

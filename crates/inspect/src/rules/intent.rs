@@ -15,13 +15,13 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::netfilter::{Condition, Match};
 use tidegate_policy::{ClassParams, FilterParams, Kind};
 
-/// Somebody who marks what he sends.
+/// Someone who marks what he sends.
 struct Sender {
     /// Who, and since when.
     name: &'static str,
     /// A packet of his.
     packet: &'static str,
-    /// People wait for it; else it is in nobody's hurry.
+    /// People wait for it; else it is in no one's hurry.
     hurried: bool,
 }
 

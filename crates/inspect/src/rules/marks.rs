@@ -287,7 +287,7 @@ fn sorted_before(
     }))
 }
 
-/// Marks that packets carry into a tree where nobody asks for them, though a class there gets none.
+/// Marks that packets carry into a tree where no one asks for them, though a class there gets none.
 fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let reading = asking.reading;
     let mut found = Vec::new();

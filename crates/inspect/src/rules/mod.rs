@@ -44,7 +44,7 @@ use crate::finding::{Finding, Level, Rule, Witness};
 use crate::reading::{Place, Reading};
 use std::collections::BTreeMap;
 
-/// Findings of one rule that are told; whoever mends these finds the next.
+/// Findings of one rule that are told; whoever fixes these finds the next.
 const MOST_TOLD: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.

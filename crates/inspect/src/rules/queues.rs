@@ -102,7 +102,7 @@ fn burst(
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
     step.after(keyword)?;
     let reached = bench.rate(&class.dev, class.classid, frame)?;
-    // What a class above holds back, or what nobody lends, is not the burst's fault.
+    // What a class above holds back, or what no one lends, is not the burst's fault.
     let wanted = match class.parent {
         Handle::ROOT => params.ceil.rate.min(params.rate.rate),
         _ => params.ceil.rate.min(super::capped::above(reading, &class.dev, class.classid)),

@@ -45,7 +45,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
-    // Leaves that are told of, each with what would leave it once that is mended.
+    // Leaves that are told of, each with what would leave it once that is fixed.
     let mut told: Vec<(&str, Handle, u64)> = Vec::new();
     let limited = reading.classes.iter().filter_map(|class| match &class.params {
         ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
@@ -277,7 +277,8 @@ fn above_ceil(
     Some(finding)
 }
 
-/// Does no more than its ceil leave an inner class, whoever sends? Those too that no packet comes to yet.
+/// Does no more than its ceil leave an inner class, whichever class sends? Those too that no packet comes to
+/// yet.
 fn is_kept(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump, ceil: Rate) -> bool {
     let leaves: Vec<Handle> = ids(Below::leaves(reading, class));
     let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev));
@@ -369,7 +370,7 @@ fn above_parent(
     })
 }
 
-/// A class right under the root that is told a ceil above its rate: there is nobody to borrow from.
+/// A class right under the root that is told a ceil above its rate: there is no one to borrow from.
 fn no_parent(
     reading: &Reading,
     bench: &mut Bench<'_>,

@@ -317,7 +317,7 @@ fn set_later(
         let set = space.store.minus(set, matched)?;
         both.add(space, *way, set)?;
     }
-    // Somebody else may give the same to some of them: it must be so of none.
+    // Someone else may give the same to some of them: it must be so of none.
     if both.is_empty() || asking.reached.carries(setter, given, Some(&both))? != Some(false) {
         return Ok(None);
     }

@@ -119,10 +119,10 @@ fn is_cause(
     tried == Some(FIRST_WINDOW)
 }
 
-/// A limit under which nobody drops ten packets, in packets or bytes.
+/// A limit under which no one drops ten packets, in packets or bytes.
 const ENOUGH: &str = "1000000";
 
-/// Leaf queues that nobody gave a limit, and that are as long as their device's transmit queue: 3 packets on
+/// Leaf queues that no one gave a limit, and that are as long as their device's transmit queue: 3 packets on
 /// ppp and the like.
 fn by_device(reading: &Reading, bench: &mut Bench<'_>, dev: &str) -> Option<Finding> {
     let length = reading.gateway.spec(reading.gateway.device(dev)?).tx_queue_len;

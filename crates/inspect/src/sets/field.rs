@@ -1,7 +1,7 @@
 //! What of a packet policies ask about, as numbered bits: the order in which diagrams ask them.
 //!
 //! What tells filters apart stands first (which protocol, which DSCP, whose address, which port), what
-//! constrains everybody alike last (lengths, what is known of the connection), so that sets share their ends.
+//! constrains everyone alike last (lengths, what is known of the connection), so that sets share their ends.
 
 use crate::packet::Packet;
 use crate::sets::bdd::Literal;

@@ -28,7 +28,7 @@ const PLAIN: [(Field, u16, u16, u128); 15] = [
     (Field::Transport, 16, 16, 443),
     (Field::Ds, 0, 8, 0),
 ];
-/// Who sends and who receives where nobody asks: a host on a LAN and one of those kept for documents (RFC
+/// Who sends and who receives where no one asks: a host on a LAN and one of those kept for documents (RFC
 /// 1918, 5737, 3849).
 const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 168, 1, 10), Ipv4Addr::new(198, 51, 100, 7)];
 const V6: [Ipv6Addr; 2] =
@@ -197,7 +197,7 @@ impl Choice {
     }
 }
 
-/// What a bit is where nobody asks.
+/// What a bit is where no one asks.
 fn usual(bit: u16) -> bool {
     let (field, at) = Field::of(bit);
     let of = |value: u128, width: u16| value >> (width - 1 - at) & 1 == 1;

@@ -1,6 +1,6 @@
 //! All packets there are, and the sets of them that rules and filters ask for: exact, however many.
 //!
-//! A packet here is one that somebody may send: an IPv4 header says version 4 and at least five words, and a
+//! A packet here is one that someone may send: an IPv4 header says version 4 and at least five words, and a
 //! packet is long enough for its headers and, where its protocol is none we know, for four bytes behind
 //! them.
 
@@ -48,11 +48,11 @@ impl Rewrite {
 /// The words of a policy that packets are told apart by.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
-    /// Devices that packets come in by; the first is one that nobody named.
+    /// Devices that packets come in by; the first is one that no one named.
     pub(crate) inputs: Vec<String>,
     /// Marks that a connection may have.
     pub(crate) connmarks: Vec<u32>,
-    /// For each way of counting what a connection carried, where intervals begin that somebody asks for, 0
+    /// For each way of counting what a connection carried, where intervals begin that someone asks for, 0
     /// first.
     pub(crate) counted: Vec<(CountMode, CountDirection, Vec<u64>)>,
 }
@@ -120,7 +120,7 @@ impl Space {
 
     /// Where the present DS field has this value in the bits of a mask.
     pub(crate) fn ds(&mut self, value: u8, mask: u8, rewrite: Rewrite) -> Result<Set, TooLarge> {
-        // What is written there for all is as asked, or nobody is.
+        // What is written there for all is as asked, or no one is.
         if (rewrite.flip ^ value) & mask & !rewrite.keep != 0 || value & !mask != 0 {
             return Ok(Set::NONE);
         }

@@ -298,8 +298,8 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
         let mut ends = true;
         for control in &controls {
             match control {
-                // Whoever asks all filters anew with the same packet ends there again, until the kernel gives
-                // up. A policer may answer otherwise the second time.
+                // Whoever asks all filters again with the same packet ends there again, until the kernel
+                // gives up. A policer may answer otherwise the second time.
                 Control::Drop | Control::Reclassify => verdicts.push(Verdict::Drop),
                 Control::Stolen | Control::Trap | Control::Number(Control::QUEUED) => {
                     verdicts.push(Verdict::Drop)

@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) connmark: u32,
     pub(crate) ds: Rewrite,
     pub(crate) priority: Priority,
-    /// A rule said that nobody shall look for its connection.
+    /// A rule said that no one shall look for its connection.
     pub(crate) untracked: bool,
 }
 

@@ -15,7 +15,7 @@ use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::netfilter::{self, Condition, ConnmarkTarget, NetfilterRule, NetfilterTarget};
 use tidegate_policy::{Act, Kind};
 
-/// How often the marks that connections may have are looked for anew.
+/// How often the marks that connections may have are looked for again.
 const MOST_ROUNDS: usize = 5;
 /// Marks that connections may have, and devices that packets may come in by: as many as their fields can tell
 /// apart.

@@ -398,7 +398,7 @@ fn a_class_without_a_minor_number_is_none() {
     says(&of(hfsc, "2:0"), &[Rule::Nowhere], &["3 error R6", "its packets take the default class 1:7"]);
 }
 
-/// Linux 6.1 was asked: `police index 7` that nobody made is a policer of rate 0 and mtu 4096Mb, and all 40
+/// Linux 6.1 was asked: `police index 7` that no one made is a policer of rate 0 and mtu 4096Mb, and all 40
 /// packets pass.
 #[test]
 fn the_number_of_a_policer_that_nobody_made() {

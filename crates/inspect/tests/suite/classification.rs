@@ -436,8 +436,8 @@ line 19, warning R1: no packet reaches this filter: line 18 before it takes all 
     );
 }
 
-/// A policy of ours without a mistake: both families, a default, marks that are read, restored before they
-/// are needed.
+/// A policy of tidegate's without a mistake: both families, a default, marks that are read, restored before
+/// they are needed.
 const CLEAN: &str = "\
 tc filter add dev eth0 parent 1: protocol ip pref 1 handle 1 fw flowid 1:10
 tc filter add dev eth0 parent 1: protocol ipv6 pref 2 handle 1 fw flowid 1:10

@@ -24,7 +24,7 @@ fn packet(words: &str) -> Packet {
     Packet::parse(words).expect(words)
 }
 
-/// Classes, and the qdiscs with those that nobody named as `-`.
+/// Classes, and the qdiscs with those that no one named as `-`.
 fn told(prober: &mut Prober, way: &Way) -> String {
     let mut text = String::new();
     for stop in &way.stops {

@@ -350,7 +350,7 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
     assert_eq!(path.called_from.iter().map(|place| place.line).collect::<Vec<_>>(), [2, 4]);
 }
 
-/// A class right under the root that is told to borrow what nobody lends: so it reads where the ceil is
+/// A class right under the root that is told to borrow what no one lends: so it reads where the ceil is
 /// missed by more than two per cent.
 #[test]
 fn a_ceil_nobody_lends_for_is_missed_from_two_per_cent_on() {
@@ -364,7 +364,7 @@ fn a_ceil_nobody_lends_for_is_missed_from_two_per_cent_on() {
     assert_eq!(["985kbit", "1mbit"].map(of), [[""; 0]; 2]);
 }
 
-/// A bucket of less than half a frame is a note where the rate is kept. That nobody lends, or that the class
+/// A bucket of less than half a frame is a note where the rate is kept. That no one lends, or that the class
 /// above may send less, is not its fault.
 #[test]
 fn a_tiny_bucket_is_a_note_where_the_rate_is_kept() {
@@ -448,7 +448,7 @@ fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
     let again = "tc qdisc replace dev eth0 root handle 1: htb\n\
                  tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
     assert!(!told_of_replace(again, |_| ()));
-    // The command is gone: nobody makes the class again.
+    // The command is gone: no one makes the class again.
     let without = |given: &mut Given| {
         given.ops.pop();
         given.steps.pop();

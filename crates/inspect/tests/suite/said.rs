@@ -1,4 +1,4 @@
-//! What `check` says of queues that cannot fill, of classes that starve, and of values that nobody gave.
+//! What `check` says of queues that cannot fill, of classes that starve, and of values that no one gave.
 
 use crate::common::{said, says, silent};
 use tidegate_inspect::Rule;

@@ -60,7 +60,7 @@ fn idle_classes_are_not_busy() {
     says(&nested, &[Rule::Rates], &["when all that get packets are busy 12 Mbit/s leave"]);
 }
 
-/// The topmost class has nobody to take from.
+/// The topmost class has no one to take from.
 #[test]
 fn the_topmost_class_takes_nothing_from_a_parent() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 20\n\

@@ -6,7 +6,7 @@ use tidegate_inspect::Rule;
 
 const LONG: &str = "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB";
 
-/// The topmost class has nobody to borrow from, whatever its ceil is; nor has one without a parent.
+/// The topmost class has no one to borrow from, whatever its ceil is; nor has one without a parent.
 #[test]
 fn a_ceil_is_reached_where_somebody_lends() {
     let top = "tc qdisc add dev eth0 root handle 1: htb default 30\n\

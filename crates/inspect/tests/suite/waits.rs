@@ -285,7 +285,7 @@ fn hosts_behind_nat_are_one_to_a_cake_without_nat() {
     }
 }
 
-/// A queue of one packet has nobody ahead, but a shaper lets it go only when the packet before is paid for.
+/// A queue of one packet has no one ahead, but a shaper lets it go only when the packet before is paid for.
 #[test]
 fn a_queue_of_one_packet_waits_for_the_one_that_left() {
     let story = waits(

@@ -10,7 +10,7 @@ const HOSTS: &str = "/etc/hosts";
 /// What was put there: the hosts of all runs of a scenario are the same.
 static WRITTEN: OnceLock<String> = OnceLock::new();
 
-/// Lets everybody apart know these names, beside `localhost`.
+/// Lets everyone apart know these names, beside `localhost`.
 pub(super) fn known<'n>(names: impl Iterator<Item = (&'n str, IpAddr)>) -> Result<()> {
     let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
     for (name, address) in names {

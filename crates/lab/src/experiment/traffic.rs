@@ -62,7 +62,7 @@ enum Going {
     Flow(std::rc::Rc<TransferLoad>),
     Ping(PingLoad),
     Datagrams(DatagramLoad),
-    Errand(TransactionLoad),
+    Transaction(TransactionLoad),
 }
 
 /// Between whom something continues, and when.
@@ -274,13 +274,13 @@ fn begin_item(
             vec![Going::Ping(PingLoad::begin(clock, talk.from, plan)?)]
         }
         TrafficKind::Request { every, request, reply } => {
-            vec![talk.errand(clock, item, transactions::request(*every, item.port, *request, *reply))?]
+            vec![talk.transaction(clock, item, transactions::request(*every, item.port, *request, *reply))?]
         }
         TrafficKind::Dns { every } => {
-            vec![talk.errand(clock, item, Transaction { every: *every, ..transactions::dns() })?]
+            vec![talk.transaction(clock, item, Transaction { every: *every, ..transactions::dns() })?]
         }
         TrafficKind::Ssh { every } => {
-            vec![talk.errand(
+            vec![talk.transaction(
                 clock,
                 item,
                 Transaction { every: *every, port: item.port, ..transactions::login() },
@@ -289,7 +289,7 @@ fn begin_item(
         TrafficKind::Web { every, shape, patience } => {
             let page = shape.map_or_else(transactions::page, transactions::page_like);
             let patience = patience.unwrap_or(page.patience);
-            vec![talk.errand(
+            vec![talk.transaction(
                 clock,
                 item,
                 Transaction { every: *every, port: item.port, patience, ..page },
@@ -353,10 +353,10 @@ impl TrafficContext<'_> {
         Ok(DatagramLoad::begin(clock, self.from, self.to.ok_or_else(missing("it ends at no host"))?, plan)?)
     }
 
-    fn errand(&self, clock: &LoadClock, item: &TrafficItem, what: Transaction) -> Result<Going> {
+    fn transaction(&self, clock: &LoadClock, item: &TrafficItem, what: Transaction) -> Result<Going> {
         let (server, start, stop) = (self.address, self.start, self.stop);
         let plan = TransactionPlan { what, server, start, stop, dsfield: item.dsfield };
-        Ok(Going::Errand(TransactionLoad::begin(
+        Ok(Going::Transaction(TransactionLoad::begin(
             clock,
             self.from,
             self.to.ok_or_else(missing("it ends at no host"))?,
@@ -415,8 +415,8 @@ fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Pro
             (probe.received, probe.packets) = arrivals(&probe.answers, payload.into(), run);
             vec![probe]
         }
-        Going::Errand(errand) => {
-            let goes = errand.records();
+        Going::Transaction(transaction) => {
+            let goes = transaction.records();
             let all = |of: &dyn Fn(&TransactionRecord) -> Option<u64>| {
                 goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>()
             };

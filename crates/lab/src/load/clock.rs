@@ -39,7 +39,7 @@ impl LoadClock {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Shall everybody end?
+    /// Shall everyone end?
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }

@@ -19,7 +19,7 @@ const MOST: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl LabHost {
-    /// Lets somebody answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that
+    /// Lets someone answer the TCP calls of a port; he is on a thread of his own. Returns the ticket that
     /// calls for him must show.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl LabHost {
         Ok(ticket)
     }
 
-    /// Lets somebody have the datagrams that come to a port with the ticket that is returned.
+    /// Lets someone have the datagrams that come to a port with the ticket that is returned.
     ///
     /// # Errors
     /// The port is taken.

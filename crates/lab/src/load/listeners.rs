@@ -15,7 +15,7 @@ pub(crate) struct Listeners {
     pub(super) datagrams: BTreeMap<u16, Arc<Mutex<Vec<OnDatagram>>>>,
 }
 
-/// Adds somebody to a port's list; true: he is the first.
+/// Adds someone to a port's list; true: he is the first.
 pub(super) fn join<T>(
     backends: &mut BTreeMap<u16, Arc<Mutex<Vec<T>>>>,
     port: u16,

@@ -66,7 +66,7 @@ impl TransactionLoad {
         let ready = Ready::serve(clock, server, plan.clone())?;
         let goes = Arc::new(Mutex::new(Vec::new()));
         let (own, clock) = (Arc::clone(&goes), clock.clone());
-        client.go(move || spawn(clock, "errand", move |clock| ready.set_out(clock, &own)))??;
+        client.go(move || spawn(clock, "transaction", move |clock| ready.set_out(clock, &own)))??;
         Ok(TransactionLoad { records: goes })
     }
 

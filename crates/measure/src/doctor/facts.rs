@@ -22,7 +22,7 @@ pub struct Facts {
     pub starved: Vec<String>,
     /// What the checker finds in the policies: a rule's number, and what is wrong; how many there are in all.
     pub checked: (Vec<(String, String)>, usize),
-    /// The outcome of the ECN field, where somebody was asked.
+    /// The outcome of the ECN field, where someone was asked.
     pub ecn: Option<EcnResult>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
@@ -224,7 +224,7 @@ impl Facts {
         self.devices.iter().find(|device| device.name == name)
     }
 
-    /// The devices that packets to everybody leave by: the first default route's, and those it stands on.
+    /// The devices that packets to everyone leave by: the first default route's, and those it stands on.
     pub fn outwards(&self) -> Vec<&DeviceFacts> {
         let mut found: Vec<&DeviceFacts> = Vec::new();
         let mut waiting: Vec<&str> = self.default_routes.iter().take(1).map(String::as_str).collect();

@@ -48,7 +48,7 @@ pub struct Experiment {
     pub began_ns: Option<u64>,
 }
 
-/// Somebody in the network.
+/// Someone in the network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRecord {

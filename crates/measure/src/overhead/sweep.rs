@@ -242,7 +242,7 @@ fn flood(ip: u32, rate: f64, length_ns: f64) -> PacketTrain {
 }
 
 impl Sweep {
-    /// Of sizes that somebody else measured.
+    /// Of sizes that someone else measured.
     pub fn of_sizes(sizes: Vec<Size>) -> Sweep {
         let mut sweep = Sweep { sizes, ..Sweep::default() };
         sweep.conclude(None);

@@ -181,7 +181,7 @@ pub enum MetaId {
     Priority,
     /// Its EtherType.
     Protocol,
-    /// For whom it is: 0 this machine, 3 somebody else, 4 it is on its way out.
+    /// For whom it is: 0 this machine, 3 someone else, 4 it is on its way out.
     PktType,
     /// Its length.
     PktLen,

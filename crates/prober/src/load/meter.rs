@@ -159,7 +159,7 @@ impl Pace {
         count
     }
 
-    /// Sleeps until the next is due, or somebody ought to listen.
+    /// Sleeps until the next is due, or someone ought to listen.
     pub(super) fn rest(&self, at_most: Duration) {
         let left = self.due.saturating_duration_since(Instant::now()).min(at_most);
         if left >= NAP {

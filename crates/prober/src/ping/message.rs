@@ -7,7 +7,7 @@ pub(crate) const SIGNED: usize = 16;
 /// The most data: with both heads it is as long as IPv4 packets may be.
 pub(crate) const MOST_DATA: u16 = 65_507;
 
-/// How the answers of one target are told from everybody's.
+/// How the answers of one target are told from everyone's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
     /// In the data, where there is space for it.
@@ -39,7 +39,7 @@ pub(crate) fn request(v6: bool, sign: Sign, number: u64, data: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// Which request somebody speaks of.
+/// Which request someone speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId {
     /// That one.
@@ -48,7 +48,7 @@ pub(crate) enum RequestId {
     Sequence(u16),
 }
 
-/// Which request an echo message is about that begins with its type: an answer, or our request as somebody
+/// Which request an echo message is about that begins with its type: an answer, or our request as someone
 /// quotes it. `None`: none of tidegate's.
 pub(crate) fn echo(bytes: &[u8], kinds: [u8; 2], sign: Sign, raw: bool) -> Option<RequestId> {
     let head = bytes.get(..HEAD)?;

@@ -61,7 +61,7 @@ impl Pinger {
     /// Begins to ask.
     ///
     /// # Errors
-    /// Too many targets, too short an interval, no permission, no way to somebody.
+    /// Too many targets, too short an interval, no permission, no way to someone.
     pub fn begin(plans: &[PingSchedule]) -> Result<Pinger, Error> {
         if plans.is_empty() || plans.len() > MOST_TARGETS {
             return Err(Error::Wrong(format!("from 1 to {MOST_TARGETS} targets can be asked at once")));

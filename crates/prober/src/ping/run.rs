@@ -27,7 +27,7 @@ pub(super) struct Run {
     slowest_ns: u64,
 }
 
-/// Somebody who is asked.
+/// Someone who is asked.
 struct One {
     socket: Socket,
     interval_ns: u64,

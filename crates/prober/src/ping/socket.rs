@@ -231,7 +231,7 @@ impl Socket {
     }
 
     /// Which request is quoted; `Some(None)`: one of tidegate's, but too little of it to say which; `None`:
-    /// none of ours.
+    /// none of tidegate's.
     #[expect(clippy::option_option, reason = "one of ours, and which, are two questions")]
     fn quoted(&self, bytes: &[u8]) -> Option<Option<RequestId>> {
         match &self.kind {

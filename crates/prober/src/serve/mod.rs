@@ -40,7 +40,7 @@ pub struct Serving {
     pub at: Vec<IpAddr>,
     /// The port, TCP and UDP; 0: any that is free (of a single address).
     pub port: u16,
-    /// What who measures must know; `None`: everybody may.
+    /// What who measures must know; `None`: everyone may.
     pub token: Option<Token>,
     /// What is let happen.
     pub quotas: Quotas,

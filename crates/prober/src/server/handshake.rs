@@ -18,7 +18,7 @@ use crate::target::ServerTarget;
 
 /// How long one address may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How often somebody is called who refuses, and how long is waited before the next call.
+/// How often someone is called who refuses, and how long is waited before the next call.
 const TRIES: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(150);
 /// How long an answer to what we say may take.

@@ -15,7 +15,7 @@ use tidegate_trial::{START, TrialPolicy};
 /// The bits of ECN, and what they are when congestion was met.
 const ECN: u8 = 3;
 
-/// Somebody who looks at every packet of a capture as it leaves.
+/// Someone who looks at every packet of a capture as it leaves.
 pub trait PacketObserver {
     /// The links are there; no packet has arrived yet.
     fn begin(&mut self, gateway: &CaptureNetwork);

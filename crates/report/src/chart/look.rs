@@ -1,5 +1,5 @@
 //! How things that are compared look, everywhere the same: a colour, and a line's dashes besides, so that
-//! nobody depends on colour alone.
+//! no one depends on colour alone.
 
 /// The look of the nth thing compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Look(pub usize);
 /// Things that one chart tells apart.
 pub const LOOKS: usize = 6;
 
-/// Colours and dashes. The first four lie far apart in colour for everybody, because dots have no dashes; so
+/// Colours and dashes. The first four lie far apart in colour for everyone, because dots have no dashes; so
 /// do those with the same dashes (tests/suite/colours.rs).
 const TABLE: [(usize, &str, &str); LOOKS] = [
     (1, "s1", "f1"),

@@ -4,7 +4,7 @@
 use super::drawing::{Body, Drawing, cut, escape, short, words};
 use std::fmt::Write as _;
 
-/// Somebody in the network.
+/// Someone in the network.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The node's name, written below its box.

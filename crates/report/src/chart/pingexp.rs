@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
 
-/// Somebody who was asked again and again.
+/// Someone who was asked again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
     /// What the target is called, written beside its row.

@@ -10,8 +10,8 @@ const ELEMENTS: &str = "a b body caption circle code dd defs desc details div dl
 footer g h1 h2 h3 header i li line main marker nav ol p path pattern polygon polyline pre rect script \
 section span summary svg table tbody td text th thead title tr tspan ul";
 
-/// What in a page's body is no markup of ours: elements and attributes that scripts need, letters that are
-/// not seen.
+/// What in a page's body is no markup of tidegate's: elements and attributes that scripts need, letters that
+/// are not seen.
 pub(crate) fn loose(page: &str) -> Vec<String> {
     let body = page.split_once("<body>").map_or("", |(_, body)| body);
     let (body, script) = body.split_once("<script>").unwrap_or((body, ""));

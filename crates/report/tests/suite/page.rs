@@ -182,7 +182,7 @@ fn the_policy_allows_what_the_page_has_and_nothing_else() {
     }
 }
 
-/// SHA-256 in base64, by coreutils' and nobody's else: the page's own code is what is tested.
+/// SHA-256 in base64, by coreutils' and no one's else: the page's own code is what is tested.
 fn digest(text: &str) -> String {
     use std::io::Write as _;
     use std::process::{Command, Stdio};

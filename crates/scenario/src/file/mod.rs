@@ -18,7 +18,7 @@ mod traffic;
 
 use crate::files::Files;
 use crate::model::{HostProgram, Scenario, ScenarioLoad, TrafficItem};
-use crate::tables::{self, Diagnostic, Keys, Value, list, number, some_span, span, text};
+use crate::tables::{self, Diagnostic, Keys, Value, list, number, some_span, span, text, title};
 use beside::Beside;
 use named::named;
 use network::Network;
@@ -91,7 +91,7 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
     let scenario = Scenario {
         path: path.to_owned(),
         text: text_of.to_owned(),
-        title: words(keys.read("title", of)?),
+        title: words(keys.read("title", |value| title(value).map(str::to_owned))?),
         about: words(keys.read("about", of)?),
         source: keys.read("source", of)?,
         duration: keys.read("duration", some_span)?.unwrap_or(Nanos::secs(60)),
@@ -138,7 +138,7 @@ fn load(
     network: &mut Network,
 ) -> Result<ScenarioLoad, Diagnostic> {
     let mut keys = Keys::of(value)?;
-    let title = keys.read("title", text)?.unwrap_or(name).to_owned();
+    let title = keys.read("title", title)?.unwrap_or(name).to_owned();
     let mut test = None;
     let mut own = Vec::new();
     if let Some(all) = keys.get("traffic") {

@@ -28,7 +28,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// The number of a node, new if nobody is called so yet.
+    /// The number of a node, new if no one is called so yet.
     pub(crate) fn node(&mut self, name: &str) -> usize {
         if let Some(at) = self.find(name) {
             return at;
@@ -303,7 +303,7 @@ impl Network {
         Ok(())
     }
 
-    /// Gives everybody an address who has none: hosts at a machine's device 10.0.N.M by link and order,
+    /// Gives everyone an address who has none: hosts at a machine's device 10.0.N.M by link and order,
     /// others 198.51.100.N.
     pub(crate) fn settle(&mut self) {
         let mut others = 0_u8;

@@ -6,7 +6,7 @@ use super::named::named;
 use super::network::{Network, strings};
 use super::{lines, timeline};
 use crate::model::{PolicySource, ScenarioPolicy};
-use crate::tables::{Diagnostic, Keys, Value, in_order, text};
+use crate::tables::{Diagnostic, Keys, Value, in_order, text, title};
 use toml::de::DeValue;
 
 /// What there is where no policy is told.
@@ -35,7 +35,7 @@ pub(crate) fn read(
     let args = table.get("args").map(strings).transpose()?.unwrap_or_default();
     for (key, value) in in_order(table) {
         match key.get_ref().as_ref() {
-            "title" => policy.title = text(value)?.to_owned(),
+            "title" => policy.title = title(value)?.to_owned(),
             "args" => {}
             "links" => {
                 for (name, value) in named(Some(value))? {

@@ -266,3 +266,9 @@ fn programs_run_on_hosts() {
         assert!(error(&with(programs)).contains(why), "{}", error(&with(programs)));
     }
 }
+
+#[test]
+fn a_title_is_one_line() {
+    let forged = error(&format!("title = \"T\\n3 of 3 hold\"\n{GOOD}"));
+    assert!(forged.contains("a title has no line breaks"), "{forged}");
+}

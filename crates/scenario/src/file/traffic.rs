@@ -2,7 +2,7 @@
 
 use super::network::{Network, dsfield, tcp_keys};
 use crate::model::{DatagramPacing, NodeRole, TcpOptions, TrafficItem, TrafficKind};
-use crate::tables::{Diagnostic, Keys, Value, flag, list, number, rate, size, some_span, span, text};
+use crate::tables::{Diagnostic, Keys, Value, flag, list, number, rate, size, some_span, span, text, title};
 use crate::transactions::PageShape;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -66,7 +66,7 @@ pub(crate) fn joined(
 }
 
 /// What is repeated at an interval does not begin with the others, unless that is said: pings of several
-/// hosts that all fall into the same instant are nobody's. (The golden section of the interval keeps any
+/// hosts that all fall into the same instant are no one's. (The golden section of the interval keeps any
 /// number of them apart.)
 fn out_of_step(number: u64, item: &TrafficItem) -> Nanos {
     let every = match item.what {
@@ -171,7 +171,7 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
     }
     Ok(Common {
         id,
-        title: keys.read("title", text)?.map(str::to_owned),
+        title: keys.read("title", title)?.map(str::to_owned),
         start: said,
         stop: until,
         dsfield: dsfield(keys)?,

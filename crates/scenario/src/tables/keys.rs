@@ -1,4 +1,4 @@
-//! The keys of a table: each is asked for by name, and one that nobody asked for is a mistake.
+//! The keys of a table: each is asked for by name, and one that no one asked for is a mistake.
 
 use super::diagnostic::Diagnostic;
 use std::ops::Range;
@@ -80,7 +80,7 @@ impl<'t> Keys<'t> {
     /// Nothing else may stand there.
     ///
     /// # Errors
-    /// The first key that nobody asked for, and the nearest that somebody did.
+    /// The first key that no one asked for, and the nearest that someone did.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
         self.asked.sort_unstable();
         self.asked.dedup();

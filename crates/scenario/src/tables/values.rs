@@ -17,6 +17,21 @@ pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
         .ok_or_else(|| Diagnostic::new(value.span(), "expected a string", "put it in quotes"))
 }
 
+/// A title: a text of one line, because it stands in lines that are ours.
+///
+/// # Errors
+/// The value is no text, or has line breaks or other control characters.
+pub fn title(value: Value<'_>) -> Result<&str, Diagnostic> {
+    match text(value)? {
+        title if title.chars().any(char::is_control) => Err(Diagnostic::new(
+            value.span(),
+            "a title has no line breaks or other control characters",
+            "write it in one line; longer texts belong to `about`",
+        )),
+        title => Ok(title),
+    }
+}
+
 /// A list.
 ///
 /// # Errors

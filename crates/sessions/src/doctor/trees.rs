@@ -23,7 +23,7 @@ const INGRESS: Handle = Handle::new(0xffff, 0);
 /// Findings of the checker that are repeated here.
 const MOST_CHECKED: usize = 5;
 
-/// What everybody has counted now.
+/// What everyone has counted now.
 ///
 /// # Errors
 /// Whoever is asked is gone.

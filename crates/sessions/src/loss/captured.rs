@@ -60,7 +60,7 @@ pub struct Captures<'c> {
     pub sent: Option<&'c Path>,
     /// Only what goes to this port.
     pub port: Option<u16>,
-    /// How many were sent, if somebody knows.
+    /// How many were sent, if someone knows.
     pub count: Option<u32>,
     /// The command line that looks again, for the document.
     pub again: String,
@@ -181,7 +181,7 @@ fn both(mut near: Vec<Seen>, mut far: Vec<Seen>, notes: &mut Vec<String>) -> Res
     }
     let mut course = matched(&near, &far);
     if course.arrived() == 0 && !far.is_empty() {
-        // Somebody on the way may have given them another source.
+        // Someone on the way may have given them another source.
         for seen in near.iter_mut().chain(&mut far) {
             seen.key.ports.0 = None;
         }

@@ -15,8 +15,9 @@ use tidegate_measure::loss::{DirectionLoss, LossDocument};
 use tidegate_measure::stream::{Exchange, ExchangeResult, Path as _, Stream};
 use tidegate_prober::{ServerSession, ServerTarget};
 
-/// Sends the same packets to a server of ours and has it send them, and tells what was lost. `stop` ends it
-/// early, with what is known by then; `again` is the command line that measures again, for the document.
+/// Sends the same packets to a server of tidegate's and has it send them, and tells what was lost. `stop`
+/// ends it early, with what is known by then; `again` is the command line that measures again, for the
+/// document.
 ///
 /// # Errors
 /// The server is not there, or refuses.

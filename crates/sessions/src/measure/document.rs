@@ -53,7 +53,7 @@ impl Ways {
     }
 }
 
-/// What became of the packets upwards only the server can say: where it is gone, nobody knows.
+/// What became of the packets upwards only the server can say: where it is gone, no one knows.
 fn known(outcome: &ExchangeResult) -> ExchangeResult {
     match outcome.cut {
         None => outcome.clone(),
@@ -182,7 +182,7 @@ impl Asked<'_> {
                 (FlowDirection::Up, ..) => journey.sent?,
                 // By our clock it was sent as long before it arrived as it took.
                 (FlowDirection::Down, Some(arrived), Some(took)) => arrived.saturating_sub(*took),
-                // What is lost has no time of ours but the one when it was due.
+                // What is lost has no time of tidegate's but the one when it was due.
                 (FlowDirection::Down, ..) => {
                     journey.sent?;
                     first + due.at_ns

@@ -50,7 +50,7 @@ pub struct ProbePlan {
     pub every: Duration,
 }
 
-/// What whoever asks for a test wants of it.
+/// What the caller of a test wants of it.
 #[derive(Clone, Debug)]
 pub struct Wishes {
     /// How long each load lasts; `None`: as the test has it.
@@ -159,7 +159,7 @@ pub fn plan(name: Option<&str>, wishes: &Wishes) -> Result<Plan> {
     load.length = wishes.length.unwrap_or(LONG);
     load.test = Some(flents(&load.name).to_owned());
     let has_load = !load.up.is_empty() || !load.down.is_empty() || load.flood.is_some();
-    // Nobody can say what a load does who does not know what it is like without.
+    // No one can say what a load does who does not know what it is like without.
     let idle = LoadPlan { probes: load.probes.clone(), ..idle };
     let title = format!("{name}: {}", load.title);
     Ok(Plan { title, loads: if has_load { vec![idle, load] } else { vec![load] } })

@@ -33,7 +33,7 @@ const STEP: u64 = 100_000_000;
 pub(super) struct Stage<'w> {
     /// Everybody on the way.
     pub(super) watch: &'w Watch,
-    /// Somebody wants it to end.
+    /// Someone wants it to end.
     pub(super) stop: &'static AtomicBool,
     /// Never more than this, bits per second.
     pub(super) most: f64,
@@ -42,7 +42,7 @@ pub(super) struct Stage<'w> {
 }
 
 impl Stage<'_> {
-    /// Does somebody want it to end?
+    /// Does someone want it to end?
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -58,7 +58,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Nothing of ours.
+    /// Nothing of tidegate's.
     pub(super) fn idle(&self, length: u64) -> LoadPhase {
         (self.tell)("the idle line");
         let begin = self.watch.now();
@@ -189,7 +189,7 @@ impl Stage<'_> {
         ))
     }
 
-    /// One way, by TCP to or from a server of ours.
+    /// One way, by TCP to or from a server of tidegate's.
     pub(super) fn transfers(
         &self,
         far: &ServerSession,

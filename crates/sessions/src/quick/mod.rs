@@ -28,7 +28,7 @@ const BESIDES: f64 = 0.2;
 
 /// Who answers, and how.
 enum Reflector {
-    /// A server of ours.
+    /// A server of tidegate's.
     Server(Box<ServerSession>),
     /// A page to download.
     Page(Page),

@@ -63,7 +63,7 @@ impl Watch {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// What everybody answered so far.
+    /// What everyone answered so far.
     pub(super) fn places(&self) -> Vec<HopResult> {
         let asked: Vec<Vec<PingRequest>> =
             self.pinger.look(|seen| seen.targets.iter().map(|target| target.asked.clone()).collect());

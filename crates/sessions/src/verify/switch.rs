@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Beyond what a turn takes, so long until a policy that nobody takes away is taken away by itself.
+/// Beyond what a turn takes, so long until a policy that no one takes away is taken away by itself.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// How it is put on and taken away.
 enum How {
     /// `tidegate apply` with these words, and `tidegate revert` of the device that it named.
     Ours { words: Vec<String>, device: Option<String> },
-    /// Somebody else's commands.
+    /// Someone else's commands.
     Commands { with: String, without: String },
 }
 

@@ -89,7 +89,7 @@ fn one(shim: &mut ToolShim<'_>, command: IpCommand, flags: IpFlags, words: &[Str
     }
 }
 
-/// A link that is only there because somebody named it makes room for the one that is made by this name: it
+/// A link that is only there because someone named it makes room for the one that is made by this name: it
 /// was not there after all.
 fn make_room(shim: &mut ToolShim<'_>, name: &str) {
     if shim.machine.grows
@@ -130,7 +130,7 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
         }
     }
     match &set.name {
-        // Since nobody expects a device that works to be called otherwise.
+        // Since no one expects a device that works to be called otherwise.
         Some(_) if shim.machine.host.links.get(&dev).is_some_and(|link| link.up) => {
             Err(Reply::error(2, "RTNETLINK answers: Device or resource busy\n"))
         }

@@ -1,4 +1,4 @@
-//! Packets of somebody outside cross a network.
+//! Packets of someone outside cross a network.
 
 use super::Net;
 use crate::foreign::{Arrived, Landed};

@@ -315,7 +315,7 @@ fn v_w10_long_paths_get_less() {
     assert_eq!(wrong, None);
 }
 
-/// V-W11: where everybody marks and no one is deaf, nothing is lost.
+/// V-W11: where everyone marks and no one is deaf, nothing is lost.
 #[test]
 fn v_w11_marks_replace_losses() {
     let params = CodelParams { ecn: Some(true), ..CodelParams::default() };

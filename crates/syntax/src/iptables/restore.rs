@@ -71,7 +71,7 @@ pub fn restore(tool: &str, args: &[String], text: &str) -> Result<Restore, Refus
                     .then(&format!("Try `{tool} -h' for more information."))
                     .at(at));
             }
-            // The file, which whoever calls has read.
+            // The file, which the caller has read.
             _ => {}
         }
     }

@@ -315,6 +315,8 @@ impl<'s> Target<'s> {
         if sum > link {
             planned.iter_mut().for_each(|class| class.rate = (class.rate * link / sum).max(1000));
         }
+        // A share that the file does not name never lifts a ceil that it does.
+        planned.iter_mut().for_each(|class| class.rate = class.rate.min(class.ceil).max(1000));
         planned
     }
 
@@ -585,7 +587,7 @@ fn rules(short: &Short, targets: &[Target<'_>], out: &mut Compiled) {
     let ruled: Vec<&Target<'_>> = targets.iter().filter(|target| target.way != Way::Ifb).collect();
     let span = short.device.span;
     let mut text = Text::default();
-    // Made, so that it can be deleted, so that it is made anew: all in one step.
+    // Made, so that it can be deleted, so that it is made again: all in one step.
     text.line(span, "table inet tidegate");
     text.line(span, "delete table inet tidegate");
     text.line(span, "table inet tidegate {");

@@ -47,7 +47,7 @@ impl<'a> Curves<'a> {
     pub(super) fn limit(&self, class: &ClassDump) -> Option<u64> {
         match hfsc(class) {
             Some(params) => params.ul.map(|ul| bits(&ul)),
-            // There is nobody that it could borrow from.
+            // There is no one that it could borrow from.
             None => htb(class).map(|params| params.rate.rate.0.min(params.ceil.rate.0) * 8),
         }
     }

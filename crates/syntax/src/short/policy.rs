@@ -21,7 +21,7 @@ pub enum Fair {
     /// Connections.
     #[default]
     Flow,
-    /// Nobody: first come, first served.
+    /// No one: first come, first served.
     None,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refus
 /// What is said beside the command.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// For whoever reads the script: accepted words that mean nothing here.
+    /// For the reader of the script: accepted words that mean nothing here.
     pub(super) aside: Vec<String>,
     /// What tc says on stderr and goes on.
     pub(super) stderr: String,

@@ -16,7 +16,7 @@ pub(super) struct Shown {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Shows a load of this length, if somebody sees it.
+/// Shows a load of this length, if someone sees it.
 pub(super) fn show(title: &str, length: Duration) -> Shown {
     let over = Arc::new(AtomicBool::new(false));
     if crate::output::is_quiet() || !crate::output::stderr().is_terminal() {

@@ -13,7 +13,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 /// Figures on the terminal are of so many requests at most: those of the end are of all.
 const RECENT: usize = 1000;
 
-/// Shows how it goes on until all is answered or somebody stops it (true). Draws only where a terminal is
+/// Shows how it goes on until all is answered or someone stops it (true). Draws only where a terminal is
 /// looked at.
 ///
 /// # Errors

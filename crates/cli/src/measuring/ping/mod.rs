@@ -49,7 +49,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     Ok(code(&pinged))
 }
 
-/// A file of ours, or of ping-exp's.
+/// A file of tidegate's, or of ping-exp's.
 fn read(path: &Path) -> anyhow::Result<Pinged> {
     let octets = crate::input::result(path)?;
     match octets.trim_ascii_start().first() {

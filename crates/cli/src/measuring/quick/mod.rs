@@ -78,7 +78,7 @@ fn give(options: &Options, quick: &Quick) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows how long it has gone on, where somebody looks.
+/// Shows how long it has gone on, where someone looks.
 fn bar(options: &Options) -> ProgressBar {
     let target = if crate::output::stderr().is_terminal() && !crate::output::is_quiet() {
         ProgressDrawTarget::stderr()

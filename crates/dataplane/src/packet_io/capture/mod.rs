@@ -51,7 +51,7 @@ pub struct CaptureIo {
     points: Vec<CapturePoint>,
     slots: BufferPool,
     counts: PacketIoStats,
-    /// Who is asked first: everybody has his turn.
+    /// Who is asked first: everyone has his turn.
     next: usize,
     /// What was read last.
     fresh: Vec<u32>,

@@ -98,7 +98,7 @@ impl QueueIo {
     /// Opens the backend at these places, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// Which device is not there or not known; which queue somebody else has; the kernel has no queues, or no
+    /// Which device is not there or not known; which queue someone else has; the kernel has no queues, or no
     /// rules that lead there; or we may not.
     pub fn open(spots: &[AttachPoint], options: Options) -> io::Result<QueueIo> {
         let facts = |point: &AttachPoint| {

@@ -359,7 +359,7 @@ impl Tree {
         Some((at, false))
     }
 
-    /// When somebody can be served, if no one can be now.
+    /// When someone can be served, if no one can be now.
     pub(super) fn next_event(&self) -> Option<u64> {
         let eligible = self.waits.first(self.waiting).map(|at| self.class(at).state.eligible_at);
         let fits = self.turns.least(self.class(ROOT).state.kids).filter(|fit| *fit != 0);

@@ -612,7 +612,7 @@ fn body(told: &Told<'_>, params: &U32Params) -> Entry {
         }
         matches.push(Json::Object(members));
     }
-    // tc writes a member of the same name for each, which nobody can read back.
+    // tc writes a member of the same name for each, which no one can read back.
     match matches.len() {
         0 => {}
         1 => entry.member("match", matches.remove(0)),
