@@ -76,7 +76,7 @@ const CRATES: [(&str, Purity, &[&str]); 38] = [
     (
         "loader",
         Purity::Impure,
-        &["capture", "shims", "inspect", "gateway", "policy", "packet", "syntax", "sys"],
+        &["capture", "shims", "inspect", "gateway", "policy", "packet", "syntax", "sys", "text"],
     ),
     (
         "scenario",

@@ -12,11 +12,10 @@ use crate::time::since_1970;
 use crate::wanted::Wanted;
 use crate::{kept, undone, user};
 use serde_json::{Value, json};
-use tidegate_daemon::RuntimeDir;
 use tidegate_daemon::ssh;
 use tidegate_daemon::{Error, Result, bail, ensure};
+use tidegate_daemon::{RuntimeDir, running_policy};
 use tidegate_plan::{ChangePlan, essential, plan, text as diff};
-use tidegate_policy::dump::Installed;
 use tidegate_sys::boot;
 use tidegate_sys::service::Alone;
 
@@ -131,9 +130,13 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     safe(options, wanted, report)?;
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     if options.dry_run {
-        report(Notice::Plan(recreated(wanted)?));
+        let (plans, rules) = daemon_plan(wanted, &room, name, report)?;
+        report(Notice::Plan(plan_text(&plans, rules.as_deref())));
         report_installed(report, &kernel::shapers(&wanted.devices), None);
-        return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
+        return Ok(json!({
+            "applied": false, "dry_run": true, "backend": "user", "why": why,
+            "plan": listed(&plans, rules.as_deref()),
+        }));
     }
     let mut begun = Begun::new(options, &room, name, report)?;
     let standing = kernel::shapers(&wanted.devices);
@@ -149,7 +152,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     }
     let prior = prior.map(|(_, prior)| prior);
     // What ran before can be gone back to, whatever becomes of its files.
-    let before = user::policy(&room, name)?;
+    let before = running_policy(&room, name)?;
     let by_hand = before.is_some() && prior.as_ref().is_none_or(|prior| prior.0["by_hand"] == true);
     let previous = before.as_ref().and_then(|before| Some(before_last(prior.as_ref()?, before)));
     let mut state = json!({
@@ -282,7 +285,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
     others(&room, wanted, name)?;
     let mut arm = Arm::open()?;
     let way = arm.plan(wanted, name, prior.as_ref())?;
-    report(Notice::Plan(shown(&way)));
+    report(Notice::Plan(plan_text(&way.plans, way.about_rules().as_deref())));
     safe(options, wanted, report)?;
     report_caveats(options, &way, report)?;
     if way.is_empty() && prior.is_some() {
@@ -299,7 +302,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         }
         return Ok(json!({"applied": true, "changed": false, "backend": "kernel", "why": why}));
     }
-    let plan = listed(&way);
+    let plan = listed(&way.plans, way.about_rules().as_deref());
     let mut state = noted(options, wanted, prior.as_ref(), &way.before, why)?;
     begun.write(&mut state, prior)?;
     let done = arm.go(wanted, way).and_then(|()| {
@@ -321,7 +324,7 @@ fn by_kernel(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
 fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHandler<'_>) -> Result<Value> {
     let (room, name) = (RuntimeDir::here()?, name(wanted));
     let way = Arm::open()?.plan(wanted, name, State::read(&room, name)?.as_ref())?;
-    report(Notice::Plan(shown(&way)));
+    report(Notice::Plan(plan_text(&way.plans, way.about_rules().as_deref())));
     safe(options, wanted, report)?;
     report_caveats(options, &way, report)?;
     let lacks = kernel::lacks(wanted);
@@ -333,7 +336,7 @@ fn dry_run(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeHan
         warn(report, format!("this would be refused: this kernel {what}; --backend user needs none of it"));
     }
     Ok(json!({
-        "applied": false, "dry_run": true, "backend": "kernel", "why": why, "plan": listed(&way), "refused": lacks,
+        "applied": false, "dry_run": true, "backend": "kernel", "why": why, "plan": listed(&way.plans, way.about_rules().as_deref()), "refused": lacks,
     }))
 }
 
@@ -441,26 +444,46 @@ fn report_caveats(options: &ApplyOptions, way: &KernelPlan, report: NoticeHandle
     Ok(())
 }
 
-fn shown(way: &KernelPlan) -> String {
-    if way.is_empty() {
+/// The changes of each device and of the rules, for people.
+fn plan_text(plans: &[(String, ChangePlan)], rules: Option<&str>) -> String {
+    if rules.is_none() && plans.iter().all(|(_, plan)| plan.is_empty()) {
         return "nothing to change: the policy is already in place\n".into();
     }
-    let plans = way.plans.iter().filter(|(_, plan)| !plan.is_empty() || plan.kept > 0);
+    let plans = plans.iter().filter(|(_, plan)| !plan.is_empty() || plan.kept > 0);
     let mut out: String = plans.map(|(dev, plan)| diff::text(dev, plan)).collect();
-    out.extend(way.about_rules());
+    out.extend(rules);
     out
 }
 
-/// All of a policy, as a daemon's machine is told it.
-fn recreated(wanted: &Wanted) -> Result<String> {
-    let mut out = String::new();
-    for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
-        out += &diff::text(dev, &plan(&Installed::default(), stand, &wanted.log)?);
-    }
-    Ok(out)
+/// What a daemon would change: from the policy that it runs, or from nothing where none runs.
+fn daemon_plan(
+    wanted: &Wanted,
+    room: &RuntimeDir,
+    name: &str,
+    report: NoticeHandler<'_>,
+) -> Result<(Vec<(String, ChangePlan)>, Option<String>)> {
+    let running = running_policy(room, name).and_then(|running| match running {
+        Some(running) => wanted.running(&running),
+        None => Ok(wanted.nothing()),
+    });
+    let (installed, tables) = running.unwrap_or_else(|error| {
+        warn(report, format!("what runs there now is not known ({error:#}), so the plan shows all of it"));
+        wanted.nothing()
+    });
+    let of_device =
+        |((dev, wants), now): ((&String, _), _)| Ok((dev.clone(), plan(now, wants, &wanted.log)?));
+    let plans = wanted.devices.iter().zip(&wanted.stands).zip(&installed).map(of_device);
+    let table = kernel::table_of(name);
+    let rules = match (tables.is_empty(), wanted.tables.is_empty()) {
+        _ if tables == wanted.tables => None,
+        (_, true) => Some(kernel::rules_line('-', &table, None)),
+        (true, false) => Some(kernel::rules_line('+', &table, Some(wanted.rules()))),
+        (false, false) => Some(kernel::rules_line('~', &table, Some(wanted.rules()))),
+    };
+    Ok((plans.collect::<Result<_>>()?, rules))
 }
 
-fn listed(way: &KernelPlan) -> Value {
+fn listed(plans: &[(String, ChangePlan)], rules: Option<&str>) -> Value {
     let steps = |plan: &ChangePlan| -> Vec<Value> {
         plan.steps
             .iter()
@@ -468,8 +491,8 @@ fn listed(way: &KernelPlan) -> Value {
             .collect()
     };
     let devices =
-        way.plans.iter().map(|(dev, plan)| json!({"dev": dev, "steps": steps(plan), "kept": plan.kept}));
-    json!({"devices": devices.collect::<Vec<_>>(), "rules": way.about_rules().map(|text| text.trim_end().to_owned())})
+        plans.iter().map(|(dev, plan)| json!({"dev": dev, "steps": steps(plan), "kept": plan.kept}));
+    json!({"devices": devices.collect::<Vec<_>>(), "rules": rules.map(str::trim_end)})
 }
 
 fn applied(state: &Value, confirm: Option<u64>, name: &str) -> Notice {

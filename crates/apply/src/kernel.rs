@@ -83,10 +83,9 @@ impl KernelPlan {
         match &self.rules {
             Rules::Stay => None,
             Rules::Make(_, rules, again) => {
-                let sign = if *again { '~' } else { '+' };
-                Some(format!("{sign} nft table inet {table}: {rules} rules\n"))
+                Some(rules_line(if *again { '~' } else { '+' }, table, Some(*rules)))
             }
-            Rules::Remove => Some(format!("- nft table inet {table}\n")),
+            Rules::Remove => Some(rules_line('-', table, None)),
         }
     }
 }
@@ -94,6 +93,16 @@ impl KernelPlan {
 /// The table that is ours.
 pub(crate) fn table_of(name: &str) -> String {
     format!("tidegate-{name}")
+}
+
+/// The line of a plan for a table of nftables: it is made (`+`) or made anew (`~`) with so many rules, or
+/// removed (`-`).
+pub(crate) fn rules_line(sign: char, table: &str, rules: Option<usize>) -> String {
+    match rules {
+        Some(1) => format!("{sign} nft table inet {table}: 1 rule\n"),
+        Some(rules) => format!("{sign} nft table inet {table}: {rules} rules\n"),
+        None => format!("{sign} nft table inet {table}\n"),
+    }
 }
 
 /// A backend to all that is changed.
@@ -222,8 +231,7 @@ impl Arm {
         if there && raw(fresh.clone()) == known {
             return Ok(Rules::Stay);
         }
-        let count = wanted.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len()).sum();
-        Ok(Rules::Make(batch, count, there))
+        Ok(Rules::Make(batch, wanted.rules(), there))
     }
 
     /// Messages that make the table of a policy where there is none.

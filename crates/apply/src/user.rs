@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tidegate_daemon::Daemon;
 use tidegate_daemon::RuntimeDir;
-use tidegate_daemon::{ANSWER, Client};
+use tidegate_daemon::{ANSWER, Client, running_policy};
 use tidegate_daemon::{DaemonOptions, PacketIoBackend};
 use tidegate_daemon::{ErrorContext, Result, bail, ensure};
 use tidegate_sys::{output_file, process};
@@ -42,18 +42,6 @@ pub(crate) fn apply(
         Daemon::Dead => tidegate_daemon::start(&options, &say),
         Daemon::Silent(silence) => bail!(Daemon, "{silence}; `tidegate down {dev}` ends it"),
     }
-}
-
-/// What the daemon of a device runs, to go back to; `None`: there is none.
-///
-/// # Errors
-/// There is one, and it does not say.
-pub(crate) fn policy(runtime: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
-    if RuntimeDir::holder(&runtime.lock(dev)).is_none() {
-        return Ok(None);
-    }
-    let dump = Client::within(dev, END)?.request(&json!({"ask": "policy"}));
-    dump.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
 }
 
 /// How packets come to the daemon of a device, if it says.
@@ -176,7 +164,7 @@ pub(crate) fn go_back(
     };
     match Daemon::of(room, dev) {
         Daemon::Answers(_) => {
-            if policy(room, dev)?.is_none_or(|now| now["commands"] != before["commands"]) {
+            if running_policy(room, dev)?.is_none_or(|now| now["commands"] != before["commands"]) {
                 Client::within(dev, END)?.request(&request(before)).map(drop)?;
             }
         }
@@ -187,7 +175,7 @@ pub(crate) fn go_back(
             restart(room, dev, before, report)?;
         }
     }
-    let now = policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
+    let now = running_policy(room, dev)?.with_context(|| format!("the daemon of `{dev}` is gone"))?;
     ensure!(
         now["commands"] == before["commands"],
         Daemon,

@@ -1,5 +1,6 @@
 //! What a policy wants of this computer's kernel: devices, what is installed on each, and netfilter's rules.
 
+use serde_json::Value;
 use std::collections::BTreeSet;
 use tidegate_daemon::device_spec;
 use tidegate_daemon::{ErrorContext, Result, bail, ensure, error};
@@ -111,6 +112,38 @@ impl Wanted {
             stands,
             tables,
         })
+    }
+
+    /// How many rules of netfilter it has.
+    pub(crate) fn rules(&self) -> usize {
+        self.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len()).sum()
+    }
+
+    /// What a computer has on this policy's devices that runs no policy, and its tables of rules.
+    pub(crate) fn nothing(&self) -> (Vec<Installed>, Vec<RuleTable>) {
+        (vec![Installed::default(); self.devices.len()], Vec::new())
+    }
+
+    /// What a daemon has on this policy's devices, and its tables of rules. `policy`: its answer when it is
+    /// asked for the policy that it runs.
+    ///
+    /// # Errors
+    /// Its answer has no commands that come to anything here.
+    pub(crate) fn running(&self, policy: &Value) -> Result<(Vec<Installed>, Vec<RuleTable>)> {
+        let commands: Vec<Vec<String>> =
+            serde_json::from_value(policy["commands"].clone()).context("the daemon's commands")?;
+        let log = tidegate_daemon::operations(&commands)?;
+        let log = policy["dev"].as_str().map_or_else(|| Ok(log.clone()), |dev| on_device(&log, dev))?;
+        let mut machine = machine(&log, &self.links, &to_be_made(&log, &self.links)?)?;
+        let installed = self.devices.iter().map(|dev| {
+            let is_there = machine.device(dev).is_some();
+            if is_there {
+                tidegate_plan::installed(&mut machine, CARRIED_OUT_AT, dev)
+            } else {
+                Installed::default()
+            }
+        });
+        Ok((installed.collect(), tidegate_plan::rule_tables(&machine)))
     }
 
     /// Does the policy say what happens to packets that arrive by a device?

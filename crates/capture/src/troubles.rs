@@ -13,6 +13,8 @@ const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 /// The signal by which a shell ends that calls itself until its stack is full.
 const SEGMENTATION_FAULT: u8 = 11;
+/// Who complains of lines that the shell cannot run.
+pub const SHELL: &str = "sh";
 const MISSING: &str = "there is no such tool on this machine, and tidegate does not play it";
 
 /// Lists the troubles of a run, in the order of their importance to the reader: calls, tools, the end.
@@ -262,7 +264,7 @@ fn end(
             line.text.trim()
         )
     });
-    let who = if place.is_none() { name } else { "sh".to_owned() };
+    let who = if place.is_none() { name } else { SHELL.to_owned() };
     Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
 }
 
@@ -354,7 +356,7 @@ impl<'a> Complaint<'a> {
                 start..start + name.chars().count()
             });
         }
-        Some(Trouble { place, who: "sh".to_owned(), reason, remedy: Some(remedy), idle: false })
+        Some(Trouble { place, who: SHELL.to_owned(), reason, remedy: Some(remedy), idle: false })
     }
 }
 

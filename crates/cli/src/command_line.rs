@@ -2,8 +2,8 @@
 //! starts.
 
 use crate::{
-    check, compare, daemon, expect, explain, graph, import, live, measuring, output, policy, replay, run,
-    sim, trial, watch,
+    check, compare, daemon, expect, explain, graph, import, live, manual, measuring, output, policy, replay,
+    run, sim, trial, watch,
 };
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -33,7 +33,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Operate",
         &["apply", "status", "confirm", "revert", "down", "daemon", "top", "metrics", "tc", "capture"],
     ),
-    ("Other", &["completions", "help"]),
+    ("Other", &["completions", "man", "help"]),
 ];
 
 #[derive(Subcommand)]
@@ -138,6 +138,8 @@ Examples:
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Print the manual page of a command
+    Man(manual::Options),
 }
 
 /// The command line as clap knows it, with the commands in groups.
@@ -229,6 +231,7 @@ pub fn carry_out(cli: Cli) -> ExitCode {
             output::text(&String::from_utf8_lossy(&text));
             ExitCode::SUCCESS
         }
+        Command::Man(options) => manual::command(&options, parser(), &GROUPS),
     }
 }
 

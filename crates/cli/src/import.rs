@@ -5,10 +5,13 @@
 use crate::exit::CliExit;
 use crate::run::text;
 use crate::script_options::{ScriptOptions, must_have_ended, show_errors};
+use anyhow::Context as _;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidegate_daemon::{RuntimeDir, running_policy};
 use tidegate_loader::{LoadedPolicy, ReadOptions};
+use tidegate_shims::Carried;
 
 /// Convert any supported policy format to tc commands
 #[derive(clap::Args)]
@@ -80,43 +83,70 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
         sandbox: options.sandbox.into(),
         ..ReadOptions::default()
     };
-    let taken = if options.live {
+    let policies = if options.live {
         let listings = tidegate_loader::live_listings(options.dev.as_deref())?;
         if options.print == Print::Listing {
             return Ok((listings, true));
         }
-        tidegate_loader::read_text("this machine", &listings, &how)?
+        let mut policies = by_daemons(options.dev.as_deref(), &how)?;
+        // A computer without any device has an empty listing.
+        if !listings.trim().is_empty() {
+            policies.insert(0, tidegate_loader::read_text("this machine", &listings, &how)?);
+        }
+        policies
     } else {
-        tidegate_loader::read(&options.files, &how)?
+        vec![tidegate_loader::read(&options.files, &how)?]
     };
-    show_errors(&taken.outcomes);
-    for warning in taken.warnings() {
-        eprintln!("{warning}");
+    for policy in &policies {
+        show_errors(&policy.outcomes);
+        for warning in policy.warnings() {
+            eprintln!("{warning}");
+        }
+        must_have_ended(policy)?;
+        if let Some(nothing) = policy.nothing_found().filter(|_| !options.live) {
+            anyhow::bail!("{nothing}");
+        }
     }
-    must_have_ended(&taken)?;
-    if let Some(nothing) = taken.nothing_found().filter(|_| !options.live) {
-        anyhow::bail!("{nothing}");
+    if options.live && policies.iter().all(|policy| policy.machine.carried.is_empty()) {
+        let here = options.dev.as_ref().map_or_else(|| "this computer".to_owned(), |dev| format!("`{dev}`"));
+        eprintln!("tidegate import: {here} has no traffic control beyond the kernel's defaults");
     }
-    let whole = taken.troubles().all(|trouble| trouble.idle);
-    let printed = if options.json { document(&taken) } else { printed(&taken, options.print) };
+    let whole = policies.iter().flat_map(LoadedPolicy::troubles).all(|trouble| trouble.idle);
+    let carried: Vec<&Carried> = policies.iter().flat_map(|policy| &policy.machine.carried).collect();
+    let printed = match options.print {
+        _ if options.json => document(&policies),
+        Print::Batch => text::batch(carried),
+        Print::Tc | Print::Listing => text::commands(carried),
+    };
     Ok((printed, whole))
 }
 
-fn printed(taken: &LoadedPolicy, print: Print) -> String {
-    match print {
-        Print::Batch => text::batch(&taken.machine.carried),
-        Print::Tc | Print::Listing => text::commands(&taken.machine.carried),
+/// What tidegate's daemons run here, on `dev` or on all devices.
+fn by_daemons(dev: Option<&str>, how: &ReadOptions) -> anyhow::Result<Vec<LoadedPolicy>> {
+    let runtime = RuntimeDir::here()?;
+    let names = runtime.devices("sock").into_iter().filter(|name| dev.is_none_or(|dev| dev == *name));
+    let mut policies = Vec::new();
+    for name in names {
+        let Some(running) = running_policy(&runtime, &name)? else { continue };
+        let commands: Vec<Vec<String>> = serde_json::from_value(running["commands"].clone())
+            .with_context(|| format!("what the daemon of `{name}` runs"))?;
+        if let Some(dev) = running["dev"].as_str() {
+            eprintln!("tidegate import: the daemon of `{name}` runs the policy on `{dev}` (--dev)");
+        }
+        policies.push(tidegate_loader::read_commands(&format!("the daemon of {name}"), &commands, how)?);
     }
+    Ok(policies)
 }
 
 /// The form of the document.
 const FORM: u32 = 1;
 
 /// The commands as JSON, and what was refused.
-fn document(taken: &LoadedPolicy) -> String {
-    let commands: Vec<String> = text::commands(&taken.machine.carried).lines().map(str::to_owned).collect();
-    let refused: Vec<String> =
-        taken.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
+fn document(policies: &[LoadedPolicy]) -> String {
+    let carried: Vec<&Carried> = policies.iter().flat_map(|policy| &policy.machine.carried).collect();
+    let commands: Vec<String> = text::commands(carried).lines().map(str::to_owned).collect();
+    let troubles = policies.iter().flat_map(LoadedPolicy::troubles);
+    let refused: Vec<String> = troubles.filter(|trouble| !trouble.idle).map(ToString::to_string).collect();
     let document = serde_json::json!({"tidegate_import": FORM, "commands": commands, "refused": refused});
     format!("{document:#}\n")
 }

@@ -19,6 +19,7 @@ pub mod graph;
 pub mod import;
 mod input;
 pub mod live;
+pub mod manual;
 pub mod measuring;
 pub mod outputs;
 mod pcap_file;

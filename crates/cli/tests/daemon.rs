@@ -124,6 +124,48 @@ fn the_kernel_sets_the_marks_and_the_engine_heeds_them() {
     nothing_is_left(&wire);
 }
 
+/// What a daemon runs is known to those who ask about this computer: a dry run shows only what would change,
+/// `import --live` prints it, `doctor` checks it.
+#[test]
+fn the_policy_of_a_daemon_is_planned_from_imported_and_checked() {
+    let Some(wire) = Wire::lay("known") else { return };
+    let policy = wire.file("policy.sh", POLICY);
+    let dry = |policy: &str| done(&wire.tidegate(&["apply", "--backend", "user", "--dry-run", policy]));
+    let first = dry(&policy);
+    assert!(first.contains("+ tc class add dev wire0 parent 1: classid 1:20"), "{first}");
+    assert!(first.contains("+ nft table inet tidegate-wire0: 1 rule\n"), "{first}");
+    let daemon = Daemon::start(&wire, &[&policy]);
+    let same = dry(&policy);
+    assert!(same.contains("nothing to change: the policy is already in place"), "{same}");
+    let other = POLICY.replace("rate 10mbit", "rate 12mbit").replace("iptables", "# iptables");
+    let changed = dry(&wire.file("other.sh", &other));
+    assert!(changed.contains("~ tc class change dev wire0 parent 1: classid 1:20"), "{changed}");
+    assert!(changed.contains("- nft table inet tidegate-wire0\n"), "{changed}");
+    assert!(!changed.contains("1:10 htb"), "what stays is not listed: {changed}");
+
+    let imported = done(&wire.tidegate(&["import", "--live"]));
+    assert_eq!(imported, POLICY);
+
+    // More is guaranteed to the classes than their parent has.
+    let over = "tc qdisc add dev wire0 root handle 1: htb default 10
+tc class add dev wire0 parent 1: classid 1:1 htb rate 10mbit ceil 10mbit
+tc class add dev wire0 parent 1:1 classid 1:10 htb rate 9mbit ceil 10mbit
+tc class add dev wire0 parent 1:1 classid 1:20 htb rate 9mbit ceil 10mbit
+tc filter add dev wire0 parent 1: protocol ip u32 match ip dport 9 0xffff flowid 1:20
+";
+    daemon.stop();
+    let daemon = Daemon::start(&wire, &[&wire.file("over.sh", over)]);
+    let output = wire.tidegate(&["doctor", "--duration", "200ms", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert!(found.to_string().contains("R3"), "{found:#}");
+    daemon.stop();
+    nothing_is_left(&wire);
+    let nothing = wire.tidegate(&["import", "--live"]);
+    let why = String::from_utf8_lossy(&nothing.stderr).into_owned();
+    assert!(nothing.status.success() && nothing.stdout.is_empty(), "{why}");
+    assert_eq!(why, "tidegate import: this computer has no traffic control beyond the kernel's defaults\n");
+}
+
 #[test]
 fn a_second_one_on_a_device_is_refused() {
     let Some(wire) = Wire::lay("second") else { return };

@@ -2,17 +2,21 @@
 //! holds up no one.
 
 use crate::client::{ANSWER, Client};
-use crate::error::Error;
+use crate::error::{Error, ErrorContext, Result};
 use crate::runtime::RuntimeDir;
 use serde_json::{Value, json};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
+use std::time::Duration;
 use tidegate_sys::process;
 
 /// Daemons that are asked at the same time at most; where there are more, so many wait for the others'
 /// [`ANSWER`].
 pub const MOST_AT_ONCE: usize = 64;
+
+/// How long a daemon may take to say what it runs: a policy may have a hundred thousand commands.
+const POLICY: Duration = Duration::from_secs(10);
 
 /// How the daemon of a device is.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +78,19 @@ impl Daemon {
             (Err(_), None) => Daemon::Dead,
         }
     }
+}
+
+/// The policy that the daemon of a device runs: its `commands`, word by word, and the options that it was
+/// started with. `None`: there is no daemon.
+///
+/// # Errors
+/// There is one, and it does not say: it hangs, or the caller may not ask it.
+pub fn running_policy(runtime: &RuntimeDir, dev: &str) -> Result<Option<Value>> {
+    if RuntimeDir::holder(&runtime.lock(dev)).is_none() {
+        return Ok(None);
+    }
+    let policy = Client::within(dev, POLICY)?.request(&json!({"ask": "policy"}));
+    policy.map(Some).with_context(|| format!("the daemon of `{dev}` does not say what it runs"))
 }
 
 /// Does something for each, [`MOST_AT_ONCE`] at the same time: the result of it, in their order.

@@ -9,53 +9,23 @@ use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use tidegate_dataplane::daemon::{DaemonContext, DaemonGone};
 use tidegate_gateway::GatewayContext;
-use tidegate_packet::{Pool, Seeded};
+use tidegate_loader::ReadOptions;
 use tidegate_plan::{ChangePlan, plan};
 use tidegate_policy::dump::Installed;
 use tidegate_policy::{LinkDriver, LinkOp, Op};
-use tidegate_shims::Machine;
-use tidegate_shims::{Answer, Call};
 
-/// What commands come to, each with its tool first.
+/// What the commands of a policy come to, each with its tool first: `["tc", "qdisc", "add", …]`.
 ///
 /// # Errors
 /// One of them is refused.
-pub(crate) fn log(commands: &[Vec<String>]) -> Result<Vec<Op>> {
-    let taken_for_granted = taken_for_granted(commands);
-    let mut machine = Machine::for_script(taken_for_granted.iter().map(String::as_str));
-    machine.distributions = tidegate_loader::distributions::installed();
-    let (mut pool, mut random) = (Pool::new(0), Seeded::new(1));
-    let mut shim = machine.shim(&mut pool, &mut random);
-    for words in commands {
-        let [tool, args @ ..] = words.as_slice() else { continue };
-        let call = Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: "/".into() };
-        let reply = shim.answer(&call);
-        ensure!(
-            reply.code == 0,
-            Policy,
-            "`{}`: {}",
-            words.join(" "),
-            String::from_utf8_lossy(&reply.stderr).trim()
-        );
+pub fn operations(commands: &[Vec<String>]) -> Result<Vec<Op>> {
+    let policy = tidegate_loader::read_commands("the daemon's policy", commands, &ReadOptions::default())
+        .map_err(|error| error!(Policy, "{error}"))?;
+    if let Some(refused) = policy.troubles().find(|trouble| !trouble.idle) {
+        let command = refused.place.as_ref().map_or("", |place| place.text.as_str());
+        bail!(Policy, "`{command}`: {}", refused.reason.trim());
     }
-    Ok(machine.log)
-}
-
-/// The ifb devices that commands name and do not make: a batch may leave that to someone else.
-fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
-    let makes = |words: &[String]| {
-        words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add")
-    };
-    let made: BTreeSet<&String> = commands.iter().filter(|words| makes(words)).flatten().collect();
-    let named = commands
-        .iter()
-        .flat_map(|words| words.windows(2))
-        .filter(|pair| pair[0] == "dev")
-        .map(|pair| &pair[1]);
-    named
-        .filter(|name| LinkDriver::of_name(name) == LinkDriver::Ifb && !made.contains(name))
-        .cloned()
-        .collect()
+    Ok(policy.machine.log)
 }
 
 /// A device: its name, whether the machine has it, and what is there.

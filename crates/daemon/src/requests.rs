@@ -247,7 +247,7 @@ impl Counter {
             return refusal(why, &self.afresh(request));
         }
         let commands: Vec<Vec<String>> = commands.iter().filter_map(texts).collect();
-        let done = crate::reload::log(&commands)
+        let done = crate::reload::operations(&commands)
             .and_then(|log| crate::policy::wanted(&options, &log))
             .and_then(|mut wanted| {
                 if options.packet_io == PacketIoBackend::Tun {

@@ -41,6 +41,7 @@ pub use nothing::nothing_found;
 pub use to_short::ShortPolicy;
 
 use line_words::LineWords;
+use lists::Asked;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
@@ -121,6 +122,10 @@ pub struct LoadedPolicy {
     pub names: ClassNames,
     sources: Vec<Source>,
     steps: Vec<Step>,
+    /// The devices that were there before.
+    devices: Vec<String>,
+    /// What is drawn while it is carried out.
+    draws: Seeded,
     /// The words of the line (its file's number, its own) that was looked at last.
     line_words: Option<((usize, usize), LineWords)>,
 }
@@ -292,6 +297,32 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Loaded
     read_texts(&[path], vec![(format, text.to_owned())], options)
 }
 
+/// Loads commands as a daemon keeps them: their words, each with its tool first. Each is a line of its own;
+/// devices that are taken for granted are those that they name and do not make.
+///
+/// ```
+/// use tidegate_loader::{ReadOptions, read_commands};
+///
+/// let words = "tc qdisc add dev eth0 root fq_codel".split(' ').map(str::to_owned).collect();
+/// let policy = read_commands("the daemon of eth0", &[words], &ReadOptions::default())?;
+/// assert_eq!(policy.machine.log.len(), 1);
+/// # Ok::<(), tidegate_loader::ReadError>(())
+/// ```
+///
+/// # Errors
+/// As for [`read`]; refused commands are told in [`LoadedPolicy::outcomes`].
+pub fn read_commands(
+    name: &str,
+    commands: &[Vec<String>],
+    options: &ReadOptions,
+) -> Result<LoadedPolicy, ReadError> {
+    let (text, list) = lists::of_commands(commands);
+    let devices = options.devices.iter().cloned().chain(lists::taken_for_granted(commands)).collect();
+    let mut policy = LoadedPolicy::of_devices(devices, options);
+    policy.carry_out(Path::new(name), Format::Batch, &text, Asking::List(list), options)?;
+    Ok(policy)
+}
+
 /// What stands, as a short policy, with what that leaves out or does otherwise.
 pub fn to_short(reading: &Reading) -> ShortPolicy {
     let load = |text: &str| match read_text("policy.toml", text, &ReadOptions::default()) {
@@ -321,45 +352,79 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
         };
         devices.extend(named);
     }
-    let mut seen = BTreeSet::new();
-    devices.retain(|device| seen.insert(device.clone()));
-    let mut machine = Machine::for_script(devices.iter().map(String::as_str));
-    machine.distributions = distributions::installed();
-    machine.now = CARRIED_OUT_AT;
-    machine.gateway.set_dissector(options.dissector);
-    let mut taken = LoadedPolicy {
-        machine,
-        formats: Vec::new(),
-        outcomes: Vec::new(),
-        wan: None,
-        lan: None,
-        names: ClassNames::new(),
-        sources: Vec::new(),
-        steps: Vec::new(),
-        line_words: None,
-    };
-    let (mut pool, mut draws) = (Pool::new(0), Seeded::new(options.seed));
+    let mut policy = LoadedPolicy::of_devices(devices, options);
     for (path, (format, text)) in files.iter().zip(&texts) {
-        let mut traced = Traced::new(taken.machine.shim(&mut pool, &mut draws));
-        let (mut outcome, list) = match format {
-            Format::Script => (script(path, &devices, options, &mut traced)?, None),
-            _ => {
-                let list =
-                    lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?;
-                (lists::carry_out(&list, (path, text), &devices, &mut traced), Some(list))
+        let asking = match format {
+            Format::Script => Asking::Script,
+            _ => Asking::List(
+                lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?,
+            ),
+        };
+        policy.carry_out(path, *format, text, asking, options)?;
+    }
+    Ok(policy)
+}
+
+/// How a file asks for its calls.
+enum Asking {
+    /// It is run.
+    Script,
+    /// It lists them.
+    List(Vec<Asked>),
+}
+
+impl LoadedPolicy {
+    /// A machine with these devices, and nothing configured on it.
+    fn of_devices(mut devices: Vec<String>, options: &ReadOptions) -> LoadedPolicy {
+        let mut seen = BTreeSet::new();
+        devices.retain(|device| seen.insert(device.clone()));
+        let mut machine = Machine::for_script(devices.iter().map(String::as_str));
+        machine.distributions = distributions::installed();
+        machine.now = CARRIED_OUT_AT;
+        machine.gateway.set_dissector(options.dissector);
+        LoadedPolicy {
+            machine,
+            formats: Vec::new(),
+            outcomes: Vec::new(),
+            wan: None,
+            lan: None,
+            names: ClassNames::new(),
+            sources: Vec::new(),
+            steps: Vec::new(),
+            devices,
+            draws: Seeded::new(options.seed),
+            line_words: None,
+        }
+    }
+
+    /// Carries out what a file asks for, after what was carried out before.
+    fn carry_out(
+        &mut self,
+        path: &Path,
+        format: Format,
+        text: &str,
+        asking: Asking,
+        options: &ReadOptions,
+    ) -> Result<(), ReadError> {
+        let mut pool = Pool::new(0);
+        let mut traced = Traced::new(self.machine.shim(&mut pool, &mut self.draws));
+        let (mut outcome, list) = match asking {
+            Asking::Script => (script(path, &self.devices, options, &mut traced)?, None),
+            Asking::List(list) => {
+                (lists::carry_out(&list, (path, text), &self.devices, &mut traced), Some(list))
             }
         };
         let came = traced.came;
-        taken.note(path, text, &outcome, &came, list.as_deref());
+        self.note(path, text, &outcome, &came, list.as_deref());
         point_inside(&mut outcome);
-        taken.formats.push(*format);
-        if let Some((wan, lan)) = lists::ends(*format, &path.to_string_lossy(), text) {
-            (taken.wan, taken.lan) = (Some(wan), lan);
+        self.formats.push(format);
+        if let Some((wan, lan)) = lists::ends(format, &path.to_string_lossy(), text) {
+            (self.wan, self.lan) = (Some(wan), lan);
         }
-        taken.names.extend(lists::class_names(*format, &path.to_string_lossy(), text));
-        taken.outcomes.push(outcome);
+        self.names.extend(lists::class_names(format, &path.to_string_lossy(), text));
+        self.outcomes.push(outcome);
+        Ok(())
     }
-    Ok(taken)
 }
 
 /// Listings of qdiscs, classes and filters belong together, whatever file each is in: what hangs on what

@@ -3,13 +3,16 @@
 use super::traced::Traced;
 use crate::format::Format;
 use crate::short::{self, tell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
 use tidegate_inspect::ClassNames;
+use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::batch;
 use tidegate_syntax::short::{Line, Short};
 use tidegate_syntax::tc::{self, NotListed};
+use tidegate_text::shell_word;
 
 /// A call that a file asks for.
 pub(super) struct Asked {
@@ -135,6 +138,35 @@ fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, St
         inside: line.inside.iter().map(|span| span.line).collect(),
     };
     Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.lines).map(asked).collect())
+}
+
+/// Commands word by word: a text with a line for each, and the calls.
+pub(super) fn of_commands(commands: &[Vec<String>]) -> (String, Vec<Asked>) {
+    let call = |words: &[String]| {
+        let [tool, args @ ..] = words else { return None };
+        Some(Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") })
+    };
+    let calls = commands.iter().enumerate();
+    let list = calls.filter_map(|(at, words)| Some(Asked::new(call(words)?, Some(at + 1)))).collect();
+    // A line break inside a word would shift the lines after it.
+    let line = |words: &Vec<String>| {
+        words.iter().map(|word| shell_word(word).replace('\n', " ")).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    (commands.iter().map(line).collect(), list)
+}
+
+/// The ifb devices that commands name and do not make: a batch may leave that to others.
+pub(super) fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
+    let makes = |words: &[String]| {
+        words.first().is_some_and(|tool| tool == "ip") && words.iter().any(|word| word == "add")
+    };
+    let made: BTreeSet<&String> = commands.iter().filter(|words| makes(words)).flatten().collect();
+    let named = commands.iter().flat_map(|words| words.windows(2)).filter(|pair| pair[0] == "dev");
+    named
+        .map(|pair| &pair[1])
+        .filter(|name| LinkDriver::of_name(name) == LinkDriver::Ifb && !made.contains(name))
+        .cloned()
+        .collect()
 }
 
 /// A batch, line by line: what is wrong in one does not hide the next.

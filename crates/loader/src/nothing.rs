@@ -4,7 +4,7 @@
 use tidegate_capture::{Exit, Outcome, troubles};
 
 /// What is said of them.
-pub(crate) const NOTHING_FOUND: &str = "no traffic control command found";
+pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
 
 /// Tools that show and configure nothing else, and what the names of others begin with.
 const TOOLS: [&str; 4] = ["tc", "nft", "iptables", "ip6tables"];

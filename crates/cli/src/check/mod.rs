@@ -14,7 +14,8 @@ use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
 use std::process::ExitCode;
-use tidegate_capture::Exit as Ended;
+use tidegate_capture::troubles::SHELL;
+use tidegate_capture::{Exit as Ended, Trouble};
 use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
 use tidegate_inspect::{Finding, Level, Place, Reading, Rule};
 use tidegate_loader::ReadOptions;
@@ -88,6 +89,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if !findings.iter().any(|finding| finding.rule == Rule::Refused) {
         findings.extend(taken.outcomes.iter().filter_map(|outcome| ended_badly(&reading, outcome)));
     }
+    findings.extend(taken.outcomes.iter().flat_map(|outcome| not_run(&reading, outcome)));
     if let Some(dev) = &options.dev {
         findings.retain(|finding| concerns(&reading, finding, dev));
     }
@@ -96,6 +98,38 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
         anyhow::bail!("{nothing}{troubles}");
     }
     Ok(Checked::new(reading, findings))
+}
+
+/// Lines that the shell could not run, of a script that came to its end: what they would do is unknown.
+fn not_run<'r>(
+    reading: &'r Reading,
+    outcome: &'r tidegate_capture::Outcome,
+) -> impl Iterator<Item = Finding> + use<'r> {
+    let of_shell = outcome.troubles.iter().filter(|trouble| trouble.who == SHELL);
+    of_shell.take_while(|_| matches!(outcome.exit, Ended::Code(0))).map(|trouble| Finding {
+        rule: Rule::Refused,
+        // Where the policy is to run there may be such a tool.
+        level: Level::Note,
+        place: place(reading, trouble),
+        what: trouble.reason.clone(),
+        because: format!(
+            "so the shell does not run this line, and what it would do is not known here; {}",
+            trouble.remedy.as_deref().unwrap_or("fix that line")
+        ),
+        witness: None,
+        fix: None,
+    })
+}
+
+/// Where the files that were read have the line of a trouble.
+fn place(reading: &Reading, trouble: &Trouble) -> Option<Place> {
+    let line = trouble.place.as_ref()?;
+    let name = line.file.display().to_string();
+    Some(Place {
+        file: reading.sources.iter().position(|source| source.name == name)?,
+        line: line.line,
+        columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)),
+    })
 }
 
 /// A script that ended with an error of its own, although no command was refused.
@@ -107,16 +141,7 @@ fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option
         _ => return None,
     };
     let reason = outcome.troubles.last().map_or_else(|| code.clone(), |trouble| trouble.reason.clone());
-    let line = outcome.troubles.last().and_then(|trouble| trouble.place.as_ref());
-    let place = line.and_then(|line| {
-        let name = line.file.display().to_string();
-        let file = reading.sources.iter().position(|source| source.name == name)?;
-        Some(Place {
-            file,
-            line: line.line,
-            columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)),
-        })
-    });
+    let place = outcome.troubles.last().and_then(|trouble| place(reading, trouble));
     Some(Finding {
         rule: Rule::Refused,
         level: Level::Error,

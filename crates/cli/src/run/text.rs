@@ -6,23 +6,23 @@ use tidegate_capture::{Exit, Outcome, Recorded};
 use tidegate_shims::Carried;
 
 /// One command a line, quoted for a shell.
-pub(crate) fn commands(carried: &[Carried]) -> String {
+pub(crate) fn commands<'c>(carried: impl IntoIterator<Item = &'c Carried>) -> String {
     carried
-        .iter()
+        .into_iter()
         .map(|one| one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ") + "\n")
         .collect()
 }
 
 /// A file for `tc -batch`: tc's commands without its name; what belongs to other tools in its place as a
 /// comment.
-pub(crate) fn batch(carried: &[Carried]) -> String {
+pub(crate) fn batch<'c>(carried: impl IntoIterator<Item = &'c Carried>) -> String {
     let line = |one: &Carried| match one.words.split_first() {
         Some((tool, words)) if tool == "tc" => {
             words.iter().map(|word| batch_word(word)).collect::<Vec<_>>().join(" ")
         }
         _ => format!("# {}", one.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
     };
-    carried.iter().map(|one| line(one) + "\n").collect()
+    carried.into_iter().map(|one| line(one) + "\n").collect()
 }
 
 /// A word for a shell.

@@ -685,14 +685,17 @@ fn a_policy_without_traffic_control_is_told_so_by_every_command() {
         for (words, code) in commands {
             let (found, said) = tidegate(words);
             assert_eq!(found, Some(code), "{words:?}: {said}");
-            assert_eq!(said.matches("no traffic control command found").count(), 1, "{words:?}: {said}");
+            assert_eq!(said.matches("no traffic control command was run").count(), 1, "{words:?}: {said}");
             let wrapped = "elsewhere.sh:2: `nsenter` runs tc somewhere else";
             assert_eq!(said.contains(wrapped), file == "elsewhere.sh", "{words:?}: {said}");
         }
     }
     for words in [["run", "shows.sh"], ["check", "shows.sh"], ["graph", "shows.sh"]] {
         let (found, said) = tidegate(&words);
-        assert!(found == Some(0) && !said.contains("no traffic control command found"), "{words:?}: {said}");
+        assert!(
+            found == Some(0) && !said.contains("no traffic control command was run"),
+            "{words:?}: {said}"
+        );
     }
 }
 

@@ -378,7 +378,7 @@ fn wrong_scripts_are_told_where_why_and_what_to_do() {
             "nothing-at-all",
             "echo hello\n".to_owned(),
             "nothing-at-all.sh",
-            "no traffic control command found",
+            "no traffic control command was run",
         ),
     ];
     let dir = Place::new("wrong-scripts");

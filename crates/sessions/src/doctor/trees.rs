@@ -1,14 +1,14 @@
 //! What stands on devices: shapers and their classes, what is led where, and what the policy means.
 
 use crate::error::{Error, Result};
+use serde_json::Value;
 use std::fmt::Write as _;
 use tidegate_analysis::watch::{self, Snapshot};
 use tidegate_apply::SnapshotSource;
-use tidegate_daemon::SPLIT_BELOW;
-use tidegate_daemon::ssh;
+use tidegate_daemon::{RuntimeDir, SPLIT_BELOW, running_policy, ssh};
 use tidegate_dataplane::engine::link_rate;
 use tidegate_inspect::{CLSACT_INGRESS, Finding, Level, check};
-use tidegate_loader::ReadOptions;
+use tidegate_loader::{LoadedPolicy, ReadOptions, read_commands};
 use tidegate_measure::doctor::{DeviceFacts, Facts, Inwards, ShaperClass, ShaperFacts};
 use tidegate_netlink::Kernel;
 use tidegate_packet::{Handle, Rate};
@@ -115,31 +115,45 @@ pub(super) fn note_inwards(device: &mut DeviceFacts, kernel: &mut Kernel) {
 
 /// Asks what the policies of these devices mean: what they starve, and what the checker finds.
 pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
-    let names: Vec<String> =
-        facts.devices.iter().filter(|device| is_ours(device)).map(|one| one.name.clone()).collect();
-    let listing: String = names.iter().filter_map(|name| listing(kernel, name)).collect();
-    if listing.is_empty() {
-        return;
+    let (by_kernel, by_daemon): (Vec<&DeviceFacts>, Vec<&DeviceFacts>) =
+        facts.devices.iter().filter(|device| device.shaper.is_some()).partition(|device| is_kernels(device));
+    let listing: String = by_kernel.iter().filter_map(|device| listing(kernel, &device.name)).collect();
+    let mut policies = Vec::new();
+    if !listing.is_empty() {
+        let read = tidegate_loader::read_text("this machine", &listing, &ReadOptions::default());
+        policies.push(read.map_err(|error| format!("its listing is not understood ({error})")));
     }
-    let taken = match tidegate_loader::read_text("this machine", &listing, &ReadOptions::default()) {
-        Ok(taken) => taken,
-        Err(error) => {
-            facts.unknown.push(format!(
-                "what the policy means was not asked: its listing is not understood ({error})"
-            ));
-            return;
+    // A daemon may have several devices, and is known by the name of one of them.
+    policies.extend(by_daemon.iter().filter_map(|device| policy_of_daemon(&device.name)));
+    let mut found: Vec<Finding> = Vec::new();
+    for policy in policies {
+        match policy {
+            Ok(policy) => {
+                let mut reading = policy.reading();
+                facts.starved.extend(essential::dangers(&reading, ssh::session().map(ssh::Ssh::ends)));
+                found.extend(check(&mut reading).into_iter().filter(|one| one.level >= Level::Warning));
+            }
+            Err(why) => facts.unknown.push(format!("what the policy means was not asked: {why}")),
         }
+    }
+    let named = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
+    facts.checked = (found.iter().take(MOST_CHECKED).map(named).collect(), found.len());
+}
+
+/// The policy that a daemon of this name runs, or why it is not known; `None`: there is no such daemon.
+fn policy_of_daemon(name: &str) -> Option<Result<LoadedPolicy, String>> {
+    let running = running_policy(&RuntimeDir::here().ok()?, name).transpose()?;
+    let read = |running: Value| {
+        let commands: Vec<Vec<String>> =
+            serde_json::from_value(running["commands"].clone()).map_err(|error| error.to_string())?;
+        read_commands(&format!("the daemon of {name}"), &commands, &ReadOptions::default())
+            .map_err(|error| error.to_string())
     };
-    let mut reading = taken.reading();
-    facts.starved = essential::dangers(&reading, ssh::session().map(ssh::Ssh::ends));
-    let found: Vec<_> =
-        check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
-    let told = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
-    facts.checked = (found.iter().take(MOST_CHECKED).map(told).collect(), found.len());
+    Some(running.map_err(|error| format!("{error:#}")).and_then(read))
 }
 
 /// Does the kernel shape there?
-fn is_ours(device: &DeviceFacts) -> bool {
+fn is_kernels(device: &DeviceFacts) -> bool {
     device.shaper.as_ref().is_some_and(|shaper| shaper.backend == "kernel")
 }
 
