@@ -18,7 +18,7 @@ use super::lines::Finder;
 use super::effect;
 use super::error::CaptureError;
 use super::options::{CaptureOptions, Output};
-use super::outcome::{Exit, Recorded};
+use super::script_run::{Exit, Recorded};
 use super::wire::{self, Request};
 use tidegate_shims::{Answer, Effect, Reply};
 

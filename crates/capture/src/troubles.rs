@@ -2,8 +2,8 @@
 
 use super::error::Trouble;
 use super::lines::Finder;
-use super::outcome::{Exit, Recorded};
 use super::place::SourceLine;
+use super::script_run::{Exit, Recorded};
 use tidegate_shims::TOOLS;
 
 /// The most troubles listed: a loop that fails a thousand times tells nothing new.

@@ -38,7 +38,7 @@ pub struct Options {
     pub dev: Option<String>,
     /// The form
     #[arg(long, value_enum, default_value_t = Print::Tc)]
-    pub print: Print,
+    pub print: ImportFormat,
     /// Print JSON: the commands, and what was refused
     #[arg(long, conflicts_with = "print")]
     pub json: bool,
@@ -49,7 +49,7 @@ pub struct Options {
 
 /// The form of a policy that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Print {
+pub enum ImportFormat {
     /// Commands for a shell
     Tc,
     /// A file for `tc -batch`
@@ -82,7 +82,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     };
     let taken = if options.live {
         let listings = tidegate_loader::live_listings(options.dev.as_deref())?;
-        if options.print == Print::Listing {
+        if options.print == ImportFormat::Listing {
             return Ok((listings, true));
         }
         tidegate_loader::read_text("this machine", &listings, &how)?
@@ -102,10 +102,10 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     Ok((printed, whole))
 }
 
-fn printed(taken: &LoadedPolicy, print: Print) -> String {
+fn printed(taken: &LoadedPolicy, print: ImportFormat) -> String {
     match print {
-        Print::Batch => text::batch(&taken.machine.carried),
-        Print::Tc | Print::Listing => text::commands(&taken.machine.carried),
+        ImportFormat::Batch => text::batch(&taken.machine.carried),
+        ImportFormat::Tc | ImportFormat::Listing => text::commands(&taken.machine.carried),
     }
 }
 

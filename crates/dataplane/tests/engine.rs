@@ -87,7 +87,7 @@ fn ops(script: &str) -> Vec<Op> {
     let one = |line: &str| {
         let words: Vec<String> = line.split_whitespace().map(String::from).collect();
         match tc::parse(&words, &Env::default()) {
-            Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+            Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
             other => panic!("{line}: {other:?}"),
         }
     };

@@ -4,7 +4,7 @@
 //! and the engine has the last word.
 
 use crate::packet::Packet;
-use crate::probe::Course;
+use crate::probe::PacketEntry;
 use crate::reading::Reading;
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
@@ -23,7 +23,7 @@ pub struct Candidate {
     /// The packet.
     pub packet: Packet,
     /// Its way.
-    pub course: Course,
+    pub course: PacketEntry,
 }
 
 /// What comes to a class.
@@ -227,22 +227,22 @@ impl Reached {
             Way::ComesIn => {
                 let any = reading.gateway.devices().next();
                 let from = packet.from.as_deref().and_then(device);
-                any.map(|any| Course::Leaves(any, EgressPath::Forwarded(from)))
+                any.map(|any| PacketEntry::Leaves(any, EgressPath::Forwarded(from)))
             }
             // The engine is asked of what leaves.
             Way::Received => None,
             Way::Forwarded(output) => {
                 let from = packet.from.as_deref().and_then(device);
                 packet.to = Some(output.clone());
-                device(output).map(|output| Course::Leaves(output, EgressPath::Forwarded(from)))
+                device(output).map(|output| PacketEntry::Leaves(output, EgressPath::Forwarded(from)))
             }
             Way::Local(output) => {
                 (packet.from, packet.to) = (Some("lo".to_owned()), Some(output.clone()));
-                device(output).map(|output| Course::Leaves(output, EgressPath::Local))
+                device(output).map(|output| PacketEntry::Leaves(output, EgressPath::Local))
             }
             Way::Arrives(input) => {
                 packet.from = Some(input.clone());
-                device(input).map(Course::Arrives)
+                device(input).map(PacketEntry::Arrives)
             }
         };
         Ok(course.map(|course| Candidate { packet, course }))

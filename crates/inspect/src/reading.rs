@@ -21,7 +21,7 @@ pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
 /// A place in a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file: a number in [`Reading::sources`].
     pub file: usize,
     /// The line, from 1.
@@ -45,7 +45,7 @@ pub struct Word {
     /// What it came to.
     pub text: String,
     /// Where it stands, if that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// It stands there letter by letter; otherwise a variable or a substitution gave it.
     pub literal: bool,
 }
@@ -56,7 +56,7 @@ pub struct Frame {
     /// The function it stands in.
     pub function: String,
     /// Its line.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// One command of a policy, in the order in which they were carried out.
@@ -67,7 +67,7 @@ pub struct Step {
     /// Its words.
     pub words: Vec<Word>,
     /// The line it stands in, if that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// What it came to: operations, by their number in [`Reading::ops`].
     pub ops: Range<usize>,
     /// What the tool complained, where it refused.
@@ -78,7 +78,7 @@ pub struct Step {
     /// are given.
     pub frames: Vec<Frame>,
     /// Where that line stands in a function and passes on nothing: the call that led to it, if it is known.
-    pub called_from: Option<Place>,
+    pub called_from: Option<SourceLocation>,
 }
 
 impl Step {

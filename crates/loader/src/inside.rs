@@ -3,14 +3,14 @@
 use crate::format::MAX_POLICY;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tidegate_capture::{Outcome, Recorded};
+use tidegate_capture::{Recorded, ScriptRun};
 use tidegate_sys::input_file;
 
 /// A tool's refusal of a line of its input: where the tool is called, the line's number, its words.
 type Refused = ((PathBuf, usize), usize, Vec<String>);
 
 /// Says of what was refused in a text behind a command which line of the file that is.
-pub fn point_inside(outcome: &mut Outcome) {
+pub fn point_inside(outcome: &mut ScriptRun) {
     // The first of each tool and line: there may be as many refusals as lines.
     let mut refused: BTreeMap<(&str, &Path, usize), Refused> = BTreeMap::new();
     for recorded in outcome.calls.iter().filter(|recorded| recorded.code != 0) {

@@ -1,14 +1,14 @@
 //! Files that are lists: each line, or the file as a whole, as calls of the tools.
 
 use super::traced::Traced;
-use crate::format::Format;
+use crate::format::InputFormat;
 use crate::short::{self, tell};
 use std::path::{Path, PathBuf};
-use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
+use tidegate_capture::{Exit, Recorded, ScriptRun, SourceLine, SourceWord, Trouble};
 use tidegate_inspect::ClassNames;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::batch;
-use tidegate_syntax::short::{Line, Short};
+use tidegate_syntax::short::{CompiledCommand, Short};
 use tidegate_syntax::tc::{self, NotListed};
 
 /// A call that a file asks for.
@@ -29,7 +29,7 @@ impl Asked {
 }
 
 /// The devices that a file names.
-pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
+pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String> {
     if short::is_short(format) {
         let policies = short::policies(format, name, text).unwrap_or_default();
         let devices =
@@ -37,12 +37,14 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
         return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
     let markers: &[&str] = match format {
-        Format::Batch | Format::Listing => &["dev"],
-        Format::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
-        Format::Nft => &["oifname", "iifname", "oif", "iif"],
+        InputFormat::Batch | InputFormat::Listing => &["dev"],
+        InputFormat::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
+        InputFormat::Nft => &["oifname", "iifname", "oif", "iif"],
         // A script is asked by the sandbox; JSON has become a listing; a short policy has keys for them.
-        Format::Script | Format::TcJson => return Vec::new(),
-        Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => return Vec::new(),
+        InputFormat::Script | InputFormat::TcJson => return Vec::new(),
+        InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos => {
+            return Vec::new();
+        }
     };
     let mut found = Vec::new();
     for line in text.lines() {
@@ -60,14 +62,14 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
 
 /// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several
 /// policies, none does.
-pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Option<String>)> {
+pub(super) fn ends(format: InputFormat, name: &str, text: &str) -> Option<(String, Option<String>)> {
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format))?;
     let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
     Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
 
 /// What the classes of a short policy are called.
-pub(super) fn class_names(format: Format, name: &str, text: &str) -> ClassNames {
+pub(super) fn class_names(format: InputFormat, name: &str, text: &str) -> ClassNames {
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format));
     let names = policies.into_iter().flatten().flat_map(|(short, _)| short.class_names());
     names.map(|(dev, class, name)| ((dev, class), name)).collect()
@@ -77,7 +79,7 @@ pub(super) fn class_names(format: Format, name: &str, text: &str) -> ClassNames 
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn calls(format: InputFormat, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
     if short::is_short(format) {
         return short_lines(format, path, text);
     }
@@ -87,18 +89,23 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
         Asked::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
     };
     match format {
-        Format::Batch => batch_lines(text),
-        Format::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
-        Format::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
-        Format::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
-        Format::Listing => {
+        InputFormat::Batch => batch_lines(text),
+        InputFormat::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
+        InputFormat::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
+        InputFormat::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
+        InputFormat::Listing => {
             let listed =
                 tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
             Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
         }
         // A script is run, JSON has become a listing, and a short policy has been compiled.
-        Format::Script | Format::TcJson | Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => {
+        InputFormat::Script
+        | InputFormat::TcJson
+        | InputFormat::Short
+        | InputFormat::Uci
+        | InputFormat::SqmConf
+        | InputFormat::FireQos => {
             Err(format!("is {}, which is not a list of calls ({})", format.name(), path.display()))
         }
     }
@@ -106,24 +113,24 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
 
 /// How a list of problems with a file begins. What another program understands is no mistake in its
 /// configuration.
-fn what_is_wrong(format: Format) -> String {
+fn what_is_wrong(format: InputFormat) -> String {
     match format {
-        Format::FireQos => format!(
+        InputFormat::FireQos => format!(
             "is {}, and not all of it can be taken in. FireQOS itself can be run instead: `tidegate run \
             /usr/sbin/fireqos start FILE`, and so under `try`, and under `check` and `graph` with its \
             arguments behind `--`",
             format.name()
         ),
-        Format::Short => format!("is {} with mistakes in it", format.name()),
+        InputFormat::Short => format!("is {} with mistakes in it", format.name()),
         _ => format!("is {}, and not all of it can be taken in", format.name()),
     }
 }
 
 /// What a short policy comes to.
-fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+fn short_lines(format: InputFormat, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
     let policies = short::policies(format, &path.to_string_lossy(), text)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
-    let asked = |line: Line| Asked {
+    let asked = |line: CompiledCommand| Asked {
         call: Call {
             tool: line.tool.into(),
             args: line.words,
@@ -134,7 +141,7 @@ fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, St
         may_fail: line.may_fail,
         inside: line.inside.iter().map(|span| span.line).collect(),
     };
-    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.lines).map(asked).collect())
+    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.commands).map(asked).collect())
 }
 
 /// A batch, line by line: what is wrong in one does not hide the next.
@@ -154,7 +161,7 @@ pub(super) fn carry_out(
     (path, text): (&Path, &str),
     devices: &[String],
     traced: &mut Traced<'_>,
-) -> Outcome {
+) -> ScriptRun {
     traced.world(devices);
     let lines: Vec<&str> = text.lines().collect();
     let mut calls = Vec::with_capacity(asked.len());
@@ -187,7 +194,7 @@ pub(super) fn carry_out(
         });
     }
     let code = u8::from(!troubles.is_empty());
-    Outcome {
+    ScriptRun {
         exit: Exit::Code(code),
         calls,
         stdout: Vec::new(),

@@ -1,7 +1,7 @@
 //! Policies in which there is no traffic control: said the same by every command, for a user who named the
 //! wrong file, or whose `tc` runs where it is not followed.
 
-use tidegate_capture::{Exit, Outcome, troubles};
+use tidegate_capture::{Exit, ScriptRun, troubles};
 
 /// What is said of them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command found";
@@ -15,7 +15,7 @@ const ELSEWHERE: [&str; 9] =
 /// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of
 /// tc, nft or iptables. `None`: one did, or a script was ended before its end.
 pub fn nothing_found<'t>(
-    outcomes: &[Outcome],
+    outcomes: &[ScriptRun],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {
     let called =

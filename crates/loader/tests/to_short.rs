@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Course, Level, Packet, Prober, Reading, check};
+use tidegate_inspect::{Level, Packet, PacketEntry, Prober, Reading, check};
 use tidegate_loader::{ReadOptions, ShortPolicy, read, read_text, to_short};
 use tidegate_packet::Handle;
 use tidegate_policy::{ClassParams, QdiscParams};
@@ -196,7 +196,7 @@ fn send(prober: &mut Prober, packet: &Packet, ifb: Option<&str>) -> Went {
     let device = ifb.map_or(wan, |ifb| prober.device(ifb).expect("the ifb"));
     let way = match ifb {
         None => prober.send(packet, wan, EgressPath::Forwarded(None)),
-        Some(_) => prober.travel(packet, Course::Arrives(wan)),
+        Some(_) => prober.travel(packet, PacketEntry::Arrives(wan)),
     };
     let stop = way.stop_at(device);
     match way.dropped {

@@ -37,7 +37,7 @@ fn script() -> Vec<String> {
 fn op(line: &str) -> Op {
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
     match tc::parse(&words, &Env::default()) {
-        Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+        Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
         other => panic!("{line}: {other:?}"),
     }
 }

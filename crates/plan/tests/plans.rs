@@ -63,7 +63,8 @@ fn machine(script: &str) -> Machine {
         let words: Vec<String> =
             line.replace('\'', "").split_whitespace().skip(1).map(String::from).collect();
         if line.starts_with("tc ")
-            && let Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) = tc::parse(&words, &Env::default())
+            && let Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) =
+                tc::parse(&words, &Env::default())
         {
             let _ = machine.told(&op);
         }

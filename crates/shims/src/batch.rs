@@ -2,7 +2,7 @@
 
 use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
-use tidegate_syntax::batch::{self, Line};
+use tidegate_syntax::batch::{self, BatchLine};
 
 /// The most bytes that all lines of one batch may print: each can ask for everything that the others have
 /// made.
@@ -15,7 +15,7 @@ pub(super) fn run(
     tool: &str,
     text: &[u8],
     force: bool,
-    mut one: impl FnMut(&mut ToolShim<'_>, &Line) -> (Reply, bool),
+    mut one: impl FnMut(&mut ToolShim<'_>, &BatchLine) -> (Reply, bool),
 ) -> Reply {
     let text = String::from_utf8_lossy(text);
     let mut all = Reply::ok();

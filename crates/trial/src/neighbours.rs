@@ -5,7 +5,7 @@
 use crate::policy::TrialPolicy;
 use std::net::{IpAddr, Ipv6Addr};
 use tidegate_gateway::{DropReason, EgressPath};
-use tidegate_inspect::{Course, Loss, Packet, Prober, Reading};
+use tidegate_inspect::{Loss, Packet, PacketEntry, Prober, Reading};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::Kind;
 
@@ -33,7 +33,8 @@ pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
             ("IPv6's neighbour solicitations", solicitation(), EgressPath::Local),
         ];
         for (what, packet, route) in asks.into_iter().take(if ipv6 { 2 } else { 1 }) {
-            let ways = [("leave by", Course::Leaves(id, route)), ("arrive at", Course::Arrives(id))];
+            let ways =
+                [("leave by", PacketEntry::Leaves(id, route)), ("arrive at", PacketEntry::Arrives(id))];
             for (how, course) in ways {
                 let Some(loss) = always_dropped(&mut prober, &packet, course) else { continue };
                 told.push(format!(
@@ -65,7 +66,7 @@ fn solicitation() -> Packet {
 }
 
 /// Where each of several such packets is dropped, if it is.
-fn always_dropped(prober: &mut Prober, packet: &Packet, course: Course) -> Option<Loss> {
+fn always_dropped(prober: &mut Prober, packet: &Packet, course: PacketEntry) -> Option<Loss> {
     let mut last = None;
     for _ in 0..TRIES {
         last = Some(prober.travel(packet, course).dropped?);

@@ -12,7 +12,7 @@ use crate::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Arrival, Course, Packet, Reached};
+use tidegate_inspect::{Arrival, Packet, PacketEntry, Reached};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Nanos};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -150,8 +150,13 @@ fn arrivals(policy: &TrialPolicy, places: &[DeviceClass]) -> BTreeMap<DeviceClas
 fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
     let Arrival::Packet(witness) = arrival else { return Vec::new() };
     let sketch = Sketch::of_packet(&witness.packet);
-    let sketch = Sketch { gateway: matches!(witness.course, Course::Leaves(_, EgressPath::Local)), ..sketch };
-    if let Course::Arrives(_) = witness.course { sketch.swapped().candidates() } else { sketch.candidates() }
+    let sketch =
+        Sketch { gateway: matches!(witness.course, PacketEntry::Leaves(_, EgressPath::Local)), ..sketch };
+    if let PacketEntry::Arrives(_) = witness.course {
+        sketch.swapped().candidates()
+    } else {
+        sketch.candidates()
+    }
 }
 
 /// Why no packet can come to a class of which that is shown.

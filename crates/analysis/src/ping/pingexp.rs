@@ -1,7 +1,7 @@
 //! Data files of ping-exp (Dan Siemon, 2009): what each ping said.
 
 use super::pickle::{Pickle, Value};
-use crate::json::ReadError;
+use crate::json::DocumentError;
 use tidegate_measure::pinged::{PingRequest, PingTarget, Pinged};
 
 const ORIGIN: &str = "such a file is written by `pingexp.py -w FILE`";
@@ -21,8 +21,8 @@ const MOST_SECONDS: f64 = 1e10;
 ///
 /// # Errors
 /// It is no pickle, or holds something else.
-pub fn from_pingexp(octets: &[u8]) -> Result<Pinged, ReadError> {
-    let wrong = |place: &str, what: String| ReadError { place: place.to_owned(), what, origin: ORIGIN };
+pub fn from_pingexp(octets: &[u8]) -> Result<Pinged, DocumentError> {
+    let wrong = |place: &str, what: String| DocumentError { place: place.to_owned(), what, origin: ORIGIN };
     let pickle = Pickle::read(octets).map_err(|what| wrong("the pickle", what))?;
     let root = pickle.root();
     let experiments =

@@ -5,7 +5,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use tidegate_analysis::data::Data;
-use tidegate_analysis::experiment::{Shown, Under, flent_files, happened, series, tables};
+use tidegate_analysis::experiment::{RunView, Under, flent_files, happened, series, tables};
 use tidegate_measure::experiment::{
     Comparison, EventRecord, Experiment, LinkRecord, LinkSeries, LoadRecord, PolicyRecord, ProbeRecord,
     RunRecord, TransferRecord,
@@ -323,7 +323,7 @@ fn lines(data: &Data) -> Vec<String> {
 fn series_as_tables() {
     let experiment = experiment();
     let under = Under::all(&experiment);
-    let shown: Vec<Shown<'_>> = under[0].typical();
+    let shown: Vec<RunView<'_>> = under[0].typical();
     let cases = [
         (
             series::answers(&shown, "ping"),
@@ -379,7 +379,7 @@ fn series_as_tables() {
 #[test]
 fn events_of_runs() {
     let experiment = experiment();
-    let shown: Vec<Shown<'_>> = Under::all(&experiment)[0].typical();
+    let shown: Vec<RunView<'_>> = Under::all(&experiment)[0].typical();
     let found = happened(&shown);
     let events: Vec<(&str, usize)> =
         found.events.iter().map(|(event, of)| (event.what.as_str(), of.len())).collect();

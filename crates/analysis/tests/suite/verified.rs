@@ -1,6 +1,6 @@
 //! A load with and without a policy, in turns: each row's figures and verdict.
 
-use tidegate_analysis::verify::{Said, json, rows};
+use tidegate_analysis::verify::{ChangeVerdict, json, rows};
 use tidegate_measure::experiment::{
     Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord,
 };
@@ -38,7 +38,7 @@ fn experiment(rounds: &[[(u64, u64); 2]]) -> Experiment {
 
 /// `figure: before → after, change: verdict`.
 fn told(experiment: &Experiment) -> Vec<String> {
-    let row = |row: &tidegate_analysis::verify::Row| {
+    let row = |row: &tidegate_analysis::verify::VerifyRow| {
         let [before, after] = [row.paired.first, row.paired.second].map(|number| row.shown(number));
         format!("{}: {before} → {after}, {}: {}", row.figure, row.change(), row.said().word())
     };
@@ -76,13 +76,18 @@ fn three_rounds() {
 
 #[test]
 fn verdicts() {
-    let said = |rounds: &[[(u64, u64); 2]]| -> Vec<Said> {
+    let said = |rounds: &[[(u64, u64); 2]]| -> Vec<ChangeVerdict> {
         rows(&experiment(rounds)).iter().map(|row| row.said()).collect()
     };
-    let [better, worse, costs, same, unsure] =
-        [Said::Better, Said::Worse, Said::Costs, Said::Same, Said::Unsure];
+    let [better, worse, costs, same, unsure] = [
+        ChangeVerdict::Better,
+        ChangeVerdict::Worse,
+        ChangeVerdict::Costs,
+        ChangeVerdict::Same,
+        ChangeVerdict::Unsure,
+    ];
     type Rounds = [[(u64, u64); 2]];
-    let cases: [(&Rounds, [Said; 4]); 5] = [
+    let cases: [(&Rounds, [ChangeVerdict; 4]); 5] = [
         (&[[(10, 9), (20, 9)], [(10, 9), (21, 9)]], [worse, worse, same, same]),
         (&[[(10, 9), (10, 19)], [(10, 9), (10, 20)]], [same, same, same, better]),
         (&[[(20, 19), (10, 9)], [(20, 19), (18, 17)]], [unsure, unsure, same, unsure]),

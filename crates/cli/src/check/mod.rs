@@ -16,7 +16,7 @@ use crate::script_options::show_errors;
 use std::process::ExitCode;
 use tidegate_capture::Exit as Ended;
 use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
-use tidegate_inspect::{Finding, Level, Place, Reading, Rule};
+use tidegate_inspect::{Finding, Level, Reading, Rule, SourceLocation};
 use tidegate_loader::ReadOptions;
 
 /// Plays `tidegate check`.
@@ -77,7 +77,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
-    let of_script = |outcome: &'_ tidegate_capture::Outcome| {
+    let of_script = |outcome: &'_ tidegate_capture::ScriptRun| {
         [outcome.unfinished.clone(), outcome.missing_arguments.clone()]
     };
     for sentence in taken.outcomes.iter().flat_map(of_script).flatten() {
@@ -99,7 +99,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 }
 
 /// A script that ended with an error of its own, although no command was refused.
-fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option<Finding> {
+fn ended_badly(reading: &Reading, outcome: &tidegate_capture::ScriptRun) -> Option<Finding> {
     let code = match outcome.exit {
         Ended::Code(0) => return None,
         Ended::Code(code) => format!("code {code}"),
@@ -111,7 +111,7 @@ fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option
     let place = line.and_then(|line| {
         let name = line.file.display().to_string();
         let file = reading.sources.iter().position(|source| source.name == name)?;
-        Some(Place {
+        Some(SourceLocation {
             file,
             line: line.line,
             columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)),

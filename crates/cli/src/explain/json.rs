@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Told};
 use serde_json::{Value, json};
-use tidegate_inspect::{End, Line, Place, Reading, Story};
+use tidegate_inspect::{End, ExplainStep, Reading, SourceLocation, Story};
 
 /// The form of the document.
 const FORM: u32 = 1;
@@ -46,7 +46,7 @@ fn story(reading: &Reading, story: &Story) -> Value {
     })
 }
 
-fn line(reading: &Reading, line: &Line) -> Value {
+fn line(reading: &Reading, line: &ExplainStep) -> Value {
     json!({
         "what": line.what,
         "outcome": line.outcome.name(),
@@ -55,7 +55,7 @@ fn line(reading: &Reading, line: &Line) -> Value {
     })
 }
 
-fn place(reading: &Reading, place: &Place) -> Value {
+fn place(reading: &Reading, place: &SourceLocation) -> Value {
     let file = reading.sources.get(place.file).map(|source| source.name.as_str());
     json!({ "file": file, "line": place.line })
 }

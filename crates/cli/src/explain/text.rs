@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Told};
 use std::fmt::Write as _;
-use tidegate_inspect::{Line, Outcome, Packet, Place, Reading, Scene, Story};
+use tidegate_inspect::{ExplainStep, Packet, Reading, Scene, SourceLocation, StepOutcome, Story};
 
 /// Lines in a row that do not fit are folded from so many on,
 const FOLD: usize = 8;
@@ -53,7 +53,7 @@ fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
             let _ = writeln!(out, "  … {} more lines (--all shows them)", scene.lines.len() - at);
             return;
         }
-        let run = scene.lines[at..].iter().take_while(|line| line.outcome == Outcome::Passed).count();
+        let run = scene.lines[at..].iter().take_while(|line| line.outcome == StepOutcome::Passed).count();
         if run >= FOLD && !all {
             scene.lines[at..at + KEPT].iter().for_each(|told| line(out, reading, told));
             let _ = writeln!(out, "  … {} more do not fit (--all shows them)", run - 2 * KEPT);
@@ -66,11 +66,11 @@ fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
     }
 }
 
-fn line(out: &mut String, reading: &Reading, told: &Line) {
+fn line(out: &mut String, reading: &Reading, told: &ExplainStep) {
     let sign = match told.outcome {
-        Outcome::Met => '+',
-        Outcome::Passed => '-',
-        Outcome::Told => ' ',
+        StepOutcome::Met => '+',
+        StepOutcome::Passed => '-',
+        StepOutcome::Told => ' ',
     };
     let place =
         told.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
@@ -81,7 +81,7 @@ fn line(out: &mut String, reading: &Reading, told: &Line) {
 }
 
 /// `home.sh:14`.
-fn place_text(reading: &Reading, place: &Place) -> String {
+fn place_text(reading: &Reading, place: &SourceLocation) -> String {
     let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
     format!("{name}:{}", place.line)
 }

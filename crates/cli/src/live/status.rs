@@ -1,6 +1,6 @@
 //! `tidegate status`, in words.
 
-use super::options::Which;
+use super::options::DeviceOptions;
 use crate::exit::CliExit;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
 
 /// Plays `tidegate status`.
-pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
+pub(super) fn command(which: &DeviceOptions) -> anyhow::Result<ExitCode> {
     let dev = which.dev.as_deref();
     let all = healths(dev)?;
     let mut told: Vec<Value> = all.iter().map(Health::document).collect();

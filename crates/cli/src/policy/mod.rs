@@ -131,7 +131,7 @@ const FORM: u32 = 1;
 /// The commands as JSON.
 fn document(short: &Short, compiled: &Compiled) -> Value {
     let lines: Vec<Value> = compiled
-        .lines
+        .commands
         .iter()
         .map(|line| {
             json!({

@@ -38,7 +38,7 @@ fn of_policy(file: &Path) -> (Option<Rate>, Option<Rate>) {
     // With several policies in a file, no one knows which link is meant.
     let [(policy, _)] = policies.as_slice() else { return (None, None) };
     let rate = |said: &Option<_>| {
-        said.as_ref().map(|said: &tidegate_syntax::short::Said<u64>| Rate::bits(said.value))
+        said.as_ref().map(|said: &tidegate_syntax::short::Spanned<u64>| Rate::bits(said.value))
     };
     (rate(&policy.up), rate(&policy.down))
 }

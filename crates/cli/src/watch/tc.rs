@@ -10,7 +10,7 @@ use tidegate_daemon::RuntimeDir;
 
 use std::process::ExitCode;
 use tidegate_syntax::Env;
-use tidegate_syntax::tc::{self, Parsed, TcCommand};
+use tidegate_syntax::tc::{self, TcCommand, TcCommandLine};
 
 /// Query or change a running daemon with tc syntax
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ pub fn command(options: &Options) -> ExitCode {
 fn ask(words: &[String]) -> anyhow::Result<u8> {
     let parsed = tc::parse(words, &Env::default());
     let input = match &parsed {
-        Ok(Parsed { command: TcCommand::Batch { file, .. }, .. }) => Some(batch(file)?),
+        Ok(TcCommandLine { command: TcCommand::Batch { file, .. }, .. }) => Some(batch(file)?),
         _ => None,
     };
     let devices = asked(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))?;

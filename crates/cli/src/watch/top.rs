@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidegate_analysis::watch::{Course, Snapshot, courses, line};
+use tidegate_analysis::watch::{DeviceInterval, Snapshot, device_intervals, line};
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{SnapshotSource, sources};
 use tidegate_report::watch::screen;
@@ -87,8 +87,8 @@ fn watch(options: &Options) -> anyhow::Result<()> {
             return gone();
         }
         let now = all(&mut told)?;
-        let shown: Vec<Course> =
-            before.iter().zip(&now).flat_map(|(before, now)| courses(before, now)).collect();
+        let shown: Vec<DeviceInterval> =
+            before.iter().zip(&now).flat_map(|(before, now)| device_intervals(before, now)).collect();
         match &terminal {
             Some(_) => draw(&shown)?,
             None => say(&shown, options.json)?,
@@ -128,7 +128,7 @@ fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<boo
 }
 
 /// Plain text or JSON, for pipes.
-fn say(shown: &[Course], json: bool) -> anyhow::Result<()> {
+fn say(shown: &[DeviceInterval], json: bool) -> anyhow::Result<()> {
     for course in shown {
         crate::output::next(&if json { format!("{}\n", line(course)) } else { screen(course, columns()) })?;
     }
@@ -140,7 +140,7 @@ fn columns() -> usize {
 }
 
 /// Draws over what was there; the terminal may have another size each time.
-fn draw(shown: &[Course]) -> anyhow::Result<()> {
+fn draw(shown: &[DeviceInterval]) -> anyhow::Result<()> {
     let (columns, rows) = terminal::size(&crate::output::stdout()).unwrap_or((80, 24));
     let text: String = shown.iter().map(|course| screen(course, columns)).collect();
     Ok(crate::output::drawn(drawn(&text, rows).as_bytes())?)

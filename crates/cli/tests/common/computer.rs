@@ -102,7 +102,9 @@ pub(crate) fn without_counts(mut stand: Installed) -> Installed {
 pub(crate) fn op(line: &str) -> Op {
     let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
     match tidegate_syntax::tc::parse(&args, &tidegate_syntax::Env::default()) {
-        Ok(tidegate_syntax::tc::Parsed { command: tidegate_syntax::tc::TcCommand::Apply(op), .. }) => op,
+        Ok(tidegate_syntax::tc::TcCommandLine {
+            command: tidegate_syntax::tc::TcCommand::Apply(op), ..
+        }) => op,
         other => panic!("{line}: {other:?}"),
     }
 }

@@ -99,7 +99,7 @@ impl Policy {
 fn op(command: &str) -> Op {
     let args: Vec<String> = command.split_whitespace().skip(1).map(String::from).collect();
     match tc::parse(&args, &Env::default()) {
-        Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+        Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
         other => panic!("{command}: {other:?}"),
     }
 }

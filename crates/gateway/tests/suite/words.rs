@@ -62,8 +62,8 @@ impl Machine {
         let env = Env { devices: Some(self.gateway.devices().map(device).collect()), ..Env::default() };
         match words[0].as_str() {
             "tc" => match tc::parse(&words[1..], &env).expect(line) {
-                tc::Parsed { command: TcCommand::Apply(op), .. } => self.op(&op),
-                tc::Parsed { command: TcCommand::Show(what), flags, .. } => self.shows(&what, &flags),
+                tc::TcCommandLine { command: TcCommand::Apply(op), .. } => self.op(&op),
+                tc::TcCommandLine { command: TcCommand::Show(what), flags, .. } => self.shows(&what, &flags),
                 _ => panic!("{line}"),
             },
             "ip" => match ip::parse(&words[1..], &env).expect(line).command {

@@ -1,15 +1,15 @@
 //! How a finding's command came to its tool: by whose calls, and through which functions.
 
 use crate::finding::{Finding, Rule, Witness};
-use crate::reading::{Frame, Place, Reading, Step};
+use crate::reading::{Frame, Reading, SourceLocation, Step};
 
 /// What a reader needs beside a finding's line to find his way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandPath {
     /// Of a line inside a function: the calls that led to it.
-    pub called_from: Vec<Place>,
+    pub called_from: Vec<SourceLocation>,
     /// Of a line that sets a variable: the lines that use it.
-    pub used_in: Vec<Place>,
+    pub used_in: Vec<SourceLocation>,
     /// The functions it passed through on its way from its line to the tool, where all commands of that line
     /// took the same way.
     pub frames: Vec<Frame>,
@@ -38,7 +38,7 @@ impl CommandPath {
                 Stands::Inside(at) => (&mut way.called_from, &step.place, &step.frames[at + 1..]),
                 Stands::Set => (&mut way.used_in, &step.place, &step.frames[..]),
             };
-            let from = from.as_ref().map(|from| Place { columns: (0, 0), ..from.clone() });
+            let from = from.as_ref().map(|from| SourceLocation { columns: (0, 0), ..from.clone() });
             told.extend(from.filter(|from| !told.contains(from)));
             agree &= *frames.get_or_insert(inner) == inner;
         }
@@ -49,7 +49,7 @@ impl CommandPath {
 
 /// The commands that a place belongs to: where it is a word, those that have this word; where it came to
 /// several values (`$4`), those whose value the finding names; of a refusal, those that were refused so.
-fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<(&'r Step, Stands)> {
+fn concerned<'r>(reading: &'r Reading, place: &SourceLocation, finding: &Finding) -> Vec<(&'r Step, Stands)> {
     let refused = |step: &Step| match (&finding.witness, &step.refused) {
         (Some(Witness::Number(shown)), Some(told)) => finding.rule == Rule::Refused && told.contains(shown),
         _ => false,
@@ -69,8 +69,8 @@ fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<
     }
 }
 
-fn stands(reading: &Reading, step: &Step, place: &Place) -> Option<Stands> {
-    let here = |at: &Place| (at.file, at.line) == (place.file, place.line);
+fn stands(reading: &Reading, step: &Step, place: &SourceLocation) -> Option<Stands> {
+    let here = |at: &SourceLocation| (at.file, at.line) == (place.file, place.line);
     let own = step.place.as_ref()?;
     if here(own) {
         return Some(Stands::Own);
@@ -85,7 +85,7 @@ fn stands(reading: &Reading, step: &Step, place: &Place) -> Option<Stands> {
 }
 
 /// Does a command that begins in one line go on to another?
-fn goes_on(reading: &Reading, begins: &Place, place: &Place) -> bool {
+fn goes_on(reading: &Reading, begins: &SourceLocation, place: &SourceLocation) -> bool {
     let lines = reading.sources.get(begins.file).filter(|_| begins.file == place.file);
     let between = lines.and_then(|source| source.lines.get(begins.line - 1..place.line - 1));
     between.is_some_and(|lines| lines.iter().all(|line| line.ends_with('\\')))

@@ -1,8 +1,8 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
-use super::{Line, Moment, Outcome, ethertype_name, tables, waits};
+use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
 use crate::octets::{condition_words, key_words};
-use crate::reading::{CLSACT_EGRESS, Place, Reading};
+use crate::reading::{CLSACT_EGRESS, Reading, SourceLocation};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
@@ -133,7 +133,7 @@ pub(super) enum Decision {
 
 /// A list, told.
 pub(super) struct Told {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ExplainStep>,
     pub(super) decision: Decision,
 }
 
@@ -159,7 +159,7 @@ fn in_chain(
     here: Here<'_>,
     (parent, chain): (Handle, u32),
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> Decision {
     let list = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent;
     let chains = reading.filters.iter().filter(list).any(|dump| dump.chain != 0);
@@ -201,7 +201,7 @@ fn single(
     dump: &FilterDump,
     here: Here<'_>,
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> Decision {
     let alone = || !dumps.iter().any(|other| other.pref == dump.pref && is_filter(other));
     let (line, decision) = match &dump.entry {
@@ -211,7 +211,7 @@ fn single(
         }
         _ => return Decision::Nothing,
     };
-    lines.push(Line { place: place_of(reading, dump), ..line });
+    lines.push(ExplainStep { place: place_of(reading, dump), ..line });
     decision
 }
 
@@ -223,20 +223,20 @@ pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-pub(super) fn note(what: String) -> Line {
-    Line { what, outcome: Outcome::Told, why: Vec::new(), place: None }
+pub(super) fn note(what: String) -> ExplainStep {
+    ExplainStep { what, outcome: StepOutcome::Told, why: Vec::new(), place: None }
 }
 
-pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<Place> {
+pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<SourceLocation> {
     reading.step_of(reading.maker_of_filter(dump)?)?.place.clone()
 }
 
-pub(super) fn line(what: String, met: bool, why: Vec<String>) -> Line {
-    Line { what, outcome: if met { Outcome::Met } else { Outcome::Passed }, why, place: None }
+pub(super) fn line(what: String, met: bool, why: Vec<String>) -> ExplainStep {
+    ExplainStep { what, outcome: if met { StepOutcome::Met } else { StepOutcome::Passed }, why, place: None }
 }
 
 /// `fw` without any filter: the mark is the class's name.
-fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
+fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (ExplainStep, Decision) {
     let what = format!("pref {} fw: the mark names the class", dump.pref);
     let class = Handle(here.mark());
     let ours = class.major() == 0 || class.qdisc() == dump.parent.qdisc();
@@ -269,7 +269,7 @@ fn one(
     (handle, params, actions): (u32, &FilterParams, &[ActionDump]),
     here: Here<'_>,
     counted: &Counted,
-) -> (Line, Decision) {
+) -> (ExplainStep, Decision) {
     let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
     if !asks_for(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
@@ -501,7 +501,12 @@ impl Carried {
 }
 
 /// What happens in the tree of a device: clsact's filters, then qdisc by qdisc.
-pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carried: &Carried) -> Vec<Line> {
+pub(super) fn tree(
+    reading: &Reading,
+    moment: &Moment,
+    counted: &Counted,
+    carried: &Carried,
+) -> Vec<ExplainStep> {
     let here = Here { dev: &moment.name, head: &moment.head, ethertype: moment.head.ethertype(), carried };
     carried.passed_over.set(moment.stop.came_back);
     let mut lines = Vec::new();
@@ -535,10 +540,15 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carrie
     lines
 }
 
-fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> Line {
+fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> ExplainStep {
     let step = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op));
     let what = format!("qdisc {} {}", qdisc.kind.name(), qdisc.handle);
-    Line { what, outcome: Outcome::Told, why: Vec::new(), place: step.and_then(|step| step.place.clone()) }
+    ExplainStep {
+        what,
+        outcome: StepOutcome::Told,
+        why: Vec::new(),
+        place: step.and_then(|step| step.place.clone()),
+    }
 }
 
 /// What happens within a qdisc; the class the packet takes there.
@@ -548,7 +558,7 @@ fn within(
     qdisc: &QdiscDump,
     here: Here<'_>,
     counted: &Counted,
-) -> (Vec<Line>, Option<Handle>) {
+) -> (Vec<ExplainStep>, Option<Handle>) {
     let engine = moment.stop.classes.iter().rev().find(|class| class.qdisc() == qdisc.handle).copied();
     let mut lines = Vec::new();
     // As it comes here: what filters here give it is no reason.
@@ -608,7 +618,7 @@ fn lists(
     qdisc: &QdiscDump,
     here: Here<'_>,
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> Decision {
     let mut parent = qdisc.handle;
     let mut decision = Decision::Nothing;
@@ -655,7 +665,7 @@ fn by_default(
     priority: u32,
     wanted: Option<Handle>,
     got: Handle,
-) -> Option<Line> {
+) -> Option<ExplainStep> {
     let because = match wanted {
         Some(class) => no_queue(reading, qdisc, class),
         None => "no filter decides".to_owned(),
@@ -696,7 +706,7 @@ fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
     }
 }
 
-fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line {
+fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> ExplainStep {
     let because = match wanted {
         Some(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
             return note("that is HTB itself: past all classes, by the direct queue, unshaped".to_owned());
@@ -728,7 +738,7 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
     })
 }
 
-fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
+fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<ExplainStep> {
     let dump = class_of(reading, dev, class)?;
     let place = reading
         .maker_of_class(dev, class)
@@ -737,5 +747,5 @@ fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
     let words = waits::class_words(dump);
     let name = reading.class_name(dev, class);
     let what = if words.is_empty() { format!("class {name}") } else { format!("class {name}: {words}") };
-    Some(Line { what, outcome: Outcome::Told, why: Vec::new(), place })
+    Some(ExplainStep { what, outcome: StepOutcome::Told, why: Vec::new(), place })
 }

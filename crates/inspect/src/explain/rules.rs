@@ -1,10 +1,10 @@
 //! The rules of netfilter that a packet met.
 
 use super::filters::Carried;
-use super::{Line, Outcome, Scene};
+use super::{ExplainStep, Scene, StepOutcome};
 use crate::octets::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
-use crate::probe::Course;
+use crate::probe::PacketEntry;
 use crate::reading::Reading;
 use tidegate_classify::netfilter::{CountedRule, Known, RuleTrace};
 use tidegate_gateway::{EgressPath, Gateway, tos_priority};
@@ -20,7 +20,7 @@ pub(super) fn scenes(
     gateway: &Gateway,
     seen: &[RuleTrace],
     packet: &Packet,
-    course: Course,
+    course: PacketEntry,
 ) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
     let mut routed = !forwarded(course) || packet.ethertype != ethertype::IPV4;
@@ -43,7 +43,7 @@ pub(super) fn scenes(
 }
 
 /// What a packet carries when it comes to the device it leaves by, behind routing and netfilter.
-pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: Course, carried: &Carried) {
+pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: PacketEntry, carried: &Carried) {
     if forwarded(course) && packet.ethertype == ethertype::IPV4 {
         let before = seen.iter().rev().find(|met| met.hook == Some(Hook::Prerouting));
         carried.priority.set(tos_priority(before.map_or(packet.dsfield, |met| met.after.dsfield)));
@@ -56,17 +56,17 @@ pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: Course, carried
     }
 }
 
-fn forwarded(course: Course) -> bool {
-    matches!(course, Course::Through(..) | Course::Leaves(_, EgressPath::Forwarded(_)))
+fn forwarded(course: PacketEntry) -> bool {
+    matches!(course, PacketEntry::Through(..) | PacketEntry::Leaves(_, EgressPath::Forwarded(_)))
 }
 
 /// What routing does to IPv4: the TOS bits give the priority.
 fn routing(dsfield: u8) -> Scene {
     let priority = tos_priority(dsfield);
     let why = format!("TOS {dsfield:#04x} & 0x18 = {:#04x}: priority {priority}", dsfield & 0x18);
-    let line = Line {
+    let line = ExplainStep {
         what: "priority from the TOS bits".into(),
-        outcome: Outcome::Told,
+        outcome: StepOutcome::Told,
         why: vec![why],
         place: None,
     };
@@ -90,7 +90,7 @@ fn title(met: &RuleTrace) -> String {
 }
 
 /// `None`: the end of a chain that accepts, of which there is nothing to say.
-fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<Line> {
+fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<ExplainStep> {
     let table =
         gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
     let chain = table.and_then(|table| table.chains().iter().find(|chain| chain.name == met.chain));
@@ -99,7 +99,7 @@ fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> O
         let drops = chain.policy == Some(false);
         let what = format!("{}: policy DROP at its end", met.chain);
         let why = vec!["it is dropped".to_owned()];
-        return drops.then_some(Line { what, outcome: Outcome::Met, why, place: None });
+        return drops.then_some(ExplainStep { what, outcome: StepOutcome::Met, why, place: None });
     };
     let CountedRule { rule, .. } = chain.rules.get(at)?;
     let v6 = met.before.head.ethertype() == ethertype::IPV6;
@@ -113,13 +113,13 @@ fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> O
     };
     let what = format!("{}: {}", met.chain, words(rule));
     Some(match met.failed.and_then(|failed| rule.matches.get(failed)) {
-        Some(condition) => Line {
+        Some(condition) => ExplainStep {
             what,
-            outcome: Outcome::Passed,
+            outcome: StepOutcome::Passed,
             why: vec![failing(rule, condition, met, length, &words)],
             place,
         },
-        None => Line { what, outcome: Outcome::Met, why: effects(rule, met), place },
+        None => ExplainStep { what, outcome: StepOutcome::Met, why: effects(rule, met), place },
     })
 }
 

@@ -1,7 +1,7 @@
 //! u32's hash tables as a packet goes through them: from a preference's root table, by links, from bucket to
 //! bucket.
 
-use super::Line;
+use super::ExplainStep;
 use super::filters::{
     Counted, Decision, Here, asks_for, count, is_filter, line, note, other_protocol, place_of, settled, words,
 };
@@ -52,7 +52,7 @@ struct Walk<'a> {
     dumps: &'a [&'a FilterDump],
     here: Here<'a>,
     counted: &'a Counted,
-    lines: &'a mut Vec<Line>,
+    lines: &'a mut Vec<ExplainStep>,
     asked: usize,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn preference(
     dumps: &[&FilterDump],
     here: Here<'_>,
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> (Decision, usize) {
     let all = dumps.iter().filter(|dump| is_filter(dump)).count();
     let mut walk = Walk { reading, dumps, here, counted, lines, asked: 0 };
@@ -113,7 +113,8 @@ fn filters(number: usize) -> String {
 
 impl<'a> Walk<'a> {
     fn say(&mut self, dump: &FilterDump, what: &str, met: bool, why: Vec<String>) {
-        self.lines.push(Line { place: place_of(self.reading, dump), ..line(what.to_owned(), met, why) });
+        self.lines
+            .push(ExplainStep { place: place_of(self.reading, dump), ..line(what.to_owned(), met, why) });
     }
 
     /// None is asked: they are for another protocol.
@@ -122,7 +123,7 @@ impl<'a> Walk<'a> {
             if let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry {
                 let what = format!("pref {} {}", dump.pref, words(dump, *handle, params, actions));
                 let told = line(what, false, vec![other_protocol(dump, self.here)]);
-                self.lines.push(Line { place: place_of(self.reading, dump), ..told });
+                self.lines.push(ExplainStep { place: place_of(self.reading, dump), ..told });
             }
         }
     }

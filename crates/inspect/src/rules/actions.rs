@@ -171,7 +171,7 @@ fn remedy(act: &Act) -> Option<Fix> {
 }
 
 /// Where an action stands: its last mention.
-fn at_action(step: &Step, act: &Act) -> Option<crate::reading::Place> {
+fn at_action(step: &Step, act: &Act) -> Option<crate::reading::SourceLocation> {
     let word = step.words.iter().rev().find(|word| word.text == act.kind());
     word.and_then(|word| word.place.clone()).or_else(|| step.place.clone())
 }

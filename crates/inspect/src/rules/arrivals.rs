@@ -3,7 +3,7 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reading::{CLSACT_EGRESS, Reading, Step};
 use std::collections::BTreeMap;
 use tidegate_gateway::EgressPath;
@@ -74,7 +74,8 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
     let mut prober = Prober::new(reading);
     let id = prober.device(dev)?;
-    let course = if arrives { Course::Arrives(id) } else { Course::Leaves(id, EgressPath::Forwarded(None)) };
+    let course =
+        if arrives { PacketEntry::Arrives(id) } else { PacketEntry::Leaves(id, EgressPath::Forwarded(None)) };
     let tried: &[_] = if arrives { &ARRIVALS } else { &LEAVING };
     // What leaves may be held to a rate by the device's own queue.
     if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc)) {
@@ -151,6 +152,6 @@ fn holds_back(filter: &FilterDump) -> Option<String> {
 }
 
 /// Where the protocol of a filter is said.
-fn at_protocol(step: &Step) -> Option<crate::reading::Place> {
+fn at_protocol(step: &Step) -> Option<crate::reading::SourceLocation> {
     super::making::at_word(step, if step.after("proto").is_some() { "proto" } else { "protocol" })
 }

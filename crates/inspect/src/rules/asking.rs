@@ -2,9 +2,9 @@
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::{Packet, has_ports};
-use crate::probe::{Course, Prober, Way};
+use crate::probe::{PacketEntry, ProbeResult, Prober};
 use crate::reach::{Candidate, Reached};
-use crate::reading::{Place, Reading, Step};
+use crate::reading::{Reading, SourceLocation, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use crate::walk::tree::Parts;
@@ -64,14 +64,19 @@ impl<'a> Asking<'a> {
     }
 
     /// Sends a candidate through the engine.
-    pub(super) fn send(&mut self, candidate: &Candidate) -> Way {
+    pub(super) fn send(&mut self, candidate: &Candidate) -> ProbeResult {
         self.prober.travel(&candidate.packet, candidate.course)
     }
 
     /// A packet by a device, routed or the machine's own, as the engine has it.
-    pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: EgressPath) -> Option<Way> {
+    pub(super) fn send_by(
+        &mut self,
+        packet: &Packet,
+        device: &str,
+        route: EgressPath,
+    ) -> Option<ProbeResult> {
         let device = self.prober.device(device)?;
-        Some(self.prober.travel(packet, Course::Leaves(device, route)))
+        Some(self.prober.travel(packet, PacketEntry::Leaves(device, route)))
     }
 
     /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where
@@ -88,8 +93,8 @@ impl<'a> Asking<'a> {
         &mut self,
         parts: &Parts,
         wanted: &str,
-        mut is_so: impl FnMut(&Way) -> bool,
-    ) -> Result<Option<(Candidate, Way)>, TooLarge> {
+        mut is_so: impl FnMut(&ProbeResult) -> bool,
+    ) -> Result<Option<(Candidate, ProbeResult)>, TooLarge> {
         let (mut left, mut tried) = (parts.clone(), BTreeSet::new());
         for _ in 0..MOST_TRIED {
             let Some(candidate) = self.reached.pick(self.reading, &left)? else { return Ok(None) };
@@ -201,7 +206,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Where a packet waits in the tree of a device, in words.
-    pub(super) fn went(&mut self, way: &Way, device: &str) -> String {
+    pub(super) fn went(&mut self, way: &ProbeResult, device: &str) -> String {
         if let Some(loss) = way.dropped {
             return format!("no class: {}", words::dropped(loss.why));
         }
@@ -249,7 +254,10 @@ pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
 pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
     let written = step.words.iter().any(|word| word.literal);
     let place = step.place.clone().filter(|_| written && asking.is_alone(step));
-    let whole = |place: Place| Edit { place: Place { columns: (0, 0), ..place }, text: String::new() };
+    let whole = |place: SourceLocation| Edit {
+        place: SourceLocation { columns: (0, 0), ..place },
+        text: String::new(),
+    };
     let edits: Vec<Edit> = place.map(whole).into_iter().collect();
     let what = match (edits.is_empty(), written) {
         (false, _) => "remove the line".to_owned(),

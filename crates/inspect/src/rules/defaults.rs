@@ -5,7 +5,7 @@ use super::asking::{Asking, witness};
 use super::making::{at_word, edit};
 use crate::finding::{self, Finding, Fix, Level};
 use crate::lost::Thing;
-use crate::probe::Way;
+use crate::probe::ProbeResult;
 use crate::reach::Candidate;
 use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
@@ -100,7 +100,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
     if nested && asking.reading.qdiscs.iter().any(above) {
         return Ok(None);
     }
-    let past = |way: &Way| {
+    let past = |way: &ProbeResult| {
         device.and_then(|id| way.stop_at(id)).is_some_and(|stop| {
             let own = stop.classes.iter().any(|class| class.qdisc() == place.1);
             !own && (!nested || stop.classes.contains(&qdisc.parent))
@@ -235,7 +235,7 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
     if refused_already(asking, place, default_of(qdisc)) {
         return Ok(None);
     }
-    let dropped = |way: &Way| way.dropped.is_some_and(|loss| loss.why == DropReason::Unclassified);
+    let dropped = |way: &ProbeResult| way.dropped.is_some_and(|loss| loss.why == DropReason::Unclassified);
     let Some((candidate, _)) = asking.agreed(shown, "dropped", dropped)? else { return Ok(None) };
     let kind = qdisc.kind.name();
     let default = default_of(qdisc);

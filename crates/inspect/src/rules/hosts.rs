@@ -3,7 +3,7 @@
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reading::{Reading, Step};
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_gateway::EgressPath;
@@ -114,7 +114,7 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
             let mut address = None;
             let _ = prober.travel_with(
                 &packet,
-                Course::Leaves(id, EgressPath::Forwarded(None)),
+                PacketEntry::Leaves(id, EgressPath::Forwarded(None)),
                 &mut |glimpse| {
                     if let Addrs::V4(from, _) = dissect(&glimpse.head, Dissector::Legacy).addrs
                         && glimpse.stop.device == id

@@ -4,8 +4,8 @@
 use super::asking::{Asking, hits_in};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::Way;
-use crate::reading::{Place, Reading};
+use crate::probe::ProbeResult;
+use crate::reading::{Reading, SourceLocation};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ struct Misplaced {
 
 /// Something that asks for the DS field, with what it has counted.
 struct Counter {
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     packets: u64,
     /// It asks for all six bits of a code point.
     is_exact: bool,
@@ -98,7 +98,7 @@ enum Landed {
     /// On the side that the mark means.
     Right,
     /// On the other.
-    Wrong(Option<Place>, Box<Misplaced>),
+    Wrong(Option<SourceLocation>, Box<Misplaced>),
 }
 
 /// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is
@@ -113,7 +113,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .collect();
     let mut found: Vec<(Finding, Vec<String>)> = Vec::new();
     for device in devices.iter().filter(|device| reads_ds(asking.reading, device)) {
-        let mut by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>> = BTreeMap::new();
+        let mut by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>> = BTreeMap::new();
         let mut any_right = false;
         for sender in &SENDERS {
             match landed(asking, device, sender) {
@@ -149,7 +149,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 }
 
 /// Every mark is served on the wrong side: it is the order of the classes that is the other way round.
-fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option<Finding> {
+fn reversed(by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>>) -> Option<Finding> {
     let place = by_place.keys().find_map(|(place, _)| place.clone());
     let all: Vec<Misplaced> = by_place.into_values().flatten().collect();
     let first = all.first()?;
@@ -222,7 +222,7 @@ fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Opt
 }
 
 /// The first classes in which two packets wait apart.
-fn parting(one: &Way, other: &Way) -> Option<(Handle, Handle)> {
+fn parting(one: &ProbeResult, other: &ProbeResult) -> Option<(Handle, Handle)> {
     let (one, other) = (one.stops.last()?, other.stops.last()?);
     one.classes.iter().zip(&other.classes).find(|(a, b)| a != b).map(|(a, b)| (*a, *b))
 }
@@ -282,7 +282,12 @@ pub(super) fn rank(reading: &Reading, device: &str, class: Handle) -> Option<u32
     }
 }
 
-fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Misplaced>) -> Option<Finding> {
+fn told(
+    asking: &Asking<'_>,
+    device: &str,
+    place: Option<SourceLocation>,
+    senders: Vec<Misplaced>,
+) -> Option<Finding> {
     let first = senders.first()?;
     let names: Vec<&str> = senders.iter().map(|one| one.sender.name).collect();
     let side = if first.sender.hurried { "behind" } else { "before" };

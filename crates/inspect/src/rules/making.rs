@@ -1,13 +1,13 @@
 //! Findings and their remedies, as rules make them.
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
-use crate::reading::{Place, Step, Word};
+use crate::reading::{SourceLocation, Step, Word};
 
 /// A finding whose witness is a number.
 pub(super) fn finding(
     rule: Rule,
     level: Level,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     what: String,
     because: String,
     witness: String,
@@ -16,7 +16,7 @@ pub(super) fn finding(
 }
 
 /// Where the value of a keyword stands; else the command.
-pub(super) fn at_word(step: &Step, keyword: &str) -> Option<Place> {
+pub(super) fn at_word(step: &Step, keyword: &str) -> Option<SourceLocation> {
     step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
 }
 

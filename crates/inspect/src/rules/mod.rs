@@ -41,7 +41,7 @@ mod units;
 mod void;
 
 use crate::finding::{Finding, Level, Rule, Witness};
-use crate::reading::{Place, Reading};
+use crate::reading::{Reading, SourceLocation};
 use std::collections::BTreeMap;
 
 /// Findings of one rule that are told; whoever fixes these finds the next.
@@ -116,7 +116,7 @@ fn name_classes(reading: &Reading, finding: &mut Finding) {
 /// bound.
 fn told_once(found: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize, bool)> = Vec::new();
-    let mut known: BTreeMap<(Rule, Level, Option<Place>, Option<String>), usize> = BTreeMap::new();
+    let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, Option<String>), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
         // Without a place it is the words that tell whether it is the same.

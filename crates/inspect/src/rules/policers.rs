@@ -5,7 +5,7 @@ use super::making::{at_word, edit, finding};
 use super::queues::FIRST_WINDOW;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use tidegate_classify::{ActionInput, Policers};
 use tidegate_gateway::EgressPath;
@@ -229,8 +229,11 @@ fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
 fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> Option<Witness> {
     let mut prober = Prober::new(reading);
     let device = prober.device(&dump.dev)?;
-    let course =
-        if arrives { Course::Arrives(device) } else { Course::Leaves(device, EgressPath::Forwarded(None)) };
+    let course = if arrives {
+        PacketEntry::Arrives(device)
+    } else {
+        PacketEntry::Leaves(device, EgressPath::Forwarded(None))
+    };
     full_packets(step).find_map(|mut packet| {
         if arrives {
             packet.from = Some(dump.dev.clone())
@@ -253,8 +256,11 @@ fn takes_tcp(reading: &Reading, dump: &FilterDump, step: &Step) -> bool {
     let mut prober = Prober::new(reading);
     let Some(device) = prober.device(&dump.dev) else { return false };
     let arrives = reading.arrives(dump);
-    let course =
-        if arrives { Course::Arrives(device) } else { Course::Leaves(device, EgressPath::Forwarded(None)) };
+    let course = if arrives {
+        PacketEntry::Arrives(device)
+    } else {
+        PacketEntry::Leaves(device, EgressPath::Forwarded(None))
+    };
     let mut tcp = full_packets(step).filter(|packet| packet.protocol == proto::TCP);
     tcp.any(|mut packet| {
         *if arrives { &mut packet.from } else { &mut packet.to } = Some(dump.dev.clone());

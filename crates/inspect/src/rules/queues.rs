@@ -6,7 +6,7 @@ use super::{bursts, tiny};
 use crate::drive::{Bench, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;
-use crate::reading::{Place, Reading, Step, Word};
+use crate::reading::{Reading, SourceLocation, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths, bench.delays(dev))));
     found.extend(long);
     let tiny = tiny::check(reading, &mut bench);
-    let told: BTreeSet<&Option<Place>> = tiny.iter().map(|finding| &finding.place).collect();
+    let told: BTreeSet<&Option<SourceLocation>> = tiny.iter().map(|finding| &finding.place).collect();
     let others = lengths.iter().filter(|length| !told.contains(&at_limit(length.step)));
     found.extend(others.filter_map(|length| Some(if_idle(length, short(length)?))));
     found.extend(tiny);
@@ -561,7 +561,7 @@ fn by_hand(length: &Length<'_>) -> Fix {
     Fix { what, edits: Vec::new() }
 }
 
-pub(super) fn at_limit(step: &Step) -> Option<Place> {
+pub(super) fn at_limit(step: &Step) -> Option<SourceLocation> {
     let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
     at_word(step, keyword)
 }

@@ -3,7 +3,7 @@
 use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Place, Reading, Step};
+use crate::reading::{Reading, SourceLocation, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
@@ -198,7 +198,7 @@ fn limited(curve: ServiceCurve, time: Nanos) -> u64 {
 }
 
 /// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.
-fn upper_limit(step: &Step) -> Option<Place> {
+fn upper_limit(step: &Step) -> Option<SourceLocation> {
     let from = step.words.iter().position(|word| word.text == "ul")?;
     let behind = step.words.get(from..)?;
     let at = behind.iter().position(|word| matches!(word.text.as_str(), "rate" | "m2"))?;

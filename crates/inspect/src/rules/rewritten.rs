@@ -236,7 +236,7 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
     let Ok(mut packet) = Packet::parse("tcp 192.168.1.10:40000 > 198.51.100.7:443") else { return Ok(None) };
     packet.source = IpAddr::V4(net.host());
     packet.to = Some(device.clone());
-    let course = crate::probe::Course::Leaves(id, tidegate_gateway::EgressPath::Forwarded(None));
+    let course = crate::probe::PacketEntry::Leaves(id, tidegate_gateway::EgressPath::Forwarded(None));
     let candidate = Candidate { packet, course };
     let Some(source) = leaves_as(&mut asking.prober, &candidate, &device) else { return Ok(None) };
     let Some(step) = asking.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };

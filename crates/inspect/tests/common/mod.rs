@@ -1,7 +1,9 @@
 //! Policies from lines of tc and iptables.
 
 use tidegate_gateway::DeviceSpec;
-use tidegate_inspect::{Finding, Given, Level, Place, Reading, Rule, Source, Step, Witness, Word, check};
+use tidegate_inspect::{
+    Finding, Given, Level, Reading, Rule, Source, SourceLocation, Step, Witness, Word, check,
+};
 use tidegate_packet::Dissector;
 use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::{Env, iptables, tc};
@@ -28,7 +30,7 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
                 other => panic!("{line}: {other:?}"),
             },
         };
-        let place = |columns| Some(Place { file: 0, line: at + 1, columns });
+        let place = |columns| Some(SourceLocation { file: 0, line: at + 1, columns });
         let mut behind = tool.len();
         let word = |text: &String| {
             let columns = column(line, behind, text);

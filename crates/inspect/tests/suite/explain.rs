@@ -4,7 +4,7 @@ use crate::common;
 
 use common::reading;
 use std::fmt::Write as _;
-use tidegate_inspect::{Explainer, Outcome, Packet, Story};
+use tidegate_inspect::{Explainer, Packet, StepOutcome, Story};
 use tidegate_packet::{RandomSource, Seeded};
 
 fn told(story: &Story) -> String {
@@ -13,9 +13,9 @@ fn told(story: &Story) -> String {
         let _ = writeln!(text, "{}", scene.title);
         for line in &scene.lines {
             let sign = match line.outcome {
-                Outcome::Met => '+',
-                Outcome::Passed => '-',
-                Outcome::Told => ' ',
+                StepOutcome::Met => '+',
+                StepOutcome::Passed => '-',
+                StepOutcome::Told => ' ',
             };
             let place = line.place.as_ref().map_or(String::new(), |place| format!(" :{}", place.line));
             let _ = writeln!(text, " {sign} {}{place}", line.what);
@@ -268,7 +268,7 @@ fn stories_and_engine_never_part() {
                 .scenes
                 .iter()
                 .flat_map(|scene| &scene.lines)
-                .filter(|line| line.outcome == Outcome::Met)
+                .filter(|line| line.outcome == StepOutcome::Met)
                 .count();
         }
     }

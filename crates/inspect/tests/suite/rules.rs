@@ -2,7 +2,7 @@
 
 use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, Given, Place, Reading, Witness, check};
+use tidegate_inspect::{Finding, Given, Reading, SourceLocation, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
@@ -338,7 +338,7 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
         tc class add dev eth0 parent 1: classid 1:3 htb rate 1mbit prio 9\n";
     let mut reading = reading(&["eth0"], policy);
     // As if line 9, in a function, had made them all, each for another call.
-    let inside = |columns| Place { file: 0, line: 9, columns };
+    let inside = |columns| SourceLocation { file: 0, line: 9, columns };
     for step in &mut reading.steps[1..] {
         step.called_from = step.place.replace(inside((0, 0)));
         let last = step.words.last_mut().expect("there are words");

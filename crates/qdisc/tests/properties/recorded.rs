@@ -8,7 +8,7 @@ use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
 use tidegate_qdisc::{DeviceInfo, DropReason, Event, EventKind, EventRing, Shaper, Switches, XmitStatus};
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
-use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand, TcCommandLine};
 use tidegate_syntax::{Device as Named, Env};
 
 const POOL: usize = 1 << 17;
@@ -234,7 +234,7 @@ impl Machine {
         let env = Env { devices: Some(devices.into()), ..Env::default() };
         match tc::parse(words, &env) {
             Err(refusal) => Ok(Reply { code: refusal.code, stderr: refusal.stderr, ..Reply::default() }),
-            Ok(Parsed { command, flags, stderr, .. }) => {
+            Ok(TcCommandLine { command, flags, stderr, .. }) => {
                 let reply = self.carry_out(now, command, &flags)?;
                 Ok(Reply { stderr: stderr + &reply.stderr, ..reply })
             }

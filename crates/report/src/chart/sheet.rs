@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::drawing::{Body, Drawing, cut, short, words};
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
-use super::pingexp::Target;
+use super::pingexp::PingRow;
 use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
@@ -13,7 +13,7 @@ use tidegate_measure::{Pings, deviation};
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     /// Who was asked; empty: this case was not run.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PingRow>,
 }
 
 const LEFT: f64 = 16.0;
@@ -72,7 +72,7 @@ fn left(column: usize) -> f64 {
 }
 
 /// The names of all targets, in order of appearance.
-fn names<'t>(targets: impl Iterator<Item = &'t Target>) -> Vec<&'t str> {
+fn names<'t>(targets: impl Iterator<Item = &'t PingRow>) -> Vec<&'t str> {
     let mut names: Vec<&str> = Vec::new();
     for target in targets {
         if !names.contains(&target.name.as_str()) {
@@ -119,7 +119,7 @@ fn one(out: &mut String, panel: &Panel, cell: &Cell, names: &[&str], begin: u64)
 }
 
 /// What a target's answers come to, in a line.
-fn told(target: &Target) -> String {
+fn told(target: &PingRow) -> String {
     let pings = Pings::new(target.answers.iter().map(|(_, took)| *took));
     let answered: Vec<u64> = target.answers.iter().filter_map(|(_, took)| *took).collect();
     let name = cut(&target.name, 14);

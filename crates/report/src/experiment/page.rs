@@ -1,6 +1,6 @@
 //! An experiment as one page: everything in one file, nothing from the network, readable without scripts.
 
-use super::show::{Happened, Looks as _, Shown, Under, distinct, happened, title};
+use super::show::{Happened, Looks as _, RunView, Under, distinct, happened, title};
 use super::{courses, latency, topology};
 use crate::chart::{Drawing, LOOKS};
 use crate::html::document::{caption, document};
@@ -196,7 +196,7 @@ fn panel(under: &Under<'_>) -> Markup {
 }
 
 /// The policies' looks, and what they are called on charts where that is not their title.
-pub(super) fn keys(shown: &[Shown<'_>]) -> Markup {
+pub(super) fn keys(shown: &[RunView<'_>]) -> Markup {
     html! {
         ul.keys {
             @for one in shown {
@@ -266,7 +266,7 @@ const MOST_EVENTS: usize = 200;
 /// More events than these are behind a line to open them.
 const MOST_OPEN: usize = 12;
 
-fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
+fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
     let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return Markup::default() };
     let over_time = latency::over_time(shown, under.title(), id, meanwhile);
     let told = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
@@ -284,7 +284,7 @@ fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happene
     }
 }
 
-fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn transfers(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     html! {
         @for group in under.groups() {
             h3 { (capital(group)) ": payload per second" }
@@ -300,7 +300,7 @@ fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -
     }
 }
 
-fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn queues(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     let links = courses::links(shown);
     html! {
         @if !links.is_empty() { h3 { "Backlog before links" } }
@@ -310,7 +310,7 @@ fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> M
 
 /// What waits before a link, in one direction.
 pub(super) fn waiting(
-    all: &[Shown<'_>],
+    all: &[RunView<'_>],
     load: &str,
     (link, up): (&str, bool),
     meanwhile: &Happened<'_>,
@@ -321,7 +321,7 @@ pub(super) fn waiting(
     figure(&drawings, told, Reading::Across, &series::waiting(all, link, up))
 }
 
-fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn classes(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     let cards = html! {
         @for one in shown {
             @for device in courses::devices(one.run) {
@@ -345,7 +345,7 @@ fn left_out(hidden: usize, what: &str) -> String {
     if hidden > 0 { format!("; {hidden} {what} are not drawn") } else { String::new() }
 }
 
-fn windows(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn windows(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     let cards = html! {
         @for one in shown {
             @if let Some((drawing, hidden)) = courses::windows(under, one, meanwhile) {
@@ -364,9 +364,9 @@ fn carded(heading: &str, cards: Markup) -> Markup {
     }
 }
 
-fn six_panels(under: &Under<'_>, shown: &[Shown<'_>]) -> Markup {
+fn six_panels(under: &Under<'_>, shown: &[RunView<'_>]) -> Markup {
     let drawn = shown.iter().filter_map(|one| Some((one, latency::six_panels(under, one)?)));
-    let drawn: Vec<(&Shown<'_>, Drawing)> = drawn.collect();
+    let drawn: Vec<(&RunView<'_>, Drawing)> = drawn.collect();
     html! {
         @if !drawn.is_empty() {
             details.figures {

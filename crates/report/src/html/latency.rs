@@ -2,7 +2,7 @@
 
 use super::head::key;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
-use crate::chart::{Axis, Drawing, Line, Sample, cdf, lines};
+use crate::chart::{Axis, ChartLine, Drawing, Sample, cdf, lines};
 use crate::text::unanswered;
 use maud::{Markup, html};
 use tidegate_analysis::trial::{Asked, Pair, main_probe, pairs};
@@ -85,8 +85,8 @@ fn time_drawing(asked: &Asked<'_>, probe: &TrialProbe, end: u64, log: bool) -> D
     let began = sides(asked).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
     let waits = || sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took));
     let (shortest, longest) = (waits().min().unwrap_or(1_000_000), waits().max().unwrap_or(1_000_000));
-    let drawn: Vec<Line> = sides(asked)
-        .map(|(word, _, probe)| Line {
+    let drawn: Vec<ChartLine> = sides(asked)
+        .map(|(word, _, probe)| ChartLine {
             name: word.to_owned(),
             class: word,
             fill: None,

@@ -1,6 +1,6 @@
 //! What a line adds to each packet, as text and JSON.
 
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Look, courses};
+use crate::chart::{Axis, ChartSeries, Drawing, Look, SeriesStyle, TimeSeriesChart, time_series};
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Tabled as _, ending, inline, prose, tied};
 use crate::table::{Align, Table};
@@ -140,18 +140,18 @@ const CAPTIONS: [(&str, &str); 2] = [
 ];
 
 /// What was measured, and what the line explains at every size, in dots.
-fn drawn(sizes: &[Size], line: &LineEstimate, most: u32, of: impl Fn(f64) -> f64) -> Courses {
+fn drawn(sizes: &[Size], line: &LineEstimate, most: u32, of: impl Fn(f64) -> f64) -> TimeSeriesChart {
     let point = |ip: u32, ns: f64| (f64::from(ip), Some(of(ns)));
     let least = sizes.iter().map(|size| size.ip).min().unwrap_or(0);
     let mut measured: Vec<(f64, Option<f64>)> =
         sizes.iter().filter(|size| size.ip <= most).map(|size| point(size.ip, size.ns)).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let course = |name: &str, look, points| Course { name: name.to_owned(), look: Look(look), points };
+    let course = |name: &str, look, points| ChartSeries { name: name.to_owned(), look: Look(look), points };
     let explained = (least..=most).map(|ip| point(ip, explained(line, ip))).collect();
-    Courses {
-        courses: vec![course("explained", 1, explained), course("measured", 0, measured)],
-        drawn: Drawn::Dots,
-        ..Courses::default()
+    TimeSeriesChart {
+        series: vec![course("explained", 1, explained), course("measured", 0, measured)],
+        drawn: SeriesStyle::Dots,
+        ..TimeSeriesChart::default()
     }
 }
 
@@ -173,7 +173,10 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
     let told = sentence(sweep);
     let has_small = sweep.sizes.iter().any(|size| size.ip <= CLOSE);
     let all = [Some(packets), has_small.then_some(close)];
-    all.into_iter().flatten().map(|(title, what, axes)| courses(title, &told, axes, HEIGHT, &what)).collect()
+    all.into_iter()
+        .flatten()
+        .map(|(title, what, axes)| time_series(title, &told, axes, HEIGHT, &what))
+        .collect()
 }
 
 /// The page: an HTML document that needs nothing else.

@@ -1,7 +1,9 @@
 //! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one
 //! page.
 
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses};
+use crate::chart::{
+    Axis, ChartSeries, Drawing, LOOKS, Look, Moment, SeriesStyle, TimeSeriesChart, time_series,
+};
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Tabled as _, inline, prose, tied};
 use crate::table::{Align, Table};
@@ -219,7 +221,7 @@ pub fn text(quick: &Quick) -> String {
 pub fn chart(quick: &Quick) -> Drawing {
     let all = || quick.places.iter().flat_map(|place| &place.asked).filter_map(|asked| asked.took_ns);
     let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
-    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| Course {
+    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| ChartSeries {
         name: place.name.clone(),
         look: Look(n),
         points: place
@@ -229,17 +231,17 @@ pub fn chart(quick: &Quick) -> Drawing {
             .map(|asked| (asked.sent_ns as f64, asked.took_ns.map(|took| took as f64)))
             .collect(),
     };
-    let what = Courses {
-        courses: quick.places.iter().enumerate().take(LOOKS).map(course).collect(),
-        drawn: Drawn::Dots,
-        ..Courses::default()
+    let what = TimeSeriesChart {
+        series: quick.places.iter().enumerate().take(LOOKS).map(course).collect(),
+        drawn: SeriesStyle::Dots,
+        ..TimeSeriesChart::default()
     };
     let time = Axis::time(end);
     let axes = (time.clone(), Axis::fitting_spans(all().min().unwrap_or(0), all().max().unwrap_or(1), 5));
     let moment =
         |(n, phase): (usize, &LoadPhase)| Moment { at: phase.window.0 as f64, number: n.to_string() };
     let moments: Vec<Moment> = quick.phases.iter().enumerate().skip(1).map(moment).collect();
-    courses("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what)
+    time_series("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what)
         .with_moments(&time, &moments)
 }
 

@@ -2,7 +2,8 @@
 
 use super::text::sentences;
 use crate::chart::{
-    Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses,
+    Axis, ChartSeries, Drawing, Group, LOOKS, Look, Mark, SeriesStyle, TimeSeriesChart, cases, cases_spans,
+    time_series,
 };
 use crate::html::document::document as page_document;
 use crate::html::parts::{
@@ -113,7 +114,7 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
         replayed,
         &format!("{title}: the longest queueing delay of each step"),
         &lines,
-        Drawn::Lines,
+        SeriesStyle::Lines,
     );
     html! {
         section {
@@ -157,7 +158,7 @@ fn over_time<'c>(classes: impl Iterator<Item = &'c ClassOutcome>) -> Vec<Option<
 }
 
 /// Lines of waits over time; more of them than looks make more charts.
-fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Drawn) -> Vec<Drawing> {
+fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: SeriesStyle) -> Vec<Drawing> {
     let values = || lines.iter().flat_map(|(_, waits)| waits.iter().flatten().copied());
     let high = values().max().unwrap_or(0);
     if high == 0 {
@@ -166,13 +167,16 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Dra
     let low = lowest(values(), high);
     let steps = lines.iter().map(|(_, waits)| waits.len()).max().unwrap_or(1) as u64;
     let draw = |(first, part): (usize, &[Waits])| {
-        let course = |(n, (name, waits)): (usize, &Waits)| Course {
+        let course = |(n, (name, waits)): (usize, &Waits)| ChartSeries {
             name: name.clone(),
             look: Look(first * LOOKS + n),
             points: points(waits, replayed.step_ns, low),
         };
-        let what =
-            Courses { courses: part.iter().enumerate().map(course).collect(), drawn, ..Courses::default() };
+        let what = TimeSeriesChart {
+            series: part.iter().enumerate().map(course).collect(),
+            drawn,
+            ..TimeSeriesChart::default()
+        };
         let told: Vec<String> = part
             .iter()
             .map(|(name, waits)| {
@@ -180,7 +184,7 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Dra
             })
             .collect();
         let axes = (Axis::time(steps * replayed.step_ns), Axis::fitting_spans(low, high, 5));
-        courses(title, &told.join("; "), axes, HEIGHT, &what)
+        time_series(title, &told.join("; "), axes, HEIGHT, &what)
     };
     lines.chunks(LOOKS).enumerate().map(draw).collect()
 }
@@ -208,15 +212,18 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f OutcomeC
             let mut points: Vec<(f64, Option<f64>)> =
                 steps.map(|(p, ns)| ((*ns).max(low) as f64, Some(p / 100.0 * came))).collect();
             points.push((Axis::fitting_spans(low, high, 5).scale.ends().1, Some(came)));
-            Course { name: name.clone(), look: Look(first * LOOKS + n), points }
+            ChartSeries { name: name.clone(), look: Look(first * LOOKS + n), points }
         };
-        let what = Courses { courses: part.iter().enumerate().map(course).collect(), ..Courses::default() };
+        let what = TimeSeriesChart {
+            series: part.iter().enumerate().map(course).collect(),
+            ..TimeSeriesChart::default()
+        };
         let told: Vec<String> = part
             .iter()
             .filter_map(|(name, fates)| Some(format!("{name}: median {}", wait(fates.waited?.p50))))
             .collect();
         let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
-        courses(
+        time_series(
             &format!("{title}: CDF of the queueing delay"),
             &told.join("; "),
             (x, Axis::shares()),
@@ -271,7 +278,7 @@ fn policy(replayed: &Replayed, outcome: &ReplayOutcome) -> Markup {
     largest.truncate(MOST_CLASSES);
     let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
     let title = format!("{}: median queueing delay by class", outcome.name);
-    let charts = waits_over_time(replayed, &title, &lines, Drawn::Dots);
+    let charts = waits_over_time(replayed, &title, &lines, SeriesStyle::Dots);
     html! {
         section {
             h2 { (outcome.name) ", class by class" }

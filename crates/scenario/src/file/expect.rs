@@ -1,14 +1,14 @@
 //! What is expected, and of which cases.
 
 use crate::model::{Expectation, FigureRef, ScenarioLoad, ScenarioPolicy};
-use crate::tables::{Diagnostic, Keys, Value, flag, list, plain, span, text};
+use crate::tables::{Diagnostic, Keys, TableValue, flag, list, plain, span, text};
 use std::ops::Range;
 use tidegate_packet::Nanos;
 use tidegate_syntax::quantity::{self, SizeOrTime};
 
 /// `[[case]]`; without any, all policies under all loads.
 pub(crate) fn cases(
-    value: Option<Value<'_>>,
+    value: Option<TableValue<'_>>,
     policies: &[ScenarioPolicy],
     loads: &[ScenarioLoad],
 ) -> Result<Vec<(usize, usize)>, Diagnostic> {
@@ -52,7 +52,7 @@ fn load(name: &str, at: Range<usize>, loads: &[ScenarioLoad]) -> Result<usize, D
 
 /// `[[expect]]`.
 pub(crate) fn read(
-    value: Option<Value<'_>>,
+    value: Option<TableValue<'_>>,
     policies: &[ScenarioPolicy],
     loads: &[ScenarioLoad],
     cases: &[(usize, usize)],
@@ -132,7 +132,7 @@ fn case(
 }
 
 /// `["30s", "60s"]`.
-fn window(value: Value<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
+fn window(value: TableValue<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
     match list(value)? {
         [from, to] => {
             let window = (span(from)?, span(to)?);
@@ -182,7 +182,7 @@ fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Dia
 }
 
 /// A figure with its unit: seconds, bits per second, bytes, a share, or a number.
-fn amount(value: Value<'_>) -> Result<f64, Diagnostic> {
+fn amount(value: TableValue<'_>) -> Result<f64, Diagnostic> {
     let said = plain(value)?;
     parse_amount(&said).ok_or_else(|| {
         let how = "write a number, or 720ms, 127kbit, 24kB, 6.7%";

@@ -5,13 +5,13 @@ use super::commands::command;
 use super::lines;
 use super::network::{Network, strings};
 use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
-use crate::tables::{Diagnostic, Keys, Value, list, span, text};
+use crate::tables::{Diagnostic, Keys, TableValue, list, span, text};
 use tidegate_packet::Nanos;
 use toml::de::DeValue;
 
 /// `[[at]]`; `usual` is the machine that is meant where none is named and there are several.
 pub(crate) fn read(
-    value: Value<'_>,
+    value: TableValue<'_>,
     network: &Network,
     usual: Option<usize>,
     beside: &Beside<'_>,
@@ -77,7 +77,7 @@ fn told(
 }
 
 /// What a link keeps.
-fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
+fn fixed(line: &LinkDirection, link: TableValue<'_>) -> Result<(), Diagnostic> {
     if line.framing.is_some() || line.trace.is_some() || line.jitter.is_some() {
         let what = "a link's framing, jitter and trace stay as they are";
         return Err(Diagnostic::new(
@@ -90,7 +90,7 @@ fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
 }
 
 /// A command, or several.
-fn commands(value: Value<'_>) -> Result<Vec<MachineCommand>, Diagnostic> {
+fn commands(value: TableValue<'_>) -> Result<Vec<MachineCommand>, Diagnostic> {
     match value.get_ref() {
         DeValue::Array(lines) => lines.iter().map(|line| command(text(line)?, line.span())).collect(),
         _ => Ok(vec![command(text(value)?, value.span())?]),

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A value and its place.
-pub type Value<'t> = &'t Spanned<DeValue<'t>>;
+pub type TableValue<'t> = &'t Spanned<DeValue<'t>>;
 
 /// A table being read.
 pub struct Keys<'t> {
@@ -26,7 +26,7 @@ impl<'t> Keys<'t> {
     ///
     /// # Errors
     /// When it is none.
-    pub fn of(value: Value<'t>) -> Result<Keys<'t>, Diagnostic> {
+    pub fn of(value: TableValue<'t>) -> Result<Keys<'t>, Diagnostic> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(Keys::new(table, value.span())),
             _ => Err(Diagnostic::new(
@@ -43,7 +43,7 @@ impl<'t> Keys<'t> {
     }
 
     /// The value of a key, if it is there.
-    pub fn get(&mut self, key: &'static str) -> Option<Value<'t>> {
+    pub fn get(&mut self, key: &'static str) -> Option<TableValue<'t>> {
         self.asked.push(key);
         self.table.get(key)
     }
@@ -55,7 +55,7 @@ impl<'t> Keys<'t> {
     pub fn read<T>(
         &mut self,
         key: &'static str,
-        how: impl FnOnce(Value<'t>) -> Result<T, Diagnostic>,
+        how: impl FnOnce(TableValue<'t>) -> Result<T, Diagnostic>,
     ) -> Result<Option<T>, Diagnostic> {
         self.get(key).map(how).transpose()
     }
@@ -64,7 +64,7 @@ impl<'t> Keys<'t> {
     ///
     /// # Errors
     /// When it is not.
-    pub fn need(&mut self, key: &'static str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+    pub fn need(&mut self, key: &'static str, remedy: &str) -> Result<TableValue<'t>, Diagnostic> {
         let at = self.at.start..self.at.start + 1;
         self.get(key).ok_or_else(|| Diagnostic::new(at, format!("`{key}` is missing"), remedy))
     }
@@ -99,7 +99,7 @@ impl<'t> Keys<'t> {
 }
 
 /// The entries of a table in the order of the file.
-pub fn in_order<'t>(table: &'t DeTable<'t>) -> Vec<(&'t Spanned<toml::de::DeString<'t>>, Value<'t>)> {
+pub fn in_order<'t>(table: &'t DeTable<'t>) -> Vec<(&'t Spanned<toml::de::DeString<'t>>, TableValue<'t>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries

@@ -60,11 +60,11 @@ pub(super) fn note_shaper(
     }
 }
 
-fn root(device: &watch::Device) -> Option<&watch::Qdisc> {
+fn root(device: &watch::DeviceSnapshot) -> Option<&watch::QdiscSnapshot> {
     device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none() && !INWARDS.contains(&qdisc.kind.as_str()))
 }
 
-fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<ShaperFacts> {
+fn shaper(backend: &str, now: &watch::DeviceSnapshot, then: &watch::DeviceSnapshot) -> Option<ShaperFacts> {
     let (root, before) = (root(now)?, root(then)?);
     let (counts, earlier) = (root.counts, before.counts);
     // A daemon splits what senders joined, where the rate is low enough for that to matter.
@@ -86,8 +86,8 @@ fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Sh
     })
 }
 
-fn class_of(device: &watch::Device, class: &watch::Class) -> ShaperClass {
-    let is_above = |other: &watch::Class| other.parent.as_deref() == Some(class.handle.as_str());
+fn class_of(device: &watch::DeviceSnapshot, class: &watch::ClassSnapshot) -> ShaperClass {
+    let is_above = |other: &watch::ClassSnapshot| other.parent.as_deref() == Some(class.handle.as_str());
     ShaperClass {
         id: class.handle.clone(),
         is_leaf: !device.classes.iter().any(is_above),

@@ -7,7 +7,7 @@ use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use crate::world;
 use tidegate_policy::{Errno, LinkDriver, LinkOp, Op, TcError};
-use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
+use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSelector, LinkSet, ShownAddress, ShownLink};
 
 /// `ip` with these words; `stdin` is a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
@@ -198,7 +198,7 @@ fn listing(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> String {
 }
 
 /// The links of the machine by their number, `lo` first.
-pub(super) fn links(shim: &mut ToolShim<'_>, which: &Which) -> Vec<ShownLink> {
+pub(super) fn links(shim: &mut ToolShim<'_>, which: &LinkSelector) -> Vec<ShownLink> {
     let (now, machine) = (shim.machine.now, &mut *shim.machine);
     let mut shown = vec![loopback()];
     for (name, link) in &machine.host.links {

@@ -5,7 +5,7 @@ use tidegate_policy::LinkDriver;
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
+pub struct IpCommandLine {
     /// What to do.
     pub command: IpCommand,
     /// How to show.
@@ -48,7 +48,7 @@ pub enum IpCommand {
     /// `ip link del`, `ip tunnel del`.
     DeleteLink(String),
     /// `ip link show`.
-    ShowLinks(Which),
+    ShowLinks(LinkSelector),
     /// `ip addr add|del|replace`.
     Address {
         /// True to add.
@@ -65,7 +65,7 @@ pub enum IpCommand {
     /// `ip addr flush dev DEV`.
     FlushAddresses(String),
     /// `ip addr show`.
-    ShowAddresses(Which),
+    ShowAddresses(LinkSelector),
     /// `ip tunnel show [NAME]`.
     ShowTunnels(Option<String>),
     /// `ip route add|del|replace|change|append`.
@@ -124,7 +124,7 @@ pub struct LinkSet {
 
 /// Which links, or addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Which {
+pub struct LinkSelector {
     /// Only this device.
     pub dev: Option<String>,
     /// Only those that are up.

@@ -4,7 +4,7 @@ use tidegate_policy::netfilter::NfOp;
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parsed {
+pub struct IptablesCommandLine {
     /// What to do.
     pub command: IptCommand,
     /// What was accepted and means nothing here.

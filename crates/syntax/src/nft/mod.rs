@@ -18,7 +18,7 @@ mod wrong;
 pub use commands::{Ask, Command, Listing, Scope, parse};
 pub use lex::Span;
 pub use names::dscp_number;
-pub use print::{Shown, ShownChain, Style, print_op, print_rule, print_table, print_tables};
+pub use print::{ChainListing, Style, TableListing, print_op, print_rule, print_table, print_tables};
 pub use wrong::complaint;
 
 pub(crate) use values::mark_blocks;

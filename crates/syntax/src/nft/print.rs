@@ -11,7 +11,7 @@ use tidegate_policy::netfilter::{
 
 /// A table to list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
+pub struct TableListing {
     /// Its family.
     pub family: Family,
     /// The table's name.
@@ -21,12 +21,12 @@ pub struct Shown {
     /// The table's handle, for `nft -a`.
     pub handle: u64,
     /// Its chains.
-    pub chains: Vec<ShownChain>,
+    pub chains: Vec<ChainListing>,
 }
 
 /// A chain to list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ShownChain {
+pub struct ChainListing {
     /// The chain's name.
     pub name: String,
     /// The chain's handle, for `nft -a`.
@@ -49,12 +49,12 @@ pub struct Style {
 }
 
 /// `list tables`.
-pub fn print_tables(tables: &[Shown]) -> String {
+pub fn print_tables(tables: &[TableListing]) -> String {
     tables.iter().map(|table| format!("table {} {}\n", table.family.name(), table.name)).collect()
 }
 
 /// `list table`, and one of the tables of `list ruleset`.
-pub fn print_table(table: &Shown, style: Style) -> String {
+pub fn print_table(table: &TableListing, style: Style) -> String {
     let number = |handle: u64| if style.handles { format!(" # handle {handle}") } else { String::new() };
     let mut out = String::new();
     if table.of_iptables {

@@ -7,7 +7,7 @@
 //! which comes before the rules, u32 filters ask instead.
 
 use super::apps::App;
-use super::policy::{Class, Fair, Link, Network, PortEnd, Queue, Rank, Said, Share, Short};
+use super::policy::{Class, Fair, LinkOverhead, Network, PortEnd, Queue, Rank, Share, Short, Spanned};
 use super::problem::Problem;
 use super::read::bits;
 use crate::nft::{Span, mark_blocks};
@@ -17,7 +17,7 @@ use tidegate_packet::Handle;
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct CompiledCommand {
     /// The tool.
     pub tool: &'static str,
     /// Its words.
@@ -36,7 +36,7 @@ pub struct Line {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compiled {
     /// The commands, in order.
-    pub lines: Vec<Line>,
+    pub commands: Vec<CompiledCommand>,
     /// What its writer should know.
     pub notes: Vec<Problem>,
 }
@@ -168,7 +168,7 @@ impl Compiled {
             Some("ip") => "ip",
             _ => "tc",
         };
-        self.lines.push(Line {
+        self.commands.push(CompiledCommand {
             tool,
             words: words.collect(),
             stdin: None,
@@ -234,7 +234,7 @@ impl<'s> Target<'s> {
     /// What the link adds to a frame as the device counts it.
     fn size(&self) -> String {
         let link = self.short.link;
-        if link == Link::default() {
+        if link == LinkOverhead::default() {
             return String::new();
         }
         // Devices of point-to-point links have no header of their own.
@@ -598,7 +598,7 @@ fn rules(short: &Short, targets: &[Target<'_>], out: &mut Compiled) {
     if ruled.is_empty() {
         return;
     }
-    out.lines.push(Line {
+    out.commands.push(CompiledCommand {
         tool: "nft",
         words: vec!["-f".into(), "-".into()],
         stdin: Some(text.text),
@@ -745,7 +745,7 @@ impl Compiled {
     pub fn script(&self, name: &str) -> String {
         let mut out =
             format!("#!/bin/sh\n# {name}, as tidegate policy show writes it. It may be run again.\n");
-        for line in &self.lines {
+        for line in &self.commands {
             let words: Vec<String> = line.words.iter().map(|word| quoted(word)).collect();
             let _ = write!(out, "{} {}", line.tool, words.join(" "));
             if let Some(stdin) = &line.stdin {
@@ -761,7 +761,7 @@ impl Compiled {
     /// In a sentence: what is shaped to what.
     pub fn summary(&self, short: &Short) -> String {
         let used = |rate: u64| bits(rate * u64::from(short.shape) / 100);
-        let way = |rate: &Option<Said<u64>>, way: &str| {
+        let way = |rate: &Option<Spanned<u64>>, way: &str| {
             rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)))
         };
         let ways: Vec<String> =
@@ -771,7 +771,7 @@ impl Compiled {
             short.device.value,
             ways.join(", "),
             short.classes.len() + 2,
-            self.lines.len()
+            self.commands.len()
         )
     }
 }

@@ -3,7 +3,7 @@
 
 use super::problem::Problem;
 use super::sqm::Imported;
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, SpannedValue, TomlValue};
 use crate::nft::Span;
 
 /// A word and where it stands.
@@ -54,9 +54,9 @@ struct Class {
     name: String,
     span: Span,
     entries: Vec<Entry>,
-    ports: Vec<Node>,
-    dscp: Vec<Node>,
-    hosts: Vec<Node>,
+    ports: Vec<SpannedValue>,
+    dscp: Vec<SpannedValue>,
+    hosts: Vec<SpannedValue>,
 }
 
 impl Interface {
@@ -74,11 +74,11 @@ impl Interface {
                         entries.push(Entry {
                             key: key.into(),
                             span,
-                            node: Node { span, value: Value::List(nodes) },
+                            node: SpannedValue { span, value: TomlValue::List(nodes) },
                         });
                     }
                 }
-                Entry { key: name, span, node: Node { span, value: Value::Table(entries) } }
+                Entry { key: name, span, node: SpannedValue { span, value: TomlValue::Table(entries) } }
             })
             .collect();
         if let Some(first) = table.first() {
@@ -86,7 +86,7 @@ impl Interface {
             entries.push(Entry {
                 key: "classes".into(),
                 span,
-                node: Node { span, value: Value::Table(table) },
+                node: SpannedValue { span, value: TomlValue::Table(table) },
             });
         }
         Imported { entries, notes }
@@ -222,7 +222,7 @@ impl Reader {
                 class.entries.push(Entry {
                     key: "first".into(),
                     span: name_span,
-                    node: Node { span: name_span, value: Value::Truth(true) },
+                    node: SpannedValue { span: name_span, value: TomlValue::Truth(true) },
                 });
             }
             interface.classes.push(class);
@@ -252,7 +252,7 @@ impl Reader {
         while let Some((word, span)) = words.get(at).copied() {
             at += 1;
             let value = words.get(at).copied();
-            let node = |text: String, span: Span| Node { span, value: Value::Text(text) };
+            let node = |text: String, span: Span| SpannedValue { span, value: TomlValue::Text(text) };
             match (word, value) {
                 ("tcp" | "udp", _) => protocol = word,
                 ("all", None) => asked += 1,
@@ -295,7 +295,7 @@ impl Reader {
 }
 
 fn text(key: &str, value: &str, span: Span) -> Entry {
-    Entry { key: key.into(), span, node: Node { span, value: Value::Text(value.into()) } }
+    Entry { key: key.into(), span, node: SpannedValue { span, value: TomlValue::Text(value.into()) } }
 }
 
 /// The words of a line with their places; what follows a # is none.
@@ -319,12 +319,12 @@ fn words(line: &str, number: usize) -> Vec<Word<'_>> {
 mod tests {
     use super::*;
 
-    fn told(node: &Node) -> String {
+    fn told(node: &SpannedValue) -> String {
         match &node.value {
-            Value::Text(text) => text.clone(),
-            Value::Truth(truth) => truth.to_string(),
-            Value::List(items) => items.iter().map(told).collect::<Vec<_>>().join(", "),
-            Value::Table(entries) => {
+            TomlValue::Text(text) => text.clone(),
+            TomlValue::Truth(truth) => truth.to_string(),
+            TomlValue::List(items) => items.iter().map(told).collect::<Vec<_>>().join(", "),
+            TomlValue::Table(entries) => {
                 let all: Vec<String> =
                     entries.iter().map(|entry| format!("{} = {}", entry.key, told(&entry.node))).collect();
                 format!("{{ {} }}", all.join("; "))

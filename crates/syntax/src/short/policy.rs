@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 /// A value and where it was said; what a preset says stands where the preset is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// The place.
@@ -106,7 +106,7 @@ pub struct Network {
 
 /// What the link adds to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkOverhead {
     /// Bytes beside the IP packet.
     pub overhead: u32,
     /// Bytes at least.
@@ -121,44 +121,44 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// The class's name, and where it is written.
-    pub name: Said<String>,
+    pub name: Spanned<String>,
     /// Where among the others.
     pub rank: Rank,
     /// By application.
-    pub apps: Vec<Said<&'static App>>,
+    pub apps: Vec<Spanned<&'static App>>,
     /// By port.
-    pub ports: Vec<Said<Ports>>,
+    pub ports: Vec<Spanned<Ports>>,
     /// By DSCP.
-    pub dscp: Vec<Said<u8>>,
+    pub dscp: Vec<Spanned<u8>>,
     /// By host.
-    pub hosts: Vec<Said<Network>>,
+    pub hosts: Vec<Spanned<Network>>,
     /// Connections that have carried so many bytes.
-    pub after: Option<Said<u64>>,
+    pub after: Option<Spanned<u64>>,
     /// What it is sure of.
-    pub share: Option<Said<Share>>,
+    pub share: Option<Spanned<Share>>,
     /// What it may have.
-    pub ceil: Option<Said<Share>>,
+    pub ceil: Option<Spanned<Share>>,
     /// How its packets wait.
-    pub queue: Option<Said<Queue>>,
+    pub queue: Option<Spanned<Queue>>,
     /// Between whom it is shared.
-    pub fair: Option<Said<Fair>>,
+    pub fair: Option<Spanned<Fair>>,
 }
 
 /// A short policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Short {
     /// Towards the modem.
-    pub device: Said<String>,
+    pub device: Spanned<String>,
     /// Towards the LAN.
-    pub lan: Option<Said<String>>,
+    pub lan: Option<Spanned<String>>,
     /// Bits a second away.
-    pub up: Option<Said<u64>>,
+    pub up: Option<Spanned<u64>>,
     /// Bits a second towards us.
-    pub down: Option<Said<u64>>,
+    pub down: Option<Spanned<u64>>,
     /// Per cent of it that are used.
     pub shape: u32,
     /// What the link adds.
-    pub link: Link,
+    pub link: LinkOverhead,
     /// Between whom it is shared.
     pub fair: Fair,
     /// Hosts told apart.

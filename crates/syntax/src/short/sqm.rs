@@ -5,7 +5,7 @@
 //! taken over, and said so.
 
 use super::problem::Problem;
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, SpannedValue, TomlValue};
 use crate::nft::Span;
 
 /// A policy that settings come to, and what of them it leaves out.
@@ -227,7 +227,10 @@ fn framing(settings: &[Setting], device: &str, policy: &mut Imported) {
             policy.entries.push(Entry {
                 key: key.into(),
                 span: setting.spans.0,
-                node: Node { span: setting.spans.1, value: Value::Whole((bytes + more).min(256)) },
+                node: SpannedValue {
+                    span: setting.spans.1,
+                    value: TomlValue::Whole((bytes + more).min(256)),
+                },
             });
         }
     }
@@ -280,7 +283,7 @@ fn leftovers(settings: &[Setting], policy: &mut Imported) {
 }
 
 fn text(key: &str, value: &str, span: Span) -> Entry {
-    Entry { key: key.into(), span, node: Node { span, value: Value::Text(value.into()) } }
+    Entry { key: key.into(), span, node: SpannedValue { span, value: TomlValue::Text(value.into()) } }
 }
 
 /// The words of a line of UCI, quoted or not, with their places; what follows a # is none.
@@ -316,9 +319,9 @@ mod tests {
 
     /// The policy as `key = value`, one a line.
     fn told(imported: &Imported) -> Vec<String> {
-        let value = |node: &Node| match &node.value {
-            Value::Text(text) => text.clone(),
-            Value::Whole(number) => number.to_string(),
+        let value = |node: &SpannedValue| match &node.value {
+            TomlValue::Text(text) => text.clone(),
+            TomlValue::Whole(number) => number.to_string(),
             other => other.name().to_owned(),
         };
         imported.entries.iter().map(|entry| format!("{} = {}", entry.key, value(&entry.node))).collect()

@@ -4,16 +4,16 @@ use crate::nft::Span;
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct SpannedValue {
     /// Where.
     pub span: Span,
     /// What.
-    pub value: Value,
+    pub value: TomlValue,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum TomlValue {
     /// `"eth0"`.
     Text(String),
     /// `34`.
@@ -23,23 +23,23 @@ pub enum Value {
     /// `true`.
     Truth(bool),
     /// `[ … ]`.
-    List(Vec<Node>),
+    List(Vec<SpannedValue>),
     /// `[section]` or `{ … }`, in the order of the file.
     Table(Vec<Entry>),
     /// Something that no key takes: a date.
     Other(String),
 }
 
-impl Value {
+impl TomlValue {
     /// What it is, in a word or two.
     pub fn name(&self) -> &'static str {
         match self {
-            Value::Text(_) => "a text",
-            Value::Whole(_) | Value::Real(_) => "a number",
-            Value::Truth(_) => "true or false",
-            Value::List(_) => "a list",
-            Value::Table(_) => "a section",
-            Value::Other(_) => "a date",
+            TomlValue::Text(_) => "a text",
+            TomlValue::Whole(_) | TomlValue::Real(_) => "a number",
+            TomlValue::Truth(_) => "true or false",
+            TomlValue::List(_) => "a list",
+            TomlValue::Table(_) => "a section",
+            TomlValue::Other(_) => "a date",
         }
     }
 }
@@ -52,5 +52,5 @@ pub struct Entry {
     /// Where it stands.
     pub span: Span,
     /// The value.
-    pub node: Node,
+    pub node: SpannedValue,
 }

@@ -8,7 +8,7 @@ pub const VERSION: &str = "tc utility, iproute2-6.1.0, libbpf 1.1.2\n";
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parsed {
+pub struct TcCommandLine {
     /// What to do.
     pub command: TcCommand,
     /// How to show.

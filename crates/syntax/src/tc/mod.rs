@@ -27,7 +27,9 @@ mod size_table;
 mod words;
 
 pub use action::show_actions;
-pub use asks::{GetFilter, Object, Parsed, ShowActions, ShowChains, ShowFlags, ShowWhat, TcCommand, VERSION};
+pub use asks::{
+    GetFilter, Object, ShowActions, ShowChains, ShowFlags, ShowWhat, TcCommand, TcCommandLine, VERSION,
+};
 pub use chain::show_chains;
 pub use command::no_device_name;
 pub use conditions::{Joined, conditions};

@@ -1,6 +1,6 @@
 //! A command line of tc: its options, its object, and who reads the rest.
 
-use super::asks::{Object, Parsed, ShowFlags, TcCommand};
+use super::asks::{Object, ShowFlags, TcCommand, TcCommandLine};
 use super::command::Notes;
 use super::help::help_of;
 use super::words::{Words, begins};
@@ -11,7 +11,7 @@ use crate::{Env, Refusal};
 ///
 /// # Errors
 /// What tc 6.1 says of it, its exit code and the argument at fault.
-pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
+pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
     let mut words = Words::new(args);
     let mut flags = ShowFlags::default();
     let notes = Notes::default();
@@ -63,11 +63,16 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
 ///
 /// # Errors
 /// As for [`parse`].
-pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<Parsed, Refusal> {
+pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<TcCommandLine, Refusal> {
     object(&mut Words::new(args), flags, Notes::default(), env)
 }
 
-fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) -> Result<Parsed, Refusal> {
+fn object(
+    words: &mut Words<'_>,
+    flags: ShowFlags,
+    mut notes: Notes,
+    env: &Env,
+) -> Result<TcCommandLine, Refusal> {
     let Some(word) = words.take() else { return Ok(done(help_of(None), flags, notes)) };
     let object =
         [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
@@ -129,8 +134,8 @@ fn after(said: String, refusal: Refusal) -> Refusal {
     Refusal { stderr: said + &refusal.stderr, ..refusal }
 }
 
-fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> Parsed {
-    Parsed { command, flags, notes: notes.aside, stderr: notes.stderr }
+fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> TcCommandLine {
+    TcCommandLine { command, flags, notes: notes.aside, stderr: notes.stderr }
 }
 
 /// The option that `word` is, or begins.

@@ -3,7 +3,7 @@
 use super::words::{self, Classes, Expected};
 use crate::settings::TrialSettings;
 use std::path::PathBuf;
-use tidegate_scenario::tables::{self, Diagnostic, Value, list, text as text_of};
+use tidegate_scenario::tables::{self, Diagnostic, TableValue, list, text as text_of};
 use toml::de::DeTable;
 
 /// A file of expectations.
@@ -79,6 +79,6 @@ pub fn parse<O>(
 ///
 /// # Errors
 /// When it is not.
-fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<TableValue<'t>, Diagnostic> {
     table.get(key).ok_or_else(|| Diagnostic::new(0..0, format!("`{key}` is missing"), remedy))
 }

@@ -14,7 +14,7 @@ use crate::exit::CliExit;
 use crate::outputs;
 use crate::sim::Pace;
 use std::process::ExitCode;
-use tidegate_analysis::verify::{self, Predicted, Said};
+use tidegate_analysis::verify::{self, ChangeVerdict, Predicted};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::measuring::verify as report;
 use tidegate_scenario::run::ExperimentWatch;
@@ -59,7 +59,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     if let Some(trouble) = trouble {
         eprintln!("tidegate verify: partial: {:#}", anyhow::Error::from(trouble));
     }
-    let is_worse = verify::rows(&experiment).iter().any(|row| row.said() == Said::Worse);
+    let is_worse = verify::rows(&experiment).iter().any(|row| row.said() == ChangeVerdict::Worse);
     Ok(match is_partial {
         true => CliExit::Partial,
         false if is_worse => CliExit::No,

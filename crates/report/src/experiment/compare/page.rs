@@ -3,12 +3,12 @@
 
 use crate::chart::{Drawing, Group, LOOKS, Look, Mark, cases, cases_spans};
 use crate::experiment::page::{keys, waiting};
-use crate::experiment::show::{Happened, Shown, distinct, happened, title, typical};
+use crate::experiment::show::{Happened, RunView, distinct, happened, title, typical};
 use crate::experiment::{courses, latency};
 use crate::html::document::{caption, document};
 use crate::html::parts::{Data, Reading, Tabled as _, capital, chip, figure, prose};
 use maud::{Markup, html};
-use tidegate_analysis::experiment::{Comparing, Row, Side, by, series};
+use tidegate_analysis::experiment::{Comparing, ComparisonRow, Side, by, series};
 use tidegate_measure::Durations;
 use tidegate_measure::experiment::group_of;
 use tidegate_measure::numbers::format_duration;
@@ -64,7 +64,7 @@ fn glance(comparing: &Comparing<'_>) -> Markup {
     let rows = comparing.rows.iter().filter_map(|row| row.figure.strip_suffix(".p95"));
     let asked = distinct(rows).into_iter().filter_map(|id| Some((id, summary(comparing, id)?)));
     let all: Vec<(&str, Drawing)> = asked.collect();
-    let of = |id: &str| -> Vec<&Row> {
+    let of = |id: &str| -> Vec<&ComparisonRow> {
         comparing.rows.iter().filter(|row| row.figure.starts_with(&format!("{id}."))).collect()
     };
     html! {
@@ -127,7 +127,7 @@ fn names(comparing: &Comparing<'_>, policy: &str, load: &str) -> String {
     )
 }
 
-fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
+fn table(comparing: &Comparing<'_>, rows: &[&ComparisonRow]) -> Data {
     let mut head = ["load", "policy", "figure"].map(str::to_owned).to_vec();
     for (n, side) in comparing.sides.iter().enumerate() {
         head.push(side.label.clone());
@@ -135,7 +135,7 @@ fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
             head.push("change".to_owned());
         }
     }
-    let row = |row: &&Row| {
+    let row = |row: &&ComparisonRow| {
         let mut cells = vec![row.load.clone(), row.policy.clone(), row.figure.clone()];
         for side in 0..comparing.sides.len() {
             cells.push(row.shown(side));
@@ -149,7 +149,7 @@ fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
 }
 
 fn figures(comparing: &Comparing<'_>) -> Markup {
-    let rows: Vec<&Row> = comparing.rows.iter().collect();
+    let rows: Vec<&ComparisonRow> = comparing.rows.iter().collect();
     let legend: String = comparing.legend().iter().map(|sentence| format!(" {sentence}.")).collect();
     let against = comparing.sides.first().map_or("", |side| side.label.as_str());
     html! {
@@ -166,10 +166,10 @@ fn figures(comparing: &Comparing<'_>) -> Markup {
 
 /// A case: the results laid over each other.
 fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
-    let mut all: Vec<Shown<'_>> = Vec::new();
+    let mut all: Vec<RunView<'_>> = Vec::new();
     for (n, side) in comparing.sides.iter().enumerate() {
         let Some(case) = side.experiment.case(policy, load) else { continue };
-        all.push(Shown { policy: n, title: &side.label, label: &side.label, run: typical(&case) });
+        all.push(RunView { policy: n, title: &side.label, label: &side.label, run: typical(&case) });
     }
     let name = names(comparing, policy, load);
     let meanwhile = happened(&all);
@@ -194,7 +194,7 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
     }
 }
 
-fn answers(all: &[Shown<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) -> Markup {
+fn answers(all: &[RunView<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) -> Markup {
     let over_time = latency::over_time(all, name, id, meanwhile);
     let told = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(all, name, id);

@@ -3,7 +3,7 @@
 mod matches;
 mod targets;
 
-use super::command::{IptCommand, ListStyle, Parsed};
+use super::command::{IptCommand, IptablesCommandLine, ListStyle};
 use super::refused::{complain, later};
 use super::values::{self, address};
 use crate::Refusal;
@@ -143,7 +143,7 @@ const LONGEST_CHAIN: usize = 28;
 ///
 /// # Errors
 /// What the tool says of it, its exit code and the argument at fault; also what tidegate does not know.
-pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
+pub fn parse(tool: &str, args: &[String]) -> Result<IptablesCommandLine, Refusal> {
     let ipv6 = tool.starts_with("ip6");
     let mut reader = Reader::new(tool, ipv6, args);
     if tool.ends_with("-save") {
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn save(&mut self) -> Result<Parsed, Refusal> {
+    fn save(&mut self) -> Result<IptablesCommandLine, Refusal> {
         let (mut table, mut counters) = (None, false);
         while let Some(word) = self.take() {
             match word {
@@ -240,7 +240,10 @@ impl<'a> Reader<'a> {
                 _ => return Err(self.complain(format!("unknown option \"{word}\""))),
             }
         }
-        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table, counters }, notes: Vec::new() })
+        Ok(IptablesCommandLine {
+            command: IptCommand::Save { ipv6: self.ipv6, table, counters },
+            notes: Vec::new(),
+        })
     }
 
     fn read(&mut self) -> Result<(), Refusal> {
@@ -476,7 +479,7 @@ impl<'a> Reader<'a> {
         if self.target_option(name, joined)? { Ok(()) } else { self.match_option(name, joined, not) }
     }
 
-    fn finish(mut self) -> Result<Parsed, Refusal> {
+    fn finish(mut self) -> Result<IptablesCommandLine, Refusal> {
         let tool = self.tool;
         for (slot, text, not, flag, at) in std::mem::take(&mut self.addresses) {
             self.at = at;
@@ -543,7 +546,7 @@ impl<'a> Reader<'a> {
                  or a chain (-j, -g)\n"
             )),
         };
-        Ok(Parsed { command, notes: self.notes })
+        Ok(IptablesCommandLine { command, notes: self.notes })
     }
 
     /// Is this a word of the translating target named before?
