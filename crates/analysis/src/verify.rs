@@ -77,7 +77,7 @@ impl ChangeVerdict {
 
 impl VerifyRow {
     /// What can be said of it.
-    pub fn said(&self) -> ChangeVerdict {
+    pub fn verdict(&self) -> ChangeVerdict {
         match self.paired.is_sure() {
             _ if self.paired.difference == 0.0
                 && self.paired.interval.is_some_and(|(low, high)| low == high) =>
@@ -179,7 +179,7 @@ pub fn json(experiment: &Experiment) -> Value {
         let Paired { rounds, first, second, difference, interval } = row.paired;
         json!({
             "load": row.load, "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
-            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.said().word(),
+            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.verdict().word(),
         })
     });
     rows.collect()

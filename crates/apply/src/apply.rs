@@ -357,7 +357,7 @@ fn noted(
         }
         previous
     });
-    let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.says_ingress(dev)).collect();
+    let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.sets_ingress(dev)).collect();
     Ok(json!({
         "backend": "kernel", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
@@ -454,8 +454,8 @@ fn shown(way: &KernelPlan) -> String {
 /// All of a policy, as a daemon's machine is told it.
 fn recreated(wanted: &Wanted) -> Result<String> {
     let mut out = String::new();
-    for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
-        out += &diff::text(dev, &plan(&Installed::default(), stand, &wanted.log)?);
+    for (dev, installed) in wanted.devices.iter().zip(&wanted.installed) {
+        out += &diff::text(dev, &plan(&Installed::default(), installed, &wanted.log)?);
     }
     Ok(out)
 }

@@ -37,12 +37,13 @@ impl Target {
 }
 
 /// What is on a device's root, and what is on its hooks for arriving packets (`ingress`, `clsact`).
-fn split_ingress(stand: Installed) -> (Installed, Installed) {
+fn split_ingress(installed: Installed) -> (Installed, Installed) {
     let (ingress_qdiscs, qdiscs) =
-        stand.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
+        installed.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
     let on_hooks = |on: Handle| on.major() == Handle::INGRESS.major() && on != Handle::ROOT;
-    let (ingress_classes, classes) = stand.classes.into_iter().partition(|class| on_hooks(class.classid));
-    let (ingress_filters, filters) = stand.filters.into_iter().partition(|filter| on_hooks(filter.parent));
+    let (ingress_classes, classes) = installed.classes.into_iter().partition(|class| on_hooks(class.classid));
+    let (ingress_filters, filters) =
+        installed.filters.into_iter().partition(|filter| on_hooks(filter.parent));
     let ingress = Installed { qdiscs: ingress_qdiscs, classes: ingress_classes, filters: ingress_filters };
     (Installed { qdiscs, classes, filters }, ingress)
 }
@@ -119,10 +120,10 @@ impl Arm {
     }
 
     /// What is installed on a device.
-    fn stand(&mut self, dev: &str) -> Result<Installed> {
-        let (stand, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
+    fn read_installed(&mut self, dev: &str) -> Result<Installed> {
+        let (wanted, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
-        Ok(stand)
+        Ok(wanted)
     }
 
     /// Looks at what is installed, and finds the way from there. `known`: messages that make our present
@@ -134,8 +135,8 @@ impl Arm {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
-            let target = self.target(wanted, prior, dev, stand)?;
+        for (dev, installed) in wanted.devices.iter().zip(&wanted.installed) {
+            let target = self.target(wanted, prior, dev, installed)?;
             let dump = if wanted.links.iter().any(|link| link.name == *dev) {
                 Some(self.kernel.raw(dev).with_context(|| dev.clone())?)
             } else {
@@ -172,10 +173,10 @@ impl Arm {
         wanted: &Wanted,
         prior: Option<&State>,
         dev: &str,
-        stand: &Installed,
+        installed: &Installed,
     ) -> Result<Target> {
-        let mut target = Target { dev: dev.to_owned(), stand: stand.clone(), leaves_ingress: false };
-        if wanted.says_ingress(dev) {
+        let mut target = Target { dev: dev.to_owned(), stand: installed.clone(), leaves_ingress: false };
+        if wanted.sets_ingress(dev) {
             return Ok(target);
         }
         let by_prior =
@@ -382,12 +383,12 @@ impl Arm {
     pub(crate) fn undo(&mut self, before: &Before) -> Result<()> {
         let mut failed: Vec<String> = Vec::new();
         // What leads to an ifb goes before it.
-        for (dev, told) in before.devices.iter().rev() {
-            let done = match told {
+        for (dev, dump) in before.devices.iter().rev() {
+            let done = match dump {
                 // What was on a device that is gone went with it.
-                Some(told) => match self.is_gone(dev, told) {
+                Some(dump) => match self.is_gone(dev, dump) {
                     Ok(true) => Ok(()),
-                    Ok(false) => self.bring_back(dev, told),
+                    Ok(false) => self.bring_back(dev, dump),
                     Err(renamed) => Err(renamed),
                 },
                 None => self.unmake(dev),
@@ -411,14 +412,14 @@ impl Arm {
     /// # Errors
     /// What is not.
     pub(crate) fn look_back(&mut self, before: &Before) -> Result<()> {
-        for (dev, told) in &before.devices {
+        for (dev, dump) in &before.devices {
             let there = self.links.index(dev).is_ok();
-            let Some(told) = told else {
+            let Some(dump) = dump else {
                 ensure!(!there, Kernel, "`{dev}`, which was made for the policy, is still there");
                 continue;
             };
-            if !self.is_gone(dev, told)? {
-                let (then, _) = self.kernel.read(dev, told)?;
+            if !self.is_gone(dev, dump)? {
+                let (then, _) = self.kernel.read(dev, dump)?;
                 let (now, _) = self.kernel.installed(dev).with_context(|| dev.clone())?;
                 let left = plan::plan(&now, &then, &[])?;
                 if let Some(step) = left.steps.first() {
@@ -442,11 +443,11 @@ impl Arm {
     ///
     /// # Errors
     /// It is there, under another name.
-    fn is_gone(&mut self, dev: &str, told: &RawDump) -> Result<bool> {
+    fn is_gone(&mut self, dev: &str, dump: &RawDump) -> Result<bool> {
         if self.links.index(dev).is_ok() {
             return Ok(false);
         }
-        if let Some(link) = links()?.into_iter().find(|link| link.index == told.number) {
+        if let Some(link) = links()?.into_iter().find(|link| link.index == dump.number) {
             bail!(
                 Kernel,
                 "`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}",
@@ -456,8 +457,8 @@ impl Arm {
         Ok(true)
     }
 
-    fn bring_back(&mut self, dev: &str, told: &RawDump) -> Result<()> {
-        let (before, _) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
+    fn bring_back(&mut self, dev: &str, dump: &RawDump) -> Result<()> {
+        let (before, _) = self.kernel.read(dev, dump).with_context(|| dev.to_owned())?;
         // What we cannot read goes with the root that it stands below.
         let (now, _) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         let back = plan::plan(&now, &before, &[])?;
@@ -556,7 +557,7 @@ struct Tried {
 pub(crate) fn lacks(wanted: &Wanted) -> Result<Option<String>> {
     let place =
         NamespaceThread::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
-    let devices = wanted.devices.iter().cloned().zip(wanted.stands.iter().cloned()).collect();
+    let devices = wanted.devices.iter().cloned().zip(wanted.installed.iter().cloned()).collect();
     let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
     place.go(move || tried.lacks())?
 }
@@ -574,8 +575,8 @@ impl Tried {
             let kind = if LinkDriver::of_name(name) == LinkDriver::Ifb { "ifb" } else { "dummy" };
             arm.links.create_like(name, kind, 1000)?;
         }
-        for (dev, stand) in &self.devices {
-            if let Some(lacks) = self.of_device(&mut arm, dev, stand)? {
+        for (dev, installed) in &self.devices {
+            if let Some(lacks) = self.of_device(&mut arm, dev, installed)? {
                 return Ok(Some(lacks));
             }
         }
@@ -589,14 +590,14 @@ impl Tried {
             .map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 
-    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Installed) -> Result<Option<String>> {
+    fn of_device(&self, arm: &mut Arm, dev: &str, installed: &Installed) -> Result<Option<String>> {
         let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-        for step in &plan::plan(&Installed::default(), stand, &log)?.steps {
+        for step in &plan::plan(&Installed::default(), installed, &log)?.steps {
             if let Err((_, trouble)) = arm.kernel.carry_out(&step.ops) {
                 return Ok(Some(lacking(step, &trouble)));
             }
         }
-        let left = plan::plan(&arm.stand(dev)?, stand, &log)?;
+        let left = plan::plan(&arm.read_installed(dev)?, installed, &log)?;
         let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove).or(left.steps.first());
         Ok(lacks.map(|step| {
             format!("takes `{}` without a word and does not do it", tidegate_plan::text::line(step))
@@ -623,12 +624,13 @@ pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     let Ok(mut kernel) = Kernel::open() else { return Vec::new() };
     let mut all = Vec::new();
     for dev in devices {
-        let Ok(standing) = kernel.qdiscs(dev) else { continue };
+        let Ok(installed) = kernel.qdiscs(dev) else { continue };
         let on_device = |parent: Handle| parent == Handle::ROOT || parent == Handle::INGRESS;
         // One without a handle came on its own.
-        let told = standing.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
-        all.extend(told.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
-        all.extend(standing.unread.into_iter().map(|kind| (dev.clone(), kind)));
+        let found =
+            installed.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
+        all.extend(found.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
+        all.extend(installed.unread.into_iter().map(|kind| (dev.clone(), kind)));
     }
     all
 }

@@ -68,16 +68,16 @@ pub fn identical<More>(
 ) {
     let (mut wrong, mut counts) = (String::new(), Vec::new());
     for (archive, _) in archives {
-        let mut held = 0;
+        let mut waiting = 0;
         for (name, files) in recordings(archive) {
             match difference(&files) {
                 Err(_) => continue,
                 Ok(None) => {}
                 Ok(Some(difference)) => wrong += &format!("{archive}/{name}: {difference}\n"),
             }
-            held += 1;
+            waiting += 1;
         }
-        counts.push((*archive, held));
+        counts.push((*archive, waiting));
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert_eq!(counts, archives);

@@ -183,7 +183,7 @@ fn end(
                 NOT_RUNNABLE => ": a command may not be run",
                 _ => "",
             };
-            let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
+            let text = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
                 || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
@@ -199,7 +199,7 @@ fn end(
                     )
                 },
             );
-            (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
+            (format!("the script ended with code {code}{meaning}{text}, {}", after()), remedy, place)
         }
         Exit::Signal(SEGMENTATION_FAULT) => (
             format!("the shell crashed (signal {SEGMENTATION_FAULT}), {}", after()),
@@ -254,7 +254,7 @@ fn end(
         ),
     };
     // A question may be what the script failed or waits at, wherever it ended.
-    let asked = finder.question().map_or(String::new(), |line| {
+    let condition = finder.question().map_or(String::new(), |line| {
         format!(
             "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an \
         argument or a variable",
@@ -263,7 +263,7 @@ fn end(
         )
     });
     let who = if place.is_none() { name } else { "sh".to_owned() };
-    Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
+    Some(Trouble { who, place, reason, remedy: Some(remedy + &condition), idle: false })
 }
 
 /// Was a call refused because tidegate lacks what it asks for? Then the tool might have carried it out.

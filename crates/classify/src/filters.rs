@@ -18,5 +18,5 @@ pub(crate) trait Filters {
     /// Shows the places of each one's actions.
     fn each_action(&self, show: &mut dyn FnMut(&[u32]));
     /// Tells of each, in the kernel's order.
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry));
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry));
 }

@@ -60,10 +60,10 @@ impl FilterList {
     ///
     /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is
     /// each qdisc's own.
-    pub fn classify(&mut self, qdisc: Handle, asked: &mut ClassifyContext<'_>) -> Option<FilterVerdict> {
+    pub fn classify(&mut self, qdisc: Handle, context: &mut ClassifyContext<'_>) -> Option<FilterVerdict> {
         let mut chain = 0;
         for _ in 0..=MOST_RESTARTS {
-            match self.lookup(qdisc, chain, asked) {
+            match self.lookup(qdisc, chain, context) {
                 FilterResult::No => return None,
                 FilterResult::Decided(verdict) => return Some(verdict),
                 FilterResult::Restart => chain = 0,
@@ -98,26 +98,26 @@ impl FilterList {
     }
 
     #[inline]
-    fn lookup(&mut self, qdisc: Handle, chain: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
-        let mut ethertype = asked.pool.meta(asked.pkt).ethertype;
+    fn lookup(&mut self, qdisc: Handle, chain: u32, context: &mut ClassifyContext<'_>) -> FilterResult {
+        let mut ethertype = context.pool.meta(context.pkt).ethertype;
         let FilterList { prefs, tables, .. } = self;
         for pref in prefs {
             if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != chain {
                 continue;
             }
             let found = match &mut pref.body {
-                Body::Fw(fw) => fw.classify(qdisc, asked),
-                Body::U32(root) => tables.classify(*root, asked),
-                Body::Flow(flow) => flow.classify(asked),
-                Body::Matchall(all) => all.classify(asked),
-                Body::Basic(basic) => basic.classify(asked),
-                Body::Flower(flower) => flower.classify(asked),
+                Body::Fw(fw) => fw.classify(qdisc, context),
+                Body::U32(root) => tables.classify(*root, context),
+                Body::Flow(flow) => flow.classify(context),
+                Body::Matchall(all) => all.classify(context),
+                Body::Basic(basic) => basic.classify(context),
+                Body::Flower(flower) => flower.classify(context),
             };
             if found != FilterResult::No {
                 return found;
             }
             // An action may have put a tag on it, or taken it off.
-            ethertype = asked.pool.meta(asked.pkt).ethertype;
+            ethertype = context.pool.meta(context.pkt).ethertype;
         }
         FilterResult::No
     }
@@ -434,7 +434,7 @@ impl FilterList {
     /// is, the latest first. `only`: those made in the list of this holder.
     pub fn dump(
         &self,
-        told: DumpContext<'_>,
+        context: DumpContext<'_>,
         dev: &str,
         parent: Handle,
         only: Option<Handle>,
@@ -457,10 +457,10 @@ impl FilterList {
             };
             line(FilterEntry::Heading);
             if let Some(filters) = pref.body.get() {
-                filters.dump(told, &mut line);
+                filters.dump(context, &mut line);
                 continue;
             }
-            self.tables.dump(pref.pref, only, told).into_iter().for_each(line);
+            self.tables.dump(pref.pref, only, context).into_iter().for_each(line);
         }
     }
 }

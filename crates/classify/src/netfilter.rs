@@ -202,7 +202,7 @@ impl NetfilterTable {
             if visit.steps > MAX_STEPS {
                 return Walk::Decided(NetfilterVerdict::Drop);
             }
-            let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.holds(m));
+            let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.matches(m));
             visit.meets(self, chain, Some(at), failed);
             if failed.is_some() {
                 continue;

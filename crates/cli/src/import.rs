@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// The form
-    #[arg(long, value_enum, default_value_t = Print::Tc)]
+    #[arg(long, value_enum, default_value_t = ImportFormat::Tc)]
     pub print: ImportFormat,
     /// Print JSON: the commands, and what was refused
     #[arg(long, conflicts_with = "print")]

@@ -230,15 +230,15 @@ fn root_does_without_user_namespaces() {
         eprintln!("SKIPPED: no unshare(1)");
         return;
     };
-    let said = text(&output.stderr);
-    if !said.contains("tidegate run: ") || said.contains("does not let us make a sandbox") {
-        eprintln!("SKIPPED: {said}");
+    let stderr = text(&output.stderr);
+    if !stderr.contains("tidegate run: ") || stderr.contains("does not let us make a sandbox") {
+        eprintln!("SKIPPED: {stderr}");
         return;
     }
     assert_eq!(
         (text(&output.stdout), output.status.code()),
         ("/sys/class/net/eth0\n".to_owned(), Some(0)),
-        "{said}"
+        "{stderr}"
     );
 }
 

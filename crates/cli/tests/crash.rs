@@ -57,8 +57,8 @@ const RULES: &str = "*mangle\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 
 
 /// The signals to try at every message; none: a sample, with each signal in turn.
 fn every() -> Vec<String> {
-    let told = std::env::var("TIDEGATE_EVERY_MESSAGE").unwrap_or_default();
-    told.split(',').filter(|signal| !signal.is_empty()).map(str::to_owned).collect()
+    let output = std::env::var("TIDEGATE_EVERY_MESSAGE").unwrap_or_default();
+    output.split(',').filter(|signal| !signal.is_empty()).map(str::to_owned).collect()
 }
 
 /// Those to try at a message of one call.
@@ -103,10 +103,10 @@ struct Row {
 
 impl Row {
     /// Waits until something is so.
-    fn until(&mut self, what: &str, said: &str, is: impl Fn() -> Result<(), String>) {
+    fn until(&mut self, what: &str, output: &str, is: impl Fn() -> Result<(), String>) {
         let begun = Instant::now();
         while let Err(why) = is() {
-            assert!(begun.elapsed() < PATIENCE, "{what}: {why}\n{said}");
+            assert!(begun.elapsed() < PATIENCE, "{what}: {why}\n{output}");
             std::thread::sleep(Duration::from_millis(5));
         }
         self.tries += 1;
@@ -292,20 +292,20 @@ fn what_nobody_watches_over_is_put_in_order_by_the_next_command() {
         assert_ne!(computer.all(), before, "the apply was in the middle of it");
         let status = computer.tidegate(&["status", "--json"]);
         assert_eq!(status.status.code(), Some(3), "{}", said(&status));
-        let told: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+        let document: Value = serde_json::from_slice(&status.stdout).expect("JSON");
         assert_eq!(
-            (&told[0]["condition"], &told[0]["job"]["does"]),
+            (&document[0]["condition"], &document[0]["job"]["does"]),
             (&json!("in progress"), &json!("apply")),
-            "{guardian}: {told:#}"
+            "{guardian}: {document:#}"
         );
-        assert_eq!(told[0]["job"]["alive"], false, "{told:#}");
+        assert_eq!(document[0]["job"]["alive"], false, "{document:#}");
         let words =
             if next == "apply" { vec!["apply", "--backend", "kernel", &policy] } else { vec![next, "eth0"] };
-        let said = done(&computer.tidegate(&words));
+        let output = done(&computer.tidegate(&words));
         if next == "apply" {
             assert!(
-                said.contains("`tidegate apply` was interrupted on `eth0`; that was put in order first"),
-                "{said}"
+                output.contains("`tidegate apply` was interrupted on `eth0`; that was put in order first"),
+                "{output}"
             );
             assert_eq!(computer.tidegate(&["status"]).status.code(), Some(0));
             done(&computer.tidegate(&["down"]));
@@ -334,7 +334,7 @@ fn killed_with_its_guardian(computer: &Computer, policy: &str) -> u32 {
         };
         if let (Some(apply), Some(guardian)) = (of("apply"), of("revert"))
             && state_of(apply).is_some_and(|state| matches!(state, 'T' | 't'))
-            && computer.all().0.is_some_and(|stand| stand.classes.len() > 20)
+            && computer.all().0.is_some_and(|installed| installed.classes.len() > 20)
         {
             break (apply, guardian);
         }
@@ -360,8 +360,8 @@ fn state_of(pid: u32) -> Option<char> {
 
 /// What the daemon of the wire says, in the parts that a change of its policy changes.
 fn runs(wire: &Wire) -> Option<Value> {
-    let told = wire.ask(WIRE, &json!({"ask": "tc", "words": ["class", "show", "dev", WIRE]}))?;
-    Some(told["stdout"].clone())
+    let document = wire.ask(WIRE, &json!({"ask": "tc", "words": ["class", "show", "dev", WIRE]}))?;
+    Some(document["stdout"].clone())
 }
 
 fn strike(wire: &Wire, words: &[&str], call: &str, at: usize) -> Output {
@@ -411,9 +411,12 @@ fn an_apply_to_user_space_that_dies_leads_back() {
                 }
                 // Once the last state is written, the policy is applied, whoever dies.
                 let status = wire.tidegate(&["status", "--json"]);
-                let told: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-                if status.status.code() == Some(0) && told[0]["policy"] == json!([policy]) {
-                    assert!(told[0]["job"].is_null() && runs(&wire) != before, "{call} {at}: {told:#}");
+                let document: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+                if status.status.code() == Some(0) && document[0]["policy"] == json!([policy]) {
+                    assert!(
+                        document[0]["job"].is_null() && runs(&wire) != before,
+                        "{call} {at}: {document:#}"
+                    );
                     let back = wire.tidegate(&["revert"]);
                     assert!(back.status.success(), "{call} {at}: {}", said(&back));
                 }

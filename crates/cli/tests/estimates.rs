@@ -14,7 +14,7 @@ fn tidegate(words: &[&str]) -> Output {
 }
 
 fn told(output: &Output) -> (String, String) {
-    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 

@@ -65,7 +65,11 @@ fn a_home_gateway_comes_changes_and_goes() {
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     let first = computer.stand("eth0").expect("it is there");
     assert_eq!((first.classes.len(), computer.tables()), (3, vec!["tidegate-eth0".to_owned()]));
-    assert!(computer.stand("ifb0").is_some_and(|stand| stand.qdiscs.len() == 2 || stand.qdiscs.len() == 1));
+    assert!(
+        computer
+            .stand("ifb0")
+            .is_some_and(|installed| installed.qdiscs.len() == 2 || installed.qdiscs.len() == 1)
+    );
     let again = done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(again.contains("nothing to change: the policy is already in place"), "{again}");
 
@@ -116,10 +120,10 @@ fn what_is_refused_is_undone_and_has_its_line() {
     classid 7:1 htb rate 1mbit");
     let before = computer.stand("eth0");
     let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
-    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    assert!(told.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{told}");
-    assert!(told.contains("the kernel refused it: ") && told.contains("--backend user"), "{told}");
-    assert!(told.contains("the previous configuration is in place"), "{told}");
+    let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    assert!(output.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{output}");
+    assert!(output.contains("the kernel refused it: ") && output.contains("--backend user"), "{output}");
+    assert!(output.contains("the previous configuration is in place"), "{output}");
     assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
     assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
 
@@ -143,9 +147,9 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match mark 5 0xff match 
         println!("left out: this kernel's u32 matches marks");
         return;
     }
-    let told = refused(&output);
-    assert!(told.contains("the configuration of eth0 is not what was requested"), "{told}");
-    assert!(told.contains("mark.sh:3: tc filter add"), "{told}");
+    let text = refused(&output);
+    assert!(text.contains("the configuration of eth0 is not what was requested"), "{text}");
+    assert!(text.contains("mark.sh:3: tc filter add"), "{text}");
     assert_eq!(computer.stand("eth0"), before);
 }
 
@@ -158,24 +162,24 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert_ne!(computer.stand("eth0"), before);
     until("the way back", || computer.stand("eth0") == before && computer.stand("ifb0").is_none());
     until("it is told", || status(&computer).1["condition"] == "undone");
-    let (code, told) = status(&computer);
-    let undone = &told["undone"];
+    let (code, document) = status(&computer);
+    let undone = &document["undone"];
     assert_eq!(
-        (code, &told["code"], &undone["policy"][0]),
+        (code, &document["code"], &undone["policy"][0]),
         (Some(1), &1.into(), &home.as_str().into()),
-        "{told:#}"
+        "{document:#}"
     );
     assert_eq!(undone["why"], "it was not confirmed within 1 s");
-    assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{told:#}");
+    assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{document:#}");
     let text = said(&computer.tidegate(&["status"]));
     assert!(text.starts_with("eth0: nothing is applied\n  undone 20"), "{text}");
     assert!(text.contains(&format!(" ago): {home}; it was not confirmed within 1 s\n")), "{text}");
 
-    let told = done(&computer.with(
+    let output = done(&computer.with(
         &["apply", &home, "--backend", "kernel"],
         &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")],
     ));
-    assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
+    assert!(output.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{output}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
     // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is
@@ -218,8 +222,8 @@ fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     };
     rename("eth0", "wan0");
     let output = computer.tidegate(&["revert", "eth0"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && told.contains("`eth0` is called `wan0` now"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && stderr.contains("`eth0` is called `wan0` now"), "{stderr}");
     rename("wan0", "eth0");
     // Its guardian goes on without the command, too.
     until("the way back", || {
@@ -280,12 +284,12 @@ fn what_cannot_be_brought_back_is_said_before() {
     });
     made.expect("the thread is there").expect("the kernel takes it");
     let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
-    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(
-        told.contains("the kernel does not list the entries of its size table, which tc did not make"),
-        "{told}"
+        output.contains("the kernel does not list the entries of its size table, which tc did not make"),
+        "{output}"
     );
-    assert!(told.contains("--force"), "{told}");
+    assert!(output.contains("--force"), "{output}");
     assert_eq!(computer.stand("eth0"), before);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--force"]));
     assert_ne!(computer.stand("eth0"), before);
@@ -299,9 +303,12 @@ fn what_keeps_the_network_alive_is_not_cut_off() {
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 action drop
 ";
-    let told =
+    let output =
         refused(&computer.tidegate(&["apply", &computer.policy("arp.sh", arp), "--backend", "kernel"]));
-    assert!(told.contains("ARP (addresses of neighbours) would not get through eth0: it is lost"), "{told}");
+    assert!(
+        output.contains("ARP (addresses of neighbours) would not get through eth0: it is lost"),
+        "{output}"
+    );
     let ssh = "tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc class add dev eth0 parent 1: classid 1:2 htb rate 1kbit
@@ -309,8 +316,8 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 50000 0xf
 ";
     let path = computer.policy("ssh.sh", ssh);
     let session = [("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")];
-    let told = refused(&computer.with(&["apply", &path, "--backend", "kernel"], &session));
-    assert!(told.contains("your SSH session to 192.0.2.7 would not get through eth0"), "{told}");
+    let output = refused(&computer.with(&["apply", &path, "--backend", "kernel"], &session));
+    assert!(output.contains("your SSH session to 192.0.2.7 would not get through eth0"), "{output}");
     assert_eq!(computer.stand("eth0"), before);
     done(&computer.tidegate(&["apply", &path, "--backend", "kernel"]));
 }
@@ -325,31 +332,31 @@ fn mistakes_are_told_and_nothing_is_touched() {
     };
     assert!(wrong(&["apply", "/nowhere/at/all.sh"]).contains("/nowhere/at/all.sh"));
     let elsewhere = computer.policy("elsewhere.sh", "tc qdisc add dev wan7 root pfifo\n");
-    let told = wrong(&["apply", &elsewhere]);
+    let text = wrong(&["apply", &elsewhere]);
     assert!(
-        told.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"),
-        "{told}"
+        text.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"),
+        "{text}"
     );
     done(&computer.tidegate(&["apply", &elsewhere, "--dev", "eth0", "--backend", "kernel"]));
     let nat = computer.policy(
         "nat.sh",
         "tc qdisc add dev eth0 root pfifo\niptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n",
     );
-    let told = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
+    let text = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
     assert!(
-        told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"),
-        "{told}"
+        text.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"),
+        "{text}"
     );
-    let told = refused(&computer.tidegate(&["revert", "eth7"]));
-    assert!(told.contains("tidegate applied nothing to `eth7`"), "{told}");
+    let text = refused(&computer.tidegate(&["revert", "eth7"]));
+    assert!(text.contains("tidegate applied nothing to `eth7`"), "{text}");
     // A file that is not ours is no state, and nothing is done by it.
     let state = state_file(&computer.files.0.join("run"));
     let before = computer.stand("eth0");
     for wrong in ["{", "{}", "[]", "{\"backend\": \"kernel\"}", "{\"backend\": \"user\", \"devices\": []}"] {
         std::fs::write(&state, wrong).expect("a file");
         for command in ["down", "revert", "confirm"] {
-            let told = refused(&computer.tidegate(&[command]));
-            assert!(told.contains("is not what tidegate wrote"), "{command} {wrong}: {told}");
+            let text = refused(&computer.tidegate(&[command]));
+            assert!(text.contains("is not what tidegate wrote"), "{command} {wrong}: {text}");
         }
         assert_eq!(computer.tidegate(&["status"]).status.code(), Some(2), "{wrong}");
     }
@@ -360,16 +367,16 @@ fn mistakes_are_told_and_nothing_is_touched() {
 /// that.
 fn status(computer: &Computer) -> (Option<i32>, Value) {
     let output = computer.tidegate(&["status", "--json"]);
-    let told = json(&output);
-    let codes = told.as_array().into_iter().flatten().filter_map(|one| one["code"].as_i64());
+    let document = json(&output);
+    let codes = document.as_array().into_iter().flatten().filter_map(|one| one["code"].as_i64());
     let worst = codes.max().and_then(|code| i32::try_from(code).ok());
     let exit = match worst {
         Some(0) => 0,
         Some(3 | 4) => 3,
         _ => 1,
     };
-    assert_eq!(output.status.code(), Some(exit), "{told:#}");
-    (worst.or(Some(exit)), told[0].clone())
+    assert_eq!(output.status.code(), Some(exit), "{document:#}");
+    (worst.or(Some(exit)), document[0].clone())
 }
 
 #[test]
@@ -378,13 +385,13 @@ fn status_looks_at_the_kernel() {
     let home = computer.policy("home.sh", HOME);
     let apply = || drop(done(&computer.tidegate(&["apply", &home, "--backend", "kernel"])));
     apply();
-    let (code, told) = status(&computer);
+    let (code, document) = status(&computer);
     assert_eq!(
-        (code, &told["condition"], &told["drift"]),
+        (code, &document["condition"], &document["drift"]),
         (Some(0), &"installed".into(), &Value::from(Vec::<Value>::new())),
-        "{told:#}"
+        "{document:#}"
     );
-    assert!(told["applied_at"].as_u64() > Some(1_600_000_000), "{told:#}");
+    assert!(document["applied_at"].as_u64() > Some(1_600_000_000), "{document:#}");
 
     // A class changed by hand, with what brings it back; then a qdisc deleted by hand, a rule, and the
     // device.
@@ -419,16 +426,16 @@ fn status_looks_at_the_kernel() {
         Netfilter::open()?.carry_out(batch)
     });
     rules.expect("the thread is there").expect("netlink").expect("the kernel takes it");
-    let (code, told) = status(&computer);
+    let (code, document) = status(&computer);
     assert_eq!(
-        (code, &told["drift"][0]),
+        (code, &document["drift"][0]),
         (Some(5), &"~ nft table inet tidegate-eth0 is gone\n".into()),
-        "{told:#}"
+        "{document:#}"
     );
     let gone = computer.place.go(|| Links::open()?.delete("eth0"));
     gone.expect("the thread is there").expect("it was there");
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["last_error"]), (Some(6), &"there is no device eth0".into()), "{told:#}");
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["last_error"]), (Some(6), &"there is no device eth0".into()), "{document:#}");
     done(&computer.tidegate(&["down"]));
     assert_eq!(computer.stand("ifb0"), None);
 }
@@ -451,11 +458,11 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     });
 
     with("3600s");
-    let (code, told) = status(&computer);
-    let left = told["confirm"]["left_s"].as_f64().expect("it waits");
-    assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");
+    let (code, document) = status(&computer);
+    let left = document["confirm"]["left_s"].as_f64().expect("it waits");
+    assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{document:#}");
     let guardian =
-        told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
+        document["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
     tidegate_sys::process::kill_tree(guardian);
     until("it is missed", || status(&computer).0 == Some(9));
     assert!(
@@ -532,12 +539,12 @@ fn a_down_that_fails_says_so() {
     // What a guardian of an earlier job said is not this one's error.
     std::fs::write(path.with_extension("guard"), "2026-01-01 00:00:00 UTC guardian 1: an old failure\n")
         .expect("a file");
-    let told = refused(&computer.tidegate(&["down"]));
-    assert!(told.contains("`eth0` is not as it was before; its guardian (process "), "{told}");
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["job"]["does"]), (Some(4), &"down".into()), "{told:#}");
-    let error = told["last_error"].as_str().unwrap_or_default().to_owned();
-    assert!(error.contains("`lo`") || error.contains(" lo"), "{told:#}");
+    let output = refused(&computer.tidegate(&["down"]));
+    assert!(output.contains("`eth0` is not as it was before; its guardian (process "), "{output}");
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["job"]["does"]), (Some(4), &"down".into()), "{document:#}");
+    let error = document["last_error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.contains("`lo`") || error.contains(" lo"), "{document:#}");
     until("it is tried again", || {
         let log = std::fs::read_to_string(path.with_extension("guard")).unwrap_or_default();
         log.lines().filter(|line| line.contains("trying again in")).count() > 1
@@ -553,8 +560,8 @@ fn a_down_that_fails_says_so() {
         std::fs::rename(path.with_extension("right"), &path).expect("a file");
     };
     edit(&|state| drop(state["job"].as_object_mut().expect("a job").remove("error")));
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["last_error"]), (Some(4), &Value::Null), "{told:#}");
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["last_error"]), (Some(4), &Value::Null), "{document:#}");
     // Once it can be done, it is.
     edit(&|state| drop(state["original"]["devices"].as_array_mut().expect("a list").pop()));
     drop(alone);
@@ -599,8 +606,8 @@ fn a_dry_run_says_what_this_kernel_would_refuse() {
         return;
     }
     let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
-    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
-    assert!(told.contains("this would be refused: this kernel has no fq_codel"), "{told}");
+    let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
+    assert!(output.contains("this would be refused: this kernel has no fq_codel"), "{output}");
     let home = computer.policy("home.sh", HOME);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
 }
@@ -631,11 +638,14 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
     done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
     assert_ne!(computer.stand("eth0"), applied);
     // Over one that waits it changes nothing: that would be kept for good.
-    let told = refused(&computer.tidegate(&["apply", "--at-boot"]));
-    assert!(told.contains("`eth0` has a policy that waits to be confirmed"), "{told}");
-    assert!(told.contains("`tidegate confirm eth0` keeps it, `tidegate revert eth0` undoes it"), "{told}");
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["confirm"]["seconds"]), (Some(3), &3600.into()), "{told:#}");
+    let output = refused(&computer.tidegate(&["apply", "--at-boot"]));
+    assert!(output.contains("`eth0` has a policy that waits to be confirmed"), "{output}");
+    assert!(
+        output.contains("`tidegate confirm eth0` keeps it, `tidegate revert eth0` undoes it"),
+        "{output}"
+    );
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["confirm"]["seconds"]), (Some(3), &3600.into()), "{document:#}");
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
     assert_eq!(computer.stand("eth0"), applied);
@@ -672,16 +682,16 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
     // Those that are held keep their numbers, so that in the end one gets the number that is free again (the
     // kernel takes its time for that).
     computer.place = NamespaceThread::new("another").expect("a namespace");
-    let mut held = Vec::new();
+    let mut threads = Vec::new();
     let begun = Instant::now();
     while known(&computer.place).inode != before.inode {
         if begun.elapsed() > PATIENCE {
             return println!("left out: the number did not come again");
         }
-        if held.len() == MOST_NAMESPACES {
-            held.clear();
+        if threads.len() == MOST_NAMESPACES {
+            threads.clear();
         }
-        held.push(std::mem::replace(
+        threads.push(std::mem::replace(
             &mut computer.place,
             NamespaceThread::new("another").expect("a namespace"),
         ));

@@ -112,9 +112,9 @@ fn marks_that_somebody_washes_off_are_told() {
     let output = tidegate(&words);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", said(&output));
-    let told = text.lines().find(|line| line.contains("sent with code point")).unwrap_or_default();
+    let message = text.lines().find(|line| line.contains("sent with code point")).unwrap_or_default();
     assert!(
-        told.contains("UDP EF up") && told.ends_with("packets sent with code point 46 arrived with 0."),
+        message.contains("UDP EF up") && message.ends_with("packets sent with code point 46 arrived with 0."),
         "{text}"
     );
 }

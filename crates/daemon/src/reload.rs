@@ -97,13 +97,13 @@ fn carry_out(
 ) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
-    let told = counter.command_sender.run(move |running| -> Result<()> {
+    let result = counter.command_sender.run(move |running| -> Result<()> {
         if let Err((at, error)) = running.apply(&ops)? {
-            let told = format!("{error}: {:?}", ops[at]);
+            let text = format!("{error}: {:?}", ops[at]);
             return match undo(running, &found, &log) {
-                Ok(()) => Err(error!(Policy, "{told}; everything is as it was")),
+                Ok(()) => Err(error!(Policy, "{text}; everything is as it was")),
                 Err(problem) => Err(problem.context(format!(
-                    "{told}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
+                    "{text}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
                 ))),
             };
         }
@@ -114,15 +114,15 @@ fn carry_out(
         }
         Ok(())
     });
-    told.map_err(gone)?
+    result.map_err(gone)?
 }
 
 /// Brings back what was found, from wherever the machine is now.
 fn undo(running: &mut DaemonContext<'_>, found: &[Found], log: &[Op]) -> Result<()> {
-    for (name, _, stood) in found {
+    for (name, _, wanted) in found {
         let stands = running
             .visit(|gateway, GatewayContext { now, .. }| tidegate_plan::installed(gateway, now, name))?;
-        let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
+        let back: Vec<Op> = plan(&stands, wanted, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
     Ok(())

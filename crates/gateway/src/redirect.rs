@@ -226,14 +226,14 @@ impl Gateway {
     pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
         let Gateway { ports, shared, firewall, .. } = self;
         let shaper = &mut ports[device.0 as usize].shaper;
-        let asks = shared.actions.needs_connections();
-        if asks {
+        let is_needed = shared.actions.needs_connections();
+        if is_needed {
             shared.actions.swap_connections(&mut firewall.connections);
         }
         shaper.swap_shared(shared);
         let done = work(shaper);
         shaper.swap_shared(shared);
-        if asks {
+        if is_needed {
             shared.actions.swap_connections(&mut firewall.connections);
         }
         done

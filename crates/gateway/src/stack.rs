@@ -64,9 +64,9 @@ impl Gateway {
     /// Takes off what a modem or provider takes off on the way to another machine: PPPoE that no device there
     /// stands for.
     pub fn unwrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
-        let stands = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
+        let matches = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
         if pool.meta(pkt).ethertype != ethertype::PPPOE
-            || self.ports.iter().any(|port| port.stacked.is_some_and(stands))
+            || self.ports.iter().any(|port| port.stacked.is_some_and(matches))
         {
             return;
         }

@@ -5,6 +5,7 @@
 //! file said so. What is claimed of it is shown by the engine itself: a [`Finding`] that is more than a note
 //! carries a [`Witness`].
 
+pub mod bytes;
 pub mod checked;
 mod differ;
 mod drive;
@@ -12,7 +13,6 @@ mod explain;
 mod finding;
 mod index;
 mod lost;
-pub mod octets;
 mod packet;
 mod probe;
 mod reach;

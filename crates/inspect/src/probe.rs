@@ -247,7 +247,7 @@ impl Prober {
                 self.leave(trip, pkt, to, EgressPath::Forwarded(Some(came_in)))
             }
             (came, _) => {
-                let way = ProbeResult { routed: came.is_some(), ..self.told(trip) };
+                let way = ProbeResult { routed: came.is_some(), ..self.result_of(trip) };
                 came.into_iter().for_each(|(pkt, _)| self.pool.release(pkt));
                 way
             }
@@ -259,7 +259,7 @@ impl Prober {
         let Prober { gateway, pool, draws, now, .. } = self;
         let offer = gateway.offer(GatewayContext { now: *now, pool, random: draws }, device, route, pkt);
         self.after_offer(&mut trip, device, offer);
-        self.told(trip)
+        self.result_of(trip)
     }
 
     /// Lets go of what filters had arrive somewhere; where the packet itself is among it: by which device.
@@ -440,10 +440,10 @@ impl Prober {
             self.now = self.now.max(next);
             self.gateway.fire(self.now, device);
         }
-        let held =
+        let matches =
             |gateway: &mut Gateway, now| gateway.qdiscs(now, device).iter().any(|q| q.kind == Kind::Plug);
         debug_assert!(
-            self.gateway.qlen(device) == 0 || held(&mut self.gateway, self.now),
+            self.gateway.qlen(device) == 0 || matches(&mut self.gateway, self.now),
             "a packet alone on a machine leaves in the end, but for a plug"
         );
         self.note_losses(trip, device);
@@ -471,7 +471,7 @@ impl Prober {
         }
     }
 
-    fn told(&mut self, trip: Trip<'_>) -> ProbeResult {
+    fn result_of(&mut self, trip: Trip<'_>) -> ProbeResult {
         self.drop_copies();
         let Some(meta) = self.pool.last_known(trip.slot) else { return ProbeResult::nowhere() };
         let Meta { dsfield, priority, mark, .. } = *meta;
@@ -607,7 +607,7 @@ impl Prober {
     fn prepare(&mut self, packet: &Packet, course: PacketEntry) -> Option<Packet> {
         let ways = Directions::of(course)?;
         let answers = packet.reply && matches!(packet.state, None | Some(Connstate::Established));
-        let before = Packet { mark: 0, octets: Vec::new(), length: packet.shortest(), ..packet.clone() };
+        let before = Packet { mark: 0, raw_bytes: Vec::new(), length: packet.shortest(), ..packet.clone() };
         let mut instead = None;
         match packet.state {
             Some(Connstate::Related) if packet.quotes() => {
@@ -660,7 +660,7 @@ impl Prober {
             if length < packet.shortest() {
                 return;
             }
-            let segment = Packet { length, mark: 0, octets: Vec::new(), ..packet.clone() };
+            let segment = Packet { length, mark: 0, raw_bytes: Vec::new(), ..packet.clone() };
             self.show(&segment, ways, true, packet.connmark);
             left -= u64::from(length);
         }

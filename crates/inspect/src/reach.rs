@@ -7,7 +7,7 @@ use crate::packet::Packet;
 use crate::probe::PacketEntry;
 use crate::reading::Reading;
 use crate::sets::bdd::{Set, TooLarge};
-use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
 use crate::sets::set::{STATES, Space};
 use crate::walk::RuleKey;
 use crate::walk::tree::{By, Parts, Place};
@@ -34,7 +34,7 @@ pub enum Arrival {
     /// Whose packets come there is a hash's choice.
     Hashed,
     /// None: it is shown that no packet can.
-    Nobody,
+    Unreachable,
     /// It is not decided: the question is too large, or the device carries the frames of others.
     Undecided,
 }
@@ -78,7 +78,7 @@ impl Reached {
         }
         match self.walked.seen.classes.contains_key(&(place, By::Hash)) {
             true => Arrival::Hashed,
-            false => Arrival::Nobody,
+            false => Arrival::Unreachable,
         }
     }
 
@@ -90,7 +90,7 @@ impl Reached {
         let bits = bits_of(&self.walked.space, packet, state);
         let seen = self.walked.seen.classes.iter().filter(|((place, _), _)| place.0 == device);
         let comes =
-            |parts: &Parts| self.walked.space.store.holds(parts.by(way), |bit| bits[usize::from(bit)]);
+            |parts: &Parts| self.walked.space.store.contains(parts.by(way), |bit| bits[usize::from(bit)]);
         let mut classes: Vec<Handle> =
             seen.filter(|(_, parts)| comes(parts)).map(|((place, _), _)| place.1).collect();
         classes.dedup();
@@ -296,21 +296,21 @@ fn bits_of(space: &Space, packet: &Packet, state: Connstate) -> Vec<bool> {
     }
     let layout = Layout::of(packet);
     let head = packet.head();
-    for (octet, at) in head.network().iter().zip(0..) {
+    for (byte, at) in head.network().iter().zip(0..) {
         for bit in 0..8 {
-            let number = match octet_bit(layout, View::PLAIN, at, bit) {
-                Octet::Bit(number) => number,
-                Octet::Ds(place) => Field::Ds.bit(place),
-                Octet::Fixed(_) => continue,
+            let number = match byte_bit(layout, View::PLAIN, at, bit) {
+                ByteBit::Bit(number) => number,
+                ByteBit::Ds(place) => Field::Ds.bit(place),
+                ByteBit::Fixed(_) => continue,
             };
-            bits[usize::from(number)] = octet >> (7 - bit) & 1 == 1;
+            bits[usize::from(number)] = byte >> (7 - bit) & 1 == 1;
         }
     }
     // Behind options, what follows the header is not where words of fixed offsets are read.
     let behind = head.network().iter().skip(packet.network_header()).zip(0..);
-    for (octet, at) in behind.filter(|_| layout == Layout::V4Options) {
+    for (byte, at) in behind.filter(|_| layout == Layout::V4Options) {
         for bit in 0..8 {
-            bits[usize::from(Field::Transport.bit(at * 8 + bit))] = octet >> (7 - bit) & 1 == 1;
+            bits[usize::from(Field::Transport.bit(at * 8 + bit))] = byte >> (7 - bit) & 1 == 1;
         }
     }
     bits

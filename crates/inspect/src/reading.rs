@@ -251,8 +251,8 @@ impl Reading {
             let word = &rest[from..end];
             out.push_str(&rest[..end]);
             let alone = apart(rest[..from].chars().next_back()) && apart(rest[end..].chars().next());
-            let told = rest[end..].starts_with(" (");
-            if let Some(name) = self.only_name(word).filter(|_| alone && !told) {
+            let reported = rest[end..].starts_with(" (");
+            if let Some(name) = self.only_name(word).filter(|_| alone && !reported) {
                 out.push_str(&format!(" ({name})"));
             }
             rest = &rest[end..];
@@ -323,13 +323,13 @@ impl Reading {
         });
         let twins = twins.count();
         let makes = |at: &usize| {
-            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) =
+            let Op::Filter(FilterOp { pref, protocol, params: Some(given), handle: named, .. }) =
                 &self.ops[*at]
             else {
                 return false;
             };
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
-            place && same_filter(said, *named, params, *handle)
+            place && same_filter(given, *named, params, *handle)
         };
         match dump.block {
             0 => nth_or_last(self.index.filter_ops(&dump.dev, dump.parent).rev().filter(makes), twins),
@@ -384,14 +384,14 @@ fn nth_or_last(items: impl Iterator<Item = usize>, number: usize) -> Option<usiz
 }
 
 fn same_filter(
-    said: &tidegate_policy::FilterParams,
+    given: &tidegate_policy::FilterParams,
     named: u32,
     shown: &tidegate_policy::FilterParams,
     handle: u32,
 ) -> bool {
     use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
     // By the kind that was said, so that the compiler asks for every kind.
-    match said {
+    match given {
         Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
         U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),
         Flow(a) => matches!(shown, Flow(b) if a.keys == b.keys),

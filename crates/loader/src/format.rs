@@ -349,15 +349,15 @@ mod tests {
 
     #[test]
     fn what_is_none_is_told_what_it_looks_like() {
-        let told = |bytes: &[u8]| {
+        let text_of = |bytes: &[u8]| {
             sniff("a", bytes).expect_err("is none").to_string().lines().next().unwrap_or_default().to_owned()
         };
-        assert!(told(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
-        assert!(told(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
-        assert!(told(b"<html>").contains("HTML"));
-        assert!(told(b"\x00\x01\x02").contains("not text"));
-        assert!(told(b"\n# only this\n").contains("empty"));
-        assert!(told(b"{\"a\": 1}").contains("JSON"));
-        assert!(told("dear diary".as_bytes()).contains("dear diary"));
+        assert!(text_of(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
+        assert!(text_of(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
+        assert!(text_of(b"<html>").contains("HTML"));
+        assert!(text_of(b"\x00\x01\x02").contains("not text"));
+        assert!(text_of(b"\n# only this\n").contains("empty"));
+        assert!(text_of(b"{\"a\": 1}").contains("JSON"));
+        assert!(text_of("dear diary".as_bytes()).contains("dear diary"));
     }
 }

@@ -81,8 +81,8 @@ fn may_become(written: &str, word: &str) -> bool {
 fn refused_number(stderr: &str) -> Option<usize> {
     let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
     stderr.lines().find_map(|line| {
-        if let Some(said) = line.strip_prefix("Command failed ") {
-            return number(said.rsplit_once(':')?.1);
+        if let Some(words) = line.strip_prefix("Command failed ") {
+            return number(words.rsplit_once(':')?.1);
         }
         let behind = ["/dev/stdin:", "Error occurred at line: ", "-restore: line "];
         behind.iter().find_map(|before| number(line.split_once(before)?.1))

@@ -12,7 +12,7 @@ use tidegate_syntax::short::{CompiledCommand, Short};
 use tidegate_syntax::tc::{self, NotListed};
 
 /// A call that a file asks for.
-pub(super) struct Asked {
+pub(super) struct ListedCall {
     pub(super) call: Call,
     /// The line of the file, from 1; `None`: the file as a whole, and what was carried out knows its line.
     pub(super) line: Option<usize>,
@@ -22,9 +22,9 @@ pub(super) struct Asked {
     pub(super) inside: Vec<usize>,
 }
 
-impl Asked {
-    fn new(call: Call, line: Option<usize>) -> Asked {
-        Asked { call, line, may_fail: false, inside: Vec::new() }
+impl ListedCall {
+    fn new(call: Call, line: Option<usize>) -> ListedCall {
+        ListedCall { call, line, may_fail: false, inside: Vec::new() }
     }
 }
 
@@ -79,14 +79,14 @@ pub(super) fn class_names(format: InputFormat, name: &str, text: &str) -> ClassN
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn calls(format: InputFormat, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn calls(format: InputFormat, path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
     if short::is_short(format) {
         return short_lines(format, path, text);
     }
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let stdin = Some(text.as_bytes().to_vec());
-        Asked::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
+        ListedCall::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
     };
     match format {
         InputFormat::Batch => batch_lines(text),
@@ -97,7 +97,7 @@ pub(super) fn calls(format: InputFormat, path: &Path, text: &str) -> Result<Vec<
             let listed =
                 tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
-            Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
+            Ok(listed.into_iter().map(|one| ListedCall::new(call(one.args), Some(one.line))).collect())
         }
         // A script is run, JSON has become a listing, and a short policy has been compiled.
         InputFormat::Script
@@ -127,10 +127,10 @@ fn what_is_wrong(format: InputFormat) -> String {
 }
 
 /// What a short policy comes to.
-fn short_lines(format: InputFormat, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+fn short_lines(format: InputFormat, path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
     let policies = short::policies(format, &path.to_string_lossy(), text)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
-    let asked = |line: CompiledCommand| Asked {
+    let call_of = |line: CompiledCommand| ListedCall {
         call: Call {
             tool: line.tool.into(),
             args: line.words,
@@ -141,32 +141,32 @@ fn short_lines(format: InputFormat, path: &Path, text: &str) -> Result<Vec<Asked
         may_fail: line.may_fail,
         inside: line.inside.iter().map(|span| span.line).collect(),
     };
-    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.commands).map(asked).collect())
+    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.commands).map(call_of).collect())
 }
 
 /// A batch, line by line: what is wrong in one does not hide the next.
-fn batch_lines(text: &str) -> Result<Vec<Asked>, String> {
-    let mut asked = Vec::new();
+fn batch_lines(text: &str) -> Result<Vec<ListedCall>, String> {
+    let mut calls = Vec::new();
     for line in batch::lines(text) {
         let line = line.map_err(|refusal| refusal.remedy.unwrap_or(refusal.stderr))?;
         let call = Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/") };
-        asked.push(Asked::new(call, Some(line.number)));
+        calls.push(ListedCall::new(call, Some(line.number)));
     }
-    Ok(asked)
+    Ok(calls)
 }
 
 /// Carries the calls out.
 pub(super) fn carry_out(
-    asked: &[Asked],
+    listed: &[ListedCall],
     (path, text): (&Path, &str),
     devices: &[String],
     traced: &mut Traced<'_>,
 ) -> ScriptRun {
     traced.world(devices);
     let lines: Vec<&str> = text.lines().collect();
-    let mut calls = Vec::with_capacity(asked.len());
+    let mut calls = Vec::with_capacity(listed.len());
     let mut troubles = Vec::new();
-    for Asked { call, line, may_fail, inside } in asked {
+    for ListedCall { call, line, may_fail, inside } in listed {
         let reply = traced.answer(call);
         traced.relabel(inside);
         let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();

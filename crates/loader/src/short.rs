@@ -20,15 +20,16 @@ pub fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
 }
 
 /// The most problems with one file that are told of.
-const MOST_TOLD: usize = 100;
+const MAX_PROBLEMS: usize = 100;
 
 /// Problems as a compiler tells them.
 pub fn tell(path: &Path, text: &str, problems: &[Problem]) -> String {
     let name = path.display().to_string();
-    let told: String = problems.iter().take(MOST_TOLD).map(|problem| problem.tell(&name, text)).collect();
-    match problems.len().saturating_sub(MOST_TOLD) {
-        0 => told,
-        more => format!("{told}{name}: and {more} more\n"),
+    let sentence: String =
+        problems.iter().take(MAX_PROBLEMS).map(|problem| problem.tell(&name, text)).collect();
+    match problems.len().saturating_sub(MAX_PROBLEMS) {
+        0 => sentence,
+        more => format!("{sentence}{name}: and {more} more\n"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! From calls to steps: each command with its words, and where they stand.
 
 use super::LoadedPolicy;
-use super::lists::Asked;
+use super::lists::ListedCall;
 use super::traced::Came;
 use crate::format::MAX_POLICY;
 use crate::inside::{line_inside, refused_line};
@@ -20,7 +20,7 @@ impl LoadedPolicy {
         text: &str,
         outcome: &ScriptRun,
         came: &[Came],
-        list: Option<&[Asked]>,
+        list: Option<&[ListedCall]>,
     ) {
         let main = self.source(path, Some(text));
         let mut came = came.iter().peekable();

@@ -46,7 +46,7 @@ pub struct RateTrial {
     /// Bits per second of IP packets.
     pub bits_per_second: f64,
     /// Delay did not rise at this rate.
-    pub stands: bool,
+    pub sustained: bool,
     /// The share of packets that were lost, 0 to 1.
     pub loss: f64,
     /// The delay in the last part, above the least, ns.
@@ -170,12 +170,12 @@ pub fn calibrate<P: Path>(
     path: &mut P,
     ways: &[PathDirection],
     margin: f64,
-    told: &mut dyn FnMut(PathDirection, &RateTrial),
+    report: &mut dyn FnMut(PathDirection, &RateTrial),
 ) -> Result<Calibrated, P::Error> {
     let mut found = Calibrated::default();
     for way in ways {
         let Some(capacity) = capacity::find(path, *way)? else { continue };
-        let calibration = search(path, *way, capacity, told, &mut found.cut)?;
+        let calibration = search(path, *way, capacity, report, &mut found.cut)?;
         match way {
             PathDirection::Up => found.up = Some(calibration),
             PathDirection::Down => found.down = Some(calibration),
@@ -194,7 +194,7 @@ fn search<P: Path>(
     path: &mut P,
     way: PathDirection,
     capacity: Capacity,
-    told: &mut dyn FnMut(PathDirection, &RateTrial),
+    report: &mut dyn FnMut(PathDirection, &RateTrial),
     cut: &mut Option<String>,
 ) -> Result<Calibration, P::Error> {
     let top = capacity.bits_per_second;
@@ -216,15 +216,15 @@ fn search<P: Path>(
             continue;
         }
         let step = evaluate(way.trace(&outcome), next, &capacity);
-        told(way, &step);
+        report(way, &step);
         // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once
         // more.
-        if !step.stands && next < top && failed != Some(next) {
+        if !step.sustained && next < top && failed != Some(next) {
             failed = Some(next);
             continue;
         }
         calibration.steps.push(step);
-        if step.stands {
+        if step.sustained {
             low = low.max(next);
         } else {
             high = high.min(next);
@@ -312,11 +312,18 @@ fn evaluate(trace: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let span = delays.last().map_or(0.0, |last| last.0) - delays.first().map_or(0.0, |first| first.0);
     let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
     let keeps = is_down && slope < 0.01 || falls;
-    let stands = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
+    let exists = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
     let carried = overhead::service(trace, LEAD, capacity.irregularity)
         .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
         .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
-    RateTrial { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
+    RateTrial {
+        bits_per_second: rate,
+        sustained: exists,
+        loss: crate::share(lost, sent),
+        delay_ns,
+        slope,
+        carried,
+    }
 }
 
 /// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
@@ -432,19 +439,20 @@ fn doubts(found: &Calibration) -> Vec<String> {
         ));
     }
     doubts.extend(policed(capacity));
-    let stood =
-        found.steps.iter().filter(|step| step.stands).map(|step| step.bits_per_second).fold(0.0, f64::max);
+    let sustained =
+        found.steps.iter().filter(|step| step.sustained).map(|step| step.bits_per_second).fold(0.0, f64::max);
     let failed = found
         .steps
         .iter()
-        .filter(|step| !step.stands)
+        .filter(|step| !step.sustained)
         .map(|step| step.bits_per_second)
         .fold(f64::INFINITY, f64::min);
-    if failed < stood {
+    if failed < sustained {
         doubts.push("a rate failed though a higher one passed: the capacity of the path varies".into());
     }
     let calm = crate::share(capacity.calm.1, capacity.calm.0);
-    let last = found.steps.iter().find(|step| step.stands && step.bits_per_second == found.bits_per_second);
+    let last =
+        found.steps.iter().find(|step| step.sustained && step.bits_per_second == found.bits_per_second);
     if let Some(step) = last.filter(|step| step.loss > calm + 0.01) {
         let lost = step.loss * 100.0;
         doubts.push(format!(
@@ -452,9 +460,9 @@ fn doubts(found: &Calibration) -> Vec<String> {
         ));
     }
     if found.bits_per_second < capacity.bits_per_second * 0.97 {
-        let (stood, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
+        let (sustained, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
         doubts.push(format!(
-            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} passed: there is cross traffic, or \
+            "a flood gets {flood:.2} Mbit/s through, but only {sustained:.2} passed: there is cross traffic, or \
             the capacity varies"
         ));
     }

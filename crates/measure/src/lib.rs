@@ -129,7 +129,7 @@ impl Pings {
         Pings { rtt, lost }
     }
     /// Requests sent.
-    pub fn asked(&self) -> usize {
+    pub fn sent(&self) -> usize {
         self.lost + self.rtt.count()
     }
     /// Requests lost over requests sent, 0 to 1; 0 of nothing.

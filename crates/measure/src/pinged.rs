@@ -45,7 +45,7 @@ pub struct PingTarget {
     /// From one request to the next, ns.
     pub interval_ns: u64,
     /// Every request, in order.
-    pub asked: Vec<PingRequest>,
+    pub requests: Vec<PingRequest>,
     /// Replies to requests that had one already.
     pub duplicates: u64,
     /// Answers that were ICMP errors, which is what they should be (port unreachable, time exceeded).
@@ -118,11 +118,11 @@ const HUNDRED: usize = 100;
 impl PingTarget {
     /// What the requests come to.
     pub fn figures(&self) -> PingSummary {
-        let pings = Pings::new(self.asked.iter().map(|asked| asked.took_ns));
-        let answered: Vec<u64> = self.asked.iter().filter_map(|asked| asked.took_ns).collect();
-        let here = Durations::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
+        let pings = Pings::new(self.requests.iter().map(|request| request.took_ns));
+        let answered: Vec<u64> = self.requests.iter().filter_map(|request| request.took_ns).collect();
+        let here = Durations::new(self.requests.iter().filter_map(|request| request.here_ns).collect());
         PingSummary {
-            sent: self.asked.len() as u64,
+            sent: self.requests.len() as u64,
             lost: pings.lost as u64,
             loss: pings.loss(),
             loss_interval: pings.loss_interval(),
@@ -137,8 +137,8 @@ impl PingTarget {
     /// When its figures must not be believed, and why.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        let lost = self.asked.iter().filter(|asked| asked.took_ns.is_none()).count();
-        let answered = self.asked.len() - lost;
+        let lost = self.requests.iter().filter(|request| request.took_ns.is_none()).count();
+        let answered = self.requests.len() - lost;
         if self.errors_for_answers > 0 && lost > 0 {
             doubts.push(String::from(
                 "its answers are ICMP errors, of which hosts send only so many (Linux: about one a second \
@@ -146,7 +146,7 @@ impl PingTarget {
                 the path",
             ));
         }
-        if answered == 0 && !self.asked.is_empty() {
+        if answered == 0 && !self.requests.is_empty() {
             doubts.push(String::from(
                 "no replies: the host may be down or unreachable, or a firewall drops such requests",
             ));
@@ -169,12 +169,12 @@ mod tests {
     use alloc::vec;
 
     fn target(took: &[Option<u64>]) -> PingTarget {
-        let asked = |(n, took): (usize, &Option<u64>)| PingRequest {
+        let request_of = |(n, took): (usize, &Option<u64>)| PingRequest {
             sent_ns: n as u64 * 1000,
             took_ns: *took,
             here_ns: took.map(|took| took / 10),
         };
-        PingTarget { asked: took.iter().enumerate().map(asked).collect(), ..PingTarget::default() }
+        PingTarget { requests: took.iter().enumerate().map(request_of).collect(), ..PingTarget::default() }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct HopResult {
     /// How many hops away, if that is known.
     pub distance: Option<u8>,
     /// What he was asked.
-    pub asked: Vec<PingRequest>,
+    pub requests: Vec<PingRequest>,
 }
 
 /// What loads the line.
@@ -197,9 +197,9 @@ impl Quick {
     /// What a place answered during a phase.
     pub fn pings(&self, place: usize, phase: usize) -> Pings {
         let window = self.phases.get(phase).map_or((0, 0), |phase| phase.window);
-        let asked = self.places.get(place).map_or(&[][..], |place| &place.asked);
-        let within = asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
-        Pings::new(within.map(|asked| asked.took_ns))
+        let requests = self.places.get(place).map_or(&[][..], |place| &place.requests);
+        let within = requests.iter().filter(|request| (window.0..window.1).contains(&request.sent_ns));
+        Pings::new(within.map(|request| request.took_ns))
     }
 
     /// By how much the median round trip to a place grew over the idle one; `None`: too few answers.
@@ -341,12 +341,12 @@ mod tests {
 
     /// Pings every 50 ms for 4 s, of which the second half is loaded and takes so much longer.
     fn place(idle: u64, growth: u64) -> HopResult {
-        let asked = (0..80).map(|n| {
+        let selected = (0..80).map(|n| {
             let sent_ns = n * 50 * MS;
             let more = if sent_ns >= 2000 * MS { growth } else { 0 };
             PingRequest { sent_ns, took_ns: Some((idle + more) * MS + n % 3), here_ns: None }
         });
-        HopResult { asked: asked.collect(), ..HopResult::default() }
+        HopResult { requests: selected.collect(), ..HopResult::default() }
     }
 
     fn quick(growths: &[(u64, u64)]) -> Quick {
@@ -424,10 +424,10 @@ mod tests {
     #[test]
     fn whoever_is_silent_says_nothing() {
         let mut line = quick(&[(1, 0), (2, 0), (20, 300)]);
-        line.places[0].asked.iter_mut().for_each(|asked| asked.took_ns = None);
-        line.places[1].asked.iter_mut().for_each(|asked| asked.took_ns = None);
+        line.places[0].requests.iter_mut().for_each(|request| request.took_ns = None);
+        line.places[1].requests.iter_mut().for_each(|request| request.took_ns = None);
         assert_eq!(between(&line), Some((None, 2)), "it may as well be nearer");
-        line.places[2].asked.clear();
+        line.places[2].requests.clear();
         assert_eq!((line.farthest(), line.grade(), between(&line)), (None, None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use tidegate_measure::doctor::{
     DeviceFacts, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards, Processor, Severity, ShaperClass,
-    ShaperFacts, Softnet, judge,
+    ShaperFacts, Softnet, evaluate,
 };
 
 const MBIT: u64 = 1_000_000;
@@ -85,7 +85,7 @@ fn ecn(answered: Option<u8>, quoted: &[(&str, u8)]) -> Option<EcnResult> {
 fn assert_found(name: &str, change: impl FnOnce(&mut Facts), expected: &[(&str, Severity, &str)]) {
     let mut facts = healthy();
     change(&mut facts);
-    let (findings, _) = judge(&facts);
+    let (findings, _) = evaluate(&facts);
     let found: Vec<_> =
         findings.iter().map(|finding: &DoctorFinding| (finding.id, finding.severity)).collect();
     let wanted: Vec<_> = expected.iter().map(|(id, severity, _)| (*id, *severity)).collect();
@@ -254,7 +254,7 @@ fn who_limits() {
     let mut idle = healthy();
     carries(&mut idle, 1000);
     idle.unknown = vec!["something was not looked at".into()];
-    let (findings, doubts) = judge(&idle);
+    let (findings, doubts) = evaluate(&idle);
     assert_eq!((findings, doubts.len()), (Vec::new(), 2));
     assert!(doubts[0].starts_with("eth0 carried 8.0 kbit/s of 10.0 Mbit/s"), "{doubts:?}");
 }

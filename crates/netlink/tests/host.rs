@@ -68,12 +68,12 @@ fn of_kernel(commands: Vec<String>) -> Seen {
         }
     }
     for device in DEVICES {
-        let standing = kernel.qdiscs(device).expect("what stands there is told");
-        assert!(standing.unread.is_empty(), "{:?}", standing.unread);
-        let places = places(&standing.qdiscs, &standing.classes);
+        let installed = kernel.qdiscs(device).expect("what stands there is told");
+        assert!(installed.unread.is_empty(), "{:?}", installed.unread);
+        let places = places(&installed.qdiscs, &installed.classes);
         let filters: Vec<_> =
             places.iter().map(|at| kernel.filters(device, *at).expect("filters are read")).collect();
-        seen.listings.push(listing(device, &standing.qdiscs, &standing.classes, &filters));
+        seen.listings.push(listing(device, &installed.qdiscs, &installed.classes, &filters));
     }
     seen
 }

@@ -378,8 +378,10 @@ impl Pool {
     /// Notes in which of its queues a qdisc puts a packet, if someone follows that.
     #[inline]
     pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
-        if let Some(stand) = self.queue_locations.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
-            stand.queue = Some(queue);
+        if let Some(location) =
+            self.queue_locations.as_mut().and_then(|locations| locations.get_mut(pkt.0 as usize))
+        {
+            location.queue = Some(queue);
         }
     }
 
@@ -393,15 +395,15 @@ impl Pool {
     /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
     /// Nothing is known unless someone follows it.
     pub fn queue_location(&self, slot: usize) -> QueueLocation {
-        self.queue_locations.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
+        self.queue_locations.as_ref().and_then(|locations| locations.get(slot)).copied().unwrap_or_default()
     }
 
-    fn write_queue_location(&mut self, slot: u32, stand: QueueLocation) {
-        let Some(stands) = &mut self.queue_locations else { return };
-        if stands.len() <= slot as usize {
-            stands.resize(slot as usize + 1, QueueLocation::default());
+    fn write_queue_location(&mut self, slot: u32, location: QueueLocation) {
+        let Some(locations) = &mut self.queue_locations else { return };
+        if locations.len() <= slot as usize {
+            locations.resize(slot as usize + 1, QueueLocation::default());
         }
-        stands[slot as usize] = stand;
+        locations[slot as usize] = location;
     }
 
     /// The slots of the copies that [`Pool::take_copied`] would tell of.

@@ -16,8 +16,8 @@ struct Told {
 }
 
 fn told(packet: CapturedPacket<'_>) -> Told {
-    let CapturedPacket { time, link, bytes: octets, length, direction, interface, .. } = packet;
-    Told { time, link, bytes: octets.to_vec(), length, direction, interface }
+    let CapturedPacket { time, link, bytes, length, direction, interface, .. } = packet;
+    Told { time, link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 /// Reads a file as one that is shown bytes only as it requests them, and checks that it never requests what
@@ -284,8 +284,8 @@ fn damage_is_told_with_its_place() {
         (at(44, 24), "block 2, at byte 28: its length is 20 bytes at its beginning and 24 at its end"),
         (pcap(999_999), "block 1, at byte 24: it claims to hold 999999 bytes of the packet"),
     ];
-    for (said, wanted) in table {
-        assert_eq!(said, wanted);
+    for (output, wanted) in table {
+        assert_eq!(output, wanted);
     }
     assert_eq!(read(b"tc qdisc add").1.map_err(|broken| broken.cause), Err(Cause::Unknown));
     assert_eq!(read(b"").1.map_err(|broken| broken.cause), Err(Cause::Unknown));

@@ -161,23 +161,27 @@ impl<'l> Makers<'l> {
 const SFQ_LIMIT: u32 = 127;
 
 /// Microseconds that CoDel, which counts in steps of 1,024 ns, tells as so many again.
-fn codel_time(told: Option<u32>) -> Option<u32> {
+fn codel_time(reported: Option<u32>) -> Option<u32> {
     let again = |us: u64| us * 1000 / 1024 * 1024 / 1000;
-    told.map(|told| {
-        (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told)
+    reported.map(|reported| {
+        (reported..=reported.saturating_add(2))
+            .find(|us| again((*us).into()) == u64::from(reported))
+            .unwrap_or(reported)
     })
 }
 
 /// Microseconds that PIE, which counts in ticks of 64 ns, tells as so many again.
-fn tick_time(told: Option<u32>) -> Option<u32> {
+fn tick_time(reported: Option<u32>) -> Option<u32> {
     let again = |us: u64| us * 1000 / 64 * 64 / 1000;
-    told.map(|told| {
-        (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told)
+    reported.map(|reported| {
+        (reported..=reported.saturating_add(2))
+            .find(|us| again((*us).into()) == u64::from(reported))
+            .unwrap_or(reported)
     })
 }
 
 /// What must be said to have these values.
-fn said(params: &QdiscParams) -> QdiscParams {
+fn as_command(params: &QdiscParams) -> QdiscParams {
     let mut params = params.clone();
     match &mut params {
         QdiscParams::Codel(params) => {
@@ -207,7 +211,7 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         parent,
         handle: wanted.handle,
         kind: Some(wanted.kind.name().to_owned()),
-        params: Some(said(&wanted.params)),
+        params: Some(as_command(&wanted.params)),
         stab: wanted.stab.as_ref().and_then(whole),
         estimator: None,
         blocks: wanted.blocks,
@@ -224,10 +228,10 @@ mod tests {
     fn times_are_said_so_that_they_are_told_again() {
         type Of = fn(Option<u32>) -> Option<u32>;
         for (unit, said) in [(1024, codel_time as Of), (64, tick_time as Of)] {
-            let told = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;
+            let value_of = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;
             for us in (0..3000).chain([4999, 5000, 100_000, 1_000_000, 4_000_000]) {
-                let first = told(us);
-                assert_eq!(said(Some(first)).map(told), Some(first), "{us} µs in units of {unit} ns");
+                let first = value_of(us);
+                assert_eq!(said(Some(first)).map(value_of), Some(first), "{us} µs in units of {unit} ns");
             }
             assert_eq!(said(None), None);
         }

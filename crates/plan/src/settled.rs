@@ -63,7 +63,7 @@ pub(crate) fn filter(params: &FilterParams) -> FilterParams {
     match &mut params {
         FilterParams::Fw(params) => params.mask = params.mask.filter(|mask| *mask != u32::MAX),
         FilterParams::Flow(params) => {
-            params.said = FlowOptions::default();
+            params.given = FlowOptions::default();
         }
         FilterParams::U32(params) => {
             params.table = named_table(params.table);
@@ -187,8 +187,8 @@ mod tests {
         );
         assert_ne!(filter(&fw(Some(0xff), 1)), filter(&fw(None, 1)));
         let flow = |bits, rshift| {
-            let said = FlowOptions { bits, ..FlowOptions::default() };
-            FilterParams::Flow(FlowParams { said, rshift, ..FlowParams::default() })
+            let options = FlowOptions { bits, ..FlowOptions::default() };
+            FilterParams::Flow(FlowParams { given: options, rshift, ..FlowParams::default() })
         };
         assert_eq!(filter(&flow(true, 3)), filter(&flow(false, 3)));
         assert_ne!(filter(&flow(true, 3)), filter(&flow(true, 4)));

@@ -53,7 +53,7 @@ pub fn drift(dev: &str, back: &ChangePlan) -> String {
 
 /// The command that does what a step does.
 pub fn line(step: &PlanStep) -> String {
-    let (dev, listing) = told(&step.item);
+    let (dev, listing) = item_text(&step.item);
     let verb = match step.sign {
         Sign::Make => "add",
         Sign::Change => "change",
@@ -98,7 +98,7 @@ fn number(kind: &str, handle: u32) -> String {
     }
 }
 
-fn told(item: &Item) -> (&str, String) {
+fn item_text(item: &Item) -> (&str, String) {
     match item {
         Item::Qdisc(dump) => {
             let what = ShowWhat::of(Object::Qdisc);

@@ -87,7 +87,7 @@ fn go(from: &str, to: &str) -> Result<(), String> {
 /// The first thing that is left to do, beside what is there.
 fn differing(live: &Installed, left: &ChangePlan) -> String {
     let step = left.steps.last().expect("there is one");
-    let stands = match &step.item {
+    let installed = match &step.item {
         Item::Qdisc(wanted) => {
             format!("{:?}", live.qdiscs.iter().find(|qdisc| qdisc.parent == wanted.parent))
         }
@@ -102,7 +102,7 @@ fn differing(live: &Installed, left: &ChangePlan) -> String {
                 .collect::<Vec<_>>()
         ),
     };
-    format!("left: {:?} {:?}\n   stands: {stands}", step.sign, step.item)
+    format!("left: {:?} {:?}\n   stands: {installed}", step.sign, step.item)
 }
 
 /// The commands of every folder of an archive of recordings: its name, and `script.tc`.
@@ -159,24 +159,24 @@ fn steps(from: &str, to: &str) -> Vec<String> {
     let script = |text: &str| text.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>();
     let (mut from, mut to) = (machine(&script(from)), machine(&script(to)));
     let way = plan(&from.stand(), &to.stand(), &to.log_of_device()).expect("everything is told");
-    let told = text::text(DEV, &way);
-    let mut lines = told.lines();
+    let output = text::text(DEV, &way);
+    let mut lines = output.lines();
     assert_eq!([lines.next(), lines.next()], [Some("--- link0: installed"), Some("+++ link0: wanted")]);
     for op in way.ops() {
         from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
     // What is installed then is what is wanted, in the words of tc, whose judgement is not the planner's.
-    assert_eq!(listed(&from.stand()), listed(&to.stand()), "{told}");
+    assert_eq!(listed(&from.stand()), listed(&to.stand()), "{output}");
     lines.map(str::to_owned).collect()
 }
 
 /// What tc shows of a device, without counters and the numbers that the kernel chose itself.
-fn listed(stand: &Installed) -> Vec<String> {
+fn listed(installed: &Installed) -> Vec<String> {
     use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat, show_classes, show_filters, show_qdiscs};
     let flags = ShowFlags { stats: false, ..ShowFlags::FULL };
-    let all = show_qdiscs(&stand.qdiscs, &ShowWhat::of(Object::Qdisc), &flags)
-        + &show_classes(&stand.classes, &ShowWhat::on(Object::Class, DEV), &flags)
-        + &show_filters(&stand.filters, &ShowWhat::on(Object::Filter, DEV), &flags);
+    let all = show_qdiscs(&installed.qdiscs, &ShowWhat::of(Object::Qdisc), &flags)
+        + &show_classes(&installed.classes, &ShowWhat::on(Object::Class, DEV), &flags)
+        + &show_filters(&installed.filters, &ShowWhat::on(Object::Filter, DEV), &flags);
     let automatic = |word: &str| {
         let major = word.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok());
         word.contains(':') && major.is_some_and(|major| (0x8000..0xff00).contains(&major))
@@ -410,7 +410,7 @@ fn a_device_made_again() {
         qdisc add dev link0 parent 2:1 handle 3: pfifo limit 5")
     .stand();
     hidden.classes.clear();
-    let refused = |stand: &Installed| tidegate_plan::remade(stand).expect_err("refused").to_string();
+    let refused = |installed: &Installed| tidegate_plan::remade(installed).expect_err("refused").to_string();
     assert_eq!(
         refused(&hidden),
         format!("the pfifo 3: of link0 cannot be created again: the kernel does not list {HIDDEN}")

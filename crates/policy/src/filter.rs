@@ -159,7 +159,7 @@ pub struct FlowParams {
     /// Packets must also fulfil these conditions (`match`).
     pub terms: Vec<Term>,
     /// What a change says; the rest stays.
-    pub said: FlowOptions,
+    pub given: FlowOptions,
 }
 
 /// Which of flow's numbers were said.
@@ -190,7 +190,7 @@ impl Default for FlowParams {
             baseclass: None,
             perturb: 0,
             terms: Vec::new(),
-            said: FlowOptions::default(),
+            given: FlowOptions::default(),
         }
     }
 }

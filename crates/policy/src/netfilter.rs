@@ -366,7 +366,7 @@ pub struct Connbytes {
 
 impl Connbytes {
     /// Is it so for a connection with these packets and bytes, as it began and against that?
-    pub fn holds(&self, packets: [u64; 2], bytes: [u64; 2]) -> bool {
+    pub fn matches(&self, packets: [u64; 2], bytes: [u64; 2]) -> bool {
         let of = |counted: [u64; 2]| match self.direction {
             CountDirection::Original => counted[0],
             CountDirection::Reply => counted[1],

@@ -222,12 +222,16 @@ fn what_a_connection_has_carried() {
         (Average, Both, 160),
     ];
     for (mode, direction, wanted) in table {
-        let holds = |from, to| Connbytes { from, to, mode, direction }.holds(packets, bytes);
-        let found =
-            [holds(wanted, wanted), holds(wanted + 1, u64::MAX), holds(0, wanted - 1), holds(0, u64::MAX)];
+        let matches = |from, to| Connbytes { from, to, mode, direction }.matches(packets, bytes);
+        let found = [
+            matches(wanted, wanted),
+            matches(wanted + 1, u64::MAX),
+            matches(0, wanted - 1),
+            matches(0, u64::MAX),
+        ];
         assert_eq!(found, [true, false, false, true], "{mode:?} {direction:?}");
     }
-    assert!(Connbytes { from: 0, to: 0, mode: Average, direction: Both }.holds([0, 0], [0, 0]));
+    assert!(Connbytes { from: 0, to: 0, mode: Average, direction: Both }.matches([0, 0], [0, 0]));
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl PacketArrivals {
                 (COPIED, seen.copies > 0),
                 (OTHER_DS, arrived && seen.ds != so_far.ds),
             ];
-            let flags = flags.iter().filter(|(_, holds)| *holds).fold(0, |sum, (flag, _)| sum | flag);
+            let flags = flags.iter().filter(|(_, matches)| *matches).fold(0, |sum, (flag, _)| sum | flag);
             to.u8(flags);
             if !arrived {
                 return;

@@ -85,9 +85,9 @@ impl Token {
         side: Role,
         client: &[u8; NONCE_LEN],
         server: &[u8; NONCE_LEN],
-        said: &[u8],
+        bytes: &[u8],
     ) -> Proof {
-        self.keyed(side, client, server, said).finalize().into_bytes().into()
+        self.keyed(side, client, server, bytes).finalize().into_bytes().into()
     }
 
     /// Is that a side's proof? It takes as long whatever is wrong with it.
@@ -108,9 +108,9 @@ impl Token {
         side: Role,
         client: &[u8; NONCE_LEN],
         server: &[u8; NONCE_LEN],
-        said: &[u8],
+        bytes: &[u8],
     ) -> bool {
-        self.keyed(side, client, server, said).verify_slice(proof).is_ok()
+        self.keyed(side, client, server, bytes).verify_slice(proof).is_ok()
     }
 
     /// The key of the session that these draws begin.
@@ -123,9 +123,9 @@ impl Token {
         side: Role,
         client: &[u8; NONCE_LEN],
         server: &[u8; NONCE_LEN],
-        said: &[u8],
+        bytes: &[u8],
     ) -> Hmac<Sha256> {
-        hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, said])
+        hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, bytes])
     }
 }
 
@@ -246,9 +246,9 @@ mod tests {
         assert!(!right.proves(&proof, Role::Client, &client, &[3; NONCE_LEN]));
         assert!(!wrong.proves(&proof, Role::Client, &client, &server));
         // What is said beside a proof is proved with it.
-        let said = right.prove_with(Role::Server, &client, &server, b"limits");
-        assert!(right.proves_with(&said, Role::Server, &client, &server, b"limits"));
-        assert!(!right.proves_with(&said, Role::Server, &client, &server, b"others"));
+        let bytes = right.prove_with(Role::Server, &client, &server, b"limits");
+        assert!(right.proves_with(&bytes, Role::Server, &client, &server, b"limits"));
+        assert!(!right.proves_with(&bytes, Role::Server, &client, &server, b"others"));
     }
 
     #[test]

@@ -195,7 +195,7 @@ pub enum ControlMessage {
         part: Vec<u8>,
     },
     /// Server: that was all there is to tell.
-    Told {
+    ReportEnd {
         /// What went wrong with it, in words; empty: nothing.
         problem: String,
     },
@@ -311,20 +311,20 @@ impl ControlMessage {
     fn write(&self, to: &mut Writer) {
         match self {
             ControlMessage::Hello { draw } => {
-                to.octets(&[1, VERSION]);
-                to.octets(draw);
+                to.bytes(&[1, VERSION]);
+                to.bytes(draw);
             }
             ControlMessage::Challenge { draw, wants_token } => {
-                to.octets(&[2, VERSION, u8::from(*wants_token)]);
-                to.octets(draw);
+                to.bytes(&[2, VERSION, u8::from(*wants_token)]);
+                to.bytes(draw);
             }
             ControlMessage::Proof(proof) => {
                 to.u8(3);
-                to.octets(proof);
+                to.bytes(proof);
             }
             ControlMessage::Welcome { proof, session, limits } => {
                 to.u8(4);
-                to.octets(proof);
+                to.bytes(proof);
                 write_welcome(to, *session, limits);
             }
             ControlMessage::Refused(why) => {
@@ -345,13 +345,13 @@ impl ControlMessage {
             ControlMessage::Sent => to.u8(9),
             ControlMessage::Seen { first, part } => write_part(to, 10, *first, part),
             ControlMessage::Departed { first, part } => write_part(to, 11, *first, part),
-            ControlMessage::Told { problem: trouble } => {
+            ControlMessage::ReportEnd { problem: trouble } => {
                 to.u8(12);
                 to.text(shortened(trouble, TEXT));
             }
             ControlMessage::Flow { session, number, plan, tag } => {
                 to.u8(13);
-                to.octets(tag);
+                to.bytes(tag);
                 write_flow(to, *session, *number, plan);
             }
         }
@@ -389,7 +389,7 @@ fn read(from: &mut Reader<'_>) -> Result<ControlMessage, Malformed> {
         9 => ControlMessage::Sent,
         10 => ControlMessage::Seen { first: from.u32()?, part: rest(from) },
         11 => ControlMessage::Departed { first: from.u32()?, part: rest(from) },
-        12 => ControlMessage::Told { problem: from.text(TEXT)? },
+        12 => ControlMessage::ReportEnd { problem: from.text(TEXT)? },
         13 => {
             let tag = from.array()?;
             let (session, number) = (from.u32()?, from.u32()?);
@@ -442,7 +442,7 @@ fn rest(from: &mut Reader<'_>) -> Vec<u8> {
 fn write_part(to: &mut Writer, kind: u8, first: u32, part: &[u8]) {
     to.u8(kind);
     to.u32(first);
-    to.octets(part);
+    to.bytes(part);
 }
 
 /// The front of a text, as many whole letters as fit.
@@ -508,7 +508,7 @@ mod tests {
             ControlMessage::Sent,
             ControlMessage::Seen { first: 3, part: vec![1, 2, 3] },
             ControlMessage::Departed { first: 4, part: vec![] },
-            ControlMessage::Told { problem: "ü".into() },
+            ControlMessage::ReportEnd { problem: "ü".into() },
             ControlMessage::flow(&Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]), 9, 1, plan),
         ]
     }
@@ -556,7 +556,7 @@ mod tests {
         // for it.
         let mut writer = Writer::default();
         writer.number(2);
-        writer.octets(&[1; 9]);
+        writer.bytes(&[1; 9]);
         let refused = read_stream(&mut Reader(&writer.0)).expect_err("two phases need ten octets");
         assert_eq!(refused, Malformed("more phases than there may be"));
     }

@@ -486,11 +486,18 @@ impl Sessions {
         Ok(SessionAction::Start(start))
     }
 
-    fn flow(&mut self, now: u64, call: ConnectionId, said: &ControlMessage) -> Result<SessionAction, Reason> {
-        let ControlMessage::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
+    fn flow(
+        &mut self,
+        now: u64,
+        call: ConnectionId,
+        control_message: &ControlMessage,
+    ) -> Result<SessionAction, Reason> {
+        let ControlMessage::Flow { session, number, plan, .. } = control_message else {
+            return Err(Reason::OutOfTurn);
+        };
         let from = self.calls.get(&call).ok_or(Reason::OutOfTurn)?.from;
         let of = self.by_number.get(session).copied().filter(|of| {
-            let key = self.key(*of).filter(|key| said.is_flow_of(key));
+            let key = self.key(*of).filter(|key| control_message.is_flow_of(key));
             key.is_some() && self.calls.get(of).is_some_and(|c| c.from == from)
         });
         let Some(of) = of else {

@@ -98,7 +98,7 @@ fn ask(plans: &[PingSchedule], enough: impl Fn(&PingProgress) -> bool) -> Result
 }
 
 fn is_answered(target: &PingTarget) -> bool {
-    target.asked.iter().any(|asked| asked.took_ns.is_some())
+    target.requests.iter().any(|request| request.took_ns.is_some())
 }
 
 /// The place of the first target that the host itself answered.
@@ -111,7 +111,7 @@ fn read(seen: &PingProgress, to: IpAddr) -> Vec<Hop> {
     let end = found_host(seen, to).map_or(seen.targets.len(), |host| host + 1);
     let hop = |(n, target): (usize, &PingTarget)| {
         let address = seen.answered_by[n];
-        let took_ns = target.asked.iter().filter_map(|asked| asked.took_ns).min();
+        let took_ns = target.requests.iter().filter_map(|request| request.took_ns).min();
         let distance = u8::try_from(n + 1).unwrap_or(u8::MAX);
         Hop { distance, address, took_ns, answers_echo: false, is_host: address == Some(to) }
     };
@@ -147,7 +147,7 @@ mod tests {
 
     fn seen(answers: &[Option<(u8, u64)>]) -> PingProgress {
         let target = |answer: &Option<(u8, u64)>| PingTarget {
-            asked: vec![PingRequest { took_ns: answer.map(|(_, took)| took), ..PingRequest::default() }],
+            requests: vec![PingRequest { took_ns: answer.map(|(_, took)| took), ..PingRequest::default() }],
             ..PingTarget::default()
         };
         let by = |answer: &Option<(u8, u64)>| answer.map(|(by, _)| address(by));

@@ -84,7 +84,7 @@ pub trait Classful {
 pub trait InnerClasses: Classful {
     /// Whether a filter in the list of `holder` (the qdisc or a class) that leads to `class` holds it, so
     /// that it cannot be deleted.
-    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+    fn may_pin(&self, holder: Handle, class: Handle) -> bool {
         let _ = holder;
         self.has_class(class)
     }

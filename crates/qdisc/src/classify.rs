@@ -39,7 +39,7 @@ pub(crate) fn decide(
 ) -> Option<FilterVerdict> {
     let before = cx.pool.meta(pkt).passed_over;
     let meter = ActionInput { len, whole, now: cx.now, passed_over: before };
-    let mut asked = ClassifyContext {
+    let mut context = ClassifyContext {
         pool: cx.pool,
         pkt,
         meter,
@@ -47,8 +47,8 @@ pub(crate) fn decide(
         random: cx.random.random(),
         link_header: cx.device.link_header,
     };
-    let verdict = filters.classify(at, &mut asked);
-    if before && !asked.meter.passed_over {
+    let verdict = filters.classify(at, &mut context);
+    if before && !context.meter.passed_over {
         cx.pool.meta_mut(pkt).passed_over = false;
     }
     verdict

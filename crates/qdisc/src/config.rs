@@ -417,7 +417,7 @@ impl Shaper {
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, source, parent.qdisc(), |node, cx| {
             node.with_filters(parent, |node, filters| {
-                let has_class = |class: Handle| node.may_hold(parent, class);
+                let has_class = |class: Handle| node.may_pin(parent, class);
                 let owner = Owner {
                     qdisc: parent.qdisc(),
                     holder: parent,
@@ -561,9 +561,10 @@ impl Shaper {
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
             let only = (!all).then_some(parent);
-            let told = DumpContext { now, actions: &shared.actions };
+            let context = DumpContext { now, actions: &shared.actions };
             // A parent that can have no filters lists none.
-            let _ = node.with_filters(parent, |_, filters| filters.dump(told, dev, parent, only, &mut out));
+            let _ =
+                node.with_filters(parent, |_, filters| filters.dump(context, dev, parent, only, &mut out));
         }
         Ok(out)
     }

@@ -350,7 +350,7 @@ pub(crate) struct Watchdogs {
 
 impl Watchdogs {
     /// The number of no watchdog.
-    pub(crate) const NOBODY: u32 = u32::MAX;
+    pub(crate) const NO_WATCHDOG: u32 = u32::MAX;
 
     /// A number for a new shaping node.
     pub(crate) fn register(&mut self) -> u32 {

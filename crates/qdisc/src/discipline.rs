@@ -122,8 +122,8 @@ pub trait Discipline: Send {
 
     /// If more waits than the parameters allow, the packet to drop for it: `held`, the one that was held for
     /// a peek, goes first. Called after a change, until there is none.
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
-        let _ = (cx, own, held);
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
+        let _ = (cx, own, peeked);
         Trimmed::Nothing
     }
 

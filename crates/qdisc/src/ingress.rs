@@ -287,11 +287,11 @@ impl Ingress {
         all: bool,
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
-        let told = DumpContext { now, actions: &shared.actions };
+        let context = DumpContext { now, actions: &shared.actions };
         let holder = self.holder(parent)?;
         let block = self.hook(holder).block;
         if let Some(filters) = shared.blocks.get(block) {
-            dump_shared(filters, told, (dev, parent), block, out);
+            dump_shared(filters, context, (dev, parent), block, out);
             return Ok(());
         }
         let only = (!all).then_some(holder);
@@ -300,7 +300,9 @@ impl Ingress {
             (false, Some(Kind::Ingress)) => Some(HANDLE),
             _ => None,
         };
-        self.with_hook(holder, |hook| hook.filters.dump(told, dev, place.unwrap_or(hook.named), only, out));
+        self.with_hook(holder, |hook| {
+            hook.filters.dump(context, dev, place.unwrap_or(hook.named), only, out)
+        });
         Ok(())
     }
 }
@@ -324,13 +326,13 @@ pub fn dump_block(shared: &Shared, now: Time, number: u32) -> Result<Vec<FilterD
 /// The same at a place.
 fn dump_shared(
     filters: &FilterList,
-    told: DumpContext<'_>,
+    context: DumpContext<'_>,
     (dev, parent): (&str, Handle),
     block: u32,
     out: &mut Vec<FilterDump>,
 ) {
     let before = out.len();
-    filters.dump(told, dev, parent, None, out);
+    filters.dump(context, dev, parent, None, out);
     out[before..].iter_mut().for_each(|dump| dump.block = block);
 }
 

@@ -62,7 +62,7 @@ pub struct QdiscNode {
     rare: Option<Box<Rare>>,
 
     /// A packet taken for a peek: already counted as sent, still waiting.
-    held: Option<Pkt>,
+    peeked: Option<Pkt>,
     parent: Handle,
     kind: Kind,
     /// Rate estimators are at work; then something is in `rare`.
@@ -127,24 +127,24 @@ impl QdiscNode {
     /// What is installed where a qdisc may hang and none does. (An `Option` would have its mark in the line
     /// that packets do not need.)
     pub(crate) fn absent() -> QdiscNode {
-        QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
+        QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NO_WATCHDOG)
     }
 
     /// The qdisc, if one is attached here.
     #[inline]
     pub(crate) fn there(&self) -> Option<&QdiscNode> {
-        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+        (self.watchdog != Watchdogs::NO_WATCHDOG).then_some(self)
     }
 
     /// The same, to change.
     #[inline]
     pub(crate) fn there_mut(&mut self) -> Option<&mut QdiscNode> {
-        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+        (self.watchdog != Watchdogs::NO_WATCHDOG).then_some(self)
     }
 
     /// Takes it away, if one is attached here, and ends it.
     pub(crate) fn leave(&mut self, cx: &mut Context<'_>) {
-        if self.watchdog != Watchdogs::NOBODY {
+        if self.watchdog != Watchdogs::NO_WATCHDOG {
             core::mem::replace(self, QdiscNode::absent()).destroy(cx);
         }
     }
@@ -170,7 +170,7 @@ impl QdiscNode {
             parent,
             kind,
             body,
-            held: None,
+            peeked: None,
             stats: Stats::default(),
             watchdog,
             measured: false,
@@ -371,7 +371,7 @@ impl QdiscNode {
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         // A fifo can be looked at and never has a packet held: its second line is not needed.
         if !matches!(self.body, Body::Fifo(_))
-            && let Some(pkt) = self.held.take()
+            && let Some(pkt) = self.peeked.take()
         {
             self.body.catch_up(cx.now, self.own());
             self.stats.qlen -= 1;
@@ -486,7 +486,7 @@ impl QdiscNode {
             }
             _ => {
                 let own = self.own();
-                if self.held.is_some() || !self.body.dequeue_run(cx, own, budget, out) {
+                if self.peeked.is_some() || !self.body.dequeue_run(cx, own, budget, out) {
                     return false;
                 }
             }
@@ -535,7 +535,7 @@ impl QdiscNode {
     }
 
     fn peek_any(&mut self, cx: &mut Context<'_>) -> Peek {
-        if let Some(pkt) = &self.held {
+        if let Some(pkt) = &self.peeked {
             return Peek::Packet(cx.pool.meta(pkt).len);
         }
         let before = cx.dropped;
@@ -548,7 +548,7 @@ impl QdiscNode {
                 let len = cx.pool.meta(&pkt).len;
                 self.stats.qlen += 1;
                 self.stats.backlog = self.stats.backlog.wrapping_add(u64::from(len));
-                self.held = Some(pkt);
+                self.peeked = Some(pkt);
                 Peek::Packet(len)
             }
             Dequeue::Empty => Peek::Empty,
@@ -558,7 +558,7 @@ impl QdiscNode {
 
     /// The slot of the packet that [`QdiscNode::peek`] told of; nothing has changed since.
     pub(crate) fn peek_slot(&self) -> Option<usize> {
-        self.held.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
+        self.peeked.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
     }
 
     /// Whatever was dropped below since `before` no longer waits here, and counts as dropped here.
@@ -587,8 +587,8 @@ impl QdiscNode {
         self.stats.qlen -= vanished.packets;
         self.stats.gone(vanished.bytes);
         loop {
-            let (before, own, fresh) = (cx.dropped, self.own(), self.held.is_none());
-            let trimmed = self.body.get_mut().trim(cx, own, &mut self.held);
+            let (before, own, fresh) = (cx.dropped, self.own(), self.peeked.is_none());
+            let trimmed = self.body.get_mut().trim(cx, own, &mut self.peeked);
             self.settle(cx, before);
             let (pkt, sent) = match trimmed {
                 Trimmed::Dropped(pkt) => (pkt, false),
@@ -618,11 +618,11 @@ impl QdiscNode {
         self.body.get_mut().purge(cx, own);
         if matches!(self.body, Body::Sfq(_)) {
             // Linux empties it by taking everything out as if to send it.
-            let held = self.held.as_ref().map_or(0, |pkt| u64::from(cx.pool.meta(pkt).len));
-            self.stats.packets += u64::from(self.stats.qlen) - u64::from(self.held.is_some());
-            self.stats.bytes += self.stats.backlog - held;
+            let waiting = self.peeked.as_ref().map_or(0, |pkt| u64::from(cx.pool.meta(pkt).len));
+            self.stats.packets += u64::from(self.stats.qlen) - u64::from(self.peeked.is_some());
+            self.stats.bytes += self.stats.backlog - waiting;
         }
-        if let Some(pkt) = self.held.take() {
+        if let Some(pkt) = self.peeked.take() {
             cx.drop(self.handle, pkt, DropReason::PurgedAtOnce);
         }
         cx.dropped = before.and(self.stats.qlen, self.stats.backlog);
@@ -776,10 +776,10 @@ impl QdiscNode {
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.classful().is_some_and(|classful| classful.has_class(class))
     }
-    pub(crate) fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+    pub(crate) fn may_pin(&self, holder: Handle, class: Handle) -> bool {
         let Some(classful) = self.classful() else { return false };
         match classful.as_inner_classes() {
-            Some(inner) => inner.may_hold(holder, class),
+            Some(inner) => inner.may_pin(holder, class),
             None => classful.has_class(class),
         }
     }
@@ -919,7 +919,7 @@ impl QdiscNode {
 /// A tree may end with packets in it, their pool with them: the ticket held for a peek is then no loss.
 impl Drop for QdiscNode {
     fn drop(&mut self) {
-        core::mem::forget(self.held.take());
+        core::mem::forget(self.peeked.take());
     }
 }
 
@@ -929,6 +929,6 @@ mod tests {
 
     #[test]
     fn a_qdisc_is_two_lines_of_the_cache_and_most_packets_need_the_first() {
-        assert_eq!((size_of::<QdiscNode>(), core::mem::offset_of!(QdiscNode, held)), (128, 64));
+        assert_eq!((size_of::<QdiscNode>(), core::mem::offset_of!(QdiscNode, peeked)), (128, 64));
     }
 }

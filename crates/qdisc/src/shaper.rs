@@ -256,12 +256,12 @@ impl Shaper {
         pool: &mut Pool,
         random: &mut dyn RandomSource,
         packets: &mut Vec<Pkt>,
-        mut told: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
+        mut report: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
     ) {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
                 let offer = self.offer(now, pool, random, pkt);
-                told(offer, self.redirected.take());
+                report(offer, self.redirected.take());
             }
             return;
         }
@@ -272,7 +272,7 @@ impl Shaper {
         }
         for pkt in packets.drain(..) {
             let offer = offer_to(root, &mut cx, ways, pkt);
-            told(offer, cx.redirected.take());
+            report(offer, cx.redirected.take());
         }
     }
 

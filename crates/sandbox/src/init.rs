@@ -62,7 +62,7 @@ fn prepare(control: &Control<Stdin>, spec: &Spec, own_users: bool) -> Result<Opt
         note(format!(
             "no kernel link without loading a module: {names} exist as files in /sys and /proc/sys only"
         ));
-        settings::stand_in(&missing)
+        settings::cover_missing(&missing)
             .map_err(|error| SandboxError::new("stand in for settings of links", error))?;
     }
     let listener =

@@ -301,11 +301,13 @@ fn set_up(
     users: Users,
     cgroup: Option<&Cgroup>,
 ) -> Result<(TcpListener, Vec<String>), SandboxError> {
-    let (tell, told) = mpsc::sync_channel(1);
+    let (tell, receiver) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
         // The kernel takes its time to move a process: meanwhile that one builds its root.
         let mover = std::thread::Builder::new()
-            .spawn_scoped(scope, move || told.recv().ok().zip(cgroup).map(|(init, cgroup)| cgroup.take(init)))
+            .spawn_scoped(scope, move || {
+                receiver.recv().ok().zip(cgroup).map(|(init, cgroup)| cgroup.take(init))
+            })
             .map_err(|error| SandboxError::new("start a thread", error))?;
         let mut notes = Vec::new();
         let listener = handshake(control, outer, spec, users, tell, &mut notes);

@@ -122,8 +122,8 @@ pub fn predict(
     };
     let text = scenario((up, down), line.round_trip, &path, dev, loads)?;
     let experiment = of_text((Path::new("the line as measured"), &text), files, watch)?;
-    let said = |load: &Traffic| said(&experiment, &load.name);
-    let all: Option<Vec<Prediction>> = loads.iter().map(said).collect();
+    let prediction_of = |load: &Traffic| prediction(&experiment, &load.name);
+    let all: Option<Vec<Prediction>> = loads.iter().map(prediction_of).collect();
     all.ok_or_else(|| Error::Invalid("the simulator gave no result".to_owned()))
 }
 
@@ -162,7 +162,7 @@ fn scenario(
     Ok(text)
 }
 
-fn said(experiment: &Experiment, load: &str) -> Option<Prediction> {
+fn prediction(experiment: &Experiment, load: &str) -> Option<Prediction> {
     let pair = |policy: &str| {
         let case = experiment.case(policy, load)?;
         let figure = |name: &str| Some(case.figure(name).ok()?.median);
@@ -192,10 +192,13 @@ mod tests {
             let stop = std::sync::atomic::AtomicBool::new(false);
             let watch =
                 ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
-            let said = predict(&line, TriedPolicy::File(&file), dev, &[load], &watch);
+            let result = predict(&line, TriedPolicy::File(&file), dev, &[load], &watch);
             let _ = std::fs::remove_file(&file);
-            let said = said.unwrap_or_else(|error| panic!("{dev}: {error}"));
-            assert!(said[0].without.0 > 0.15 && said[0].with.0 < 0.08, "{dev}: {said:?}");
+            let predictions = result.unwrap_or_else(|error| panic!("{dev}: {error}"));
+            assert!(
+                predictions[0].without.0 > 0.15 && predictions[0].with.0 < 0.08,
+                "{dev}: {predictions:?}"
+            );
         }
     }
 }

@@ -117,7 +117,7 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
 pub fn carry_out(
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     watch: &ExperimentWatch<'_>,
 ) -> Result<Vec<RunRecord>, RunError> {
     can_be_simulated(scenario)?;
@@ -138,7 +138,7 @@ pub fn carry_out(
             let observer =
                 observer.as_mut().map(|one| one.as_mut() as &mut dyn tidegate_scenario::run::RunObserver);
             let of_run = RunWatch { stop: watch.stop, seconds: watch.seconds, observer };
-            let result = simulate_case(scenario, prepared, *case, asked, of_run);
+            let result = simulate_case(scenario, prepared, *case, commands, of_run);
             if let Ok(mut results) = results.lock() {
                 results[at] = Some(result);
             }

@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(shim.tc(&words("-batch -"), Some(batch)), Reply::ok());
         shim.is_over = Some(Box::new(|| true));
         let late = shim.tc(&words("-force -batch -"), Some(b"class show dev eth0\nclass show dev eth0\n"));
-        let told = "tidegate: the run's time was up at line 1 of the batch\n";
-        assert_eq!(late, Reply::error(1, told.to_owned()));
+        let text = "tidegate: the run's time was up at line 1 of the batch\n";
+        assert_eq!(late, Reply::error(1, text.to_owned()));
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub trait Answer {
 
     /// What stands in files that scripts write to instead of calling a tool: before each call, and when the
     /// script has ended.
-    fn told(&mut self, files: &[(String, String)]) {
+    fn files_written(&mut self, files: &[(String, String)]) {
         let _ = files;
     }
 }

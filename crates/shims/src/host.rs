@@ -159,7 +159,7 @@ pub(super) fn network(address: IpAddr, prefix: u8) -> IpAddr {
 /// The files of a link under [`NET`], as the kernel writes them.
 pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(PathBuf, String)> {
     let loopback = link.kind == LinkDriver::Loopback;
-    let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
+    let mac = link.mac.map(|byte| format!("{byte:02x}")).join(":");
     let (bare, arp_type) = match &link.kind {
         LinkDriver::Loopback => (false, "772"),
         LinkDriver::PointToPoint => (true, "512"),

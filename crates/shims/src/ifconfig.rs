@@ -225,7 +225,7 @@ fn text(link: &ShownLink) -> String {
         });
     }
     let queue = link.txqueuelen;
-    let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
+    let mac = link.mac.map(|byte| format!("{byte:02x}")).join(":");
     out.push_str(&match &link.kind {
         LinkDriver::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
         LinkDriver::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),

@@ -95,8 +95,8 @@ impl Answer for ToolShim<'_> {
         world::begin(self, devices)
     }
 
-    fn told(&mut self, files: &[(String, String)]) {
-        world::told(self, files);
+    fn files_written(&mut self, files: &[(String, String)]) {
+        world::apply_written_files(self, files);
     }
 }
 

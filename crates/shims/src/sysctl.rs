@@ -29,7 +29,7 @@ struct Manner {
 /// `sysctl` with these words; `stdin` is the file of `-p`.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     let mut manner = Manner::default();
-    let (mut all, mut reply, mut asked) = (false, Reply::ok(), 0);
+    let (mut all, mut reply, mut requested) = (false, Reply::ok(), 0);
     let mut args = words.iter().peekable();
     while let Some(word) = args.next() {
         match word.as_str() {
@@ -44,7 +44,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
             "-p" | "-f" | "--load" => {
                 args.next_if(|next| !next.starts_with('-'));
                 settings(shim, stdin.unwrap_or_default(), manner, &mut reply);
-                asked += 1;
+                requested += 1;
             }
             option if option.starts_with('-') && !option.starts_with("--") => {
                 for letter in option.chars().skip(1) {
@@ -65,11 +65,11 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
                 args.next();
                 let value = args.next().map_or("", String::as_str);
                 one(shim, &format!("{key}={value}"), manner, &mut reply);
-                asked += 1;
+                requested += 1;
             }
             key => {
                 one(shim, key, manner, &mut reply);
-                asked += 1;
+                requested += 1;
             }
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
         for (path, value) in known(shim) {
             say(&path, &value, manner, &mut reply);
         }
-    } else if asked == 0 && reply == Reply::ok() && words.iter().all(|word| word.starts_with('-')) {
+    } else if requested == 0 && reply == Reply::ok() && words.iter().all(|word| word.starts_with('-')) {
         return Reply::error(1, "sysctl [-n] [-q] [-e] [-w] [-p FILE] NAME[=VALUE]…\n");
     }
     if reply.code == 0 && words.iter().any(|word| word.contains('=')) {

@@ -61,8 +61,9 @@ pub(super) fn begin(shim: &mut ToolShim<'_>, devices: &[String]) -> Vec<(PathBuf
     for module in &host.modules {
         files.extend(host::module_files(module));
     }
-    let told = files.iter().map(|(path, text)| (path.to_string_lossy().into_owned(), text.trim().to_owned()));
-    shim.machine.host.files.extend(told);
+    let found =
+        files.iter().map(|(path, text)| (path.to_string_lossy().into_owned(), text.trim().to_owned()));
+    shim.machine.host.files.extend(found);
     files
 }
 
@@ -227,7 +228,7 @@ fn change(shim: &mut ToolShim<'_>, change: LinkChange) {
 }
 
 /// What stands in files that scripts write to: what differs from before is done to the model.
-pub(super) fn told(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
+pub(super) fn apply_written_files(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
     for (path, text) in files {
         let before = shim.machine.host.files.insert(path.clone(), text.clone());
         // What we never wrote is the kernel's own and says nothing of the script.

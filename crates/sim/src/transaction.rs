@@ -114,7 +114,7 @@ pub(crate) struct Connection {
 pub(crate) struct TransactionRun {
     pub(crate) completion: Completion,
     /// Questions asked.
-    pub(crate) asked: u32,
+    pub(crate) requests: u32,
     /// Where the last question came from, as the server saw it.
     pub(crate) asker: Option<Ends>,
     pub(crate) answered: bool,

@@ -123,8 +123,8 @@ impl Template {
                 bytes[0] = 0x60;
                 bytes[6] = protocol;
                 bytes[7] = 64;
-                bytes[8..24].copy_from_slice(&octets(src));
-                bytes[24..40].copy_from_slice(&octets(dst));
+                bytes[8..24].copy_from_slice(&address_bytes(src));
+                bytes[24..40].copy_from_slice(&address_bytes(dst));
                 40
             }
         };
@@ -224,7 +224,7 @@ impl Template {
     }
 }
 
-fn octets(address: IpAddr) -> [u8; 16] {
+fn address_bytes(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
         IpAddr::V6(v6) => v6.octets(),

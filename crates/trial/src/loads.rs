@@ -36,7 +36,7 @@ impl Item {
             HomeTraffic::Bulk(bulk) => &mut bulk.parties,
             HomeTraffic::Ping(ping) => &mut ping.parties,
             HomeTraffic::Datagrams(datagrams) => &mut datagrams.parties,
-            HomeTraffic::Errand(errand) => &mut errand.parties,
+            HomeTraffic::Transaction(errand) => &mut errand.parties,
         }
     }
 
@@ -310,7 +310,7 @@ const PING_INTERVAL: Nanos = Nanos::millis(200);
 fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
     let errand = |port: u16, what: Transaction, second: u64| {
         let parties = Parties::new(PEOPLE, port, 0);
-        HomeTraffic::Errand(TransactionTraffic { parties, start: Nanos::millis(second), what })
+        HomeTraffic::Transaction(TransactionTraffic { parties, start: Nanos::millis(second), what })
     };
     match name {
         TrialProbe::Ping => {

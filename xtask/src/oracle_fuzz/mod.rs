@@ -193,7 +193,7 @@ fn search(
     let start = Instant::now();
     let before = tally.seconds;
     let mut shown = Instant::now();
-    let asking: Vec<mpsc::Receiver<io::Result<Batch>>> = (0..options.askers)
+    let receivers: Vec<mpsc::Receiver<io::Result<Batch>>> = (0..options.askers)
         .map(|asker| {
             let first = tally.next + asker * options.batch;
             let oracle = oracle.on_core(asker as usize % cores);
@@ -206,7 +206,7 @@ fn search(
         dir: work.join("shrink"),
         questions: options.questions,
     };
-    for asker in asking.iter().cycle() {
+    for asker in receivers.iter().cycle() {
         let Ok(batch) = asker.recv() else { break };
         let batch = batch?;
         let mut found = Vec::new();

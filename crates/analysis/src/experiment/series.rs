@@ -31,7 +31,7 @@ fn steps<'s, T>(run: &RunRecord, series: &'s [T], (from, to): (u64, u64)) -> &'s
     crate::trial::part(series, (from / step) as usize..to.div_ceil(step) as usize)
 }
 
-fn told(pings: &Pings) -> String {
+fn summary(pings: &Pings) -> String {
     let median = pings.rtt.percentile(50.0).map(milliseconds);
     match (median, pings.lost) {
         (None, 0) => String::new(),
@@ -43,24 +43,24 @@ fn told(pings: &Pings) -> String {
 
 /// The median answer, and how many were lost.
 pub fn answers(shown: &[RunView<'_>], id: &str) -> Data {
-    let asked: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
+    let views: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
     let cells =
-        |of| asked.iter().filter_map(|one| probe(one, id)).map(|probe| told(&probe.figures(of))).collect();
-    table("Median answer and losses", titles(&asked), last_end(shown), cells)
+        |of| views.iter().filter_map(|one| probe(one, id)).map(|probe| summary(&probe.figures(of))).collect();
+    table("Median answer and losses", titles(&views), last_end(shown), cells)
 }
 
 /// Some percentiles, from the top down.
 pub fn percentiles(shown: &[RunView<'_>], id: &str) -> Data {
-    let asked: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
+    let views: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
     let all: Vec<Pings> =
-        asked.iter().filter_map(|one| Some(probe(one, id)?.figures(one.run.window))).collect();
+        views.iter().filter_map(|one| Some(probe(one, id)?.figures(one.run.window))).collect();
     let row = |p: u32| {
         let cell = |pings: &Pings| pings.rtt.percentile(f64::from(p)).map_or("–".to_owned(), milliseconds);
         std::iter::once(format!("{p} %")).chain(all.iter().map(cell)).take(MOST_COLUMNS + 1).collect()
     };
     Data {
         caption: "Percentiles of what was answered".to_owned(),
-        head: std::iter::once("of answers".to_owned()).chain(titles(&asked)).take(MOST_COLUMNS + 1).collect(),
+        head: std::iter::once("of answers".to_owned()).chain(titles(&views)).take(MOST_COLUMNS + 1).collect(),
         rows: [100, 99, 95, 90, 75, 50, 25, 10].into_iter().map(row).collect(),
     }
 }

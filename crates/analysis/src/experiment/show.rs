@@ -143,9 +143,9 @@ pub fn end_of(run: &RunRecord) -> u64 {
     let series = series.chain(run.queues.iter().map(|queue| queue.backlog.len()));
     let series = series.chain(run.classes.iter().map(|class| class.sent.len()));
     let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked =
+    let requested =
         run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
-    steps.max(asked).max(run.window.1).max(1)
+    steps.max(requested).max(run.window.1).max(1)
 }
 
 /// An event on a chart over time.

@@ -36,11 +36,11 @@ impl<'t> Pair<'t> {
     }
 
     /// A probe in both runs, by its id.
-    pub fn probe(&self, id: &str) -> Asked<'t> {
+    pub fn probe(&self, id: &str) -> FigurePair<'t> {
         let of = |run: Option<&'t TrialRun>| {
             run.and_then(|run| run.probes.iter().find(|p| p.id == id).map(|p| (run, p)))
         };
-        Asked { without: of(self.without), with: of(self.with) }
+        FigurePair { without: of(self.without), with: of(self.with) }
     }
 
     /// The ids of all probes, in order.
@@ -57,14 +57,14 @@ impl<'t> Pair<'t> {
 
 /// A probe without and with the policy, each with its run.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'t> {
+pub struct FigurePair<'t> {
     /// Without the policy.
     pub without: Option<(&'t TrialRun, &'t TrialProbe)>,
     /// With it.
     pub with: Option<(&'t TrialRun, &'t TrialProbe)>,
 }
 
-impl<'t> Asked<'t> {
+impl<'t> FigurePair<'t> {
     /// One that is there.
     pub fn any(&self) -> Option<&'t TrialProbe> {
         self.with.or(self.without).map(|(_, probe)| probe)

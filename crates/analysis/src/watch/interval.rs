@@ -236,13 +236,13 @@ impl Tree<'_> {
         let below =
             self.now.classes.iter().filter(|other| other.parent.as_deref() == Some(class.handle.as_str()));
         let mut children = self.in_order(below, depth);
-        let held =
+        let leaf_qdisc =
             self.now.qdiscs.iter().find(|qdisc| qdisc.parent.as_deref() == Some(class.handle.as_str()));
-        children.extend(held.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
+        children.extend(leaf_qdisc.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
         Node {
             id: class.handle.clone(),
-            holds: held.map(name),
-            sums: self.sums(class, held, &children),
+            holds: leaf_qdisc.map(name),
+            sums: self.sums(class, leaf_qdisc, &children),
             rate_bps: class.rate_bps,
             ceil_bps: class.ceil_bps,
             children,
@@ -251,9 +251,9 @@ impl Tree<'_> {
 
     /// What a class counts: what leaves by itself, what it loses and keeps by the qdisc in it, which knows it
     /// all; of classes between others that is what those below have.
-    fn sums(&self, class: &ClassSnapshot, held: Option<&QdiscSnapshot>, children: &[Node]) -> Sums {
+    fn sums(&self, class: &ClassSnapshot, leaf_qdisc: Option<&QdiscSnapshot>, children: &[Node]) -> Sums {
         let earlier = self.before.classes.iter().find(|earlier| earlier.handle == class.handle);
-        let inside = held.map(|qdisc| self.counted_by(qdisc));
+        let inside = leaf_qdisc.map(|qdisc| self.counted_by(qdisc));
         let earlier_counts = earlier.and_then(|earlier| earlier.counts).unwrap_or_default();
         let mut sums = match (class.counts, &inside) {
             (Some(counts), _) => counted(counts, earlier_counts),

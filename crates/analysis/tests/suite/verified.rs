@@ -40,7 +40,7 @@ fn experiment(rounds: &[[(u64, u64); 2]]) -> Experiment {
 fn told(experiment: &Experiment) -> Vec<String> {
     let row = |row: &tidegate_analysis::verify::VerifyRow| {
         let [before, after] = [row.paired.first, row.paired.second].map(|number| row.shown(number));
-        format!("{}: {before} → {after}, {}: {}", row.figure, row.change(), row.said().word())
+        format!("{}: {before} → {after}, {}: {}", row.figure, row.change(), row.verdict().word())
     };
     rows(experiment).iter().map(row).collect()
 }
@@ -76,8 +76,8 @@ fn three_rounds() {
 
 #[test]
 fn verdicts() {
-    let said = |rounds: &[[(u64, u64); 2]]| -> Vec<ChangeVerdict> {
-        rows(&experiment(rounds)).iter().map(|row| row.said()).collect()
+    let verdicts_of = |rounds: &[[(u64, u64); 2]]| -> Vec<ChangeVerdict> {
+        rows(&experiment(rounds)).iter().map(|row| row.verdict()).collect()
     };
     let [better, worse, costs, same, unsure] = [
         ChangeVerdict::Better,
@@ -96,7 +96,7 @@ fn verdicts() {
         (&[[(20, 19), (10, 9)]], [unsure, unsure, unsure, unsure]),
     ];
     for (rounds, expected) in cases {
-        assert_eq!(said(rounds), expected, "{rounds:?}");
+        assert_eq!(verdicts_of(rounds), expected, "{rounds:?}");
     }
     let one = told(&experiment(&[[(10, 125_000), (15, 250_000)]]));
     assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not sure");

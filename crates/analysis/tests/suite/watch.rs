@@ -69,7 +69,7 @@ fn prometheus_reads_it() {
     let mut family = "";
     for line in text.lines() {
         match line.strip_prefix("# TYPE ") {
-            Some(told) => family = told.split(' ').next().unwrap_or_default(),
+            Some(output) => family = output.split(' ').next().unwrap_or_default(),
             None if line.starts_with("# HELP ") => {}
             None => {
                 let (name, value) = line.rsplit_once(' ').expect("a name and a value");
@@ -92,11 +92,11 @@ fn rows(before: &Value, now: &Value) -> Vec<String> {
     let course = &device_intervals(&read(before), &read(now))[0];
     let row = |row: &QueueRow| {
         let Figures { bps, pps, backlog, qlen, drops, marks, borrowed, share, .. } = row.figures;
-        let holds = row.leaf.as_deref().map_or(String::new(), |holds| format!(" {holds}"));
+        let leaf = row.leaf.as_deref().map_or(String::new(), |leaf| format!(" {leaf}"));
         let some =
             |name: &str, value: Option<f64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
         format!(
-            "{}{}{holds}: {bps} bit/s, {pps} packets, {backlog} bytes in {qlen} wait, {drops} lost{}{}{}",
+            "{}{}{leaf}: {bps} bit/s, {pps} packets, {backlog} bytes in {qlen} wait, {drops} lost{}{}{}",
             row.branch,
             row.id,
             some("marks", marks),

@@ -25,7 +25,7 @@ pub struct Policers {
     /// When each bucket was empty, ns: see above.
     empty: Vec<i64>,
     /// What each was told: the place of its profile.
-    told: Vec<u32>,
+    reported_profiles: Vec<u32>,
     free: Vec<u32>,
     /// The buckets of their peak rates, as far as some have one.
     peaks: Vec<Peak>,
@@ -97,15 +97,15 @@ impl Policers {
     pub fn add(&mut self, params: &Police, now: Time) -> u32 {
         let profile = Profile::new(params);
         let empty = (now.0 as i64).wrapping_sub(profile.burst);
-        let told = self.share(profile);
+        let reported = self.share(profile);
         let policer = match self.free.pop() {
             Some(policer) => {
-                (self.empty[policer as usize], self.told[policer as usize]) = (empty, told);
+                (self.empty[policer as usize], self.reported_profiles[policer as usize]) = (empty, reported);
                 policer
             }
             None => {
                 self.empty.push(empty);
-                self.told.push(told);
+                self.reported_profiles.push(reported);
                 self.empty.len() as u32 - 1
             }
         };
@@ -120,7 +120,7 @@ impl Policers {
     /// It is gone, and its number may be another's.
     pub fn remove(&mut self, policer: u32) {
         self.free.push(policer);
-        let place = self.told[policer as usize];
+        let place = self.reported_profiles[policer as usize];
         let profile = self.profiles[place as usize];
         if let Some((_, users)) = self.known.get_mut(&profile) {
             *users -= 1;
@@ -155,7 +155,7 @@ impl Policers {
     #[inline]
     pub fn conforms(&mut self, policer: u32, ActionInput { len, whole, now, .. }: ActionInput) -> bool {
         let empty = &mut self.empty[policer as usize];
-        let profile = &self.profiles[self.told[policer as usize] as usize];
+        let profile = &self.profiles[self.reported_profiles[policer as usize] as usize];
         if whole > profile.plain_up_to {
             return whole <= profile.mtu && self.conforms_otherwise(policer, len, now);
         }
@@ -170,7 +170,7 @@ impl Policers {
     /// The same for those that do not meter by plain bytes alone.
     fn conforms_otherwise(&mut self, policer: u32, len: u32, at: Time) -> bool {
         let empty = &mut self.empty[policer as usize];
-        let profile = &self.profiles[self.told[policer as usize] as usize];
+        let profile = &self.profiles[self.reported_profiles[policer as usize] as usize];
         let now = at.0 as i64;
         let filled = now.wrapping_sub(*empty).min(profile.burst);
         let left = match profile.meters {

@@ -30,7 +30,7 @@ pub struct Actions {
     /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
     pub(crate) connections: Conntrack,
     /// Some action requests connections, or did.
-    asks_connections: bool,
+    uses_conntrack: bool,
     /// The kernel was built without zones and labels of connections.
     no_zones: bool,
 }
@@ -79,13 +79,13 @@ impl Actions {
 
     /// Someone requests connections.
     pub(crate) fn need_connections(&mut self) {
-        self.asks_connections = true;
+        self.uses_conntrack = true;
     }
 
     /// Does any action ask for connections, so that they must be lent?
     #[inline]
     pub fn needs_connections(&self) -> bool {
-        self.asks_connections
+        self.uses_conntrack
     }
 
     /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what
@@ -169,7 +169,7 @@ impl Actions {
         let kind = action.act.kind();
         let index = if action.index == 0 { self.free_number(kind) } else { action.index };
         let live = Live::new(&Action { index, ..self.completed(action)? }, now)?;
-        self.asks_connections |= asks_connections(&action.act);
+        self.uses_conntrack |= uses_conntrack(&action.act);
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -406,7 +406,7 @@ fn goes_to_chain(act: &Act) -> bool {
     }
 }
 
-fn asks_connections(act: &Act) -> bool {
+fn uses_conntrack(act: &Act) -> bool {
     matches!(act, Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_))
 }
 

@@ -21,10 +21,10 @@ fn commands_are_answered_as_linux_did() {
         while let Some(line) = lines.next_if(|line| line.starts_with('=')) {
             wanted.push(line[1..].strip_prefix(' ').unwrap_or_default());
         }
-        let said = lists.says(now, &words(command.strip_prefix("tc ").expect(command)));
-        let said: Vec<&str> = said.lines().map(|line| line.trim_end_matches(' ')).collect();
-        if said != wanted {
-            differ += &format!("{command}\n  Linux {wanted:#?}\n  here  {said:#?}\n");
+        let output = lists.says(now, &words(command.strip_prefix("tc ").expect(command)));
+        let sentences: Vec<&str> = output.lines().map(|line| line.trim_end_matches(' ')).collect();
+        if sentences != wanted {
+            differ += &format!("{command}\n  Linux {wanted:#?}\n  here  {sentences:#?}\n");
         }
         count += 1;
     }

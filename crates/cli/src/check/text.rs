@@ -41,8 +41,8 @@ fn one(checked: &Checked, finding: &Finding) -> String {
         let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));
     }
     let indent = format!("  {blank} ");
-    for told in ways(reading, finding) {
-        let _ = writeln!(out, "{indent}= {told}");
+    for sentence in ways(reading, finding) {
+        let _ = writeln!(out, "{indent}= {sentence}");
     }
     out + &reasons(finding, &indent)
 }
@@ -58,7 +58,7 @@ fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
         let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
         format!("{}:{}", tidegate_text::line(name), place.line)
     };
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (words, places) in [("used in", &used_in), ("called from", &called_from)] {
         let shown: Vec<String> = places.iter().take(MOST_CALLS).map(name).collect();
         let more = match places.len().saturating_sub(MOST_CALLS) {
@@ -66,15 +66,15 @@ fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
             more => format!(" and {more} more"),
         };
         if !places.is_empty() {
-            told.push(format!("{words} {}{more}", shown.join(", ")));
+            lines.push(format!("{words} {}{more}", shown.join(", ")));
         }
     }
     if !frames.is_empty() {
         let frame =
             |frame: &Frame| format!("{} ({})", name(&frame.place), tidegate_text::line(&frame.function));
-        told.push(format!("by way of {}", frames.iter().map(frame).collect::<Vec<_>>().join(", ")));
+        lines.push(format!("by way of {}", frames.iter().map(frame).collect::<Vec<_>>().join(", ")));
     }
-    told
+    lines
 }
 
 fn reasons(finding: &Finding, indent: &str) -> String {

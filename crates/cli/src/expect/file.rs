@@ -76,8 +76,8 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
     let mut args = vec!["test".to_owned(), script.display().to_string()];
     for key in OPTIONS {
         let Some(value) = table.get(key) else { continue };
-        let said = plain(value)?;
-        let option = [format!("--{key}"), said];
+        let words = plain(value)?;
+        let option = [format!("--{key}"), words];
         // Each is tried alone, so that what is wrong has its place.
         let alone: Vec<&String> = args[..2].iter().chain(&option).collect();
         if let Err(error) = Line::try_parse_from(alone) {

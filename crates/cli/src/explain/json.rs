@@ -1,6 +1,6 @@
 //! Stories as JSON.
 
-use super::answer::{Answer, Told};
+use super::answer::{Answer, PacketExplanation};
 use serde_json::{Value, json};
 use tidegate_inspect::{End, ExplainStep, Reading, SourceLocation, Story};
 
@@ -9,15 +9,15 @@ const FORM: u32 = 1;
 
 /// All stories, as one document.
 pub(super) fn document(answer: &Answer) -> String {
-    let one = |told: &Told| {
-        let mut value = story(&answer.reading, &told.story);
-        if let (Some(other), Some(reading)) = (&told.other, &answer.other) {
+    let one = |explanation: &PacketExplanation| {
+        let mut value = story(&answer.reading, &explanation.story);
+        if let (Some(other), Some(reading)) = (&explanation.other, &answer.other) {
             value["other"] = story(reading, other);
-            value["parts"] = match told.story.parts_from(other) {
+            value["parts"] = match explanation.story.parts_from(other) {
                 None => Value::Null,
                 Some([ours, theirs]) => json!({
-                    "here": ours.map(|(title, told)| json!({ "scene": title, "line": line(&answer.reading, told) })),
-                    "there": theirs.map(|(title, told)| json!({ "scene": title, "line": line(reading, told) })),
+                    "here": ours.map(|(title, step)| json!({ "scene": title, "line": line(&answer.reading, step) })),
+                    "there": theirs.map(|(title, step)| json!({ "scene": title, "line": line(reading, step) })),
                 }),
             };
         }
@@ -33,7 +33,7 @@ pub(super) fn document(answer: &Answer) -> String {
 
 fn story(reading: &Reading, story: &Story) -> Value {
     let scenes = story.scenes.iter().map(|scene| {
-        let lines: Vec<Value> = scene.lines.iter().map(|told| line(reading, told)).collect();
+        let lines: Vec<Value> = scene.lines.iter().map(|step| line(reading, step)).collect();
         json!({ "title": scene.title, "lines": lines })
     });
     json!({

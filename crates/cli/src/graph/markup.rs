@@ -5,13 +5,13 @@ use super::model::{Box, Device, Model};
 use std::fmt::Write as _;
 
 /// What else is said of a box.
-type Told<'t> = &'t dyn Fn(&Device, &Box) -> Option<String>;
+type BoxNote<'t> = &'t dyn Fn(&Device, &Box) -> Option<String>;
 
 /// Filters told of one box.
 const MOST_LEADS: usize = 6;
 
 /// The lines of a box.
-fn lines(device: &Device, one: &Box, told: Told<'_>) -> Vec<String> {
+fn lines(device: &Device, one: &Box, told: BoxNote<'_>) -> Vec<String> {
     let mut lines = vec![one.name()];
     match one.rates() {
         Some(rates) => {
@@ -42,7 +42,7 @@ fn device_of(model: &Model, name: &str) -> Option<usize> {
 }
 
 /// For Graphviz.
-pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
+pub(super) fn dot(name: &str, model: &Model, told: BoxNote<'_>) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = format!("digraph \"{}\" {{\n", quoted(name));
     out.push_str(
@@ -85,7 +85,7 @@ pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
 }
 
 /// For Mermaid.
-pub(super) fn mermaid(model: &Model, told: Told<'_>) -> String {
+pub(super) fn mermaid(model: &Model, told: BoxNote<'_>) -> String {
     // Entities are the only way to have these in its strings.
     let quoted = |text: &str| {
         text.replace('#', "#35;")

@@ -54,8 +54,8 @@ impl Drawing<'_> {
         if let Some(leaf) = &one.leaf {
             line = format!("{}  → {leaf}", line.trim_end());
         }
-        if let Some(told) = (self.told)(self.device, one) {
-            line = format!("{}  [{told}]", line.trim_end());
+        if let Some(text) = (self.told)(self.device, one) {
+            line = format!("{}  [{text}]", line.trim_end());
         }
         out.push_str(line.trim_end());
         out.push('\n');

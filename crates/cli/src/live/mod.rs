@@ -41,11 +41,11 @@ pub fn status(which: &DeviceOptions) -> ExitCode {
 pub fn confirm(which: &DeviceOptions) -> ExitCode {
     ended(
         "confirm",
-        tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| told_confirmed(&confirmed, which)),
+        tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| print_confirmed(&confirmed, which)),
     )
 }
 
-fn told_confirmed(confirmed: &[String], which: &DeviceOptions) -> bool {
+fn print_confirmed(confirmed: &[String], which: &DeviceOptions) -> bool {
     if which.json {
         println!("{:#}", json!({"confirmed": confirmed}));
     } else if confirmed.is_empty() {
@@ -79,12 +79,12 @@ pub fn revert(options: &Revert) -> ExitCode {
 /// Plays `tidegate down`.
 pub fn down(which: &DeviceOptions) -> ExitCode {
     match tidegate_apply::down(which.dev.as_deref(), &|notice| tell("down", &notice, which.json)) {
-        Ok(down) => told_down(&down, which),
+        Ok(down) => print_down(&down, which),
         Err(error) => ended("down", Err(error)),
     }
 }
 
-fn told_down(down: &Down, which: &DeviceOptions) -> ExitCode {
+fn print_down(down: &Down, which: &DeviceOptions) -> ExitCode {
     let Down { gone, followers, left_alone, failed, .. } = down;
     if !failed.is_empty() {
         if which.json {

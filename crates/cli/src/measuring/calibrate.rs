@@ -93,7 +93,7 @@ fn measure(options: &Options) -> anyhow::Result<CalibrationDocument> {
     let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
     tell(is_quiet, "flooding");
     let found = calibrate(&mut far, ways(options.up, options.down), options.margin, &mut |way, step| {
-        let stood = if step.stands { "stood" } else { "too much" };
+        let stood = if step.sustained { "stood" } else { "too much" };
         tell(is_quiet, &format!("{}: {:.3} Mbit/s {stood}", way.name(), step.bits_per_second / 1e6));
     })?;
     tell(is_quiet, "");

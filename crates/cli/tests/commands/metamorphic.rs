@@ -39,10 +39,10 @@ fn told(place: &Place, lines: &[String]) -> Vec<Told> {
 fn document(script: &Path) -> Value {
     let output = Command::new(TIDEGATE).args(["check", "--json", "--fail-on", "never"]).arg(script).output();
     let output = output.expect("tidegate runs");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let text = || std::fs::read_to_string(script).unwrap_or_default();
-    assert_eq!(output.status.code(), Some(0), "{said}\n{}", text());
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+    assert_eq!(output.status.code(), Some(0), "{stderr}\n{}", text());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
 /// A command as it is without the wrapper function.
@@ -219,10 +219,10 @@ fn what_is_fixed_is_gone() {
             let words = ["check", "--fail-on", "never", "--fix"];
             let output =
                 Command::new(TIDEGATE).args(words).args([&copy, &script]).output().expect("tidegate runs");
-            let said = String::from_utf8_lossy(&output.stdout);
+            let stdout = String::from_utf8_lossy(&output.stdout);
             let fixed = std::fs::read_to_string(&copy).expect("the copy");
             let lines: Vec<String> = fixed.lines().map(str::to_owned).collect();
-            assert_ne!(lines, last, "seed {seed}: {said}");
+            assert_ne!(lines, last, "seed {seed}: {stdout}");
             std::fs::write(&script, fixed).expect("a file");
             last = lines;
         }

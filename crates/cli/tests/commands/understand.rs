@@ -74,7 +74,7 @@ fn codes_tell_what_came_of_it() {
             {expected}\"]\n"
         )
     };
-    let (held, failed) =
+    let (path, failed) =
         (place.file("held.toml", suite("class 1:1")), place.file("failed.toml", suite("class 1:2")));
     let wrong = place.file("wrong.toml", suite("clas 1:1"));
     let missing = place.0.join("nothing.tc");
@@ -85,15 +85,15 @@ fn codes_tell_what_came_of_it() {
         (2, "`10.0.0.2`: it has no port", &["explain", name(&policy), "tcp 10.0.0.1 > 10.0.0.2"]),
         (2, "there is no such file", &["explain", name(&missing), ssh]),
         (2, "is not a recording", &["explain", name(&policy), "--pcap", name(&policy)]),
-        (0, "1 held, 0 failed", &["test", name(&held)]),
+        (0, "1 held, 0 failed", &["test", name(&path)]),
         (1, "see: tidegate explain", &["test", name(&failed)]),
         (2, "wrong.toml:4:49: unknown packet result", &["test", name(&wrong)]),
         (2, "nothing is configured on eth7", &["graph", name(&policy), "--dev", "eth7"]),
     ];
-    for (code, said, args) in table {
+    for (code, output, args) in table {
         let (found, out, errors) = tidegate(args);
         assert_eq!(found, code, "{args:?}: {errors}");
-        assert!(out.contains(said) || errors.contains(said), "{args:?}: {out}{errors}");
+        assert!(out.contains(output) || errors.contains(output), "{args:?}: {out}{errors}");
     }
 }
 

@@ -42,8 +42,8 @@ fn waits(run: &TrialRun, title: &str, bits: u64) -> f64 {
 
 /// Are the sentences those that follow from the document?
 fn follows(trial: &TrialDocument, what: &str) {
-    let said = trial.verdict.join("\n");
-    let has = |words: &str| said.contains(words);
+    let output = trial.verdict.join("\n");
+    let has = |words: &str| output.contains(words);
     let [without, with] = [false, true].map(|policy| {
         trial
             .runs
@@ -52,7 +52,7 @@ fn follows(trial: &TrialDocument, what: &str) {
             .expect("a run")
     });
     let ((before, _), (after, lost)) = (ping(without), ping(with));
-    let context = format!("{what}\n{said}\n{before:?} {after:?} {lost}");
+    let context = format!("{what}\n{output}\n{before:?} {after:?} {lost}");
     if let (Some(before), Some(after)) = (before, after) {
         let ratio = before as f64 / after as f64;
         assert_eq!(has("the policy cuts the ping's"), ratio >= 1.2, "{context}");

@@ -59,7 +59,7 @@ impl Computer {
     pub(crate) fn stand(&self, dev: &'static str) -> Option<Installed> {
         let looked = self.place.go(move || {
             let mut kernel = Kernel::open().expect("netlink");
-            kernel.installed(dev).ok().map(|(stand, _)| stand)
+            kernel.installed(dev).ok().map(|(installed, _)| installed)
         });
         looked.expect("the thread is there").map(without_counts)
     }
@@ -77,18 +77,18 @@ impl Computer {
 
     /// The names of nft's tables there.
     pub(crate) fn tables(&self) -> Vec<String> {
-        let told = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
-        told.expect("the thread is there").expect("they are told").into_keys().collect()
+        let result = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
+        result.expect("the thread is there").expect("they are told").into_keys().collect()
     }
 }
 
 /// Counters change by themselves, and who made a class first is no one's business.
-pub(crate) fn without_counts(mut stand: Installed) -> Installed {
-    stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
-    stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
-    stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
-    stand.classes.sort_by_key(|class| class.classid);
-    for filter in &mut stand.filters {
+pub(crate) fn without_counts(mut installed: Installed) -> Installed {
+    installed.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
+    installed.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
+    installed.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
+    installed.classes.sort_by_key(|class| class.classid);
+    for filter in &mut installed.filters {
         if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
             *hits = None;
             actions
@@ -96,7 +96,7 @@ pub(crate) fn without_counts(mut stand: Installed) -> Installed {
                 .for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
         }
     }
-    stand
+    installed
 }
 
 pub(crate) fn op(line: &str) -> Op {

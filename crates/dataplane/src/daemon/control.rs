@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    fn exchange(who: Peer, said: &[u8]) -> Vec<Value> {
+    fn exchange(who: Peer, bytes: &[u8]) -> Vec<Value> {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let desk = ControlServer {
             answers: Arc::new(Echo),
@@ -195,7 +195,7 @@ mod tests {
             desk.talk(&theirs, who, &place)
         });
         // Who is cut off does not take all that is said.
-        let _ = (&ours).write_all(said);
+        let _ = (&ours).write_all(bytes);
         let _ = ours.shutdown(std::net::Shutdown::Write);
         let answers = BufReader::new(ours).lines().map_while(Result::ok);
         let answers = answers.map(|line| serde_json::from_str(&line).expect("JSON")).collect();
@@ -216,7 +216,7 @@ mod tests {
         let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
         assert!(
-            answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is not JSON")),
+            answers[1]["error"].as_str().is_some_and(|text| text.starts_with("this is not JSON")),
             "{answers:?}"
         );
         assert_eq!(answers[2]["asked"], json!([2]));
@@ -252,7 +252,7 @@ mod tests {
         assert!(
             exchange(us(), deep.as_bytes())[0]["error"]
                 .as_str()
-                .is_some_and(|told| told.contains("recursion limit"))
+                .is_some_and(|sentence| sentence.contains("recursion limit"))
         );
     }
 }

@@ -76,14 +76,14 @@ impl CommandSender {
         &self,
         transaction: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
     ) -> Result<R, DaemonGone> {
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, receiver) = mpsc::sync_channel(1);
         let transaction: DaemonCommand = Box::new(move |running| {
             let _ = tell.send(transaction(running));
         });
         self.commands.send(transaction).map_err(|_| DaemonGone)?;
         // A bell that has rung so often that no space is left will be heard.
         let _ = (&*self.wake).write(&[0]);
-        told.recv().map_err(|_| DaemonGone)
+        receiver.recv().map_err(|_| DaemonGone)
     }
 }
 
@@ -290,16 +290,16 @@ fn serve(
         }
         let due = engine.due().map(|due| Duration::from_nanos(due.0.saturating_sub(clock.now().0)));
         let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
-        let (mut rung, mut told) = (false, false);
+        let (mut rung, mut reported) = (false, false);
         for number in waiter.wait([due, left].into_iter().flatten().min())? {
             rung |= number == COMMAND;
-            told |= number == NEWS;
+            reported |= number == NEWS;
         }
         if rung {
             // However often it rang, all that is to be done is done.
             let _ = (&commands.heard).read(&mut [0; WAITING]);
         }
-        if told {
+        if reported {
             let events = bulletin.read()?;
             let heard = on_link_events(engine, door, clock, &events);
             // A backend that is closed already is not closed by what happened before.
@@ -307,7 +307,7 @@ fn serve(
                 heard?;
             }
         }
-        if patience.is_some() && (told || left == Some(Duration::ZERO)) {
+        if patience.is_some() && (reported || left == Some(Duration::ZERO)) {
             return Ok(());
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_dataplane::packet_io::{Came, PacketIo, PacketIoStats};
 use tidegate_sys::namespace_thread::NamespaceThread;
-use tidegate_sys::offload::OCTETS;
+use tidegate_sys::offload::HEADER_LEN;
 use tidegate_sys::poll;
 use tidegate_sys::socket::EchoSocket;
 use tidegate_sys::tap::Tap;
@@ -39,12 +39,12 @@ pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> 
 
 /// Sends one ping, whose answer someone else waits for.
 pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
-    let asked = from.go(move || -> io::Result<EchoSocket> {
+    let result = from.go(move || -> io::Result<EchoSocket> {
         let echo = EchoSocket::open(to)?;
         echo.send_request(1, 56)?;
         Ok(echo)
     });
-    asked.expect("the place is there").expect("pings can be sent")
+    result.expect("the place is there").expect("pings can be sent")
 }
 
 /// Holds a ping in a backend until it is closed, and sees it answered afterwards.
@@ -135,7 +135,7 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
         }
         let mut packet = [0; 2048];
         let Some(bytes) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
-        let ip = OCTETS;
+        let ip = HEADER_LEN;
         if packet[ip] != 0x45 {
             continue;
         }

@@ -63,7 +63,7 @@ fn what_comes_in_is_led_or_copied() {
     for (action, wanted, then) in table {
         let mut machine = machine();
         led(&mut machine, "ingress", action);
-        let said = match comes(&mut machine, "eth0") {
+        let output = match comes(&mut machine, "eth0") {
             ReceiveOutcome::Passed(pkt, by) => {
                 machine.pool.release(pkt);
                 format!("passed by {}", machine.gateway.name(by))
@@ -71,7 +71,7 @@ fn what_comes_in_is_led_or_copied() {
             ReceiveOutcome::Redirected(to) => format!("led to {}", machine.gateway.name(to)),
             ReceiveOutcome::Dropped => String::from("lost"),
         };
-        assert_eq!((said.as_str(), found(&mut machine)), (wanted, then), "{action}");
+        assert_eq!((output.as_str(), found(&mut machine)), (wanted, then), "{action}");
     }
 }
 
@@ -117,7 +117,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
             ("egress", "redirect", false),
             ("egress", "mirror", true),
         ] {
-            let said = format!("{hook} {action} {never_up}");
+            let output = format!("{hook} {action} {never_up}");
             let mut machine = machine();
             led(&mut machine, hook, &format!("egress {action} dev ifb0"));
             down(&mut machine, never_up);
@@ -125,22 +125,22 @@ fn nothing_is_led_to_a_device_that_is_down() {
                 match comes(&mut machine, "eth0") {
                     ReceiveOutcome::Passed(pkt, _) if passes => machine.pool.release(pkt),
                     ReceiveOutcome::Dropped if !passes => {}
-                    other => panic!("{said}: {other:?}"),
+                    other => panic!("{output}: {other:?}"),
                 }
-                assert!(found(&mut machine).is_empty(), "{said}");
+                assert!(found(&mut machine).is_empty(), "{output}");
             } else {
                 assert_eq!(
                     goes(&mut machine, "eth0"),
                     if passes { XmitStatus::Queued } else { XmitStatus::Stopped },
-                    "{said}"
+                    "{output}"
                 );
-                assert_eq!(found(&mut machine).len(), usize::from(passes), "{said}");
+                assert_eq!(found(&mut machine).len(), usize::from(passes), "{output}");
             }
             let listing = machine.says(&format!("tc -s filter show dev eth0 {hook}"));
             assert!(
                 listing.contains("Sent 100 bytes 1 pkt (dropped 0, overlimits 1")
                     || listing.contains("Sent 114 bytes 1 pkt (dropped 0, overlimits 1"),
-                "{said}: {listing}"
+                "{output}: {listing}"
             );
             // Up again, it is redirected to.
             let ifb = machine.id("ifb0");
@@ -153,7 +153,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
             } else {
                 let _ = goes(&mut machine, "eth0");
             }
-            assert!(found(&mut machine).iter().any(|line| line.starts_with("ifb0 sends")), "{said}");
+            assert!(found(&mut machine).iter().any(|line| line.starts_with("ifb0 sends")), "{output}");
         }
     }
 }

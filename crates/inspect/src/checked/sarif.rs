@@ -126,8 +126,8 @@ fn uri(path: &str) -> String {
         if plain(letter) {
             out.push(letter);
         } else {
-            let mut octets = [0; 4];
-            out.extend(letter.encode_utf8(&mut octets).bytes().map(|octet| format!("%{octet:02X}")));
+            let mut bytes = [0; 4];
+            out.extend(letter.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")));
         }
     }
     out

@@ -1,7 +1,7 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
 use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
-use crate::octets::{condition_words, key_words};
+use crate::bytes::{condition_words, key_words};
 use crate::reading::{CLSACT_EGRESS, Reading, SourceLocation};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -132,25 +132,25 @@ pub(super) enum Decision {
 }
 
 /// A list, told.
-pub(super) struct Told {
+pub(super) struct ExplainedList {
     pub(super) lines: Vec<ExplainStep>,
     pub(super) decision: Decision,
 }
 
 /// The filters of a parent, up to the one that decides, in the chains that they lead to.
-pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> Told {
-    let mut told = Told { lines: Vec::new(), decision: Decision::Nothing };
+pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> ExplainedList {
+    let mut list = ExplainedList { lines: Vec::new(), decision: Decision::Nothing };
     let mut chain = 0;
     for _ in 0..MOST_CHAINS {
-        told.decision = in_chain(reading, here, (parent, chain), counted, &mut told.lines);
-        match told.decision {
+        list.decision = in_chain(reading, here, (parent, chain), counted, &mut list.lines);
+        match list.decision {
             Decision::Chain(next) => chain = next,
-            _ => return told,
+            _ => return list,
         }
     }
     // The kernel gives up on such a packet, too.
-    told.decision = Decision::Open;
-    told
+    list.decision = Decision::Open;
+    list
 }
 
 /// The filters of one chain of a parent.
@@ -224,7 +224,7 @@ pub(super) fn count(number: usize, what: &str) -> String {
 }
 
 pub(super) fn note(what: String) -> ExplainStep {
-    ExplainStep { what, outcome: StepOutcome::Told, why: Vec::new(), place: None }
+    ExplainStep { what, outcome: StepOutcome::Note, why: Vec::new(), place: None }
 }
 
 pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<SourceLocation> {
@@ -240,7 +240,7 @@ fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (ExplainStep, Decision) {
     let what = format!("pref {} fw: the mark names the class", dump.pref);
     let class = Handle(here.mark());
     let ours = class.major() == 0 || class.qdisc() == dump.parent.qdisc();
-    if !asks_for(dump, here) {
+    if !matches_protocol(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
     }
     match here.mark() {
@@ -255,7 +255,7 @@ fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (ExplainStep, Decision) {
     }
 }
 
-pub(super) fn asks_for(dump: &FilterDump, here: Here<'_>) -> bool {
+pub(super) fn matches_protocol(dump: &FilterDump, here: Here<'_>) -> bool {
     dump.protocol == here.ethertype || dump.protocol == FilterOp::ALL
 }
 
@@ -271,7 +271,7 @@ fn one(
     counted: &Counted,
 ) -> (ExplainStep, Decision) {
     let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
-    if !asks_for(dump, here) {
+    if !matches_protocol(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
     }
     let (met, mut why) = match params {
@@ -284,11 +284,11 @@ fn one(
         }
         // Its tables are walked through elsewhere.
         FilterParams::U32(_) => (false, Vec::new()),
-        FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
+        FilterParams::Flow(flow) => (true, vec![flow_sentence(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
             Some(hits) if hits.lookups > 0 => {
-                (hits.matched > 0, super::conditions::told(params, hits, here.head))
+                (hits.matched > 0, super::conditions::condition_sentences(params, hits, here.head))
             }
             _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),
         },
@@ -469,7 +469,7 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
     text
 }
 
-fn flow_told(flow: &FlowParams) -> String {
+fn flow_sentence(flow: &FlowParams) -> String {
     let base = flow.baseclass.unwrap_or(Handle::NONE);
     match flow.divisor {
         0 => format!("from {base} on"),
@@ -486,17 +486,17 @@ pub(super) fn edits(dump: &FilterDump) -> bool {
 impl Carried {
     /// Writes what `skbedit` does, and says it: `its mark becomes 0x5, `.
     fn edited(&self, edit: &Skbedit) -> String {
-        let mut said = String::new();
+        let mut text = String::new();
         if let Some((value, mask)) = edit.mark {
             let mask = mask.unwrap_or(u32::MAX);
             self.mark.set(self.mark.get() & !mask | value & mask);
-            said.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
+            text.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
         }
         if let Some(priority) = edit.priority {
             self.priority.set(priority);
-            said.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
+            text.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
         }
-        said
+        text
     }
 }
 
@@ -521,16 +521,16 @@ pub(super) fn tree(
             |qdisc: &&QdiscDump| qdisc.dev == moment.name && qdisc.parent == on && !qdisc.handle.is_none();
         let Some(qdisc) = reading.qdiscs.iter().find(there) else { break };
         lines.push(qdisc_line(reading, qdisc));
-        let (told, chosen) = within(reading, moment, qdisc, here, counted);
-        lines.extend(told);
+        let (steps, chosen) = within(reading, moment, qdisc, here, counted);
+        lines.extend(steps);
         // What hangs in a qdisc with one class may hang on the qdisc's own number.
         let inside = |other: &&QdiscDump| {
             other.dev == moment.name && other.parent.qdisc() == qdisc.handle && !other.handle.is_none()
         };
-        let holds = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
+        let matches = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
         let only = || {
             let one = qdisc.kind.classes() == ClassLayout::One && !qdisc.handle.is_none();
-            reading.qdiscs.iter().filter(inside).find(holds).filter(|_| one).map(|inner| inner.parent)
+            reading.qdiscs.iter().filter(inside).find(matches).filter(|_| one).map(|inner| inner.parent)
         };
         match chosen.or_else(only) {
             Some(class) if class != on => on = class,
@@ -545,7 +545,7 @@ fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> ExplainStep {
     let what = format!("qdisc {} {}", qdisc.kind.name(), qdisc.handle);
     ExplainStep {
         what,
-        outcome: StepOutcome::Told,
+        outcome: StepOutcome::Note,
         why: Vec::new(),
         place: step.and_then(|step| step.place.clone()),
     }
@@ -623,12 +623,12 @@ fn lists(
     let mut parent = qdisc.handle;
     let mut decision = Decision::Nothing;
     for _ in 0..MOST_LISTS {
-        let told = list(reading, here, parent, counted);
-        if parent != qdisc.handle && told.lines.is_empty() {
+        let list = list(reading, here, parent, counted);
+        if parent != qdisc.handle && list.lines.is_empty() {
             return Decision::Nothing;
         }
-        lines.extend(told.lines);
-        decision = told.decision;
+        lines.extend(list.lines);
+        decision = list.decision;
         match decision {
             Decision::Class(class)
                 if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) =>
@@ -747,5 +747,5 @@ fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<ExplainStep
     let words = waits::class_words(dump);
     let name = reading.class_name(dev, class);
     let what = if words.is_empty() { format!("class {name}") } else { format!("class {name}: {words}") };
-    Some(ExplainStep { what, outcome: StepOutcome::Told, why: Vec::new(), place })
+    Some(ExplainStep { what, outcome: StepOutcome::Note, why: Vec::new(), place })
 }

@@ -33,7 +33,7 @@ pub enum StepOutcome {
     /// It does not.
     Passed,
     /// There was nothing to fit: this is said of it.
-    Told,
+    Note,
 }
 
 impl StepOutcome {
@@ -42,7 +42,7 @@ impl StepOutcome {
         match self {
             StepOutcome::Met => "met",
             StepOutcome::Passed => "passed",
-            StepOutcome::Told => "told",
+            StepOutcome::Note => "told",
         }
     }
 }
@@ -110,11 +110,11 @@ impl Story {
     /// to the end. What did not fit changed nothing, and is passed over.
     pub fn parts_from<'s>(&'s self, other: &'s Story) -> Option<[Option<(&'s str, &'s ExplainStep)>; 2]> {
         let lines = |story: &'s Story| {
-            let told = story
+            let found = story
                 .scenes
                 .iter()
                 .flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)));
-            told.filter(|(_, line)| line.outcome != StepOutcome::Passed)
+            found.filter(|(_, line)| line.outcome != StepOutcome::Passed)
         };
         let (mut ours, mut theirs) = (lines(self), lines(other));
         loop {
@@ -287,7 +287,7 @@ impl<'r> Explainer<'r> {
         }
         let routed = way.routed && (lost.is_none() || matches!(course, PacketEntry::Leaves(..)));
         if let PacketEntry::Leaves(out, EgressPath::Forwarded(None)) = course {
-            scenes.extend(self.not_asked(out));
+            scenes.extend(self.unknown_ingress(out));
         }
         if let (PacketEntry::Through(from, _), false) = (course, is_routed(packet.ethertype)) {
             let (kind, from) = (ethertype_name(packet.ethertype), self.name(from));
@@ -339,7 +339,7 @@ impl<'r> Explainer<'r> {
     }
 
     /// Of a packet that came in by no one says which device: the filters it would have met there.
-    fn not_asked(&mut self, out: DeviceId) -> Option<Scene> {
+    fn unknown_ingress(&mut self, out: DeviceId) -> Option<Scene> {
         let out = self.name(out);
         let acts = |dump: &&FilterDump| match &dump.entry {
             FilterEntry::Filter { actions, .. } => !actions.is_empty(),
@@ -457,12 +457,15 @@ impl<'r> Explainer<'r> {
                 ..End::default()
             };
         }
-        let (text, queue) = self.standing(moment);
+        let (text, queue) = self.queue_position(moment);
         // It waited on the way, too: in an ifb.
         let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());
         let mut waits: Vec<String> = Vec::new();
         for moment in before {
-            waits.push(format!("on the way it waits in {}:", self.standing(moment).0.trim_end_matches(':')));
+            waits.push(format!(
+                "on the way it waits in {}:",
+                self.queue_position(moment).0.trim_end_matches(':')
+            ));
             waits.extend(waits::at_worst(self.reading, moment).into_iter().map(|wait| format!("  {wait}")));
         }
         waits.extend(waits::at_worst(self.reading, moment));
@@ -478,7 +481,7 @@ impl<'r> Explainer<'r> {
     }
 
     /// Where a packet stands, `eth0 1:1 1:10, fq_codel 120:`, and the queue alone.
-    fn standing(&self, moment: &Moment) -> (String, String) {
+    fn queue_position(&self, moment: &Moment) -> (String, String) {
         let queue = waits::queue_name(self.reading, moment);
         let named = |class: &Handle| self.reading.class_name(&moment.name, *class);
         let classes: Vec<String> = moment.stop.classes.iter().map(named).collect();

@@ -78,14 +78,15 @@ fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) ->
         if arrives { PacketEntry::Arrives(id) } else { PacketEntry::Leaves(id, EgressPath::Forwarded(None)) };
     let tried: &[_] = if arrives { &ARRIVALS } else { &LEAVING };
     // What leaves may be held to a rate by the device's own queue.
-    if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc)) {
+    if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.has_own_rate(qdisc)) {
         return None;
     }
     // And a detour that holds nothing back is no loss.
-    let holds = |to: &str| reading.qdiscs.iter().any(|qdisc| qdisc.dev == to && reading.holds_rate(qdisc));
-    let matters = |filter: &FilterDump| arrives || redirect(filter).is_none_or(holds);
+    let matches =
+        |to: &str| reading.qdiscs.iter().any(|qdisc| qdisc.dev == to && reading.has_own_rate(qdisc));
+    let matters = |filter: &FilterDump| arrives || redirect(filter).is_none_or(matches);
     let holding = filters.iter().filter(|filter| filter.protocol == ethertype::IPV4 && matters(filter));
-    let mut holding = holding.filter_map(|filter| Some((*filter, holds_back(filter)?)));
+    let mut holding = holding.filter_map(|filter| Some((*filter, delays(filter)?)));
     let parse = |text: &str| {
         let packet = Packet::parse(text).expect("a packet");
         let name = Some(dev.to_owned());
@@ -143,7 +144,7 @@ fn redirect(filter: &FilterDump) -> Option<&str> {
 }
 
 /// How a filter's actions hold its packets back, if they do.
-fn holds_back(filter: &FilterDump) -> Option<String> {
+fn delays(filter: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
     actions.iter().find_map(|dump| match &dump.action.act {
         Act::Police(_) => Some("policed".to_owned()),

@@ -94,9 +94,9 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
     let rules: Vec<_> =
         rules.filter(|rule| matches!(rule.target, Some(NetfilterTarget::Translate(_)))).collect();
     let named = rules.iter().flat_map(|rule| &rule.matches).filter_map(|one| match &one.what {
-        Condition::Source(octets, bits) if !one.not && *bits <= 24 => {
-            let octets: [u8; 4] = octets[12..].try_into().ok()?;
-            Some(u32::from_be_bytes(octets))
+        Condition::Source(bytes, bits) if !one.not && *bits <= 24 => {
+            let bytes: [u8; 4] = bytes[12..].try_into().ok()?;
+            Some(u32::from_be_bytes(bytes))
         }
         _ => None,
     });

@@ -25,7 +25,7 @@ pub(super) fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Optio
     let word = step.after(keyword)?;
     let place = word.place.clone().filter(|_| word.literal);
     let edits = place.map(|place| Edit { place, text: value.to_owned() }).into_iter().collect();
-    Some(Fix { what: by_whom(word, format!("{what}: {keyword} {value}")), edits })
+    Some(Fix { what: or_by_hand(word, format!("{what}: {keyword} {value}")), edits })
 }
 
 /// A fix that says more at the end of a command.
@@ -34,11 +34,11 @@ pub(super) fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
     let place = last.place.clone().filter(|_| last.literal);
     let edits =
         place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
-    Some(Fix { what: by_whom(last, format!("{what}: {words}")), edits })
+    Some(Fix { what: or_by_hand(last, format!("{what}: {words}")), edits })
 }
 
 /// A remedy; where it is not for `--fix`, with the reason.
-pub(super) fn by_whom(word: &Word, what: String) -> String {
+pub(super) fn or_by_hand(word: &Word, what: String) -> String {
     match &word.place {
         _ if word.literal => what,
         Some(_) => format!(

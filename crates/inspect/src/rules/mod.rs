@@ -3,13 +3,13 @@
 mod absent;
 mod actions;
 mod arrivals;
-mod asking;
 mod bits;
 mod bursts;
 mod capped;
 mod checksums;
 mod classified;
 mod collisions;
+mod context;
 mod defaults;
 mod devices;
 mod ecn;
@@ -45,7 +45,7 @@ use crate::reading::{Reading, SourceLocation};
 use std::collections::BTreeMap;
 
 /// Findings of one rule that are told; whoever fixes these finds the next.
-const MOST_TOLD: usize = 200;
+const MAX_FINDINGS: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -73,7 +73,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     found.iter_mut().for_each(|finding| if_unreached(finding, &by_packets));
     found.extend(by_packets);
-    let mut found = told_once(found);
+    let mut found = deduplicate(found);
     found.iter_mut().for_each(|finding| name_classes(reading, finding));
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));
     found.sort_by(|a, b| line(a).cmp(&line(b)).then(b.level.cmp(&a.level)));
@@ -114,7 +114,7 @@ fn name_classes(reading: &Reading, finding: &mut Finding) {
 
 /// What a loop or a function does many times over is told once for its line, and a rule's findings up to a
 /// bound.
-fn told_once(found: Vec<Finding>) -> Vec<Finding> {
+fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize, bool)> = Vec::new();
     let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, Option<String>), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn told_once(found: Vec<Finding>) -> Vec<Finding> {
         }
         let count = of_rule.entry(finding.rule).or_default();
         *count += 1;
-        if *count <= MOST_TOLD {
+        if *count <= MAX_FINDINGS {
             known.insert(key, told.len());
             told.push((finding, 0, false));
         }

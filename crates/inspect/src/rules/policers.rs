@@ -179,12 +179,12 @@ fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Findin
     let step = reading.step_of(reading.maker_of_filter(dump)?)?;
     let keyword =
         ["burst", "buffer", "maxburst"].into_iter().find(|keyword| step.after(keyword).is_some())?;
-    let said = step.after(keyword).filter(|_| takes_tcp(reading, dump, step))?;
+    let word = step.after(keyword).filter(|_| takes_tcp(reading, dump, step))?;
     let mut told = finding(
         Rule::Burst,
         Level::Note,
         at_word(step, keyword),
-        format!("a policer with {keyword} {} may drop packets of a single burst", said.text),
+        format!("a policer with {keyword} {} may drop packets of a single burst", word.text),
         format!(
             "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
             are lost here, as a policer has no queue",
@@ -216,13 +216,13 @@ fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
     };
     let (source, destination) = (address(["src", "src_ip"]), address(["dst", "dst_ip"]));
     let plain = FULL.into_iter().filter_map(|text| Packet::parse(text).ok());
-    let asked = move |packet: Packet| Packet {
+    let packet_of = move |packet: Packet| Packet {
         ports: (from.unwrap_or(packet.ports.0), to.unwrap_or(packet.ports.1)),
         source: source.filter(|address| address.is_ipv4()).unwrap_or(packet.source),
         destination: destination.filter(|address| address.is_ipv4()).unwrap_or(packet.destination),
         ..packet
     };
-    plain.clone().chain(plain.map(asked))
+    plain.clone().chain(plain.map(packet_of))
 }
 
 /// A full packet that the engine drops at this filter.

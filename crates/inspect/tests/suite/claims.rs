@@ -307,8 +307,8 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
     let slots = said(&tree("slot 20ms 30ms"), &[Rule::Rates]);
     assert!(!slots.iter().any(|one| one.contains("kept full")), "{slots:?}");
     // So many packets fit, and no more get through in each tenth of a second.
-    let held = said(&tree("delay 100ms limit 10"), &[Rule::Rates]);
-    assert!(!held.iter().any(|one| one.contains("4 Mbit/s leave")), "{held:?}");
+    let conditions = said(&tree("delay 100ms limit 10"), &[Rule::Rates]);
+    assert!(!conditions.iter().any(|one| one.contains("4 Mbit/s leave")), "{conditions:?}");
     // Packets of both classes wait in the netem above them.
     let above = "tc qdisc add dev eth0 root handle 1: netem delay 100ms\n\
                  tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
@@ -369,13 +369,13 @@ fn a_peak_rate_whose_bucket_holds_no_full_frame() {
     };
     let parts = ["1 error R12: mtu holds 1500 bytes", "never fit the bucket of the peak rate"];
     says(&of("1500"), &[Rule::Burst], &parts);
-    let told = said(&of("1500"), &[Rule::Burst]);
-    assert!(told[0].ends_with("room for a frame at least: mtu 1540"), "{told:?}");
+    let lines = said(&of("1500"), &[Rule::Burst]);
+    assert!(lines[0].ends_with("room for a frame at least: mtu 1540"), "{lines:?}");
     silent(&of("1540"), &[Rule::Burst]);
     // Both words stand in the way: the remedy is both.
     let both = of("1000").replace("burst 10k", "burst 1k");
-    let told = said(&both, &[Rule::Burst]);
-    assert!(told[0].contains("mtu 1540") && told[0].contains("burst 1540"), "{told:?}");
+    let lines = said(&both, &[Rule::Burst]);
+    assert!(lines[0].contains("mtu 1540") && lines[0].contains("burst 1540"), "{lines:?}");
 }
 
 /// Linux 6.1 was asked: prio puts packets of `flowid 2:0` and `1:0` into the band of priority 0, drr drops
@@ -426,10 +426,10 @@ fn the_number_of_a_policer_that_nobody_made() {
         filter.replace("80", "81").replace("prio 1", "prio 2")
             + " action police rate 1mbit burst 20k index 7"
     );
-    let told = said(&late, &[Rule::Nowhere]);
+    let lines = said(&late, &[Rule::Nowhere]);
     assert!(
-        told.len() == 2 && told[1].contains("3 error R6: policer 7 is there already, without a rate"),
-        "{told:?}"
+        lines.len() == 2 && lines[1].contains("3 error R6: policer 7 is there already, without a rate"),
+        "{lines:?}"
     );
 }
 
@@ -446,10 +446,10 @@ fn a_rate_above_the_parents_counts_up_to_the_ceil() {
         )
     };
     assert!(!said(&of("ceil 1mbit"), &[Rule::Rates]).iter().any(|one| one.contains("more than its parent")));
-    let told = said(&of(""), &[Rule::Rates]);
+    let lines = said(&of(""), &[Rule::Rates]);
     assert!(
-        told.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")),
-        "{told:?}"
+        lines.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")),
+        "{lines:?}"
     );
 }
 
@@ -463,8 +463,8 @@ fn a_mark_that_nothing_reads_is_told_of_where_it_is_set() {
                 iptables -t mangle -A POSTROUTING -m mark --mark 9 -j CONNMARK --set-mark 3\n\
                 iptables -t mangle -A PREROUTING -p udp -j CONNMARK --set-mark 3\n\
                 iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark";
-    let told = said(text, &[Rule::Marks]);
-    assert!(told.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{told:?}");
+    let lines = said(text, &[Rule::Marks]);
+    assert!(lines.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{lines:?}");
 }
 
 /// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the

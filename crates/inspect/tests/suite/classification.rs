@@ -339,9 +339,9 @@ fn where_packets_of_a_filter_to_no_class_go() {
 /// value.
 #[test]
 fn matches_of_another_family_are_fixed_where_they_can_be() {
-    let fix = |protocol: &str, said: &str| {
+    let fix = |protocol: &str, output: &str| {
         let filter =
-            format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {said} flowid 1:10");
+            format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {output} flowid 1:10");
         let found = in_bands(&filter, Rule::Protocol);
         found.split_once("  fix: ").map(|(_, fix)| fix.to_owned()).unwrap_or(found)
     };
@@ -506,9 +506,10 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc f
     let line = reading.steps[5].place.clone();
     reading.steps[6].place = line;
     let found = check(&mut reading);
-    let told: String = found.iter().filter(|finding| finding.rule == Rule::Unreachable).map(block).collect();
+    let output: String =
+        found.iter().filter(|finding| finding.rule == Rule::Unreachable).map(block).collect();
     assert_eq!(
-        told,
+        output,
         "\
 line 6, warning R1: no packet reaches this filter (`match ip tos 0xb8 0xfc flowid 1:10`): \
 line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
@@ -530,8 +531,8 @@ fn many_filters_without_packets_are_counted_not_compared_with_each_other() {
         let filter = format!("u32 match ip dst 10.0.{high}.{low}/32 flowid 1:20");
         policy.push_str(&format!("tc filter add dev eth0 parent 1: prio 2 protocol ip {filter}\n"));
     }
-    let told = told(&policy, &[Rule::Undecided]);
-    assert!(told.contains("100 filters seem to get no packets, and were not looked into"), "{told}");
+    let output = told(&policy, &[Rule::Undecided]);
+    assert!(output.contains("100 filters seem to get no packets, and were not looked into"), "{output}");
     let unreachable = check(&mut reading(&["eth0", "eth1"], &policy));
     let count = unreachable.iter().filter(|finding| finding.rule == Rule::Unreachable).count();
     assert_eq!(count, 200);

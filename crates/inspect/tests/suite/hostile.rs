@@ -43,10 +43,10 @@ fn a_tree_within_a_netem_is_not_reckoned() {
                 tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
                 tc class add dev eth0 parent 2: classid 2:10 htb rate 3mbit\n\
                 tc qdisc add dev eth0 parent 2:10 pfifo limit 1000";
-    let said = "netem holds it back for 30.0 ms\n\
+    let output = "netem holds it back for 30.0 ms\n\
                 then it goes into htb 2:, which hangs in netem\n\
                 netem 1: takes no more than 20 packets, those that wait below it included\n";
-    assert_eq!(at_worst(text), said);
+    assert_eq!(at_worst(text), output);
     let bucket = "tc qdisc add dev eth0 root handle 1: netem delay 30ms limit 20\n\
                   tc qdisc add dev eth0 parent 1:1 handle 2: tbf rate 1mbit burst 5k limit 15000\n\
                   tc qdisc add dev eth0 parent 2:1 handle 3: fq_codel";

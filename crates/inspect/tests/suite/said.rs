@@ -129,7 +129,7 @@ fn only_what_is_too_fast_goes_on() {
              action mirred egress redirect dev ifb0"
         )
     };
-    let said = |text: &str, parts: &[&str]| {
+    let report = |text: &str, parts: &[&str]| {
         let mut reading = crate::common::reading(&["eth0", "ifb0"], text);
         let found = tidegate_inspect::check(&mut reading);
         let mut own = found.iter().filter(|finding| finding.rule == Rule::Unreachable);
@@ -139,13 +139,13 @@ fn only_what_is_too_fast_goes_on() {
             (first, _) => panic!("{text}: {first:?}"),
         }
     };
-    said(
+    report(
         &policy("conform-exceed pipe"),
         &["only packets above the rate reach the action `mirred redirect dev ifb0`"],
     );
-    said(&policy("conform-exceed pipe/pipe"), &[]);
-    said(&policy("conform-exceed drop/pipe"), &[]);
-    said(&policy("conform-exceed drop"), &["no packet comes to the action `mirred redirect dev ifb0`"]);
+    report(&policy("conform-exceed pipe/pipe"), &[]);
+    report(&policy("conform-exceed drop/pipe"), &[]);
+    report(&policy("conform-exceed drop"), &["no packet comes to the action `mirred redirect dev ifb0`"]);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn leaf_queues_are_as_long_as_the_device_says() {
              tc class add dev {dev} parent 1: classid 1:20 htb rate 1mbit\n{more}"
         )
     };
-    let said = |dev: &str, more: &str| {
+    let output_of = |dev: &str, more: &str| {
         let mut reading = crate::common::reading(&[dev], &policy(dev, more));
         let found = tidegate_inspect::check(&mut reading);
         let own = |finding: &&tidegate_inspect::Finding| finding.what.contains("txqueuelen");
@@ -202,13 +202,13 @@ fn leaf_queues_are_as_long_as_the_device_says() {
     };
     let both =
         "the FIFOs of class 1:10 and 1 more hold 3 packets: ppp0 has a transmit queue of 3 (txqueuelen)";
-    assert_eq!(said("ppp0", "").as_deref(), Some(both));
+    assert_eq!(output_of("ppp0", "").as_deref(), Some(both));
     let one = "tc qdisc add dev ppp0 parent 1:10 fq_codel\n";
     let other = "the FIFO of class 1:20 holds 3 packets: ppp0 has a transmit queue of 3 (txqueuelen)";
-    assert_eq!(said("ppp0", one).as_deref(), Some(other));
+    assert_eq!(output_of("ppp0", one).as_deref(), Some(other));
     let none = "tc qdisc add dev ppp0 parent 1:10 fq_codel\ntc qdisc add dev ppp0 parent 1:20 pfifo limit 50";
-    assert_eq!(said("ppp0", none), None);
-    assert_eq!(said("eth0", ""), None);
+    assert_eq!(output_of("ppp0", none), None);
+    assert_eq!(output_of("eth0", ""), None);
 }
 
 #[test]

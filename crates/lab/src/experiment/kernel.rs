@@ -200,11 +200,11 @@ fn what(op: &Op) -> String {
 
 impl Arm {
     /// What is installed on its devices, as far as it can be read.
-    pub(super) fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
+    pub(super) fn installed(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         let Arm { devices, kernel, .. } = self;
         let read = |(number, name): &(usize, String)| {
-            let standing = kernel.qdiscs(name).ok()?;
-            Some((*number, standing.qdiscs, standing.classes))
+            let found = kernel.qdiscs(name).ok()?;
+            Some((*number, found.qdiscs, found.classes))
         };
         devices.iter().filter_map(read).collect()
     }

@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// What follows from the facts: findings, the worst first, and doubts.
-pub fn judge(facts: &Facts) -> (Vec<DoctorFinding>, Vec<String>) {
+pub fn evaluate(facts: &Facts) -> (Vec<DoctorFinding>, Vec<String>) {
     let mut findings = Vec::new();
     for device in &facts.devices {
         findings.extend(devices::of(facts, device));

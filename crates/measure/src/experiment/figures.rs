@@ -74,7 +74,7 @@ pub fn figure(run: &RunRecord, name: &str, window: (u64, u64)) -> Result<Quantit
     // A point may be part of a statistic (`p99.9`) or of a name (a device `eth0.5`): the shortest statistic
     // that is known counts.
     let points = name.match_indices('.').rev().map(|(at, _)| (&name[..at], &name[at + 1..]));
-    let mut found = points.filter_map(|(of, statistic)| asked(run, of, statistic, window));
+    let mut found = points.filter_map(|(of, statistic)| request_statistic(run, of, statistic, window));
     found.next().unwrap_or_else(|| Err(NoSuchFigure::Unknown { known: figures(run) }))
 }
 
@@ -112,7 +112,7 @@ pub fn figures(run: &RunRecord) -> Vec<String> {
     names
 }
 
-fn asked(run: &RunRecord, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
+fn request_statistic(run: &RunRecord, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
     if let Some(rest) = of.strip_prefix("link ") {
         let (name, way) = rest.rsplit_once(' ')?;
         let link = run.queues.iter().find(|link| link.link == name && direction(link.up) == way)?;

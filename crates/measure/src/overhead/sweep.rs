@@ -56,7 +56,7 @@ pub struct Sweep {
     /// Packets sent and lost while the line was not full.
     calm: (u64, u64),
     services: Vec<Service>,
-    asked: u64,
+    requested: u64,
     sent: u64,
 }
 
@@ -105,11 +105,11 @@ type Planned = (PathDirection, Sweep, Vec<Stream>);
 pub fn sweep<P: Path>(
     path: &mut P,
     ways: &[PathDirection],
-    told: &mut dyn FnMut(f64),
+    report: &mut dyn FnMut(f64),
 ) -> Result<Swept, P::Error> {
     let mut sweeps: Vec<Planned> = Vec::new();
     for way in ways {
-        told(0.0);
+        report(0.0);
         let Some(capacity) = capacity::find(path, *way)? else { continue };
         let limited = limited(path, *way, &capacity)?;
         let pieces = pieces(capacity.bits_per_second, limited);
@@ -118,7 +118,7 @@ pub fn sweep<P: Path>(
     let rounds = rounds(&sweeps);
     let mut cut = None;
     for (done, exchange) in rounds.iter().enumerate() {
-        told(done as f64 / rounds.len() as f64);
+        report(done as f64 / rounds.len() as f64);
         let outcome = path.carry_out(exchange)?;
         for (way, sweep, _) in &mut sweeps {
             sweep.take(way.trace(&outcome));
@@ -251,7 +251,7 @@ impl Sweep {
 
     /// Reads a piece.
     fn take(&mut self, trace: &StreamTrace) {
-        self.asked += trace.stream.packets();
+        self.requested += trace.stream.packets();
         self.sent += trace.sent();
         let calm = || trace.of_phase(0).filter(|(_, packet)| packet.sent.is_some());
         self.calm.0 += calm().count() as u64;
@@ -311,7 +311,7 @@ impl Sweep {
             that arrive are counted: the rate is higher by about as much"
             ));
         }
-        if self.sent * 10 < self.asked * 9 {
+        if self.sent * 10 < self.requested * 9 {
             doubts.push("the sender did not keep up with what was asked of it".into());
         }
         doubts.extend(self.unsteady());

@@ -162,7 +162,7 @@ mod tests {
     use alloc::vec::Vec;
 
     /// A message about a qdisc or class of device 3.
-    fn told(handle: u32, kind: &str) -> Vec<u8> {
+    fn message(handle: u32, kind: &str) -> Vec<u8> {
         let mut bytes = vec![0; 4];
         for word in [3, handle, 0, 0] {
             bytes.extend(u32::to_ne_bytes(word));
@@ -178,12 +178,16 @@ mod tests {
     /// `parent 20:` it names HTB's too.
     #[test]
     fn classes_behind_a_netem_are_asked_for_by_their_qdisc() {
-        let qdiscs =
-            [told(0x1_0000, "prio"), told(0x30_0000, "netem"), told(0x20_0000, "htb"), told(0, "pfifo")];
-        let classes = [told(0x1_0001, "prio"), told(0x1_0002, "prio")];
-        let asked = unlisted(3, &qdiscs, &classes).expect("they can be read");
-        assert_eq!(asked, [Handle(0x20_0000), Handle(0x30_0000)]);
-        let whole = [told(0x1_0000, "prio"), told(0x20_0000, "htb")];
+        let qdiscs = [
+            message(0x1_0000, "prio"),
+            message(0x30_0000, "netem"),
+            message(0x20_0000, "htb"),
+            message(0, "pfifo"),
+        ];
+        let classes = [message(0x1_0001, "prio"), message(0x1_0002, "prio")];
+        let handles = unlisted(3, &qdiscs, &classes).expect("they can be read");
+        assert_eq!(handles, [Handle(0x20_0000), Handle(0x30_0000)]);
+        let whole = [message(0x1_0000, "prio"), message(0x20_0000, "htb")];
         assert_eq!(unlisted(3, &whole, &classes).expect("they can be read"), []);
         assert_eq!(unlisted(4, &qdiscs, &classes).expect("they can be read"), []);
     }

@@ -121,20 +121,20 @@ fn where_packets_wait_is_followed_for_who_asks() {
     pool.note_queue(&two, 5);
     pool.set_queue_location(&two, qdisc, on);
     pool.note_queue(&two, 6);
-    let stands = QueueLocation { qdisc, on, queue: Some(6) };
+    let location = QueueLocation { qdisc, on, queue: Some(6) };
     assert_eq!(
         (pool.queue_location(two.slot()), pool.queue_location(one.slot()), pool.queue_location(99)),
-        (stands, QueueLocation::default(), QueueLocation::default())
+        (location, QueueLocation::default(), QueueLocation::default())
     );
     let copy = pool.copy(&two).expect("room");
-    assert_eq!(pool.queue_location(copy.slot()), stands);
+    assert_eq!(pool.queue_location(copy.slot()), location);
     // Following again forgets nothing; another device does.
     pool.track_queue_locations();
-    assert_eq!(pool.queue_location(two.slot()), stands);
+    assert_eq!(pool.queue_location(two.slot()), location);
     pool.clear_queue_location(&two);
     assert_eq!(
         (pool.queue_location(two.slot()), pool.queue_location(copy.slot())),
-        (QueueLocation::default(), stands)
+        (QueueLocation::default(), location)
     );
     for pkt in [one, two, copy] {
         pool.release(pkt);

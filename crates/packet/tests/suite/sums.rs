@@ -72,10 +72,10 @@ fn checksums_are_written_once_and_right() {
             assert!(head.is_summed() && head.has_right_header() && head.has_right_transport());
             let kept = head.network().len();
             bytes[..kept].copy_from_slice(head.network());
-            let said = format!("IPv6 {v6}, protocol {protocol}, payload {payload}");
-            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{said}");
+            let output = format!("IPv6 {v6}, protocol {protocol}, payload {payload}");
+            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{output}");
             if !v6 {
-                assert_eq!(sum(&bytes[..20]), 0xffff, "{said}");
+                assert_eq!(sum(&bytes[..20]), 0xffff, "{output}");
             }
             // One byte that is wrong is seen, in the header or behind it.
             let at = head.transport().expect("there is one").at;
@@ -85,8 +85,8 @@ fn checksums_are_written_once_and_right() {
                 }
                 let mut other = head.clone();
                 other.network_mut()[wrong] ^= 0x10;
-                assert!(!other.has_right_transport(), "{said}, octet {wrong}");
-                assert_eq!(other.has_right_header(), v6 || wrong != 12, "{said}");
+                assert!(!other.has_right_transport(), "{output}, octet {wrong}");
+                assert_eq!(other.has_right_header(), v6 || wrong != 12, "{output}");
             }
             let mut again = head.clone();
             again.network_mut()[at] ^= 1;
@@ -174,10 +174,10 @@ fn octets_that_are_written_keep_checksums_right() {
             let mut bytes = head.network().to_vec();
             checksum::rewrite(&mut bytes, at, new);
             assert_eq!(bytes[at..at + new.len()], *new);
-            let said = format!("IPv6 {v6}, protocol {protocol}, octet {at}");
-            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{said}");
+            let output = format!("IPv6 {v6}, protocol {protocol}, octet {at}");
+            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{output}");
             if !v6 {
-                assert_eq!(sum(&bytes[..20]), 0xffff, "{said}");
+                assert_eq!(sum(&bytes[..20]), 0xffff, "{output}");
             }
         }
         let len = head.network().len();

@@ -92,7 +92,7 @@ impl EmatchCompare {
     }
 
     /// Is `left` equal to, less than or greater than `right`, as this comparison asks?
-    pub const fn holds(self, left: u64, right: u64) -> bool {
+    pub const fn matches(self, left: u64, right: u64) -> bool {
         match self {
             EmatchCompare::Eq => left == right,
             EmatchCompare::Gt => left > right,
@@ -123,7 +123,7 @@ impl Width {
     }
 
     /// How many bytes: 1, 2 or 4.
-    pub const fn octets(self) -> usize {
+    pub const fn bytes(self) -> usize {
         match self {
             Width::U8 => 1,
             Width::U16 => 2,

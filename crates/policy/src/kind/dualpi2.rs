@@ -162,5 +162,5 @@ pub(super) const DUALPI2: KindSpec = KindSpec {
 };
 
 pub(super) fn ahead(params: &DualPi2Params) -> Vec<Ahead> {
-    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
+    vec![Ahead::ShortDelay { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

@@ -97,7 +97,7 @@ pub enum Ahead {
         quantum: u32,
     },
     /// So little that a delay is held as long as senders heed drops and marks.
-    Held {
+    ShortDelay {
         /// The delay, µs.
         us: u32,
         /// It drops nothing while no more than a frame waits, however long that takes.

@@ -426,11 +426,12 @@ impl Discipline for DualPi2 {
         self.set(params)
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
             return Trimmed::Nothing;
         }
-        held.take()
+        peeked
+            .take()
             .or_else(|| self.next(cx.pool).map(|(pkt, _)| pkt))
             .map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
@@ -491,9 +492,9 @@ mod tests {
     };
 
     /// Draws told in advance.
-    struct Told(Vec<u32>);
+    struct FixedDraws(Vec<u32>);
 
-    impl RandomSource for Told {
+    impl RandomSource for FixedDraws {
         fn word(&mut self) -> u64 {
             self.u32().into()
         }
@@ -516,12 +517,12 @@ mod tests {
     #[test]
     fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
         let law = Law { probability: 1_000_000, ..LAW };
-        let classic = |random: [u32; 2]| law.hits_classic(&mut Told(random.into()));
+        let classic = |random: [u32; 2]| law.hits_classic(&mut FixedDraws(random.into()));
         let below = [[999_999, 999_999], [1_000_000, 0], [999_999, 1_000_000]].map(classic);
-        let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut Told([draw].into())));
+        let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut FixedDraws([draw].into())));
         assert_eq!((below, low), ([true, false, false], [true, false]));
         let sure = Law { probability: CERTAIN / 2 + 1, ..LAW };
-        assert!(!law.overload() && sure.overload() && sure.hits_low(&mut Told([u32::MAX].into())));
+        assert!(!law.overload() && sure.overload() && sure.hits_low(&mut FixedDraws([u32::MAX].into())));
     }
 
     /// V-D1. The law as RFC 9332 writes it, with what 32 bits make of the weights 0.16 and 3.2 Hz.

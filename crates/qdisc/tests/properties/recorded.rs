@@ -334,9 +334,9 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
 
 /// Needs a filter no other device and no connections?
 fn stays_here(op: &FilterOp) -> bool {
-    let asks = |act: &Act| matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_));
+    let matches = |act: &Act| matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_));
     let indev = op.params.clone().is_some_and(|mut params| params.indev_mut().is_some());
-    !indev && !op.actions.iter().any(|action| asks(&action.act))
+    !indev && !op.actions.iter().any(|action| matches(&action.act))
 }
 
 /// Can an operation delete or replace a filter?

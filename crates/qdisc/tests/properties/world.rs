@@ -303,12 +303,12 @@ impl World {
                 packets += 1;
             }
             let stats = dump.stats;
-            let told = stats.packets + u64::from(stats.drops) + u64::from(stats.qlen);
-            let held = told.wrapping_sub(packets);
-            assert!(held <= 1, "{} {}: {packets} in, {stats:?}", dump.kind.name(), dump.handle);
+            let reported = stats.packets + u64::from(stats.drops) + u64::from(stats.qlen);
+            let waiting = reported.wrapping_sub(packets);
+            assert!(waiting <= 1, "{} {}: {packets} in, {stats:?}", dump.kind.name(), dump.handle);
             assert_eq!(u64::from(stats.drops), lost, "{} {}", dump.kind.name(), dump.handle);
             if dump.parent == Handle::ROOT {
-                assert_eq!((held, stats.bytes), (0, bytes), "the root holds nothing back");
+                assert_eq!((waiting, stats.bytes), (0, bytes), "the root holds nothing back");
             }
         }
     }

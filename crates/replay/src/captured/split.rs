@@ -46,10 +46,13 @@ impl Splitter {
         let headers = ip.header() + transport(ip)?;
         let front = ip.bytes.get(..headers)?;
         let room = mtu.checked_sub(headers as u32).filter(|room| *room > 0)?;
-        let told = ip.ports().and_then(|ports| self.segments.get(&(ip.source(), ip.destination(), ports)));
+        let reported =
+            ip.ports().and_then(|ports| self.segments.get(&(ip.source(), ip.destination(), ports)));
         let options = headers.saturating_sub(ip.header() + 20) as u32;
-        let segment = match told {
-            Some(told) if ip.protocol() == proto::TCP => room.min(told.saturating_sub(options).max(1)),
+        let segment = match reported {
+            Some(reported) if ip.protocol() == proto::TCP => {
+                room.min(reported.saturating_sub(options).max(1))
+            }
             _ => room,
         };
         let payload = ip.len.checked_sub(headers as u32)?;

@@ -89,11 +89,11 @@ fn legend(out: &mut String, names: &[&str]) {
         words(out, x + 12.0, 44.0, "ink", &cut(name, 24));
         x += 30.0 + 7.0 * name.chars().count().min(24) as f64;
     }
-    let mut told = "round trip over time; strokes at the top: lost".to_owned();
+    let mut text = "round trip over time; strokes at the top: lost".to_owned();
     if names.len() > LOOKS {
-        let _ = write!(told, "; not drawn: {}", names[LOOKS..].join(", "));
+        let _ = write!(text, "; not drawn: {}", names[LOOKS..].join(", "));
     }
-    words(out, x + 4.0, 44.0, "", &told);
+    words(out, x + 4.0, 44.0, "", &text);
 }
 
 fn one(out: &mut String, panel: &Panel, cell: &Cell, names: &[&str], begin: u64) {
@@ -114,12 +114,12 @@ fn one(out: &mut String, panel: &Panel, cell: &Cell, names: &[&str], begin: u64)
         let lost =
             target.answers.iter().filter(|(_, took)| took.is_none()).map(|(sent, _)| (sent - begin) as f64);
         panel.strokes(out, Look(n), panel.top + 2.0 + (LOST + 1.0) * n as f64, LOST, lost);
-        words(out, panel.left, panel.foot() + 30.0 + LINE * n as f64, "small", &told(target));
+        words(out, panel.left, panel.foot() + 30.0 + LINE * n as f64, "small", &summary(target));
     }
 }
 
 /// What a target's answers come to, in a line.
-fn told(target: &PingRow) -> String {
+fn summary(target: &PingRow) -> String {
     let pings = Pings::new(target.answers.iter().map(|(_, took)| *took));
     let answered: Vec<u64> = target.answers.iter().filter_map(|(_, took)| *took).collect();
     let name = cut(&target.name, 14);

@@ -58,7 +58,7 @@ const GAP: f64 = 10.0;
 const MOST: usize = 40;
 /// Pixels for what leads to a box, and the characters that fit.
 const FILTERS: (f64, usize) = (360.0, 50);
-/// Filters told of one box.
+/// Filters lines of one box.
 const MOST_FILTERS: usize = 3;
 
 impl TreeBox {
@@ -68,15 +68,15 @@ impl TreeBox {
 
     /// What stands beside a leaf: a reason, or filters.
     fn beside(&self) -> Vec<(&'static str, String)> {
-        let mut told: Vec<(&str, String)> =
+        let mut lines: Vec<(&str, String)> =
             self.dead.iter().map(|why| ("lost", format!("unreachable: {why}"))).collect();
-        let room = MOST_FILTERS - told.len();
+        let room = MOST_FILTERS - lines.len();
         let more = self.filters.len().saturating_sub(room);
-        told.extend(self.filters.iter().take(room).map(|filter| ("", format!("◂ {filter}"))));
+        lines.extend(self.filters.iter().take(room).map(|filter| ("", format!("◂ {filter}"))));
         if more > 0 {
-            told.push(("", format!("◂ {more} more")));
+            lines.push(("", format!("◂ {more} more")));
         }
-        told
+        lines
     }
 }
 

@@ -51,8 +51,8 @@ pub(super) fn transfers(
             }),
         }
     }
-    let told = own.iter().map(|t| format!("{} {}", title(&t.title, &t.id), rate(t.rate(run.window))));
-    let description = format!("On average: {}.", told.collect::<Vec<_>>().join(", "));
+    let found = own.iter().map(|t| format!("{} {}", title(&t.title, &t.id), rate(t.rate(run.window))));
+    let description = format!("On average: {}.", found.collect::<Vec<_>>().join(", "));
     let name = format!("{group}: payload per second with {}, {}", one.title, under.title());
     let time = Axis::time(end_of(run));
     let axes = (time.clone(), Axis::rates(rate_scale(under, group), 4));
@@ -124,12 +124,12 @@ pub(super) fn carried(
             measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
             ..TimeSeriesChart::default()
         };
-        let told = part.iter().map(|one| {
+        let found = part.iter().map(|one| {
             let values = total(one.run, group).0;
             let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
             format!("{}: {} on average", one.title, rate(mean))
         });
-        let description = told.collect::<Vec<_>>().join("; ");
+        let description = found.collect::<Vec<_>>().join("; ");
         let time = Axis::time(end);
         let heading = format!("{group}: payload per second, {under}");
         time_series(&heading, &description, (time.clone(), Axis::rates(high, 4)), HEIGHT, &what)
@@ -171,7 +171,7 @@ pub(super) fn before_link(
         .into_iter()
         .collect();
     let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
-    let told = |part: &[RunView<'_>]| {
+    let text_of = |part: &[RunView<'_>]| {
         let most = |one: &RunView<'_>| {
             let peak = link(one, name, up).and_then(|queue| queue.backlog.iter().copied().max());
             format!("{}: at most {}", one.title, size(peak.unwrap_or(0)))
@@ -194,7 +194,7 @@ pub(super) fn before_link(
         let heading = format!("Backlog before {name}, {way}, {under}");
         let time = Axis::time(end);
         let axes = (time.clone(), Axis::sizes(high.max(limit.unwrap_or(0)), 4));
-        time_series(&heading, &told(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
+        time_series(&heading, &text_of(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
     };
     charts_of(&shown).map(draw).collect()
 }
@@ -270,8 +270,8 @@ pub(super) fn in_classes(
 ) -> Option<(Drawing, usize)> {
     let (all, hidden) = busiest(one.run, on, view);
     let high = all.iter().map(|(_, _, peak)| *peak).fold(0.0, f64::max);
-    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, (view.written)(*peak)));
-    let description = told.collect::<Vec<_>>().join("; ");
+    let found = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, (view.written)(*peak)));
+    let description = found.collect::<Vec<_>>().join("; ");
     let name = |class: &ClassSeries| class.id.rsplit(' ').next().unwrap_or_default().to_owned();
     let lines = all.into_iter().enumerate();
     let lines = lines.map(|(n, (class, points, _))| ChartSeries { name: name(class), look: Look(n), points });

@@ -43,7 +43,7 @@ pub(super) fn over_time(all: &[RunView<'_>], under: &str, id: &str, happened: &H
 
 /// What the chart shows, in words.
 fn medians(shown: &[RunView<'_>], id: &str) -> String {
-    let told = shown.iter().filter_map(|one| {
+    let found = shown.iter().filter_map(|one| {
         let figures = probe(one, id)?.figures(one.run.window);
         let median = figures
             .rtt
@@ -51,7 +51,7 @@ fn medians(shown: &[RunView<'_>], id: &str) -> String {
             .map_or("no answer".to_owned(), |ns| format!("median {}", format_duration(ns)));
         Some(format!("{}: {median}, {} lost", one.title, figures.lost))
     });
-    told.collect::<Vec<_>>().join("; ")
+    found.collect::<Vec<_>>().join("; ")
 }
 
 /// How the answers are distributed(CDF): the share of requests answered within a time.
@@ -81,12 +81,12 @@ pub(super) fn distribution(all: &[RunView<'_>], under: &str, id: &str) -> Vec<Dr
 fn stairs(one: &RunView<'_>, id: &str, end: f64) -> Vec<(f64, Option<f64>)> {
     let Some(probe) = probe(one, id) else { return Vec::new() };
     let mut answered: Vec<u64> = probe.within(one.run.window).filter_map(|(_, took)| took).collect();
-    let asked = probe.within(one.run.window).count().max(1) as f64;
+    let requested = probe.within(one.run.window).count().max(1) as f64;
     answered.sort_unstable();
     let corner = |(n, took): (usize, &u64)| {
-        [(*took as f64, Some(n as f64 / asked)), (*took as f64, Some((n + 1) as f64 / asked))]
+        [(*took as f64, Some(n as f64 / requested)), (*took as f64, Some((n + 1) as f64 / requested))]
     };
-    let top = Some(answered.len() as f64 / asked);
+    let top = Some(answered.len() as f64 / requested);
     answered.iter().enumerate().flat_map(corner).chain([(end, top)]).collect()
 }
 
@@ -103,12 +103,12 @@ pub(super) fn targets(shown: &RunView<'_>) -> Vec<PingRow> {
 pub(super) fn six_panels(under: &Under<'_>, shown: &RunView<'_>) -> Option<Drawing> {
     let targets = targets(shown);
     let title = format!("{}: {}", shown.title, under.title());
-    let told = targets.iter().map(|target| {
+    let found = targets.iter().map(|target| {
         let answered = target.answers.iter().filter(|(_, took)| took.is_some()).count();
         format!("{}: {answered} of {} answered", target.name, target.answers.len())
     });
-    let told: Vec<String> = told.collect();
-    (!targets.is_empty()).then(|| pingexp(&title, &told.join("; "), &targets, SeriesStyle::Dots))
+    let lines: Vec<String> = found.collect();
+    (!targets.is_empty()).then(|| pingexp(&title, &lines.join("; "), &targets, SeriesStyle::Dots))
 }
 
 /// All cases on one sheet: a row per policy, a column per load.
@@ -135,7 +135,7 @@ pub(super) fn all(experiment: &Experiment) -> Option<Drawing> {
 pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
     let mut name = None;
     let mut ends: Option<(u64, u64)> = None;
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut groups = Vec::new();
     for under in Under::all(experiment) {
         let mut marks = Vec::new();
@@ -146,7 +146,7 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
             let title = super::show::title(&case.policy.title, &case.policy.name);
             let (Some(summary), Some(low)) = (figures.summary(), figures.min()) else { continue };
             ends = Some(ends.map_or((low, summary.p99), |(a, b)| (a.min(low), b.max(summary.p99))));
-            told.push(format!(
+            lines.push(format!(
                 "{}, {title}: median {}, 95 % within {}",
                 under.title(),
                 format_duration(summary.p50),
@@ -166,7 +166,7 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
     }
     let ((low, high), name) = (ends?, name?);
     let title = format!("{name}: median, 95th and 99th percentile of every case");
-    Some(cases(&title, &told.join("; "), cases_spans(low, high), &groups))
+    Some(cases(&title, &lines.join("; "), cases_spans(low, high), &groups))
 }
 
 /// What each group of transfers carried in every case: the median over repeats, and from the least to the
@@ -174,7 +174,7 @@ pub(super) fn summary(experiment: &Experiment, id: &str) -> Option<Drawing> {
 pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
     let figure = format!("{group}.rate");
     let mut high: f64 = 0.0;
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut groups = Vec::new();
     for under in Under::all(experiment) {
         let mut marks = Vec::new();
@@ -182,7 +182,7 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
             let Ok(found) = case.figure(&figure) else { continue };
             let title = super::show::title(&case.policy.title, &case.policy.name);
             high = high.max(found.most);
-            told.push(format!("{}, {title}: {}", under.title(), rate(found.median)));
+            lines.push(format!("{}, {title}: {}", under.title(), rate(found.median)));
             marks.push(Mark {
                 look: Look(*policy),
                 bar: (0.0, found.median),
@@ -197,5 +197,5 @@ pub(super) fn carried(experiment: &Experiment, group: &str) -> Option<Drawing> {
         }
     }
     let title = format!("{group}: payload per second in every case");
-    (!groups.is_empty()).then(|| cases(&title, &told.join("; "), cases_rates(high), &groups))
+    (!groups.is_empty()).then(|| cases(&title, &lines.join("; "), cases_rates(high), &groups))
 }

@@ -74,12 +74,12 @@ fn network(experiment: &Experiment) -> Markup {
         head: ["link", "from", "to", "there", "back"].map(str::to_owned).to_vec(),
         rows: rows.collect(),
     };
-    let told = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
+    let caption_text = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
     html! {
         section {
             h2 { "The network" }
             @match drawing {
-                Some(drawing) => { (wide(&drawing, html! { (told) })) }
+                Some(drawing) => { (wide(&drawing, html! { (caption_text) })) }
                 None => { p.small { "It has too many nodes to be drawn; the table has them all." } }
             }
             details { summary { "Links" } (table.table()) }
@@ -92,13 +92,13 @@ fn comparisons(experiment: &Experiment) -> Markup {
         return Markup::default();
     }
     let required = || experiment.comparisons.iter().filter(|comparison| comparison.gated);
-    let held = required().filter(|comparison| comparison.held).count();
+    let within = required().filter(|comparison| comparison.held).count();
     let reasons: Vec<(&str, &str)> =
         experiment.comparisons.iter().filter_map(|c| Some((c.id.as_str(), c.why.as_deref()?))).collect();
     html! {
         section {
             h2 { "Published and " (tables::found_word(experiment)) }
-            p.said { (held) " of " (required().count()) " required figures are within their bounds." }
+            p.said { (within) " of " (required().count()) " required figures are within their bounds." }
             div.figures.compared { (tables::comparisons(experiment).table()) }
             @if !reasons.is_empty() {
                 ul.notes { @for (id, why) in reasons { li { b { (id) } " " (prose(why)) } } }
@@ -121,7 +121,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
             rows,
         }
     };
-    let asked = |id: &str| {
+    let probe_of = |id: &str| {
         let probe = experiment.runs.iter().flat_map(|run| &run.probes).find(|probe| probe.id == id)?;
         Some((latency::summary(experiment, id)?, called(probe)))
     };
@@ -129,7 +129,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
         section {
             h2 { "Every case at a glance" }
             @for (drawing, name)
-                in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(asked)
+                in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(probe_of)
             {
                 @let caption = html! {
                     b { (capital(&name)) "." }
@@ -269,17 +269,17 @@ const MOST_OPEN: usize = 12;
 fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
     let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return Markup::default() };
     let over_time = latency::over_time(shown, under.title(), id, meanwhile);
-    let told = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
+    let caption_text = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(shown, under.title(), id);
     html! {
         h3 { (capital(&called(probe))) }
-        (figure(&over_time, told, Reading::Across, &series::answers(shown, id)))
+        (figure(&over_time, caption_text, Reading::Across, &series::answers(shown, id)))
         @if !distribution.is_empty() {
-            @let told = html! {
+            @let caption_text = html! {
                 (caption("distribution"))
                 "(CDF): the share of requests answered within a time; losses leave a gap at the top."
             };
-            (figure(&distribution, told, Reading::None, &series::percentiles(shown, id)))
+            (figure(&distribution, caption_text, Reading::None, &series::percentiles(shown, id)))
         }
     }
 }
@@ -317,8 +317,8 @@ pub(super) fn waiting(
 ) -> Markup {
     let drawings = courses::before_link(all, load, (link, up), meanwhile);
     let way = if up { "up" } else { "down" };
-    let told = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
-    figure(&drawings, told, Reading::Across, &series::waiting(all, link, up))
+    let caption_text = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
+    figure(&drawings, caption_text, Reading::Across, &series::waiting(all, link, up))
 }
 
 fn classes(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
@@ -328,11 +328,11 @@ fn classes(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -
                 @for view in courses::VIEWS {
                     @if let Some((drawing, hidden)) = courses::in_classes(under, one, device, view,
                         meanwhile) {
-                        @let told = html! {
+                        @let caption_text = html! {
                             (caption(one.title)) ": " (view.word) " on " (device)
                             (left_out(hidden, "classes that had less"))
                         };
-                        (figure(&[drawing], told, Reading::Across, &series::classes(one, device, view.word)))
+                        (figure(&[drawing], caption_text, Reading::Across, &series::classes(one, device, view.word)))
                     }
                 }
             }
@@ -349,8 +349,8 @@ fn windows(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -
     let cards = html! {
         @for one in shown {
             @if let Some((drawing, hidden)) = courses::windows(under, one, meanwhile) {
-                @let told = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
-                (figure(&[drawing], told, Reading::Across, &series::windows(one)))
+                @let caption_text = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
+                (figure(&[drawing], caption_text, Reading::Across, &series::windows(one)))
             }
         }
     };

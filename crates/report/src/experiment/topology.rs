@@ -30,7 +30,7 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
         })
     };
     let roads: Vec<NetworkLink> = cables.filter_map(road).collect();
-    network("The network", &told(experiment), &places, &roads)
+    network("The network", &link_text(experiment), &places, &roads)
 }
 
 /// The slower direction's rate.
@@ -39,7 +39,7 @@ fn rate(cable: &LinkRecord) -> Option<u64> {
 }
 
 /// The links in words.
-fn told(experiment: &Experiment) -> String {
+fn link_text(experiment: &Experiment) -> String {
     let link = |cable: &LinkRecord| match cable.there == cable.back {
         true => format!("{} from {} to {}: {}", cable.name, cable.from, cable.to, cable.there),
         false => format!(

@@ -55,7 +55,7 @@ fn coding(coding: Coding) -> String {
 fn sentence(sweep: &Sweep) -> String {
     let Some(line) = &sweep.line else { return "too little was measured for a result".into() };
     let (low, high) = line.between;
-    let mut told = format!(
+    let mut text = format!(
         "{} bytes over IP ({low} to {high} with 95 % confidence), {}, {} on the line ({} to {})",
         line.overhead,
         coding(line.coding),
@@ -65,14 +65,14 @@ fn sentence(sweep: &Sweep) -> String {
     );
     if let Some(floor) = line.floor {
         let (unit, packets) = (floor.bytes, floor.packets_per_second);
-        told += &match floor.is_unit {
+        text += &match floor.is_unit {
             true => format!(
                 "; minimum packet size {unit:.0} bytes (or a limit of {packets:.0} packets per second)"
             ),
             false => format!("; at most {packets:.0} packets per second"),
         };
     }
-    told
+    text
 }
 
 fn words(out: &mut String, words: &Words) {
@@ -170,12 +170,12 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
         drawn(&sweep.sizes, line, CLOSE, |ns| ns),
         (Axis::sizes(u64::from(CLOSE), 8), Axis::spans(explained(line, CLOSE) as u64, 5)),
     );
-    let told = sentence(sweep);
+    let text = sentence(sweep);
     let has_small = sweep.sizes.iter().any(|size| size.ip <= CLOSE);
     let all = [Some(packets), has_small.then_some(close)];
     all.into_iter()
         .flatten()
-        .map(|(title, what, axes)| time_series(title, &told, axes, HEIGHT, &what))
+        .map(|(title, what, axes)| time_series(title, &text, axes, HEIGHT, &what))
         .collect()
 }
 
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn cells_are_told_in_words_to_paste() {
-        let told = text(&document());
+        let sentence = text(&document());
         for expected in [
             "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \
             4.00 Mbit/s on the line",
@@ -258,9 +258,9 @@ mod tests {
             "  tc on eth0             overhead 26 linklayer atm\n",
             "   1428 B       1643 B       304  3.29 ms    3.29 ms\n",
         ] {
-            assert!(told.contains(expected), "{expected} in\n{told}");
+            assert!(sentence.contains(expected), "{expected} in\n{sentence}");
         }
-        assert!(!told.contains("doubt"), "{told}");
+        assert!(!sentence.contains("doubt"), "{sentence}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
             row.shown(first),
             row.shown(second),
             row.change(),
-            row.said().word().to_owned(),
+            row.verdict().word().to_owned(),
         ]);
         last = Some(&row.load);
     }
@@ -100,8 +100,12 @@ mod tests {
             ["up", "idle"].map(|name| LoadRecord { name: name.into(), ..LoadRecord::default() }).into();
         let experiment = Experiment { policies, loads, runs, ..Experiment::default() };
         let rows = rows(&experiment);
-        let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();
-        assert_eq!((said("ping.p95"), said("upload.rate")), (ChangeVerdict::Better, ChangeVerdict::Unsure));
+        let change_verdict_of =
+            |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").verdict();
+        assert_eq!(
+            (change_verdict_of("ping.p95"), change_verdict_of("upload.rate")),
+            (ChangeVerdict::Better, ChangeVerdict::Unsure)
+        );
         let predicted =
             Predicted { load: "up".into(), figure: "ping.p95".into(), without: 0.222, with: 0.033 };
         let text = text(&experiment, &[predicted]);

@@ -88,8 +88,8 @@ fn glance(replayed: &Replayed) -> Markup {
     if high == 0 {
         return Markup::default();
     }
-    let told = "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
-    let drawing = cases("Queueing delay, class by class", told, cases_spans(low, high), &groups);
+    let text = "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
+    let drawing = cases("Queueing delay, class by class", text, cases_spans(low, high), &groups);
     let caption = html! {
         b { "Queueing delay" }
         ", class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
@@ -123,9 +123,9 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
             @if charts.is_empty() {
                 p.small { "Nothing waited." }
             } @else {
-                @let told = html! { b { "Over time" } ": the longest queueing delay of the packets that \
+                @let caption_text = html! { b { "Over time" } ": the longest queueing delay of the packets that \
                 arrived in each step." };
-                (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
+                (figure(&charts, caption_text, Reading::Across, &steps_table(replayed, &lines)))
                 (distributed(replayed, inward, title))
             }
         }
@@ -136,12 +136,12 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
 fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     let charts =
         distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
-    let told = html! {
+    let caption_text = html! {
         b { "Distribution" }
         ": the share of all arrivals with at most that delay; drops leave a gap at the top."
     };
     html! {
-        @if !charts.is_empty() { (figure(&charts, told, Reading::None, &ladder_table(replayed, inward))) }
+        @if !charts.is_empty() { (figure(&charts, caption_text, Reading::None, &ladder_table(replayed, inward))) }
     }
 }
 
@@ -177,14 +177,14 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Ser
             drawn,
             ..TimeSeriesChart::default()
         };
-        let told: Vec<String> = part
+        let sentences: Vec<String> = part
             .iter()
             .map(|(name, waits)| {
                 format!("{name}: at most {}", wait(waits.iter().flatten().copied().max().unwrap_or(0)))
             })
             .collect();
         let axes = (Axis::time(steps * replayed.step_ns), Axis::fitting_spans(low, high, 5));
-        time_series(title, &told.join("; "), axes, HEIGHT, &what)
+        time_series(title, &sentences.join("; "), axes, HEIGHT, &what)
     };
     lines.chunks(LOOKS).enumerate().map(draw).collect()
 }
@@ -218,14 +218,14 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f OutcomeC
             series: part.iter().enumerate().map(course).collect(),
             ..TimeSeriesChart::default()
         };
-        let told: Vec<String> = part
+        let lines: Vec<String> = part
             .iter()
             .filter_map(|(name, fates)| Some(format!("{name}: median {}", wait(fates.waited?.p50))))
             .collect();
         let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
         time_series(
             &format!("{title}: CDF of the queueing delay"),
-            &told.join("; "),
+            &lines.join("; "),
             (x, Axis::shares()),
             200.0,
             &what,
@@ -284,11 +284,11 @@ fn policy(replayed: &Replayed, outcome: &ReplayOutcome) -> Markup {
             h2 { (outcome.name) ", class by class" }
             (tables::classes(replayed, outcome).table())
             @if !charts.is_empty() {
-                @let told = html! {
+                @let caption_text = html! {
                     b { "Over time" } ": the median queueing delay of the packets that arrived in each \
                     step, class by class."
                 };
-                (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
+                (figure(&charts, caption_text, Reading::Across, &steps_table(replayed, &lines)))
             }
         }
     }

@@ -51,8 +51,8 @@ fn what_is_not_told_is_nothing() {
     let shown = screen(&device_intervals(&plain(10), &plain(11))[0], 80);
     assert!(shown.starts_with("eth0  1.00 Mbit/s of 100 Mbit/s  kernel  over 1.00 s\n"), "{shown}");
     assert_eq!(shown.lines().count(), 7, "{shown}");
-    let told = Snapshot::read("{\"version\":1,\"at_ns\":0,\"backend\":\"kernel\",\"devices\":[]}");
-    assert_eq!(told.map(|snapshot| snapshot.devices.len()), Ok(0));
+    let result = Snapshot::read("{\"version\":1,\"at_ns\":0,\"backend\":\"kernel\",\"devices\":[]}");
+    assert_eq!(result.map(|snapshot| snapshot.devices.len()), Ok(0));
     let wrong = Snapshot::read("{\"version\":2}").expect_err("another form").to_string();
     assert!(wrong.starts_with("version: form 2, where this version reads form 1"), "{wrong}");
 }

@@ -56,8 +56,8 @@ fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagn
 
 /// `24kB`, `100 packets`, `200ms`.
 fn buffer(value: TableValue<'_>) -> Result<BufferSize, Diagnostic> {
-    let said = plain(value)?;
-    let packets = said.strip_suffix("packets").or_else(|| said.strip_suffix("packet"));
+    let text = plain(value)?;
+    let packets = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
     let Some(count) = packets else {
         return Ok(match size_or_time(value)? {
             SizeOrTime::Size(bytes) => BufferSize::Bytes(bytes),
@@ -66,7 +66,7 @@ fn buffer(value: TableValue<'_>) -> Result<BufferSize, Diagnostic> {
     };
     count.trim().parse().map(BufferSize::Packets).map_err(|_| {
         let how = "write bytes (24kB), packets (\"100 packets\"), or a time at the line's rate (200ms)";
-        Diagnostic::new(value.span(), format!("`{said}` is not a number of packets"), how)
+        Diagnostic::new(value.span(), format!("`{text}` is not a number of packets"), how)
     })
 }
 
@@ -92,8 +92,8 @@ pub(crate) fn framing(value: TableValue<'_>) -> Result<LinkFraming, Diagnostic> 
     if let DeValue::Table(_) = value.get_ref() {
         return framing_table(value);
     }
-    let said = text(value)?;
-    let found = FRAMINGS.iter().find(|(name, ..)| *name == said);
+    let words = text(value)?;
+    let found = FRAMINGS.iter().find(|(name, ..)| *name == words);
     found.map(|&(_, overhead, minimum, cells)| LinkFraming { overhead, minimum, cells }).ok_or_else(|| {
         let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
         let remedy =
@@ -163,8 +163,8 @@ fn loss(value: TableValue<'_>) -> Result<LossModel, Diagnostic> {
 }
 
 fn pattern(value: TableValue<'_>) -> Result<Vec<bool>, Diagnostic> {
-    let said = text(value)?;
-    let marks: Option<Vec<bool>> = said
+    let words = text(value)?;
+    let marks: Option<Vec<bool>> = words
         .chars()
         .map(|c| match c {
             'x' | 'X' => Some(true),

@@ -123,15 +123,15 @@ impl Network {
     }
 
     /// `gateway:eth0` or `isp`.
-    pub(crate) fn end(&mut self, said: &str, at: Range<usize>, link: &str) -> Result<LinkEnd, Diagnostic> {
-        let (name, device) = match said.split_once(':') {
+    pub(crate) fn end(&mut self, text: &str, at: Range<usize>, link: &str) -> Result<LinkEnd, Diagnostic> {
+        let (name, device) = match text.split_once(':') {
             Some((name, device)) => (name.trim(), Some(device.trim())),
-            None => (said.trim(), None),
+            None => (text.trim(), None),
         };
         if name.is_empty() || name.contains(|c: char| c.is_whitespace() || "/,>".contains(c)) {
             return Err(Diagnostic::new(
                 at,
-                format!("`{said}` is no end of a link"),
+                format!("`{text}` is no end of a link"),
                 "write a node (isp), or MACHINE:DEVICE",
             ));
         }
@@ -171,7 +171,7 @@ impl Network {
         self.nodes[node].role = NodeRole::Machine;
         let device = self.device(node, device);
         if let Some(other) = self.plugged.insert((node, device), link.to_owned()) {
-            let why = format!("`{said}` already ends link `{other}`");
+            let why = format!("`{text}` already ends link `{other}`");
             return Err(Diagnostic::new(
                 at,
                 why,
@@ -389,8 +389,8 @@ fn tunnel(value: TableValue<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result
 }
 
 fn network(value: TableValue<'_>) -> Result<(IpAddr, u8), Diagnostic> {
-    let said = text(value)?;
-    let (address, prefix) = said.split_once('/').unwrap_or((said, "24"));
+    let words = text(value)?;
+    let (address, prefix) = words.split_once('/').unwrap_or((words, "24"));
     let found = address.parse::<IpAddr>().ok().zip(prefix.parse::<u8>().ok());
     found
         .filter(|(address, prefix)| *prefix <= if address.is_ipv4() { 32 } else { 128 })
@@ -421,8 +421,8 @@ pub(crate) fn control(value: TableValue<'_>) -> Result<CongestionControl, Diagno
         ("dctcp", CongestionControl::Dctcp),
         ("prague", CongestionControl::Prague),
     ];
-    let said = text(value)?;
-    known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
+    let words = text(value)?;
+    known.iter().find(|(name, _)| *name == words).map(|(_, control)| *control).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         Diagnostic::new(value.span(), "unknown congestion control", format!("there are {}", names.join(", ")))
     })
@@ -466,17 +466,18 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
 /// A DSCP by its name or number, or a TOS byte: the DS field.
 pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
-        let said = plain(value)?;
-        let octet =
-            said.strip_prefix("0x").map_or_else(|| said.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
+        let words = plain(value)?;
+        let octet = words
+            .strip_prefix("0x")
+            .map_or_else(|| words.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
         return octet
             .map(Some)
             .ok_or_else(|| Diagnostic::new(value.span(), "this is not a TOS byte", "write 0x10, or 16"));
     }
     let Some(value) = keys.get("dscp") else { return Ok(None) };
-    let said = plain(value)?.to_uppercase();
+    let words = plain(value)?.to_uppercase();
     let number = |text: &str| text.parse::<u8>().ok();
-    let code = match said.as_str() {
+    let code = match words.as_str() {
         "EF" => Some(46),
         "BE" | "CS0" => Some(0),
         "LE" => Some(1),

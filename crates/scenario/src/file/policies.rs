@@ -79,8 +79,8 @@ fn source(value: TableValue<'_>, args: &[String], beside: &Beside<'_>) -> Result
         {
             Ok(PolicySource::Commands(vec![command(said, value.span())?]))
         }
-        DeValue::String(said) => {
-            let path = beside.join(said);
+        DeValue::String(words) => {
+            let path = beside.join(words);
             if !beside.exists(&path) {
                 let why = format!("there is no file {}", path.display());
                 return Err(Diagnostic::new(

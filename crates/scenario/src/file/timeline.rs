@@ -22,7 +22,7 @@ pub(crate) fn read(
         let time = span(keys.need("time", "missing time: `time = \"30s\"`, from the beginning of the run")?)?;
         let link = keys.get("link");
         if link.is_none() {
-            all.extend(told(&mut keys, time, (network, usual), beside)?);
+            all.extend(machine_command(&mut keys, time, (network, usual), beside)?);
         } else if let Some(link) = link {
             let cable = network.known_link(text(link)?, link.span())?;
             let (up, down) = lines::both(&mut keys, beside)?;
@@ -40,7 +40,7 @@ pub(crate) fn read(
 }
 
 /// What a machine is told.
-fn told(
+fn machine_command(
     keys: &mut Keys<'_>,
     time: Nanos,
     (network, usual): (&Network, Option<usize>),
@@ -69,11 +69,11 @@ fn told(
     let how = "missing command: `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link \
     changes with `link = \"NAME\"`";
     let commands = commands(keys.need("run", how)?)?;
-    let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {
+    let found = (0..).zip(commands).map(|(number, command)| TimelineEntry {
         time: time + Nanos(pace.0 * number),
         what: TimelineEvent::Command { machine, command },
     });
-    Ok(told.collect())
+    Ok(found.collect())
 }
 
 /// What a link keeps.

@@ -103,10 +103,10 @@ fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, TableValue<'t>), Diagn
 
 /// `a -> server`: the sender, the receiver; `a <- server`: the receiver asked for it.
 fn parties(value: TableValue<'_>, network: &Network) -> Result<(usize, usize, bool), Diagnostic> {
-    let said = text(value)?;
+    let written = text(value)?;
     // The words begin behind the quote.
-    let begin = value.span().start + (value.span().len() - said.len().min(value.span().len())) / 2;
-    let (left, right, back) = match (said.split_once("->"), said.split_once("<-")) {
+    let begin = value.span().start + (value.span().len() - written.len().min(value.span().len())) / 2;
+    let (left, right, back) = match (written.split_once("->"), written.split_once("<-")) {
         (Some((left, right)), None) => (left, right, false),
         (None, Some((left, right))) => (left, right, true),
         _ => {
@@ -114,7 +114,7 @@ fn parties(value: TableValue<'_>, network: &Network) -> Result<(usize, usize, bo
             return Err(Diagnostic::new(value.span(), "missing sender and receiver", how));
         }
     };
-    let ((from, from_at), (to, to_at)) = (trimmed(left, said, begin), trimmed(right, said, begin));
+    let ((from, from_at), (to, to_at)) = (trimmed(left, written, begin), trimmed(right, written, begin));
     let ends = (network.known(from, from_at)?, network.known(to, to_at.clone())?);
     if ends.0 == ends.1 {
         return Err(Diagnostic::new(
@@ -159,8 +159,8 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
         }
         None => None,
     };
-    let said = keys.read("start", span)?;
-    let (start, stop) = (said.unwrap_or_default(), keys.get("stop"));
+    let given = keys.read("start", span)?;
+    let (start, stop) = (given.unwrap_or_default(), keys.get("stop"));
     let until = stop.map(span).transpose()?;
     if let (Some(value), Some(until)) = (stop, until)
         && until <= start
@@ -174,7 +174,7 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
     Ok(Common {
         id,
         title: keys.read("title", title)?.map(str::to_owned),
-        start: said,
+        start: given,
         stop: until,
         dsfield: dsfield(keys)?,
         port: keys.read("port", |value| number(value, 1, 65_535))?.map(|port| port as u16),
@@ -312,11 +312,11 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
     let connections = keys.read("connections", |value| number(value, 1, 64))?;
     let think = keys.read("think", span)?;
     let tls = keys.read("tls", flag)?;
-    let said = document.or(object).is_some()
+    let given = document.or(object).is_some()
         || objects.or(connections).is_some()
         || think.is_some()
         || tls.is_some();
-    Ok(said.then(|| PageShape {
+    Ok(given.then(|| PageShape {
         document: document.unwrap_or(42_000),
         objects: objects.unwrap_or(23) as u32,
         object: object.unwrap_or(45_000),

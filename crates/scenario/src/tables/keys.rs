@@ -13,13 +13,13 @@ pub type TableValue<'t> = &'t Spanned<DeValue<'t>>;
 pub struct Keys<'t> {
     table: &'t DeTable<'t>,
     at: Range<usize>,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
 }
 
 impl<'t> Keys<'t> {
     /// Of a table that stands there.
     pub fn new(table: &'t DeTable<'t>, at: Range<usize>) -> Keys<'t> {
-        Keys { table, at, asked: Vec::new() }
+        Keys { table, at, known_keys: Vec::new() }
     }
 
     /// Of a value that is a table.
@@ -44,7 +44,7 @@ impl<'t> Keys<'t> {
 
     /// The value of a key, if it is there.
     pub fn get(&mut self, key: &'static str) -> Option<TableValue<'t>> {
-        self.asked.push(key);
+        self.known_keys.push(key);
         self.table.get(key)
     }
 
@@ -82,14 +82,14 @@ impl<'t> Keys<'t> {
     /// # Errors
     /// The first key that no one asked for, and the nearest that someone did.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
-        self.asked.sort_unstable();
-        self.asked.dedup();
+        self.known_keys.sort_unstable();
+        self.known_keys.dedup();
         for (key, _) in in_order(self.table) {
             let name: &str = key.get_ref();
-            if !self.asked.contains(&name) {
-                let remedy = match nearest(name, self.asked.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`? There are {}", self.asked.join(", ")),
-                    None => format!("there are {}", self.asked.join(", ")),
+            if !self.known_keys.contains(&name) {
+                let remedy = match nearest(name, self.known_keys.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`? There are {}", self.known_keys.join(", ")),
+                    None => format!("there are {}", self.known_keys.join(", ")),
                 };
                 return Err(Diagnostic::new(key.span(), "unknown key", remedy));
             }

@@ -125,8 +125,8 @@ pub fn some_span(value: TableValue<'_>) -> Result<Nanos, Diagnostic> {
 /// # Errors
 /// The value is something else: where, and what to write instead.
 pub fn rate(value: TableValue<'_>) -> Result<u64, Diagnostic> {
-    let said = plain(value)?;
-    match quantity::rate(&said).map_err(|wrong| bad(value, wrong))? {
+    let text = plain(value)?;
+    match quantity::rate(&text).map_err(|wrong| bad(value, wrong))? {
         0 => Err(Diagnostic::new(
             value.span(),
             "a rate of zero carries nothing",
@@ -134,7 +134,7 @@ pub fn rate(value: TableValue<'_>) -> Result<u64, Diagnostic> {
         )),
         1..8 => Err(Diagnostic::new(
             value.span(),
-            format!("`{said}` is less than 8bit, one byte per second, the lowest rate"),
+            format!("`{text}` is less than 8bit, one byte per second, the lowest rate"),
             "write what the line carries (128kbit)",
         )),
         // Rates are whole bytes per second.
@@ -163,15 +163,15 @@ pub fn size_or_time(value: TableValue<'_>) -> Result<SizeOrTime, Diagnostic> {
 /// # Errors
 /// The value is something else: where, and what to write instead.
 pub fn share(value: TableValue<'_>) -> Result<f64, Diagnostic> {
-    let said = plain(value)?;
-    let number = match said.strip_suffix('%') {
+    let text = plain(value)?;
+    let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
-        None => said.parse::<f64>().ok(),
+        None => text.parse::<f64>().ok(),
     };
     number.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
         Diagnostic::new(
             value.span(),
-            format!("`{said}` is not a share"),
+            format!("`{text}` is not a share"),
             "write a percentage (1%), or a number from 0 to 1",
         )
     })

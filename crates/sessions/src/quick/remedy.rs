@@ -90,14 +90,14 @@ fn predicted(
         Traffic { name: load.word().into(), up, down }
     };
     let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
-    let said = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
+    let predictions = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
     let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
-    let one = |(load, said): (&LoadDirection, Prediction)| PredictedRtt {
+    let one = |(load, prediction): (&LoadDirection, Prediction)| PredictedRtt {
         load: *load,
-        without: ns(said.without),
-        with: ns(said.with),
+        without: ns(prediction.without),
+        with: ns(prediction.with),
     };
-    Ok(loads.iter().zip(said).map(one).collect())
+    Ok(loads.iter().zip(predictions).map(one).collect())
 }
 
 #[cfg(test)]

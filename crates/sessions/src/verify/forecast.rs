@@ -38,16 +38,16 @@ pub fn forecast(
         let line = line(&before, load, &probe)
             .ok_or_else(|| Error::Invalid("the line's rates are not known".into()))?;
         let traffic = Traffic { name: load.to_owned(), up, down };
-        let said = predict(&line, TriedPolicy::File(policy), device, &[traffic], watch)?;
-        for said in said {
+        let predictions = predict(&line, TriedPolicy::File(policy), device, &[traffic], watch)?;
+        for prediction in predictions {
             let one = |statistic: &str, without, with| Predicted {
                 load: load.to_owned(),
                 figure: format!("{probe}.{statistic}"),
                 without,
                 with,
             };
-            all.push(one("median", said.without.0, said.with.0));
-            all.push(one("p95", said.without.1, said.with.1));
+            all.push(one("median", prediction.without.0, prediction.with.0));
+            all.push(one("p95", prediction.without.1, prediction.with.1));
         }
     }
     Ok(all)

@@ -122,9 +122,9 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
             link.master = Some(master.clone()).filter(|master| !master.is_empty());
         }
         if let Some(address) = &set.address {
-            let octets: Option<Vec<u8>> =
+            let raw: Option<Vec<u8>> =
                 address.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
-            let mac = octets.and_then(|octets| <[u8; 6]>::try_from(octets).ok());
+            let mac = raw.and_then(|raw| <[u8; 6]>::try_from(raw).ok());
             link.mac = mac.ok_or_else(|| Reply::error(1, format!("\"{address}\" is invalid lladdr.\n")))?;
             world::write(shim, &dev, "address", address);
         }

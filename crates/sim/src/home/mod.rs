@@ -386,7 +386,7 @@ fn begin<M: Forwarder>(
                 ..SourceSpec::steady(ends, path, datagrams.frame(), datagrams.interval)
             }))
         }
-        HomeTraffic::Errand(errand) => {
+        HomeTraffic::Transaction(errand) => {
             let ((forward, back), ends) = (paths(&errand.parties), errand.parties.ends());
             Running::Transaction(net.transaction(TransactionSpec {
                 what: errand.what.clone(),

@@ -183,5 +183,5 @@ pub enum HomeTraffic {
     /// Datagrams.
     Datagrams(DatagramTraffic),
     /// Something waited for, repeatedly.
-    Errand(TransactionTraffic),
+    Transaction(TransactionTraffic),
 }

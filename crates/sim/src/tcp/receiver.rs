@@ -149,7 +149,7 @@ pub(crate) struct Receiver {
     /// The timestamp to echo, and what the last acknowledgement acknowledged: who comes behind that does not
     /// change it.
     recent: u32,
-    told: u32,
+    acked: u32,
     /// Every acknowledgement returns whether what it covers was marked (RFC 8257 section 3.2), instead of an
     /// echo until CWR.
     exact: bool,
@@ -176,7 +176,7 @@ impl Receiver {
             every: if delayed_ack { 2 } else { 1 },
             echo: false,
             recent: 0,
-            told: 0,
+            acked: 0,
             exact,
             sizing: Sizing {
                 rtt8: 0,
@@ -223,7 +223,7 @@ impl Receiver {
         echo: Option<Time>,
     ) -> Option<AckSegment> {
         let Marks { ce, cwr, push, stamp } = marks;
-        if seq <= self.told {
+        if seq <= self.acked {
             self.recent = self.recent.max(stamp);
         }
         if cwr && !self.exact {
@@ -302,8 +302,8 @@ impl Receiver {
         self.pending = 0;
         self.untold = 0;
         self.due = None;
-        debug_assert!(self.told <= self.next, "acknowledgements never go back");
-        self.told = self.next;
+        debug_assert!(self.acked <= self.next, "acknowledgements never go back");
+        self.acked = self.next;
         self.check_blocks();
         let mut ack =
             AckSegment { ack: self.next, ece: self.echo, echo: self.recent, ..AckSegment::default() };

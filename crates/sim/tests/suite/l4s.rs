@@ -129,28 +129,33 @@ fn v_d_scalable_and_classic_share_dualpi2() {
             (100_000_000, DualPi2Params::default(), "100 Mbit/s"),
         ] {
             let [ratio, low, classic] = beside_cubic(link, params, control);
-            let said = |what: &str| format!("dualpi2, {setting}, {name} beside CUBIC with ECN: {what}");
+            let output_of = |what: &str| format!("dualpi2, {setting}, {name} beside CUBIC with ECN: {what}");
             let packet = 1514.0 * 8e3 / link as f64;
             if (link, control) == (100_000_000, CongestionControl::Dctcp) {
                 // Published for 10 Mbit/s; here the law's own ratio shows, by round trips of 25 and 10 ms.
                 row("RFC 9332").report(
                     "V-D2",
-                    &said("ratio of rates"),
+                    &output_of("ratio of rates"),
                     "by the round trips, up to 2.5",
                     ratio,
                 );
             } else {
-                wrong.extend(row("ns-3's DualPI2").inside("V-D2", &said("ratio of rates"), 0.6..=1.6, ratio));
+                wrong.extend(row("ns-3's DualPI2").inside(
+                    "V-D2",
+                    &output_of("ratio of rates"),
+                    0.6..=1.6,
+                    ratio,
+                ));
             }
             wrong.extend(row("RFC 9332").inside(
                 "V-D3",
-                &said("low-latency queue, median wait, ms"),
+                &output_of("low-latency queue, median wait, ms"),
                 0.0..=1.0 + packet,
                 low,
             ));
             wrong.extend(row("RFC 9332").inside(
                 "V-D4",
-                &said("classic queue, mean wait, ms"),
+                &output_of("classic queue, mean wait, ms"),
                 9.0..=21.0,
                 classic,
             ));

@@ -129,10 +129,13 @@ fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
     }
     net.run(START + Nanos::secs(1));
     let sojourns: Vec<SojournRecord> = net.take_sojourns().collect();
-    let stood: Vec<_> =
+    let locations: Vec<_> =
         sojourns.iter().filter(|sojourn| sojourn.link == ifb).map(|sojourn| sojourn.queue).collect();
-    assert_eq!(stood.len(), 3);
-    assert!(stood.iter().all(|stand| stand.on == Handle::new(1, 2)), "the middle band: {stood:?}");
+    assert_eq!(locations.len(), 3);
+    assert!(
+        locations.iter().all(|location| location.on == Handle::new(1, 2)),
+        "the middle band: {locations:?}"
+    );
     let lan_only = told(sojourns.into_iter().filter(|sojourn| sojourn.link == lan), &[lan]);
     assert_eq!(lan_only, [(0, 0, 0, true, 0), (0, 0, 1000, true, 1), (0, 0, 2000, true, 2)]);
 }

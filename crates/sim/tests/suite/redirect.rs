@@ -92,12 +92,12 @@ fn an_ifb_shapes_downloads() {
         ..HomeSpec::new(1_000_000, 8_000_000)
     };
     let (bare, _) = run(gateway(&devices, &[]), spec().with(downloads()));
-    let (held, mut machine) = run(gateway(&devices, &shaped), spec().with(downloads()));
+    let (home_result, mut machine) = run(gateway(&devices, &shaped), spec().with(downloads()));
 
     let expected = 4e6 * 1448.0 / 1514.0;
-    let share = held.goodput() / expected;
-    println!("{:.0} bit/s bare, {:.0} held", bare.goodput(), held.goodput());
-    assert!(bare.goodput() > 7e6 && (share - 1.0).abs() < 0.02, "{} for {expected}", held.goodput());
+    let share = home_result.goodput() / expected;
+    println!("{:.0} bit/s bare, {:.0} held", bare.goodput(), home_result.goodput());
+    assert!(bare.goodput() > 7e6 && (share - 1.0).abs() < 0.02, "{} for {expected}", home_result.goodput());
     let wan = machine.gateway.device("wan0").expect("wan0");
     let dumps = machine.gateway.qdiscs(Time(0), wan);
     let ingress = dumps.last().expect("an ingress qdisc");

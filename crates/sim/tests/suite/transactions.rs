@@ -120,7 +120,7 @@ fn a_login_waits_in_the_modem() {
             what,
         };
         let spec = HomeSpec { duration: Nanos::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
-        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Errand(command)]);
+        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Transaction(command)]);
         let (result, _) = Home::new(DropTail::new(Limit::Packets(1000)), spec, Time(0)).finish();
         match result.outcomes.into_iter().next_back() {
             Some(TrafficResult::Transaction(goes)) => goes,

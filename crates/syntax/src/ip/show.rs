@@ -142,7 +142,7 @@ impl ShownLink {
 }
 
 fn mac_text(mac: [u8; 6]) -> String {
-    mac.map(|octet| format!("{octet:02x}")).join(":")
+    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// The text of `ip link show` (`addresses` false) or `ip addr show` (true).

@@ -82,11 +82,11 @@ fn links_of_other_namespaces_are_refused_in_our_own_words() {
         "link add netns n1 v0 type dummy",
         "link add v0 netns n1 type dummy",
     ] {
-        let said = ask(line).expect_err(line);
+        let text = ask(line).expect_err(line);
         assert!(
-            said.starts_with("1: tidegate: ip link add … ")
-                && said.ends_with("not supported in this version"),
-            "{said}"
+            text.starts_with("1: tidegate: ip link add … ")
+                && text.ends_with("not supported in this version"),
+            "{text}"
         );
     }
 }

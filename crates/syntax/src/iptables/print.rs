@@ -185,8 +185,8 @@ fn condition(found: &Match, ipv6: bool) -> String {
         |ranges: &[(u16, u16)], list: &str| format!(" -m multiport{not} --{list} {}", port_list(ranges));
     match &found.what {
         Condition::Protocol(number) => format!("{not} -p {}", protocol_name(*number)),
-        Condition::Source(octets, length) => format!("{not} -s {}", address(octets, *length, ipv6)),
-        Condition::Destination(octets, length) => format!("{not} -d {}", address(octets, *length, ipv6)),
+        Condition::Source(bytes, length) => format!("{not} -s {}", address(bytes, *length, ipv6)),
+        Condition::Destination(bytes, length) => format!("{not} -d {}", address(bytes, *length, ipv6)),
         Condition::In(name) => format!("{not} -i {name}"),
         Condition::Out(name) => format!("{not} -o {name}"),
         Condition::SourcePort(range) => format!("{not} --sport {}", port_range(*range)),
@@ -226,14 +226,14 @@ fn states(set: Connstates) -> String {
     STATES.iter().filter(|(_, state)| set.has(*state)).map(|(name, _)| *name).collect::<Vec<_>>().join(",")
 }
 
-fn amount(asked: &Connbytes) -> String {
-    if asked.to == u64::MAX { asked.from.to_string() } else { format!("{}:{}", asked.from, asked.to) }
+fn amount(range: &Connbytes) -> String {
+    if range.to == u64::MAX { range.from.to_string() } else { format!("{}:{}", range.from, range.to) }
 }
 
-fn count_words(asked: &Connbytes) -> (&'static str, &'static str) {
-    let mode = COUNT_MODES.iter().find(|(_, mode)| *mode == asked.mode).map_or("", |(word, _)| word);
+fn count_words(range: &Connbytes) -> (&'static str, &'static str) {
+    let mode = COUNT_MODES.iter().find(|(_, mode)| *mode == range.mode).map_or("", |(word, _)| word);
     let direction =
-        COUNT_DIRECTIONS.iter().find(|(_, way)| *way == asked.direction).map_or("", |(word, _)| word);
+        COUNT_DIRECTIONS.iter().find(|(_, way)| *way == range.direction).map_or("", |(word, _)| word);
     (mode, direction)
 }
 
@@ -328,11 +328,11 @@ fn row(rule: &NetfilterRule, ipv6: bool, style: &ListStyle) -> String {
                 let shown = if style.numeric { value.to_string() } else { protocol_name(*value) };
                 protocol = format!("{not}{shown}");
             }
-            Condition::Source(octets, length) => {
-                source = format!("{not}{}", shown_address(octets, *length, ipv6))
+            Condition::Source(bytes, length) => {
+                source = format!("{not}{}", shown_address(bytes, *length, ipv6))
             }
-            Condition::Destination(octets, length) => {
-                destination = format!("{not}{}", shown_address(octets, *length, ipv6))
+            Condition::Destination(bytes, length) => {
+                destination = format!("{not}{}", shown_address(bytes, *length, ipv6))
             }
             Condition::In(name) => input = format!("{not}{name}"),
             Condition::Out(name) => output = format!("{not}{name}"),
@@ -556,20 +556,20 @@ fn protocol_name(number: u8) -> String {
     }
 }
 
-fn address(octets: &[u8; 16], length: u8, ipv6: bool) -> String {
-    format!("{}/{length}", bare(octets, ipv6))
+fn address(bytes: &[u8; 16], length: u8, ipv6: bool) -> String {
+    format!("{}/{length}", bare(bytes, ipv6))
 }
 
 /// In `-L` a whole address has no length.
-fn shown_address(octets: &[u8; 16], length: u8, ipv6: bool) -> String {
+fn shown_address(bytes: &[u8; 16], length: u8, ipv6: bool) -> String {
     let whole = if ipv6 { 128 } else { 32 };
-    if length == whole { bare(octets, ipv6) } else { address(octets, length, ipv6) }
+    if length == whole { bare(bytes, ipv6) } else { address(bytes, length, ipv6) }
 }
 
-fn bare(octets: &[u8; 16], ipv6: bool) -> String {
+fn bare(bytes: &[u8; 16], ipv6: bool) -> String {
     match ipv6 {
-        true => Ipv6Addr::from(*octets).to_string(),
-        false => Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]).to_string(),
+        true => Ipv6Addr::from(*bytes).to_string(),
+        false => Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]).to_string(),
     }
 }
 

@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn words_signs_and_ends() {
         let text = "add rule t c tcp dport != { 22, 80-90 } # tail\n  comment \"a b\"; x \\\n y\n";
-        let told: Vec<String> = tokens(text)
+        let lines: Vec<String> = tokens(text)
             .expect("quotes are closed")
             .iter()
             .map(|token| format!("{}:{}-{} {}", token.span.line, token.span.from, token.span.to, token.text))
@@ -120,7 +120,7 @@ mod tests {
         {|1:29-30 22|1:31-31 ,|\
                       1:33-37 80-90|1:39-39 \
                       }|1:47-47 newline|2:3-9 comment|2:11-15 a b|2:16-16 ;|2:18-18 x|3:2-2 y|3:3-3 newline|4:1-1 end of file";
-        assert_eq!(told.join("|"), wanted);
+        assert_eq!(lines.join("|"), wanted);
         assert_eq!(tokens("x \"y"), Err(Span { line: 1, from: 3, to: 4 }));
     }
 }

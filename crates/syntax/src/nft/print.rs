@@ -92,7 +92,7 @@ fn place(base: Base, policy: Option<bool>) -> String {
 /// The command that does an operation, without the tool's name; `None`: no command says it.
 pub fn print_op(op: &NfOp) -> Option<String> {
     let at = format!("{} {}", op.family.name(), op.table);
-    let said = |rule: &NetfilterRule| print_rule(rule, op.family, None);
+    let text_of = |rule: &NetfilterRule| print_rule(rule, op.family, None);
     Some(match &op.command {
         NfCommand::NewTable => format!("add table {at}"),
         NfCommand::DeleteTable => format!("delete table {at}"),
@@ -103,14 +103,14 @@ pub fn print_op(op: &NfOp) -> Option<String> {
         NfCommand::DeleteChain(Some(chain)) => format!("delete chain {at} {chain}"),
         NfCommand::Flush(None) => format!("flush table {at}"),
         NfCommand::Flush(Some(chain)) => format!("flush chain {at} {chain}"),
-        NfCommand::Append(chain, rule) => format!("add rule {at} {chain} {}", said(rule)),
-        NfCommand::Insert(chain, 0 | 1, rule) => format!("insert rule {at} {chain} {}", said(rule)),
+        NfCommand::Append(chain, rule) => format!("add rule {at} {chain} {}", text_of(rule)),
+        NfCommand::Insert(chain, 0 | 1, rule) => format!("insert rule {at} {chain} {}", text_of(rule)),
         NfCommand::Beside { chain, handle, behind, rule } => {
             let verb = if *behind { "add" } else { "insert" };
-            format!("{verb} rule {at} {chain} handle {handle} {}", said(rule))
+            format!("{verb} rule {at} {chain} handle {handle} {}", text_of(rule))
         }
         NfCommand::ReplaceHandle(chain, handle, rule) => {
-            format!("replace rule {at} {chain} handle {handle} {}", said(rule))
+            format!("replace rule {at} {chain} handle {handle} {}", text_of(rule))
         }
         NfCommand::DeleteHandle(chain, handle) => format!("delete rule {at} {chain} handle {handle}"),
         _ => return None,
@@ -182,8 +182,8 @@ impl Writer<'_> {
     }
 
     /// Does something else in the rule say that the packet is of this IP version?
-    fn version_is_told(&self) -> bool {
-        let told = |m: &Match| {
+    fn version_is_known(&self) -> bool {
+        let matches = |m: &Match| {
             matches!(
                 first(&m.what),
                 Condition::Source(..)
@@ -192,20 +192,20 @@ impl Writer<'_> {
                     | Condition::IcmpType(..)
             )
         };
-        self.rule.matches.iter().any(told)
+        self.rule.matches.iter().any(matches)
             || self.rule.targets().any(|target| matches!(target, NetfilterTarget::Dscp(_)))
     }
 
     /// Does a later part of the rule say the protocol?
-    fn protocol_is_told(&self, number: u8) -> bool {
-        let told = |m: &Match| match first(&m.what) {
+    fn protocol_is_known(&self, number: u8) -> bool {
+        let matches = |m: &Match| match first(&m.what) {
             Condition::SourcePort(_) | Condition::DestinationPort(_) => matches!(number, 6 | 17 | 33 | 132),
             Condition::SourcePorts(_) | Condition::DestinationPorts(_) => matches!(number, 6 | 17 | 33 | 132),
             Condition::TcpFlags(..) => number == 6,
             Condition::IcmpType(..) => matches!(number, 1 | 58),
             _ => false,
         };
-        self.rule.matches.iter().any(told)
+        self.rule.matches.iter().any(matches)
             || number == 6 && self.rule.targets().any(|target| matches!(target, NetfilterTarget::Tcpmss(_)))
     }
 
@@ -213,7 +213,7 @@ impl Writer<'_> {
         let not = if found.not { " != " } else { " " };
         let what = &found.what;
         let port = || match self.protocol() {
-            Some(number) if self.protocol_is_told(number) => {
+            Some(number) if self.protocol_is_known(number) => {
                 names::name(&PROTOCOLS, number.into()).unwrap_or("th")
             }
             _ => "th",
@@ -226,8 +226,8 @@ impl Writer<'_> {
             Condition::Version6(v6) => {
                 // The protocol of a packet of one version is asked as that version's.
                 let next = self.rule.matches.get(at + 1).map(|m| first(&m.what));
-                if self.version_is_told()
-                    || matches!(next, Some(Condition::Protocol(number)) if !self.protocol_is_told(*number))
+                if self.version_is_known()
+                    || matches!(next, Some(Condition::Protocol(number)) if !self.protocol_is_known(*number))
                 {
                     return None;
                 }
@@ -278,7 +278,7 @@ impl Writer<'_> {
 
     fn protocols(&self, at: usize, found: &Match, number: u8) -> Option<String> {
         let single = !matches!(found.what, Condition::Any(_)) && !found.not;
-        if single && self.protocol_is_told(number) {
+        if single && self.protocol_is_known(number) {
             return None;
         }
         let before = at.checked_sub(1).and_then(|at| self.rule.matches.get(at));
@@ -392,10 +392,10 @@ fn devices(conditions: &[Condition]) -> Vec<String> {
 fn networks(conditions: &[Condition]) -> Vec<String> {
     let mut spans: Vec<(u128, u128, bool)> = Vec::new();
     for what in conditions {
-        let (Condition::Source(octets, bits) | Condition::Destination(octets, bits)) = what else { continue };
-        let v4 = octets[..12].iter().all(|octet| *octet == 0) && *bits <= 32;
+        let (Condition::Source(bytes, bits) | Condition::Destination(bytes, bits)) = what else { continue };
+        let v4 = bytes[..12].iter().all(|byte| *byte == 0) && *bits <= 32;
         let free = if v4 { 32 } else { 128 } - u32::from(*bits);
-        let low = u128::from_be_bytes(*octets);
+        let low = u128::from_be_bytes(*bytes);
         let high = low | 1u128.checked_shl(free).map_or(u128::MAX, |size| size - 1);
         match spans.last_mut() {
             Some(last) if last.1.checked_add(1) == Some(low) && last.2 == v4 => last.1 = high,
@@ -490,13 +490,13 @@ fn state_names(states: Connstates) -> String {
 }
 
 /// `ct original bytes`.
-fn carried(asked: &Connbytes) -> String {
-    let direction = match asked.direction {
+fn carried(range: &Connbytes) -> String {
+    let direction = match range.direction {
         CountDirection::Original => "original ",
         CountDirection::Reply => "reply ",
         CountDirection::Both => "",
     };
-    let mode = match asked.mode {
+    let mode = match range.mode {
         CountMode::Packets => "packets",
         CountMode::Bytes => "bytes",
         CountMode::Average => "avgpkt",
@@ -506,7 +506,7 @@ fn carried(asked: &Connbytes) -> String {
 
 fn amounts(conditions: &[Condition]) -> String {
     let one = |what: &Condition| match what {
-        Condition::Connbytes(asked) => Some(compared(asked.from, asked.to, u64::MAX)),
+        Condition::Connbytes(range) => Some(compared(range.from, range.to, u64::MAX)),
         _ => None,
     };
     set(conditions.iter().filter_map(one).collect())

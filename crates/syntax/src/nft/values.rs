@@ -186,16 +186,16 @@ pub(super) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 /// length.
 pub(super) fn addresses(text: &str, v6: bool, span: Span) -> Result<Vec<([u8; 16], u8)>, Wrong> {
     let width = if v6 { 128 } else { 32 };
-    let octets = |(value, bits): (u128, u32)| (value.to_be_bytes(), bits as u8);
+    let byte_of = |(value, bits): (u128, u32)| (value.to_be_bytes(), bits as u8);
     if let Some((low, high)) = text.split_once('-') {
         let (low, high) = (address(low, v6, span)?, address(high, v6, span)?);
         if high < low {
             return Err(Wrong::new(span, "Range has zero or negative size"));
         }
-        return Ok(blocks(low, high, width).into_iter().map(octets).collect());
+        return Ok(blocks(low, high, width).into_iter().map(byte_of).collect());
     }
     let Some((network, length)) = text.split_once('/') else {
-        return Ok(vec![octets((address(text, v6, span)?, width))]);
+        return Ok(vec![byte_of((address(text, v6, span)?, width))]);
     };
     let network = address(network, v6, span)?;
     let bits = whole(length, 10).ok_or_else(|| Wrong::new(span, "syntax error, unexpected string"))?;
@@ -207,7 +207,7 @@ pub(super) fn addresses(text: &str, v6: bool, span: Span) -> Result<Vec<([u8; 16
     }
     let free = width - bits as u32;
     let kept = if free >= 128 { 0 } else { network >> free << free };
-    Ok(vec![octets((kept, bits as u32))])
+    Ok(vec![byte_of((kept, bits as u32))])
 }
 
 fn address(text: &str, v6: bool, span: Span) -> Result<u128, Wrong> {

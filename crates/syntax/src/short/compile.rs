@@ -256,13 +256,13 @@ impl<'s> Target<'s> {
     fn plan(&self) -> Vec<Planned<'s>> {
         let link = self.rate;
         let part = |percent: u64| (link * percent / 100).max(8_000);
-        let asked = |share: Share| match share {
+        let value_of = |share: Share| match share {
             Share::Percent(percent) => part(percent.into()),
             Share::Rate(rate) => rate.min(link),
         };
         let control = part(5);
         let fixed = |class: &Class| match (&class.share, class.rank) {
-            (Some(share), _) => Some(asked(share.value)),
+            (Some(share), _) => Some(value_of(share.value)),
             (None, Rank::First) => Some(part(20)),
             (None, Rank::Last) => Some(part(5)),
             (None, Rank::Middle) => None,
@@ -287,7 +287,7 @@ impl<'s> Target<'s> {
                 minor: minor_of(number),
                 class: Some(class),
                 rate: fixed(class).unwrap_or(unit),
-                ceil: class.ceil.as_ref().map_or(link, |ceil| asked(ceil.value)),
+                ceil: class.ceil.as_ref().map_or(link, |ceil| value_of(ceil.value)),
                 prio: if class.rank == Rank::Last { 7 } else { (number + 1).min(5) },
                 fair: class
                     .fair
@@ -454,17 +454,17 @@ impl<'s> Target<'s> {
         for planned in planned {
             let Some(class) = planned.class else { continue };
             for v6 in [false, true] {
-                let asked = Asked::of(class);
-                for (at, end, ranges) in asked.ports() {
+                let keys = ClassKeys::of(class);
+                for (at, end, ranges) in keys.ports() {
                     for range in ranges {
                         by_port(v6, PROTOCOLS[at].0, *range, self.fields(end), &mut |matches| {
-                            filter(asked.at[at], v6, planned.minor, matches)
+                            filter(keys.at[at], v6, planned.minor, matches)
                         });
                     }
                 }
-                for dscp in &asked.dscp {
+                for dscp in &keys.dscp {
                     let field = if v6 { "match ip6 priority" } else { "match ip dsfield" };
-                    filter(asked.at[2], v6, planned.minor, &format!("{field} {:#04x} 0xfc", dscp << 2));
+                    filter(keys.at[2], v6, planned.minor, &format!("{field} {:#04x} 0xfc", dscp << 2));
                 }
                 for host in class.hosts.iter().filter(|host| v6 && host.value.address.is_ipv6()) {
                     filter(host.span, v6, planned.minor, &format!("match ip6 dst {}", network(&host.value)));
@@ -514,34 +514,34 @@ const PROTOCOLS: [(u8, &str); 2] = [(6, "tcp"), (17, "udp")];
 const FIELDS: [&str; 2] = ["sport", "dport"];
 
 /// What of a class its words ask for, each with the place of the first word that does.
-struct Asked {
+struct ClassKeys {
     /// TCP's ports, then UDP's, by their ends.
     ports: [[Vec<(u16, u16)>; 3]; 2],
     dscp: Vec<u8>,
     at: [Span; 3],
 }
 
-impl Asked {
-    fn of(class: &Class) -> Asked {
-        let mut asked = Asked { ports: Default::default(), dscp: Vec::new(), at: [class.name.span; 3] };
+impl ClassKeys {
+    fn of(class: &Class) -> ClassKeys {
+        let mut keys = ClassKeys { ports: Default::default(), dscp: Vec::new(), at: [class.name.span; 3] };
         for app in class.apps.iter().rev() {
             let App { tcp, udp, dscp, .. } = *app.value;
-            asked.take([tcp, udp], PortEnd::Either, dscp, app.span);
+            keys.take([tcp, udp], PortEnd::Either, dscp, app.span);
         }
-        for said in class.ports.iter().rev() {
-            let range = [said.value.range];
+        for ports in class.ports.iter().rev() {
+            let range = [ports.value.range];
             let of = |protocol: u8| {
-                if said.value.protocol.is_none_or(|said| said == protocol) { &range[..] } else { &[] }
+                if ports.value.protocol.is_none_or(|given| given == protocol) { &range[..] } else { &[] }
             };
-            asked.take([of(6), of(17)], said.value.end, &[], said.span);
+            keys.take([of(6), of(17)], ports.value.end, &[], ports.span);
         }
         for dscp in class.dscp.iter().rev() {
-            asked.take([&[], &[]], PortEnd::Either, &[dscp.value], dscp.span);
+            keys.take([&[], &[]], PortEnd::Either, &[dscp.value], dscp.span);
         }
-        asked.ports = asked.ports.map(|ends| ends.map(merged));
-        asked.dscp.sort_unstable();
-        asked.dscp.dedup();
-        asked
+        keys.ports = keys.ports.map(|ends| ends.map(merged));
+        keys.dscp.sort_unstable();
+        keys.dscp.dedup();
+        keys
     }
 
     /// Ranges of ports, each with its protocol's place in [`PROTOCOLS`], and the end that has them; none is
@@ -674,16 +674,16 @@ fn members(target: &Target<'_>, minor: u16, class: &Class, text: &mut Text) {
             text.line(first.span, format!("\t\t{ip} {end} {} {to}", braced(&hosts)));
         }
     }
-    let asked = Asked::of(class);
-    for (at, end, ranges) in asked.ports() {
+    let keys = ClassKeys::of(class);
+    for (at, end, ranges) in keys.ports() {
         for field in target.fields(end).iter().rev() {
-            text.line(asked.at[at], format!("\t\t{} {field} {} {to}", PROTOCOLS[at].1, set(ranges)));
+            text.line(keys.at[at], format!("\t\t{} {field} {} {to}", PROTOCOLS[at].1, set(ranges)));
         }
     }
-    if !asked.dscp.is_empty() {
-        let values: Vec<String> = asked.dscp.iter().map(u8::to_string).collect();
+    if !keys.dscp.is_empty() {
+        let values: Vec<String> = keys.dscp.iter().map(u8::to_string).collect();
         for ip in ["ip", "ip6"] {
-            text.line(asked.at[2], format!("\t\t{ip} dscp {} {to}", braced(&values)));
+            text.line(keys.at[2], format!("\t\t{ip} dscp {} {to}", braced(&values)));
         }
     }
 }

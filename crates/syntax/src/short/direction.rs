@@ -5,7 +5,7 @@
 //! LAN has it as its destination (RFC 1918, RFC 4193). Where the words of a device's classes contradict each
 //! other, its name decides.
 
-use super::asks::Way;
+use super::class_match::Way;
 use super::found::{Misfit, Rules, is_lan};
 use super::machine::Back;
 use std::collections::BTreeSet;
@@ -151,7 +151,7 @@ impl Back<'_> {
         };
         for rule in self.rules.iter().flat_map(|chain| &chain.rules) {
             let mut of_rule = PrivateEnds::default();
-            asked_by(rule, &mut of_rule);
+            note_private_ends(rule, &mut of_rule);
             if of_rule != PrivateEnds::default() && !leaves_elsewhere(rule, on) && rule.targets().any(leads) {
                 ends.source |= of_rule.source;
                 ends.destination |= of_rule.destination;
@@ -190,7 +190,7 @@ fn of_filter(filter: &FilterDump, params: &FilterParams, ends: &mut PrivateEnds)
     }
 }
 
-fn asked_by(rule: &NetfilterRule, ends: &mut PrivateEnds) {
+fn note_private_ends(rule: &NetfilterRule, ends: &mut PrivateEnds) {
     for found in rule.matches.iter().filter(|found| !found.not) {
         let (bytes, bits, source) = match &found.what {
             Condition::Source(bytes, bits) => (bytes, *bits, true),

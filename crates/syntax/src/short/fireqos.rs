@@ -248,17 +248,17 @@ impl Reader {
         let mut protocol = "";
         let mut at = 0;
         let mut wrong = Vec::new();
-        let mut asked = 0;
+        let mut requested = 0;
         while let Some((word, span)) = words.get(at).copied() {
             at += 1;
             let value = words.get(at).copied();
             let node = |text: String, span: Span| SpannedValue { span, value: TomlValue::Text(text) };
             match (word, value) {
                 ("tcp" | "udp", _) => protocol = word,
-                ("all", None) => asked += 1,
+                ("all", None) => requested += 1,
                 ("port" | "ports" | "sport" | "sports" | "dport" | "dports", Some((ports, span))) => {
                     at += 1;
-                    asked += 1;
+                    requested += 1;
                     for range in ports.split(',') {
                         let range = range.replace(':', "-");
                         let text = if protocol.is_empty() { range } else { format!("{protocol} {range}") };
@@ -267,21 +267,21 @@ impl Reader {
                 }
                 ("dscp", Some((dscp, span))) => {
                     at += 1;
-                    asked += 1;
+                    requested += 1;
                     class.dscp.extend(dscp.split(',').map(|one| node(one.to_uppercase(), span)));
                 }
                 ("src" | "dst" | "host" | "ip", Some((hosts, span))) => {
                     at += 1;
-                    asked += 1;
+                    requested += 1;
                     class.hosts.extend(hosts.split(',').map(|one| node(one.to_owned(), span)));
                 }
                 ("prio", Some(_)) => at += 1,
                 _ => wrong.push((word.to_owned(), span)),
             }
         }
-        if asked > 1 {
+        if requested > 1 {
             wrong.push(("several conditions that must hold together".into(), span));
-        } else if asked == 0 && wrong.is_empty() {
+        } else if requested == 0 && wrong.is_empty() {
             wrong.push((format!("{protocol} without a port"), span));
         }
         for (what, span) in wrong {
@@ -319,14 +319,16 @@ fn words(line: &str, number: usize) -> Vec<Word<'_>> {
 mod tests {
     use super::*;
 
-    fn told(node: &SpannedValue) -> String {
+    fn value_text(node: &SpannedValue) -> String {
         match &node.value {
             TomlValue::Text(text) => text.clone(),
             TomlValue::Truth(truth) => truth.to_string(),
-            TomlValue::List(items) => items.iter().map(told).collect::<Vec<_>>().join(", "),
+            TomlValue::List(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
             TomlValue::Table(entries) => {
-                let all: Vec<String> =
-                    entries.iter().map(|entry| format!("{} = {}", entry.key, told(&entry.node))).collect();
+                let all: Vec<String> = entries
+                    .iter()
+                    .map(|entry| format!("{} = {}", entry.key, value_text(&entry.node)))
+                    .collect();
                 format!("{{ {} }}", all.join("; "))
             }
             other => other.name().to_owned(),
@@ -344,7 +346,7 @@ mod tests {
         let lines: Vec<String> = policies[0]
             .entries
             .iter()
-            .map(|entry| format!("{} = {}", entry.key, told(&entry.node)))
+            .map(|entry| format!("{} = {}", entry.key, value_text(&entry.node)))
             .collect();
         assert_eq!(
             lines,

@@ -1,6 +1,6 @@
 //! What was found of a machine, and how it fits a short policy.
 
-use super::asks::Asks;
+use super::class_match::ClassMatch;
 use super::policy::{Fair, Queue};
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{Family, NetfilterRule};
@@ -71,7 +71,7 @@ pub(super) struct Found {
     pub(super) prio: u32,
     pub(super) queue: Queue,
     pub(super) fair: Fair,
-    pub(super) asks: Asks,
+    pub(super) matching: ClassMatch,
     pub(super) is_default: bool,
     /// What of it does not fit, if it is taken up.
     pub(super) notes: Vec<Misfit>,

@@ -10,8 +10,8 @@
 //! and the documents are made from it.
 
 pub mod apps;
-mod asks;
 mod back;
+mod class_match;
 mod compile;
 mod direction;
 mod feeds;
@@ -34,8 +34,8 @@ mod text;
 mod tree;
 mod writing;
 
-pub use asks::acknowledgements;
 pub use back::from_machine;
+pub use class_match::acknowledgements;
 pub use compile::CONTROL_NAME;
 pub use compile::{Compiled, CompiledCommand, compile};
 pub use direction::leads_to_lan;

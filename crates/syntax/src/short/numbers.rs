@@ -221,11 +221,11 @@ impl Back<'_> {
             CakeFlows::DualSource if !root.dev.starts_with("ifb") => (Fair::Host, true),
             _ => (Fair::Host, false),
         };
-        let stands = match fair {
+        let installed = match fair {
             Fair::Host => "fair = \"host\" replaces it: hosts by a hash, then their connections",
             _ => "",
         };
-        left(!exact, &format!("the sharing ({})", flows.name()), stands);
+        left(!exact, &format!("the sharing ({})", flows.name()), installed);
         fair
     }
 }

@@ -257,11 +257,11 @@ impl Reader {
             (Some(false), _) | (_, Some(false)) => Rank::Middle,
             _ => class.rank,
         };
-        let asks = !(class.apps.is_empty()
+        let is_needed = !(class.apps.is_empty()
             && class.ports.is_empty()
             && class.dscp.is_empty()
             && class.hosts.is_empty());
-        if !off && !asks && class.after.is_none() {
+        if !off && !is_needed && class.after.is_none() {
             let what = format!("nothing belongs to the class \"{}\"", section.key);
             self.say(section.span, what, "Say what does: apps, ports, dscp, hosts or after.");
         }
@@ -297,7 +297,7 @@ impl Reader {
 
     /// What all are sure of must fit the link.
     fn sums(&mut self, short: &Short) {
-        let said = short.classes.iter().filter_map(|class| class.share.as_ref());
+        let given = short.classes.iter().filter_map(|class| class.share.as_ref());
         for (way, rate) in [("up", &short.up), ("down", &short.down)] {
             let Some(rate) = rate else { continue };
             let link = rate.value * u64::from(short.shape) / 100;
@@ -318,7 +318,7 @@ impl Reader {
                 }
             }
             let mut sum = 0;
-            for share in said.clone() {
+            for share in given.clone() {
                 sum += of_link(share.value);
                 if sum > link * 95 / 100 {
                     let what = format!(

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     /// The policy as `key = value`, one a line.
-    fn told(imported: &Imported) -> Vec<String> {
+    fn toml_lines(imported: &Imported) -> Vec<String> {
         let value = |node: &SpannedValue| match &node.value {
             TomlValue::Text(text) => text.clone(),
             TomlValue::Whole(number) => number.to_string(),
@@ -339,7 +339,7 @@ mod tests {
                     \toption qdisc 'cake'\n\toption linklayer 'ethernet'\n\toption overhead '22'\n\toption \
                     itarget '5ms'\n";
         let policies = read_uci(text).expect("is read");
-        let all: Vec<Vec<String>> = policies.iter().map(told).collect();
+        let all: Vec<Vec<String>> = policies.iter().map(toml_lines).collect();
         assert_eq!(
             all,
             [
@@ -371,7 +371,7 @@ mod tests {
         );
         let policies = policies.expect("is read");
         assert_eq!(
-            told(&policies[0]),
+            toml_lines(&policies[0]),
             [
                 "device = eth0",
                 "up = 1000kbit",

@@ -1,6 +1,6 @@
 //! A short policy as a file says it.
 
-use super::asks::port_text;
+use super::class_match::port_text;
 use super::policy::{Class, Fair, Queue, Rank, Share, Short};
 use super::read::bits;
 use std::fmt::Write as _;

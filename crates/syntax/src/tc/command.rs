@@ -1,6 +1,6 @@
 //! `tc qdisc …` and `tc class …`: the words before the kind.
 
-use super::asks::{Object, ShowWhat, TcCommand};
+use super::command_line::{Object, ShowWhat, TcCommand};
 use super::help::help_of;
 use super::words::{Words, begins};
 use super::{build, size_table};
@@ -11,7 +11,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, SharedBlocks, Verb};
 
 /// What a verb means.
-pub(super) enum Asked {
+pub(super) enum CommandVerb {
     Do(Verb),
     Show,
     Get,
@@ -19,25 +19,25 @@ pub(super) enum Asked {
 }
 
 /// The verb of an object; abbreviations go to the first that fits.
-pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refusal> {
-    let Some(word) = words.take() else { return Ok(Asked::Show) };
+pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<CommandVerb, Refusal> {
+    let Some(word) = words.take() else { return Ok(CommandVerb::Show) };
     let name = object.name();
-    let mut verbs = vec![("add", Asked::Do(Verb::Add)), ("change", Asked::Do(Verb::Change))];
-    verbs.push(("replace", Asked::Do(Verb::Replace)));
+    let mut verbs = vec![("add", CommandVerb::Do(Verb::Add)), ("change", CommandVerb::Do(Verb::Change))];
+    verbs.push(("replace", CommandVerb::Do(Verb::Replace)));
     if object == Object::Qdisc {
-        verbs.push(("link", Asked::Do(Verb::Link)));
+        verbs.push(("link", CommandVerb::Do(Verb::Link)));
     }
-    verbs.push(("delete", Asked::Do(Verb::Delete)));
+    verbs.push(("delete", CommandVerb::Do(Verb::Delete)));
     if object == Object::Filter {
-        verbs.push(("get", Asked::Get));
+        verbs.push(("get", CommandVerb::Get));
     }
     for show in ["list", "show", "lst"] {
-        verbs.push((show, Asked::Show));
+        verbs.push((show, CommandVerb::Show));
     }
-    verbs.push(("help", Asked::Help));
-    for (verb, asked) in verbs {
+    verbs.push(("help", CommandVerb::Help));
+    for (verb, meaning) in verbs {
         if begins(word, verb) {
-            return Ok(asked);
+            return Ok(meaning);
         }
     }
     Err(Refusal::new(255, format!("Command \"{word}\" is unknown, try \"tc {name} help\"."))

@@ -1,7 +1,7 @@
 //! `tc filter get …`: one filter.
 
-use super::asks::{GetFilter, Object, TcCommand};
 use super::command::{block, device, find_device, one_of, parent_or};
+use super::command_line::{GetFilter, Object, TcCommand};
 use super::filter::{self, chain_of, hook, preference, protocol_of};
 use super::help::help_of;
 use super::words::{Words, begins};

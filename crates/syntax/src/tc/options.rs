@@ -294,7 +294,7 @@ impl Reader<'_> {
         if !given {
             return Ok(());
         }
-        let line = self.said(self.spec.error_style.twice, name, "", "");
+        let line = self.error_line(self.spec.error_style.twice, name, "", "");
         Err(Refusal::new(1, line).remedy(format!("Give {} once.", option.key)))
     }
 
@@ -363,7 +363,7 @@ impl Reader<'_> {
         let name = if voice.as_typed && !option.aliases.is_empty() { word } else { option.blame };
         let refusal = match option.value {
             ValueKind::Selector if !more.is_empty() => Refusal::new(1, more),
-            _ => Refusal::new(1, self.said(voice.illegal, name, text, more)),
+            _ => Refusal::new(1, self.error_line(voice.illegal, name, text, more)),
         };
         let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
         let part = matches!(option.value, ValueKind::Rate | ValueKind::Rate32) && text.contains('%');
@@ -386,7 +386,7 @@ impl Reader<'_> {
     }
 
     /// One of the voice's lines, with what it is about.
-    fn said(&self, line: &str, name: &str, text: &str, more: &str) -> String {
+    fn error_line(&self, line: &str, name: &str, text: &str, more: &str) -> String {
         let line = line.replace("{kind}", self.spec.name).replace("{more}", more).replace("{name}", name);
         line.replace("{word}", text).replace("{text}", text)
     }
@@ -401,7 +401,7 @@ impl Reader<'_> {
             None if names.len() > NAMED => format!("{kind} has no \"{word}\"; see the list."),
             None => format!("{kind} knows {}.", names.join(", ")),
         };
-        Refusal::new(1, self.said(self.spec.error_style.unknown, "", word, ""))
+        Refusal::new(1, self.error_line(self.spec.error_style.unknown, "", word, ""))
             .then(&self.usage())
             .remedy(remedy)
     }

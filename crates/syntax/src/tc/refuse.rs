@@ -43,9 +43,9 @@ mod tests {
 
     #[test]
     fn a_note_is_not_the_reason() {
-        let told = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst \
+        let text = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst \
         31\ntc: help\n";
-        let lines: Vec<&str> = refusal_lines(told).collect();
+        let lines: Vec<&str> = refusal_lines(text).collect();
         assert_eq!(lines, ["tc_red_eval_ewma() burst 20 is too small ? Try burst 31", "tc: help"]);
         assert_eq!(refusal_lines("\n").next(), None);
     }

@@ -1,6 +1,6 @@
 //! What the three listings share: lines and members, written once for text and JSON.
 
-use super::asks::ShowFlags;
+use super::command_line::ShowFlags;
 use crate::json::Json;
 use crate::number::general;
 use crate::units::{print_rate, print_size, print_time};
@@ -91,11 +91,11 @@ pub(super) fn probability(max_p: u32, entry: &mut Entry) {
 
 /// Words that stand in the listing when they hold, and in JSON always.
 pub(super) fn marks(words: &[(&'static str, bool)], entry: &mut Entry) {
-    for (word, holds) in words {
-        if *holds {
+    for (word, matches) in words {
+        if *matches {
             entry.say(&format!("{word} "));
         }
-        entry.member(word, Json::Bool(*holds));
+        entry.member(word, Json::Bool(*matches));
     }
 }
 

@@ -38,7 +38,7 @@ fn tc_gives_the_same_answers() {
     let (mut same, mut later, mut different) = (0, 0, 0);
     for line in include_str!("../data/tc-answers.txt").lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.splitn(3, '\t');
-        let (verdict, said, command) = match (fields.next(), fields.next(), fields.next()) {
+        let (verdict, output, command) = match (fields.next(), fields.next(), fields.next()) {
             (Some(verdict), Some(said), Some(command)) => (verdict, said, command),
             _ => panic!("a line of the table is not three fields: {line}"),
         };
@@ -46,16 +46,17 @@ fn tc_gives_the_same_answers() {
             .split_whitespace()
             .map(|word| if word == "''" { String::new() } else { word.into() })
             .collect();
-        let said: Vec<String> = said.split('|').filter(|line| !line.is_empty()).map(String::from).collect();
+        let lines: Vec<String> =
+            output.split('|').filter(|line| !line.is_empty()).map(String::from).collect();
         let (code, ours) = answer(&args, &env);
         if ours.first().is_some_and(|line| line.starts_with("tidegate:")) {
             later += 1;
-        } else if code == verdict && ours.len() >= said.len() && ours[..said.len()] == said {
+        } else if code == verdict && ours.len() >= lines.len() && ours[..lines.len()] == lines {
             same += 1;
         } else if DIFFERENT.iter().any(|(part, _)| command.contains(part)) {
             different += 1;
         } else {
-            wrong.push(format!("tc {command}\n  tc:   {verdict} {said:?}\n  ours: {code} {ours:?}"));
+            wrong.push(format!("tc {command}\n  tc:   {verdict} {lines:?}\n  ours: {code} {ours:?}"));
         }
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), wrong.len() + same, wrong.join("\n"));

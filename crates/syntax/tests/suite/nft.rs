@@ -87,15 +87,16 @@ fn cases(recorded: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
 fn rules_are_listed_as_recorded_or_refused_by_name() {
     let (mut differing, mut listed, mut refused) = (Vec::new(), 0, Vec::new());
     for (words, wanted) in cases(RULES) {
-        let known = |told: &str| OTHERWISE.iter().any(|(asked, other)| *asked == words && *other == told);
+        let known =
+            |output: &str| OTHERWISE.iter().any(|(condition, other)| *condition == words && *other == output);
         match rules(words) {
             Ok(rules) => {
                 let counts = if words.contains("packets 5") { (5, 500) } else { (0, 0) };
-                let told = rules.iter().map(|rule| nft::print_rule(rule, Family::Inet, Some(counts)));
-                let told = told.collect::<Vec<_>>().join(" + ");
+                let found = rules.iter().map(|rule| nft::print_rule(rule, Family::Inet, Some(counts)));
+                let output = found.collect::<Vec<_>>().join(" + ");
                 listed += 1;
-                if wanted != [told.as_str()] && !known(&told) {
-                    differing.push(format!("{words}\n  {}\n  {told}", wanted.join("\n  ")));
+                if wanted != [output.as_str()] && !known(&output) {
+                    differing.push(format!("{words}\n  {}\n  {output}", wanted.join("\n  ")));
                 }
             }
             Err(refusal) if refusal.stderr.contains("is not supported in this version") => {
@@ -104,9 +105,9 @@ fn rules_are_listed_as_recorded_or_refused_by_name() {
             }
             // The kernel of the recording had no modules for it.
             Err(refusal) => {
-                let told: Vec<&str> = refusal.stderr.lines().collect();
-                if told != wanted {
-                    differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), told.join("\n  ")));
+                let lines: Vec<&str> = refusal.stderr.lines().collect();
+                if lines != wanted {
+                    differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), lines.join("\n  ")));
                 }
             }
         }
@@ -141,16 +142,16 @@ fn commands_are_refused_as_recorded() {
             continue;
         }
         compared += 1;
-        let told = match nft::parse(words, Some("/dev/stdin")) {
+        let output = match nft::parse(words, Some("/dev/stdin")) {
             Ok(_) => "accepted".to_owned(),
             Err(refusal) => refusal.stderr,
         };
-        let elsewhere = ELSEWHERE.contains(&words) && told.contains("Error: ");
-        if told.lines().collect::<Vec<_>>() != wanted && !elsewhere {
+        let elsewhere = ELSEWHERE.contains(&words) && output.contains("Error: ");
+        if output.lines().collect::<Vec<_>>() != wanted && !elsewhere {
             differing.push(format!(
                 "{words}\n  {}\n  {}",
                 wanted.join("\n  "),
-                told.trim_end().replace('\n', "\n  ")
+                output.trim_end().replace('\n', "\n  ")
             ));
         }
     }

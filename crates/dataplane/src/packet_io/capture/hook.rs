@@ -204,9 +204,9 @@ fn bpf(device: u32, parent: Handle, program: &BpfProgram) -> Vec<u8> {
 
 /// Packets that a device of tidegate's had no space for; 0 where no one can say.
 pub(super) fn dropped_before(talk: &mut NetlinkSocket, device: u32) -> u64 {
-    let told = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
-    let bytes = told.and_then(|told| {
-        let found = attribute::read(told.body.get(STATS_HEAD..)?);
+    let message = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
+    let bytes = message.and_then(|message| {
+        let found = attribute::read(message.body.get(STATS_HEAD..)?);
         found.get(LINK_64 as u16)?.get(TX_DROPPED..TX_DROPPED + 8)?.try_into().ok()
     });
     bytes.map_or(0, u64::from_ne_bytes)

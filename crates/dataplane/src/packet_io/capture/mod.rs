@@ -116,7 +116,7 @@ impl CaptureIo {
             TailCallTable::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
         let places = spots
             .iter()
-            .map(|point| CapturePoint::open(&mut gate, point).map_err(|error| told(point, error)));
+            .map(|point| CapturePoint::open(&mut gate, point).map_err(|error| with_place(point, error)));
         Ok(CaptureIo {
             points: places.collect::<io::Result<_>>()?,
             _gate: gate,
@@ -215,7 +215,7 @@ fn unwrap(slot: &mut Slot) -> Option<()> {
 }
 
 /// An error, with the place it is about.
-fn told(point: &AttachPoint, error: io::Error) -> io::Error {
+fn with_place(point: &AttachPoint, error: io::Error) -> io::Error {
     let way = if point.direction == TrafficDirection::Egress { "leaves by" } else { "comes in by" };
     io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", point.dev))
 }

@@ -139,11 +139,11 @@ impl QueueIo {
         let link_header = self.places[slot.place].link_header as usize;
         let old = bytes::dsfield(&slot.front[..slot.bytes], link_header);
         let to_congested = leaving.dsfield.is_some() && leaving.dsfield == old.map(|old| old | 3);
-        let asked =
+        let requested =
             leaving.front.is_none() && (leaving.dsfield.is_none() || leaving.dsfield == old || to_congested);
         let set = to_congested && leaving.dsfield != old;
         let mark = leaving.mark & !bit | if set { bit } else { 0 };
-        ((mark != slot.mark).then_some(mark), asked && leaving.mark & bit == 0)
+        ((mark != slot.mark).then_some(mark), requested && leaving.mark & bit == 0)
     }
 }
 
@@ -265,8 +265,8 @@ impl PacketIo for QueueIo {
 
     fn counts(&self) -> PacketIoStats {
         let queues: Vec<u16> = (0..self.places.len()).map(|place| self.queue(place)).collect();
-        let held = (self.slots.len() - self.free.len()) as u64;
-        PacketIoStats { overruns: nfqueue::dropped_before(&queues), held, ..self.counts }
+        let waiting = (self.slots.len() - self.free.len()) as u64;
+        PacketIoStats { overruns: nfqueue::dropped_before(&queues), held: waiting, ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {

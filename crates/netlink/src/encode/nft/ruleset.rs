@@ -223,10 +223,10 @@ fn either(
     let leaves = matches!(rule.target, Some(NetfilterTarget::Return | NetfilterTarget::Goto(_)));
     let lead = if leaves { NftVerdict::Goto(aside) } else { NftVerdict::Jump(aside) };
     for second in [false, true] {
-        let mut asked = rule.clone();
-        asked.matches = rule.matches.iter().flat_map(|one| split(one, second)).collect();
-        (asked.first, asked.target) = (Vec::new(), None);
-        let mut steps = self::one(batch, table, &asked, "")?;
+        let mut rule = rule.clone();
+        rule.matches = rule.matches.iter().flat_map(|one| split(one, second)).collect();
+        (rule.first, rule.target) = (Vec::new(), None);
+        let mut steps = self::one(batch, table, &rule, "")?;
         batch.rule(chain, steps.verdict(&lead));
     }
     Ok(())

@@ -207,12 +207,12 @@ impl Cake {
             self.current = MOST - 1;
         }
         let given = u64::from(self.params.memory_limit.unwrap_or(0));
-        let asked = match (given, self.rate) {
+        let requested = match (given, self.rate) {
             (0, 0) => u64::from(u32::MAX),
             (0, rate) => LEAST_MEMORY.max(u64::from((rate.wrapping_mul(u64::from(rtt_us)) / 250_000) as u32)),
             (given, _) => given,
         };
-        self.memory_limit = asked.min(u64::from(MOST_PACKETS * self.frame).max(given));
+        self.memory_limit = requested.min(u64::from(MOST_PACKETS * self.frame).max(given));
     }
 
     /// What filters say of a packet.
@@ -276,14 +276,14 @@ impl Cake {
                 if self.next < now {
                     (self.next, self.failsafe) = (now, now);
                 } else {
-                    self.hold_back(cx, own);
+                    self.wait_for_turn(cx, own);
                 }
             }
         }
     }
 
     /// May nothing go yet? Then the watchdog is armed.
-    fn hold_back(&mut self, cx: &mut Context<'_>, own: QdiscState) -> bool {
+    fn wait_for_turn(&mut self, cx: &mut Context<'_>, own: QdiscState) -> bool {
         if self.next <= cx.now.0 || self.failsafe <= cx.now.0 {
             return false;
         }
@@ -582,7 +582,7 @@ impl Discipline for Cake {
             if waiting == 0 {
                 return Dequeue::Empty;
             }
-            if self.hold_back(cx, own) {
+            if self.wait_for_turn(cx, own) {
                 return Dequeue::Throttled;
             }
             let Some(tin) = self.choose_next(cx.now.0) else { return Dequeue::Empty };

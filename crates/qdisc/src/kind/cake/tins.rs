@@ -220,8 +220,12 @@ impl Terms {
         let (target, rtt) = (u64::from(target_us) * 1000, u64::from(rtt_us) * 1000);
         let pace = Pace::new(rate);
         let frame_time = pace.ns(frame);
-        let held = (frame_time * 3 / 2).max(target);
-        let law = cobalt::Params { target: held, interval: (rtt + held - target).max(held * 2), frame_time };
+        let waiting = (frame_time * 3 / 2).max(target);
+        let law = cobalt::Params {
+            target: waiting,
+            interval: (rtt + waiting - target).max(waiting * 2),
+            frame_time,
+        };
         let quantum = if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 };
         Terms { rate: Rate(rate), pace, quantum, law }
     }

@@ -158,7 +158,7 @@ impl Hfsc {
             let level = self.tree.class(head).level;
             let Some(at) = self.find(class) else { break };
             // A filter may only point downwards, unless it did when it was made.
-            if self.tree.class(at).level >= level && !self.holds(head, filters, class) {
+            if self.tree.class(at).level >= level && !self.pins_class(head, filters, class) {
                 break;
             }
             if self.tree.class(at).level == 0 {
@@ -170,7 +170,7 @@ impl Hfsc {
     }
 
     /// Do the filters of a class hold another since they were made?
-    fn holds(&self, head: u32, filters: &FilterList, class: Handle) -> bool {
+    fn pins_class(&self, head: u32, filters: &FilterList, class: Handle) -> bool {
         let one = self.tree.class(head);
         if head == ROOT { filters.binds(class) } else { one.filters.binds_for(one.id, filters, class) }
     }
@@ -492,7 +492,7 @@ impl Classful for Hfsc {
 }
 
 impl InnerClasses for Hfsc {
-    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+    fn may_pin(&self, holder: Handle, class: Handle) -> bool {
         // The qdisc's own list may hold any class, an inner class's only those below its level.
         let level = |id: Handle| self.find(id).map(|at| self.tree.class(at).level);
         level(class)

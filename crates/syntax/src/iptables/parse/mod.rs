@@ -483,14 +483,14 @@ impl<'a> Reader<'a> {
         let tool = self.tool;
         for (slot, text, not, flag, at) in std::mem::take(&mut self.addresses) {
             self.at = at;
-            let (octets, length) = self.address(text)?;
+            let (bytes, length) = self.address(text)?;
             let what = if slot == 0 { Condition::Source } else { Condition::Destination };
-            self.basic(slot, what(octets, length), not, flag)?;
+            self.basic(slot, what(bytes, length), not, flag)?;
         }
         for (module, number) in [("tcp", 6), ("udp", 17)] {
-            let asked =
+            let requested =
                 self.basics[4].as_ref().is_some_and(|m| m.what == Condition::Protocol(number) && !m.not);
-            if !asked && self.loaded.iter().any(|loaded| loaded == module) {
+            if !requested && self.loaded.iter().any(|loaded| loaded == module) {
                 return Err(complain(
                     tool,
                     format!("{} match requires '-p {module}'", module.to_uppercase()),

@@ -4,7 +4,7 @@ use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::Env;
 use crate::json::Json;
 use crate::number::{u16_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
 use tidegate_policy::dump::ActionDump;

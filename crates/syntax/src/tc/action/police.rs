@@ -2,7 +2,7 @@
 
 use super::row::{Failed, Row, control, control_name, plain_control, type_of};
 use crate::number::{u16_in, u32_in, whole};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::link_layer;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -35,7 +35,7 @@ const LAST_ENTRY: u32 = 255;
 
 /// What was read.
 #[derive(Default)]
-struct Said {
+struct PoliceWords {
     any: bool,
     index: u32,
     rate: Option<Rate>,
@@ -54,15 +54,15 @@ struct Said {
 
 /// Reads the words after `police`; beside it its number.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
-    let mut said = Said::default();
+    let mut given = PoliceWords::default();
     words.peek().ok_or_else(|| Refusal::incomplete().at(words.place()))?;
     while let Some(word) = words.peek() {
-        if !said.take(word, words)? {
+        if !given.take(word, words)? {
             break;
         }
-        said.any = true;
+        given.any = true;
     }
-    said.finish()
+    given.finish()
 }
 
 /// The option that a word is or, where tc looks no further than the word goes, begins; else the word itself.
@@ -127,7 +127,7 @@ fn wrong(text: &str, name: &str, place: usize, wanted: &str) -> Refusal {
     Refusal::wrong(text, name).at(place).remedy(format!("{name} takes {wanted}."))
 }
 
-impl Said {
+impl PoliceWords {
     /// Takes an option; false: it is none of police's.
     fn take(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, Failed> {
         match option(word) {

@@ -2,7 +2,7 @@
 
 use crate::json::Json;
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -169,8 +169,12 @@ pub(super) fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Re
 
 /// Behind an action's own words tc tells twice what is wrong with a decision's number.
 fn twice(refusal: Refusal) -> Refusal {
-    let told = refusal.stderr.clone();
-    if told.contains("chain index") || told.contains("jump count") { refusal.then(&told) } else { refusal }
+    let stderr = refusal.stderr.clone();
+    if stderr.contains("chain index") || stderr.contains("jump count") {
+        refusal.then(&stderr)
+    } else {
+        refusal
+    }
 }
 
 /// A decision in words.

@@ -3,7 +3,7 @@
 use super::kinds::row;
 use super::{connection, pedit};
 use crate::json::{self, Json};
-use crate::tc::asks::{ShowActions, ShowFlags};
+use crate::tc::command_line::{ShowActions, ShowFlags};
 use crate::tc::show::{Entry, ended};
 use tidegate_policy::Act;
 use tidegate_policy::dump::ActionDump;
@@ -102,7 +102,7 @@ fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let key = if matches!(dump.action.act, Act::Nat(_)) { "type" } else { "kind" };
     entry.member(key, Json::text(dump.action.act.kind()));
     doing(dump, flags, entry);
-    told_besides(dump, flags, entry);
+    show_extras(dump, flags, entry);
     if let Act::Pedit(pedit) = &dump.action.act {
         pedit::show_keys(pedit, entry);
     }
@@ -110,7 +110,7 @@ fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         counts(dump, entry);
     }
     if !dump.action.cookie.is_empty() {
-        let text: String = dump.action.cookie.iter().map(|octet| format!("{octet:02x}")).collect();
+        let text: String = dump.action.cookie.iter().map(|byte| format!("{byte:02x}")).collect();
         entry.say(&format!("\n\tcookie {text}"));
         entry.member("cookie", Json::text(text));
     }
@@ -148,7 +148,7 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
 
 /// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when
 /// it is in use.
-fn told_besides(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+fn show_extras(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Ctinfo(info) = &dump.action.act else {
         if flags.stats {
             used(dump, entry);

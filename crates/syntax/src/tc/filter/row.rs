@@ -1,7 +1,7 @@
 //! What is in a filter's file, as its row says, and what those files have in common.
 
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
 use crate::units::parse_classid;
@@ -18,7 +18,7 @@ pub(in crate::tc) struct Row {
     /// EtherType.
     pub(super) parse: fn(Given<'_>, u16, &mut Words<'_>, &Env) -> Result<Read, Refusal>,
     /// Its options, with its actions behind them. `None`: the kernel tells nothing of it.
-    pub(in crate::tc) show: fn(&Told<'_>) -> Option<Entry>,
+    pub(in crate::tc) show: fn(&ListedFilter<'_>) -> Option<Entry>,
 }
 
 /// The handle that was said, and where.
@@ -33,7 +33,7 @@ pub(in crate::tc) struct Read {
 }
 
 /// A filter that is listed.
-pub(in crate::tc) struct Told<'a> {
+pub(in crate::tc) struct ListedFilter<'a> {
     pub(in crate::tc) handle: u32,
     pub(in crate::tc) params: &'a FilterParams,
     pub(in crate::tc) hits: Option<&'a U32Hits>,

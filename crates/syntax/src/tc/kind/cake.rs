@@ -4,7 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::{i32_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -186,13 +186,13 @@ impl Gathered {
     /// What tc sends: of some options 0 means that nothing was said.
     fn finish(self) -> CakeParams {
         let unlimited = self.unlimited;
-        let said = |value: Option<u32>| value.filter(|value| *value > 0);
+        let value_of = |value: Option<u32>| value.filter(|value| *value > 0);
         CakeParams {
             bandwidth: self.params.bandwidth.filter(|rate| rate.0 > 0 || unlimited),
-            rtt_us: said(self.params.rtt_us),
-            mpu: said(self.params.mpu),
-            memory_limit: said(self.params.memory_limit),
-            fwmark: said(self.params.fwmark),
+            rtt_us: value_of(self.params.rtt_us),
+            mpu: value_of(self.params.mpu),
+            memory_limit: value_of(self.params.memory_limit),
+            fwmark: value_of(self.params.fwmark),
             ..self.params
         }
     }

@@ -3,7 +3,7 @@
 use super::row::Syntax;
 use crate::json::Json;
 use crate::number::{float_prefix, general, i32_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -26,7 +26,7 @@ impl Syntax for Netem {
         words: &mut Words<'_>,
         _stderr: &mut String,
     ) -> Result<Option<QdiscParams>, Refusal> {
-        let mut said = Said {
+        let mut given = NetemWords {
             reader,
             params: NetemParams { limit: 1000, ..NetemParams::default() },
             correlations: NetemCorrelations::default(),
@@ -36,8 +36,8 @@ impl Syntax for Netem {
             reorders: false,
             corrupts: false,
         };
-        reader.each(reader.table(), words, &mut said)?;
-        said.complete().map(|params| Some(QdiscParams::Netem(Box::new(params))))
+        reader.each(reader.table(), words, &mut given)?;
+        given.complete().map(|params| Some(QdiscParams::Netem(Box::new(params))))
     }
 
     fn show(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
@@ -54,7 +54,7 @@ const CERTAIN: NetemProbability = NetemProbability::MAX;
 const TABLES: &str = "/usr/lib/x86_64-linux-gnu/tc/";
 
 /// What was said so far.
-struct Said<'a> {
+struct NetemWords<'a> {
     reader: &'a Reader<'a>,
     params: NetemParams,
     correlations: NetemCorrelations,
@@ -123,7 +123,7 @@ fn delay(words: &mut Words<'_>) -> Result<i64, Refusal> {
     Ok((ticks as i64) << 6)
 }
 
-impl Take for Said<'_> {
+impl Take for NetemWords<'_> {
     fn option(
         &mut self,
         _reader: &Reader<'_>,
@@ -170,7 +170,7 @@ impl Take for Said<'_> {
     }
 }
 
-impl Said<'_> {
+impl NetemWords<'_> {
     fn delay(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         self.params.latency_ns = delay(words)?;
         if !number_next(words) {

@@ -1,7 +1,7 @@
 //! What is in a kind's file, as its row says.
 
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

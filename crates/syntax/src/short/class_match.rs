@@ -46,7 +46,7 @@ impl Way {
 
 /// What a class is for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Asks {
+pub(super) struct ClassMatch {
     pub(super) ports: Vec<Ports>,
     pub(super) dscp: Vec<u8>,
     pub(super) hosts: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) struct Asks {
     pub(super) control: bool,
 }
 
-impl Asks {
+impl ClassMatch {
     /// Is nothing left that a class of a short policy may ask for?
     pub(super) fn is_empty(&self) -> bool {
         self.ports.is_empty() && self.dscp.is_empty() && self.hosts.is_empty() && self.after.is_none()
@@ -85,18 +85,18 @@ impl Asks {
     }
 
     /// Leaves out what the built-in class takes first, and what other classes before this one take.
-    pub(super) fn without(&mut self, before: &[&Asks]) -> bool {
+    pub(super) fn without(&mut self, before: &[&ClassMatch]) -> bool {
         let was = self.clone();
         let control = CONTROL_PORTS.map(|range| Ports { protocol: Some(17), end: PortEnd::Either, range });
-        let taken: Vec<Ports> = before.iter().flat_map(|asks| &asks.ports).chain(&control).copied().collect();
+        let taken: Vec<Ports> =
+            before.iter().flat_map(|class_match| &class_match.ports).chain(&control).copied().collect();
         self.ports =
             [6u8, 17].into_iter().flat_map(|protocol| left_of(&self.ports, &taken, protocol)).collect();
-        self.dscp.retain(|dscp| !before.iter().any(|asks| asks.dscp.contains(dscp)));
-        self.hosts.retain(|host| !before.iter().any(|asks| asks.hosts.contains(host)));
-        if before
-            .iter()
-            .any(|asks| asks.after.is_some_and(|after| self.after.is_some_and(|own| own >= after)))
-        {
+        self.dscp.retain(|dscp| !before.iter().any(|class_match| class_match.dscp.contains(dscp)));
+        self.hosts.retain(|host| !before.iter().any(|class_match| class_match.hosts.contains(host)));
+        if before.iter().any(|class_match| {
+            class_match.after.is_some_and(|after| self.after.is_some_and(|own| own >= after))
+        }) {
             self.after = None;
         }
         self.control |= control.iter().any(|range| {
@@ -110,7 +110,7 @@ impl Asks {
             || was.after != self.after
     }
 
-    pub(super) fn take(&mut self, other: Asks) {
+    pub(super) fn take(&mut self, other: ClassMatch) {
         self.control |= other.control;
         for port in other.ports {
             if !self.ports.contains(&port) {
@@ -212,22 +212,22 @@ fn minus(a: &[(u16, u16)], b: &[(u16, u16)]) -> Vec<(u16, u16)> {
 /// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one
 /// another?
 pub(super) fn never_waits(rule: &NetfilterRule) -> bool {
-    let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
-    let acknowledges = asks(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
-    let is_short = asks(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
-    acknowledges && is_short || asks(|what| matches!(what, Condition::Protocol(58)))
+    let matches = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
+    let acknowledges = matches(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
+    let is_short = matches(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
+    acknowledges && is_short || matches(|what| matches!(what, Condition::Protocol(58)))
 }
 
 /// What a rule asks, in a short policy's words; what has none is named.
-pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
-    let mut asks = Asks::default();
+pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, String> {
+    let mut class_match = ClassMatch::default();
     let at = |end: PortEnd, range: (u16, u16), protocol| Ports { protocol, end, range };
     let protocol = rule.matches.iter().find_map(|m| match m.what {
         Condition::Protocol(number) if !m.not => Some(number),
         _ => None,
     });
     // What stands on one line must hold together; a short policy's words each hold alone.
-    let mut said = 0;
+    let mut given = 0;
     for found in &rule.matches {
         let single = std::slice::from_ref(&found.what);
         let all = if let Condition::Any(several) = &found.what { several.as_slice() } else { single };
@@ -241,29 +241,35 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
                 Condition::Comment(text) => {
                     let fits = !text.is_empty()
                         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-                    asks.name = fits.then(|| text.clone());
+                    class_match.name = fits.then(|| text.clone());
                     counts = false;
                 }
                 Condition::In(_) | Condition::Out(_) => counts = false,
-                Condition::SourcePort(range) => asks.ports.push(at(way.end(true), *range, protocol)),
-                Condition::DestinationPort(range) => asks.ports.push(at(way.end(false), *range, protocol)),
+                Condition::SourcePort(range) => class_match.ports.push(at(way.end(true), *range, protocol)),
+                Condition::DestinationPort(range) => {
+                    class_match.ports.push(at(way.end(false), *range, protocol))
+                }
                 Condition::SourcePorts(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|range| at(way.end(true), *range, protocol)));
+                    class_match.ports.extend(ranges.iter().map(|range| at(way.end(true), *range, protocol)));
                 }
                 Condition::DestinationPorts(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|range| at(way.end(false), *range, protocol)));
+                    class_match.ports.extend(ranges.iter().map(|range| at(way.end(false), *range, protocol)));
                 }
                 Condition::Ports(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|range| at(PortEnd::Either, *range, protocol)));
+                    class_match
+                        .ports
+                        .extend(ranges.iter().map(|range| at(PortEnd::Either, *range, protocol)));
                 }
-                Condition::Dscp(dscp) => asks.dscp.push(*dscp),
-                Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
-                Condition::Source(bytes, bits) => asks.hosts.push(way.host(host_text(bytes, *bits), true)?),
+                Condition::Dscp(dscp) => class_match.dscp.push(*dscp),
+                Condition::Tos(value, mask) if mask & 0xfc == 0xfc => class_match.dscp.push(value >> 2),
+                Condition::Source(bytes, bits) => {
+                    class_match.hosts.push(way.host(host_text(bytes, *bits), true)?)
+                }
                 Condition::Destination(bytes, bits) => {
-                    asks.hosts.push(way.host(host_text(bytes, *bits), false)?)
+                    class_match.hosts.push(way.host(host_text(bytes, *bits), false)?)
                 }
                 Condition::Connbytes(bytes) if bytes.mode == CountMode::Bytes && bytes.to == u64::MAX => {
-                    asks.after = Some(bytes.from)
+                    class_match.after = Some(bytes.from)
                 }
                 // The first packet of a connection is marked, and with it the connection.
                 Condition::TcpFlags(_, 2)
@@ -274,25 +280,25 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
                 other => return Err(named(other)),
             }
         }
-        said += usize::from(counts);
+        given += usize::from(counts);
     }
-    match said {
+    match given {
         0 => match protocol {
             Some(6 | 17) => {
-                asks.ports.push(at(PortEnd::Either, (1, u16::MAX), protocol));
-                Ok(asks)
+                class_match.ports.push(at(PortEnd::Either, (1, u16::MAX), protocol));
+                Ok(class_match)
             }
             Some(number) => Err(format!("for all of protocol {number}")),
             None => Err("nothing".into()),
         },
-        1 => Ok(asks),
+        1 => Ok(class_match),
         _ => Err("for several things at once".into()),
     }
 }
 
 /// The hosts of the LAN that a rule asks for in packets that go the other way, where it asks for no more.
 pub(super) fn hosts_of_other_way(rule: &NetfilterRule, way: Way) -> Vec<String> {
-    by_rule(rule, way.back()).map_or(Vec::new(), |asks| asks.hosts)
+    by_rule(rule, way.back()).map_or(Vec::new(), |class_match| class_match.hosts)
 }
 
 fn named(what: &Condition) -> String {
@@ -308,14 +314,14 @@ fn named(what: &Condition) -> String {
 }
 
 /// The same for a filter of u32.
-pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, String> {
+pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMatch, String> {
     if let Some(below) = acknowledgements(params).filter(|_| !v6) {
         return Err(format!(
             "for short acknowledgements (packets of TCP with the flag ACK, of less than {below} bytes)"
         ));
     }
-    let mut asks = Asks::default();
-    let mut said = 0;
+    let mut class_match = ClassMatch::default();
+    let mut given = 0;
     let at = if v6 { 40 } else { 20 };
     // It may be said before the ports or after them.
     let protocol = params.keys.iter().filter(|key| key.offset_mask == 0).find_map(|key| {
@@ -333,15 +339,17 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
         match (key.offset, mask, v6) {
             (8, 0x00ff_0000, false) | (4, 0x0000_ff00, true) => {}
             (0, mask, false) if mask & 0xff00_ffff == 0 && mask >> 16 & 0xfc == 0xfc => {
-                asks.dscp.push((value >> 18) as u8);
-                said += 1;
+                class_match.dscp.push((value >> 18) as u8);
+                given += 1;
             }
             (0, mask, true) if mask & 0xf00f_ffff == 0 && mask >> 20 & 0xfc == 0xfc => {
-                asks.dscp.push((value >> 22) as u8);
-                said += 1;
+                class_match.dscp.push((value >> 22) as u8);
+                given += 1;
             }
             // Neighbours looking for one another never wait anyway.
-            (40, _, true) if protocol == Some(58) => return Ok(Asks { control: true, ..Asks::default() }),
+            (40, _, true) if protocol == Some(58) => {
+                return Ok(ClassMatch { control: true, ..ClassMatch::default() });
+            }
             (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
                 if let Some(other) = protocol.filter(|number| !matches!(number, 6 | 17)) {
                     return Err(format!("for packets of protocol {other} by what is behind their header"));
@@ -352,15 +360,15 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
                     return Err(format!("for ports by the bits {bits:#x}, which are no range"));
                 }
                 let range = (low as u16, (low | !bits & 0xffff) as u16);
-                asks.ports.push(Ports { protocol, end: way.end(mask & 0xffff == 0), range });
-                said += 1;
+                class_match.ports.push(Ports { protocol, end: way.end(mask & 0xffff == 0), range });
+                given += 1;
             }
             (12 | 16, mask, false) if mask.leading_ones() + mask.trailing_zeros() == 32 => {
                 let address = Ipv4Addr::from(value);
                 let bits = mask.leading_ones();
                 let network = if bits == 32 { address.to_string() } else { format!("{address}/{bits}") };
-                asks.hosts.push(way.host(network, key.offset == 12)?);
-                said += 1;
+                class_match.hosts.push(way.host(network, key.offset == 12)?);
+                given += 1;
             }
             _ => {
                 let key = format!("match u32 {value:#010x} {mask:#010x} at {}", key.offset);
@@ -368,8 +376,8 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
             }
         }
     }
-    match said {
-        1 => Ok(asks),
+    match given {
+        1 => Ok(class_match),
         0 => Err(match protocol {
             Some(number) => format!("for all of protocol {number}"),
             None => "nothing, and takes everything".into(),
@@ -427,9 +435,9 @@ mod tests {
         let key = |offset: i32, value: u32, mask: u32| U32Key { offset, value, mask, offset_mask: 0 };
         let (udp, port) = (key(8, 17 << 16, 0x00ff_0000), key(20, 51_820, 0xffff));
         for keys in [vec![udp, port], vec![port, udp]] {
-            let asks =
+            let class_match =
                 by_keys(&U32Params { keys, ..U32Params::default() }, false, Way::Up).expect("it has words");
-            assert_eq!(asks.ports.iter().map(|ports| ports.protocol).collect::<Vec<_>>(), [Some(17)]);
+            assert_eq!(class_match.ports.iter().map(|ports| ports.protocol).collect::<Vec<_>>(), [Some(17)]);
         }
     }
 }

@@ -20,7 +20,7 @@ use tidegate_policy::{ClassLayout, FilterParams, Op};
 const MOST_TRIED: usize = 12;
 
 /// What the rules about classification work with.
-pub(super) struct Asking<'a> {
+pub(super) struct RuleContext<'a> {
     pub(super) reading: &'a Reading,
     pub(super) reached: Reached,
     pub(super) prober: Prober,
@@ -33,7 +33,7 @@ pub(super) struct Asking<'a> {
 }
 
 /// Rules of one kind; what cannot be decided is no finding.
-pub(super) type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
+pub(super) type Checks = fn(&mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge>;
 
 pub(super) fn not_decided(because: String) -> Finding {
     Finding {
@@ -47,7 +47,7 @@ pub(super) fn not_decided(because: String) -> Finding {
     }
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RuleContext<'a> {
     /// What some kinds of rules find, and how many of them could not decide.
     pub(super) fn ask(&mut self, families: &[Checks]) -> (Vec<Finding>, usize) {
         // A family that cannot be decided says nothing; the others do.
@@ -251,9 +251,9 @@ pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
 }
 
 /// The line is taken out, where it does nothing else and its words stand there letter by letter.
-pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
+pub(super) fn remove(context: &RuleContext<'_>, step: &Step) -> Option<Fix> {
     let written = step.words.iter().any(|word| word.literal);
-    let place = step.place.clone().filter(|_| written && asking.is_alone(step));
+    let place = step.place.clone().filter(|_| written && context.is_alone(step));
     let whole = |place: SourceLocation| Edit {
         place: SourceLocation { columns: (0, 0), ..place },
         text: String::new(),
