@@ -136,7 +136,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         return Ok(json!({"applied": false, "dry_run": true, "backend": "user", "why": why}));
     }
     let mut begun = Begun::new(options, &room, name, report)?;
-    let standing = kernel::shapers(&wanted.devices);
+    let shapers = kernel::shapers(&wanted.devices);
     let prior = State::of_device(&room, name)?;
     if let Some((known, state)) = &prior
         && state.backend() == "kernel"
@@ -168,8 +168,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         return Err(begun.undone(&error));
     }
     // A daemon that ran before may have put something there itself, and has said so before.
-    let standing = if state["before"]["daemon"].is_null() { standing } else { Vec::new() };
-    report_installed(report, &standing, user::door(&room, name));
+    let shapers = if state["before"]["daemon"].is_null() { shapers } else { Vec::new() };
+    report_installed(report, &shapers, user::door(&room, name));
     report(applied(&state, patience(options), name));
     Ok(json!({"applied": true, "state": state, "daemon": status}))
 }
@@ -254,8 +254,8 @@ impl<'o> Begun<'o> {
 
 /// Says what the kernel has on the devices that packets do not meet while a daemon of tidegate's has them.
 /// `packet_io`: how packets come to it, if that is known.
-fn report_installed(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
-    for (dev, qdisc) in standing {
+fn report_installed(report: NoticeHandler<'_>, shapers: &[(String, String)], packet_io: Option<String>) {
+    for (dev, qdisc) in shapers {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
     }
 }

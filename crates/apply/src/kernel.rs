@@ -24,7 +24,7 @@ const ENOENT: i32 = 2;
 /// What is to be on a device.
 struct Target {
     dev: String,
-    stand: Installed,
+    wanted: Installed,
     /// What is attached to its ingress hook is someone else's, and not looked at.
     leaves_ingress: bool,
 }
@@ -147,7 +147,7 @@ impl Arm {
                 None => Installed::default(),
             };
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            plans.push((dev.clone(), plan::plan(&target.part(live), &target.stand, &log)?));
+            plans.push((dev.clone(), plan::plan(&target.part(live), &target.wanted, &log)?));
             before.devices.push((dev.clone(), dump));
             targets.push(target);
         }
@@ -175,7 +175,7 @@ impl Arm {
         dev: &str,
         installed: &Installed,
     ) -> Result<Target> {
-        let mut target = Target { dev: dev.to_owned(), stand: installed.clone(), leaves_ingress: false };
+        let mut target = Target { dev: dev.to_owned(), wanted: installed.clone(), leaves_ingress: false };
         if wanted.sets_ingress(dev) {
             return Ok(target);
         }
@@ -186,9 +186,9 @@ impl Arm {
             let original = Before::of(&prior.0["original"])?;
             if let Some((_, Some(dump))) = original.devices.iter().find(|(known, _)| known == dev) {
                 let (_, ingress) = split_ingress(self.kernel.read(dev, dump)?.0);
-                target.stand.qdiscs.extend(ingress.qdiscs);
-                target.stand.classes.extend(ingress.classes);
-                target.stand.filters.extend(ingress.filters);
+                target.wanted.qdiscs.extend(ingress.qdiscs);
+                target.wanted.classes.extend(ingress.classes);
+                target.wanted.filters.extend(ingress.filters);
             }
         }
         Ok(target)
@@ -297,7 +297,7 @@ impl Arm {
                 continue;
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
-            let target = Target { dev: dev.to_owned(), stand: Installed::default(), leaves_ingress };
+            let target = Target { dev: dev.to_owned(), wanted: Installed::default(), leaves_ingress };
             let then = target.part(self.kernel.read(dev, &record::dump_from_json(&one["told"])?)?.0);
             let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
@@ -359,7 +359,7 @@ impl Arm {
             let unread = if target.leaves_ingress { BTreeSet::new() } else { unread };
             ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            let left = plan::plan(&target.part(live), &target.stand, &log)?;
+            let left = plan::plan(&target.part(live), &target.wanted, &log)?;
             // What is missing tells more than what is there in its place.
             let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
             if let Some(step) = lacks.or(left.steps.first()) {

@@ -225,8 +225,8 @@ impl Finder {
     /// there.
     fn set_once(&self, level: &Level, arg: usize) -> Option<SourceWord> {
         let giver = level.givers[arg].as_ref().filter(|giver| giver.whole)?;
-        let asking = &self.commands(level.file)[level.at].words[giver.word];
-        let name = asking.variable().filter(|_| !asking.within)?;
+        let prompt = &self.commands(level.file)[level.at].words[giver.word];
+        let name = prompt.variable().filter(|_| !prompt.within)?;
         let variable = self.variables.get(name)?;
         let &(file, at, which) = variable.set.as_ref()?;
         let source = &self.files[file];

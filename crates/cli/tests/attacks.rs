@@ -117,7 +117,7 @@ fn is_root() -> bool {
     Command::new("setpriv").args(["--reuid=65534", "true"]).status().is_ok_and(|status| status.success())
 }
 
-fn all_held(who: Who, name: &str) {
+fn check_all(who: Who, name: &str) {
     if skip() {
         return;
     }
@@ -149,17 +149,17 @@ fn all_held(who: Who, name: &str) {
 
 #[test]
 fn as_root() {
-    all_held(Who::Root, "root");
+    check_all(Who::Root, "root");
 }
 
 #[test]
 fn as_root_where_user_namespaces_are_forbidden() {
-    all_held(Who::RootWithoutUserNamespaces, "caller");
+    check_all(Who::RootWithoutUserNamespaces, "caller");
 }
 
 #[test]
 fn as_an_ordinary_user() {
-    all_held(Who::User, "user");
+    check_all(Who::User, "user");
 }
 
 /// Sockets' buffers are in no process's pages: only a control group counts them.

@@ -541,13 +541,13 @@ fn status_tells_how_a_daemon_is() {
         "the daemon (pid {pid}) does not answer: it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on"
     );
     assert_eq!(document["last_error"], *silence);
-    let said = |words: &[&str]| {
+    let output_of = |words: &[&str]| {
         let output = wire.tidegate(words);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for words in [&["top", "--once"][..], &["top", WIRE], &["tc", "qdisc", "show"], &["capture", WIRE]] {
         assert_eq!(
-            said(words),
+            output_of(words),
             (Some(2), format!("tidegate {}: {WIRE}: {silence}\n", words[0])),
             "{words:?}"
         );
@@ -642,7 +642,7 @@ fn another_door_is_refused_and_not_passed_over() {
 #[test]
 fn a_standing_shaper_that_is_bypassed_is_said() {
     let Some(wire) = Wire::lay("standing") else { return };
-    let standing = || {
+    let installed = || {
         wire.near.go(|| {
             let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
             kernel
@@ -673,7 +673,7 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
         println!("left out: this kernel has no tbf ({error})");
         return;
     }
-    let before = standing().expect("place");
+    let before = installed().expect("place");
     let policy = wire.file("policy.sh", POLICY);
     let output = done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));
     assert!(
@@ -685,7 +685,7 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
     );
     let output = done(&wire.tidegate(&["down"]));
     assert!(output.contains("down: wire0"), "{output}");
-    assert_eq!(standing().expect("place"), before);
+    assert_eq!(installed().expect("place"), before);
     wire.transfer(1000);
 }
 
@@ -791,7 +791,7 @@ fn attacker() {
 fn strangers_take_neither_the_places_nor_the_memory() {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
-    const NOBODY: u32 = 65_534;
+    const NOBODY_UID: u32 = 65_534;
     const MORE_KIB: u64 = 16 << 10;
     let Some(wire) = Wire::lay("attack") else { return };
     if tidegate_sys::process::effective_uid() != 0 {
@@ -816,7 +816,11 @@ fn strangers_take_neither_the_places_nor_the_memory() {
     std::fs::copy(std::env::current_exe().expect("a test"), &program).expect("a copy");
     let mut attack = std::process::Command::new(&program);
     attack.args(["--exact", "attacker", "--nocapture"]).env("TIDEGATE_TEST_ATTACK", socket).current_dir("/");
-    attack.uid(NOBODY).gid(NOBODY).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    attack
+        .uid(NOBODY_UID)
+        .gid(NOBODY_UID)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
     let mut attacker = attack.spawn().expect("it starts");
     let mut given = BufReader::new(attacker.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
     let mut lines = Vec::new();

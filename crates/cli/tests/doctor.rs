@@ -16,7 +16,7 @@ use tidegate_sys::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 2));
-const NOBODY: u32 = 65_534;
+const NOBODY_UID: u32 = 65_534;
 /// Bytes of a frame that carries a datagram of the load.
 const FRAME: u32 = 1000;
 const HEADS: u32 = 42;
@@ -176,7 +176,7 @@ fn what_is_not_shaped_and_what_cannot_be_looked_at() {
             && shown.contains("tidegate apply POLICY --dev v0"),
         "{shown}"
     );
-    let output = bench.say(&["doctor", "--duration", "200ms"], Some(NOBODY));
+    let output = bench.say(&["doctor", "--duration", "200ms"], Some(NOBODY_UID));
     assert_eq!(output.status.code(), Some(1), "{}{}", text(&output.stdout), text(&output.stderr));
     assert!(text(&output.stdout).contains("needs root"), "{}", text(&output.stdout));
     for (words, expected) in [

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::computer::{Computer, done, json, op, refused, said};
+use common::computer::{Computer, done, json, op, refused, stderr};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -53,21 +53,21 @@ fn until(what: &str, is: impl Fn() -> bool) {
 fn a_home_gateway_comes_changes_and_goes() {
     let Some(computer) = Computer::new("home") else { return };
     computer.tc(MODEM);
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", HOME);
 
     let plan = done(&computer.tidegate(&["apply", &home, "--dry-run", "--backend", "kernel"]));
     assert!(plan.contains("- tc qdisc del dev eth0 root (tbf 7:)"), "{plan}");
     assert!(plan.contains("+ tc class add dev eth0 parent 1:1 classid 1:10 htb"), "{plan}");
-    assert_eq!(computer.stand("eth0"), before, "nothing is done by --dry-run");
-    assert_eq!(computer.stand("ifb0"), None);
+    assert_eq!(computer.installed("eth0"), before, "nothing is done by --dry-run");
+    assert_eq!(computer.installed("ifb0"), None);
 
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    let first = computer.stand("eth0").expect("it is there");
+    let first = computer.installed("eth0").expect("it is there");
     assert_eq!((first.classes.len(), computer.tables()), (3, vec!["tidegate-eth0".to_owned()]));
     assert!(
         computer
-            .stand("ifb0")
+            .installed("ifb0")
             .is_some_and(|installed| installed.qdiscs.len() == 2 || installed.qdiscs.len() == 1)
     );
     let again = done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
@@ -87,9 +87,12 @@ fn a_home_gateway_comes_changes_and_goes() {
     let status = json(&computer.tidegate(&["status", "--json"]));
     assert_eq!((&status[0]["name"], &status[0]["backend"]), (&"eth0".into(), &"kernel".into()));
     done(&computer.tidegate(&["revert"]));
-    assert_eq!(computer.stand("eth0"), Some(first));
+    assert_eq!(computer.installed("eth0"), Some(first));
     done(&computer.tidegate(&["down"]));
-    assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
+    assert_eq!(
+        (computer.installed("eth0"), computer.installed("ifb0"), computer.tables()),
+        (before, None, vec![])
+    );
     assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
     assert_eq!(computer.tidegate(&["down"]).status.code(), Some(1));
 }
@@ -118,13 +121,16 @@ fn what_is_refused_is_undone_and_has_its_line() {
     }
     computer.tc("tc qdisc add dev eth0 root handle 7: htb default 1\ntc class add dev eth0 parent 7: \
     classid 7:1 htb rate 1mbit");
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
     let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(output.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{output}");
     assert!(output.contains("the kernel refused it: ") && output.contains("--backend user"), "{output}");
     assert!(output.contains("the previous configuration is in place"), "{output}");
-    assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
+    assert_eq!(
+        (computer.installed("eth0"), computer.installed("ifb0"), computer.tables()),
+        (before, None, vec![])
+    );
     assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
 
     let chosen = json(&computer.tidegate(&["apply", &home, "--dry-run", "--json"]));
@@ -141,7 +147,7 @@ fn what_is_taken_and_not_done_is_undone() {
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match mark 5 0xff match ip protocol 6 0xff flowid 1:1
 ";
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let output = computer.tidegate(&["apply", &computer.policy("mark.sh", policy), "--backend", "kernel"]);
     if output.status.success() {
         println!("left out: this kernel's u32 matches marks");
@@ -150,17 +156,17 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match mark 5 0xff match 
     let text = refused(&output);
     assert!(text.contains("the configuration of eth0 is not what was requested"), "{text}");
     assert!(text.contains("mark.sh:3: tc filter add"), "{text}");
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 #[test]
 fn what_is_not_confirmed_goes_by_itself() {
     let Some(computer) = Computer::new("confirm") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", HOME);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "1s"]));
-    assert_ne!(computer.stand("eth0"), before);
-    until("the way back", || computer.stand("eth0") == before && computer.stand("ifb0").is_none());
+    assert_ne!(computer.installed("eth0"), before);
+    until("the way back", || computer.installed("eth0") == before && computer.installed("ifb0").is_none());
     until("it is told", || status(&computer).1["condition"] == "undone");
     let (code, document) = status(&computer);
     let undone = &document["undone"];
@@ -171,7 +177,7 @@ fn what_is_not_confirmed_goes_by_itself() {
     );
     assert_eq!(undone["why"], "it was not confirmed within 1 s");
     assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{document:#}");
-    let text = said(&computer.tidegate(&["status"]));
+    let text = stderr(&computer.tidegate(&["status"]));
     assert!(text.starts_with("eth0: nothing is applied\n  undone 20"), "{text}");
     assert!(text.contains(&format!(" ago): {home}; it was not confirmed within 1 s\n")), "{text}");
 
@@ -202,13 +208,13 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"].is_null());
     assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");
     done(&computer.tidegate(&["down", "eth0"]));
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 #[test]
 fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     let Some(computer) = Computer::new("renamed") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let policy = computer
         .policy("tbf.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
     done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--force"]));
@@ -228,14 +234,14 @@ fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     // Its guardian goes on without the command, too.
     until("the way back", || {
         computer.tidegate(&["revert", "eth0"]);
-        computer.stand("eth0") == before
+        computer.installed("eth0") == before
     });
 }
 
 #[test]
 fn what_was_never_confirmed_does_not_come_back() {
     let Some(computer) = Computer::new("chain") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", HOME);
     let other = computer
         .policy("other.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
@@ -247,7 +253,7 @@ fn what_was_never_confirmed_does_not_come_back() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("it still waits to be confirmed"), "{again:?}");
     done(&apply(&other, "1s"));
     until("the way back, past the one that waited as well", || {
-        computer.stand("eth0") == before && computer.stand("ifb0").is_none()
+        computer.installed("eth0") == before && computer.installed("ifb0").is_none()
     });
     until("nothing is kept", || computer.tidegate(&["status"]).status.code() == Some(1));
 }
@@ -265,11 +271,11 @@ fn others_keep_their_rules_and_their_devices() {
     });
     made.expect("the thread is there").expect("netlink").expect("the kernel takes it");
     computer.tc("tc qdisc add dev eth1 root handle 3: pfifo limit 9");
-    let (theirs, home) = (computer.stand("eth1"), computer.policy("home.sh", HOME));
+    let (theirs, home) = (computer.installed("eth1"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert_eq!(computer.tables(), ["somebody", "tidegate-eth0"]);
     done(&computer.tidegate(&["down"]));
-    assert_eq!((computer.tables(), computer.stand("eth1")), (vec!["somebody".to_owned()], theirs));
+    assert_eq!((computer.tables(), computer.installed("eth1")), (vec!["somebody".to_owned()], theirs));
 }
 
 /// What could not be brought back is not taken away unless that is said. (No tc makes a table of sizes like
@@ -283,22 +289,22 @@ fn what_cannot_be_brought_back_is_said_before() {
         Kernel::open().expect("netlink").apply(&Op::Qdisc(modem))
     });
     made.expect("the thread is there").expect("the kernel takes it");
-    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(
         output.contains("the kernel does not list the entries of its size table, which tc did not make"),
         "{output}"
     );
     assert!(output.contains("--force"), "{output}");
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--force"]));
-    assert_ne!(computer.stand("eth0"), before);
+    assert_ne!(computer.installed("eth0"), before);
 }
 
 #[test]
 fn what_keeps_the_network_alive_is_not_cut_off() {
     let Some(computer) = Computer::new("control") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let arp = "tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 action drop
@@ -318,7 +324,7 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 50000 0xf
     let session = [("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")];
     let output = refused(&computer.with(&["apply", &path, "--backend", "kernel"], &session));
     assert!(output.contains("your SSH session to 192.0.2.7 would not get through eth0"), "{output}");
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
     done(&computer.tidegate(&["apply", &path, "--backend", "kernel"]));
 }
 
@@ -327,8 +333,8 @@ fn mistakes_are_told_and_nothing_is_touched() {
     let Some(computer) = Computer::new("mistakes") else { return };
     let wrong = |words: &[&str]| {
         let output = computer.tidegate(words);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        said(&output)
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
     };
     assert!(wrong(&["apply", "/nowhere/at/all.sh"]).contains("/nowhere/at/all.sh"));
     let elsewhere = computer.policy("elsewhere.sh", "tc qdisc add dev wan7 root pfifo\n");
@@ -351,7 +357,7 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert!(text.contains("tidegate applied nothing to `eth7`"), "{text}");
     // A file that is not ours is no state, and nothing is done by it.
     let state = state_file(&computer.files.0.join("run"));
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     for wrong in ["{", "{}", "[]", "{\"backend\": \"kernel\"}", "{\"backend\": \"user\", \"devices\": []}"] {
         std::fs::write(&state, wrong).expect("a file");
         for command in ["down", "revert", "confirm"] {
@@ -360,7 +366,7 @@ fn mistakes_are_told_and_nothing_is_touched() {
         }
         assert_eq!(computer.tidegate(&["status"]).status.code(), Some(2), "{wrong}");
     }
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 /// What `status` says: the code of the worst condition, and the first policy. Its exit code follows from
@@ -397,7 +403,7 @@ fn status_looks_at_the_kernel() {
     // device.
     computer.tc("tc class change dev eth0 parent 1:1 classid 1:10 htb rate 111kbit ceil 1500kbit prio 1");
     let output = computer.tidegate(&["status"]);
-    let text = said(&output);
+    let text = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("eth0: drifted") && text.contains("--- eth0: as it is"), "{text}");
     assert!(
@@ -437,13 +443,13 @@ fn status_looks_at_the_kernel() {
     let (code, document) = status(&computer);
     assert_eq!((code, &document["last_error"]), (Some(6), &"there is no device eth0".into()), "{document:#}");
     done(&computer.tidegate(&["down"]));
-    assert_eq!(computer.stand("ifb0"), None);
+    assert_eq!(computer.installed("ifb0"), None);
 }
 
 #[test]
 fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let Some(computer) = Computer::new("guardian") else { return };
-    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
     let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
     with("1s");
@@ -451,10 +457,10 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
     let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
     until("the time is over", || status(&computer).1["confirm"]["left_s"] == 0.0);
-    assert_ne!(computer.stand("eth0"), before);
+    assert_ne!(computer.installed("eth0"), before);
     drop(alone);
     until("the way back", || {
-        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+        computer.installed("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
 
     with("3600s");
@@ -471,7 +477,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
             .is_some_and(|why| why.contains("is gone, so it will not be undone automatically"))
     );
     done(&computer.tidegate(&["revert"]));
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
@@ -482,13 +488,13 @@ fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
 #[test]
 fn a_guardian_that_is_asked_to_end_goes_back_first() {
     let Some(computer) = Computer::new("asked") else { return };
-    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600s"]));
     let guardian =
         status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     tidegate_sys::process::request_termination(guardian.expect("it has one"));
     until("the way back", || {
-        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+        computer.installed("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
 }
 
@@ -566,7 +572,7 @@ fn a_down_that_fails_says_so() {
     edit(&|state| drop(state["original"]["devices"].as_array_mut().expect("a list").pop()));
     drop(alone);
     until("the guardian has done it", || !path.exists());
-    assert_eq!((computer.stand("ifb0"), computer.tables()), (None, vec![]));
+    assert_eq!((computer.installed("ifb0"), computer.tables()), (None, vec![]));
 }
 
 #[test]
@@ -574,11 +580,11 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
     let Some(computer) = Computer::new("ingress") else { return };
     computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \
     ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
-    let before = computer.stand("eth0").expect("it is there");
+    let before = computer.installed("eth0").expect("it is there");
     let only_egress = computer.policy("egress.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     let plan = done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
     assert!(!plan.contains("ingress"), "{plan}");
-    let now = computer.stand("eth0").expect("it is there");
+    let now = computer.installed("eth0").expect("it is there");
     assert_eq!((now.filters.len(), now.qdiscs.len()), (before.filters.len(), 2), "{now:#?}");
     assert_eq!(status(&computer).0, Some(0));
     // Someone else's, so that it goes is not ours to tell.
@@ -592,11 +598,11 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
         "qdisc add dev eth0 root handle 1: pfifo limit 7\nqdisc add dev eth0 handle ffff: ingress\n",
     );
     done(&computer.tidegate(&["apply", &both, "--backend", "kernel"]));
-    assert_eq!(computer.stand("eth0").expect("it is there").filters, vec![]);
+    assert_eq!(computer.installed("eth0").expect("it is there").filters, vec![]);
     done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
-    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+    assert_eq!(computer.installed("eth0").expect("it is there").filters, before.filters);
     done(&computer.tidegate(&["down"]));
-    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+    assert_eq!(computer.installed("eth0").expect("it is there").filters, before.filters);
 }
 
 #[test]
@@ -616,7 +622,7 @@ fn a_dry_run_says_what_this_kernel_would_refuse() {
 #[test]
 fn what_was_applied_for_good_is_there_again_after_a_restart() {
     let Some(computer) = Computer::new("boot") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let first = computer.policy("first.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     let second = computer.policy("second.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
     let restart = || {
@@ -630,13 +636,13 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
         assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
     };
     done(&computer.tidegate(&["apply", &first, "--backend", "kernel"]));
-    let applied = computer.stand("eth0");
+    let applied = computer.installed("eth0");
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
-    assert_eq!((computer.stand("eth0"), status(&computer).0), (applied.clone(), Some(0)));
+    assert_eq!((computer.installed("eth0"), status(&computer).0), (applied.clone(), Some(0)));
     // Not confirmed when the machine went down: what was confirmed last is there.
     done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
-    assert_ne!(computer.stand("eth0"), applied);
+    assert_ne!(computer.installed("eth0"), applied);
     // Over one that waits it changes nothing: that would be kept for good.
     let output = refused(&computer.tidegate(&["apply", "--at-boot"]));
     assert!(output.contains("`eth0` has a policy that waits to be confirmed"), "{output}");
@@ -648,18 +654,18 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
     assert_eq!((code, &document["confirm"]["seconds"]), (Some(3), &3600.into()), "{document:#}");
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
-    assert_eq!(computer.stand("eth0"), applied);
+    assert_eq!(computer.installed("eth0"), applied);
     // Confirmed: this one.
     done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
-    let applied = computer.stand("eth0");
+    let applied = computer.installed("eth0");
     done(&computer.tidegate(&["confirm"]));
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
-    assert_eq!(computer.stand("eth0"), applied);
+    assert_eq!(computer.installed("eth0"), applied);
     // Taken down: none.
     done(&computer.tidegate(&["down"]));
     assert_eq!(done(&computer.tidegate(&["apply", "--at-boot"])), "");
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 /// Namespaces that are held at once while one is looked for that has the number of another.

@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 0, 1));
 const ROUTER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 0, 254));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 1, 1));
-const NOBODY: u32 = 65_534;
+const NOBODY_UID: u32 = 65_534;
 
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(TIDEGATE);
@@ -365,7 +365,7 @@ fn whoever_may_not_ping_is_told_how_to() {
             .expect("it can be set");
     };
     range("1 0");
-    let output = in_place(&way.here, &words, Some(NOBODY));
+    let output = in_place(&way.here, &words, Some(NOBODY_UID));
     let stderr = text(&output.stderr);
     let remedies = ["net.ipv4.ping_group_range", "setcap cap_net_raw+ep", "--udp"];
     assert!(
@@ -374,7 +374,7 @@ fn whoever_may_not_ping_is_told_how_to() {
     );
     let raw = in_place(&way.here, &words, None);
     range("0 2147483647");
-    let anybody = in_place(&way.here, &words, Some(NOBODY));
+    let anybody = in_place(&way.here, &words, Some(NOBODY_UID));
     for output in [raw, anybody] {
         assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
     }

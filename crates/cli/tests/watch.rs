@@ -435,7 +435,7 @@ fn the_kernel_is_watched_too() {
 #[test]
 fn where_nothing_is_shaped_that_is_told() {
     let Some(bench) = Bench::new("nothing") else { return };
-    let told = |words: &[&str]| {
+    let output_of = |words: &[&str]| {
         let output = bench.say(words);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -452,10 +452,10 @@ fn where_nothing_is_shaped_that_is_told() {
         ),
     ];
     for (words, message) in expected {
-        assert_eq!(told(words), (Some(2), message.to_owned()), "{words:?}");
+        assert_eq!(output_of(words), (Some(2), message.to_owned()), "{words:?}");
     }
     for words in [&["top", "nosuch0"][..], &["capture", "v0"], &["metrics", "--once", "nosuch0"]] {
-        let (code, message) = told(words);
+        let (code, message) = output_of(words);
         assert!(code == Some(2) && message.contains(words[words.len() - 1]), "{words:?}: {message}");
     }
 }

@@ -120,9 +120,9 @@ fn carry_out(
 /// Brings back what was found, from wherever the machine is now.
 fn undo(running: &mut DaemonContext<'_>, found: &[Found], log: &[Op]) -> Result<()> {
     for (name, _, wanted) in found {
-        let stands = running
+        let attached = running
             .visit(|gateway, GatewayContext { now, .. }| tidegate_plan::installed(gateway, now, name))?;
-        let back: Vec<Op> = plan(&stands, wanted, log)?.ops().cloned().collect();
+        let back: Vec<Op> = plan(&attached, wanted, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
     Ok(())
@@ -165,7 +165,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
             names.extend(there.iter().cloned());
             let one =
                 |name: String| (there.contains(&name), tidegate_plan::installed(gateway, now, &name), name);
-            names.into_iter().map(one).map(|(is_there, stands, name)| (name, is_there, stands)).collect()
+            names.into_iter().map(one).map(|(is_there, attached, name)| (name, is_there, attached)).collect()
         })
     });
     found.map_err(gone)?.context("the door is broken")
@@ -176,7 +176,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<ChangePlan>)>
     let mut machine = wanted.machine()?;
     let mut made = Vec::new();
     let mut plans = Vec::new();
-    for (name, is_there, stands) in found {
+    for (name, is_there, attached) in found {
         if !is_there {
             let kind = LinkDriver::of_name(name);
             ensure!(
@@ -186,7 +186,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<ChangePlan>)>
             );
             made.push(Op::Link(LinkOp::Add { name: name.clone(), kind }));
         }
-        plans.push(plan(stands, &tidegate_plan::installed(&mut machine, START, name), &wanted.ops)?);
+        plans.push(plan(attached, &tidegate_plan::installed(&mut machine, START, name), &wanted.ops)?);
     }
     Ok((made, plans))
 }

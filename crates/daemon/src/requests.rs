@@ -98,7 +98,7 @@ impl Counter {
     }
 
     fn status(&self) -> Result<Value, DaemonGone> {
-        let told = self.command_sender.run(|running| {
+        let snapshot = self.command_sender.run(|running| {
             let state = running.state().clone();
             (
                 state,
@@ -108,7 +108,7 @@ impl Counter {
                 running.door(),
             )
         })?;
-        let (state, counts, capacity, now, door) = told;
+        let (state, counts, capacity, now, door) = snapshot;
         let (wanted, options) = (self.wanted(), self.options());
         let spots = wanted
             .spots

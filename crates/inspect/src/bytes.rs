@@ -238,18 +238,18 @@ fn port_range(value: u32, mask: u32) -> Option<String> {
 
 /// What a basic or flower filter asks for, in tc's words, with a blank before: ` ip_proto tcp, dst_port 22`.
 pub fn condition_words(params: &FilterParams) -> String {
-    let asked = conditions(params);
+    let all = conditions(params);
     let comma = matches!(params, FilterParams::Flower(_));
     let mut out = String::new();
     if let FilterParams::Flower(flower) = params
         && let Some(indev) = flower.indev.as_ref().filter(|indev| !indev.name.is_empty())
     {
-        out.push_str(&format!(" indev {}{}", indev.name, if asked.is_empty() { "" } else { "," }));
+        out.push_str(&format!(" indev {}{}", indev.name, if all.is_empty() { "" } else { "," }));
     }
-    for (at, condition) in asked.iter().enumerate() {
+    for (at, condition) in all.iter().enumerate() {
         out.push(' ');
         out.push_str(&condition.text);
-        if at + 1 < asked.len() {
+        if at + 1 < all.len() {
             out.push_str(match (comma, condition.or) {
                 (true, _) => ",",
                 (false, true) => " or",

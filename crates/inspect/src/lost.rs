@@ -235,9 +235,9 @@ impl Lost {
         // Who is to have made each thing, or missed it first.
         let mut blamed: BTreeMap<Thing, usize> = BTreeMap::new();
         // The devices whose root stands from before.
-        let mut standing: BTreeMap<String, usize> = BTreeMap::new();
+        let mut existing: BTreeMap<String, usize> = BTreeMap::new();
         // What was to be deleted and is still there.
-        let mut held: BTreeMap<Thing, usize> = BTreeMap::new();
+        let mut in_use: BTreeMap<Thing, usize> = BTreeMap::new();
         let mut made: BTreeSet<Thing> = BTreeSet::new();
         // The first dsmark that was refused.
         let mut dsmark = None;
@@ -247,8 +247,8 @@ impl Lost {
                 continue;
             }
             if clears(step) {
-                let told = if is_reported(step) { makes(step) } else { Vec::new() };
-                held.extend(told.into_iter().map(|thing| (thing, at)));
+                let refused = if is_reported(step) { makes(step) } else { Vec::new() };
+                in_use.extend(refused.into_iter().map(|thing| (thing, at)));
                 continue;
             }
             let absent = has_words(step, &ABSENT) || is_unnamed(step);
@@ -256,8 +256,8 @@ impl Lost {
             let dev = step.after("dev").map(|word| word.text.clone());
             let present = has_words(step, &PRESENT).then_some(dev.as_ref()).flatten();
             let cause = needed.iter().find_map(|thing| blamed.get(thing).copied());
-            let cause = cause.or_else(|| present.and_then(|dev| standing.get(dev).copied()));
-            let kept = || makes(step).iter().find_map(|thing| held.get(thing).copied());
+            let cause = cause.or_else(|| present.and_then(|dev| existing.get(dev).copied()));
+            let kept = || makes(step).iter().find_map(|thing| in_use.get(thing).copied());
             let cause = cause.or_else(|| present.and_then(|_| kept()));
             // tcindex reads what dsmark writes: Linux lost both together.
             let cause = cause.or_else(|| dev.as_ref().filter(|_| has_word(step, "tcindex")).and(dsmark));
@@ -276,7 +276,7 @@ impl Lost {
             }
             let to = cause.unwrap_or(at);
             if let Some(dev) = present.filter(|_| place(step) == Some(Handle::ROOT)) {
-                standing.entry(dev.clone()).or_insert(to);
+                existing.entry(dev.clone()).or_insert(to);
             }
             if present.is_none() {
                 for thing in makes(step) {
@@ -460,8 +460,8 @@ mod tests {
             ("tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit", there),
         ];
         assert_eq!(because(&lines), [(1, 0)]);
-        let told: Vec<bool> = steps(&lines).iter().map(is_reported).collect();
-        assert_eq!(told, [true, true, true, false, true]);
+        let reported: Vec<bool> = steps(&lines).iter().map(is_reported).collect();
+        assert_eq!(reported, [true, true, true, false, true]);
     }
 
     #[test]

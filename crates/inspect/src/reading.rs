@@ -316,8 +316,8 @@ impl Reading {
         let list = |one: &FilterDump| (one.block, one.parent, one.pref, one.protocol, one.chain);
         let behind = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
         let twins = behind.filter(|other| match &other.entry {
-            FilterEntry::Filter { handle: number, params: said, .. } => {
-                number > handle && same_twin(said, params)
+            FilterEntry::Filter { handle: number, params: other, .. } => {
+                number > handle && same_twin(other, params)
             }
             _ => false,
         });

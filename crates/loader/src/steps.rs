@@ -161,15 +161,15 @@ impl LoadedPolicy {
     /// The commands that a call went through on its way from its line to the tool.
     fn frames(&mut self, recorded: &Recorded) -> Vec<Frame> {
         let frames = recorded.source.as_ref().map_or(&[][..], |source| &source.frames);
-        let mut told = Vec::new();
+        let mut notes = Vec::new();
         for frame in frames {
             let file = self.source(&frame.file, None);
-            told.push(Frame {
+            notes.push(Frame {
                 function: frame.function.clone(),
                 place: SourceLocation { file, line: frame.line, columns: (0, 0) },
             });
         }
-        told
+        notes
     }
 
     /// The call that led to a line inside a function.

@@ -30,7 +30,7 @@ impl Dice {
 }
 
 /// What a filter may ask, in u32's words.
-const ASKS: [&str; 12] = [
+const CONDITIONS: [&str; 12] = [
     "match ip dport 22 0xffff",
     "match ip sport 80 0xffff",
     "match ip protocol 17 0xff match ip dport 53 0xffff",
@@ -148,7 +148,7 @@ fn tree(dice: &mut Dice, dev: &str, link: u64, shape: u64, tc: &mut String, rule
     for pref in 1..=dice.roll(6) {
         let to = 1 + dice.roll(count);
         if dice.roll(4) > 0 {
-            let condition = dice.one(&ASKS);
+            let condition = dice.one(&CONDITIONS);
             let _ = writeln!(
                 tc,
                 "filter add dev {dev} parent 1: protocol ip pref {pref} u32 {condition} flowid 1:{to}0"

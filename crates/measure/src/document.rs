@@ -68,6 +68,6 @@ pub(crate) mod commands {
         from: D,
     ) -> Result<Vec<(String, Vec<String>)>, D::Error> {
         let all = Vec::<Read>::deserialize(from)?;
-        Ok(all.into_iter().map(|told| (told.machine, told.lines)).collect())
+        Ok(all.into_iter().map(|entry| (entry.machine, entry.lines)).collect())
     }
 }

@@ -289,22 +289,22 @@ mod tests {
             let (mut line, mut ramp) = (line(bits, buffer_ms), Delayed::new(256e3, 1e9, 40_000_000));
             let (mut bytes, mut from, mut to) = (0.0, None, None);
             // When each was asked, and how long it waited: known once the answer is there.
-            let mut asked = vec![(0, 0)];
+            let mut seen = vec![(0, 0)];
             for now in (0..600).map(|step| step * STEP) {
                 let heard =
-                    asked.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
+                    seen.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
                 if now == 300 * STEP {
                     ramp.level();
                 }
                 if now >= 350 * STEP && from.is_none() {
-                    from = asked.last().copied();
+                    from = seen.last().copied();
                 }
                 ramp.step(heard.map(|(_, waited)| waited));
                 if from.is_some() {
                     bytes += ramp.offered() / 8.0 * STEP as f64 / 1e9;
                 }
-                asked.push((now + STEP, line.step(ramp.offered()).1));
-                to = asked.last().copied();
+                seen.push((now + STEP, line.step(ramp.offered()).1));
+                to = seen.last().copied();
             }
             let found =
                 passed(bytes as u64, from.expect("step 70"), to.expect("120 steps")).expect("seconds");

@@ -125,7 +125,7 @@ fn expanded(message: &[u8]) -> Vec<u8> {
 }
 
 /// What a message holds, as text: its type and flags, its fixed part, and its attributes by number.
-fn told(message: &[u8]) -> String {
+fn message_text(message: &[u8]) -> String {
     let word = |at: usize| u16::from_ne_bytes([message[at], message[at + 1]]);
     let kind = word(4);
     let fixed = if ACTIONS.contains(&kind) { HEAD + 4 } else { HEAD + 20 };
@@ -172,7 +172,7 @@ fn messages_are_those_of_tc() {
     for (words, theirs) in &commands {
         match (ours(words, &devices), theirs.as_slice()) {
             (Some(ours), [theirs]) => {
-                let (ours, theirs) = (told(&hashed(ours)), told(&expanded(theirs)));
+                let (ours, theirs) = (message_text(&hashed(ours)), message_text(&expanded(theirs)));
                 // Chain 0 is where filters are anyway.
                 let theirs = theirs.replace(" b:00000000}", "}");
                 match OTHERWISE.iter().position(|(known, _)| words.replace('\t', " ").contains(known)) {

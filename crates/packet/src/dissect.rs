@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn both_dissectors_and_the_inside_of_a_tunnel() {
         let head = tunnelled();
-        let said = |keys: FlowKeys| (keys.addrs, keys.protocol, keys.ports);
+        let parts = |keys: FlowKeys| (keys.addrs, keys.protocol, keys.ports);
         let outer = Addrs::V4([192, 0, 2, 1], [192, 0, 2, 2]);
         let inner = Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]);
         let table = [
-            (said(dissect(&head, Dissector::Modern)), (inner, proto::TCP, (1024, 80))),
-            (said(dissect(&head, Dissector::Legacy)), (outer, proto::IPIP, (0, 0))),
-            (dissect_inner(&head).map_or_else(Default::default, said), (inner, proto::TCP, (1024, 80))),
+            (parts(dissect(&head, Dissector::Modern)), (inner, proto::TCP, (1024, 80))),
+            (parts(dissect(&head, Dissector::Legacy)), (outer, proto::IPIP, (0, 0))),
+            (dissect_inner(&head).map_or_else(Default::default, parts), (inner, proto::TCP, (1024, 80))),
         ];
         for (found, wanted) in table {
             assert_eq!(found, wanted);

@@ -6,7 +6,7 @@ use tidegate_pcap::{
 
 /// What is reported of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct ReadPacket {
     time: Option<u64>,
     link: u16,
     bytes: Vec<u8>,
@@ -15,19 +15,19 @@ struct Told {
     interface: u32,
 }
 
-fn told(packet: CapturedPacket<'_>) -> Told {
+fn read_packet(packet: CapturedPacket<'_>) -> ReadPacket {
     let CapturedPacket { time, link, bytes, length, direction, interface, .. } = packet;
-    Told { time, link, bytes: bytes.to_vec(), length, direction, interface }
+    ReadPacket { time, link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 /// Reads a file as one that is shown bytes only as it requests them, and checks that it never requests what
 /// it has.
-fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
+fn read(file: &[u8]) -> (Vec<ReadPacket>, Result<(), Broken>) {
     let (mut parser, mut at, mut shown, mut packets) = (Parser::new(), 0, 0, Vec::new());
     loop {
         match parser.next(&file[at..at + shown]) {
             Ok(Next::Packet(used, packet)) => {
-                packets.push(told(packet));
+                packets.push(read_packet(packet));
                 assert_eq!(packet.number, packets.len() as u64);
                 (at, shown) = (at + used, shown - used);
             }
@@ -165,8 +165,8 @@ fn of(
     length: u32,
     direction: Option<CaptureDirection>,
     interface: u32,
-) -> Told {
-    Told { time: Some(time), link, bytes: bytes.to_vec(), length, direction, interface }
+) -> ReadPacket {
+    ReadPacket { time: Some(time), link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn pcapng_in_both_byte_orders_and_several_sections() {
         of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(CaptureDirection::Out), 0),
         of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(CaptureDirection::In), 1),
         of(500_000_000, link::SLL, b"", 60, None, 2),
-        Told { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
+        ReadPacket { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
         of(3_600_005_000_000, link::RAW, b"ok", 2, None, 1),
     ];
     let (packets, end) = read(&[new(true), new(false)].concat());

@@ -227,13 +227,17 @@ mod tests {
     #[test]
     fn times_are_said_so_that_they_are_told_again() {
         type Of = fn(Option<u32>) -> Option<u32>;
-        for (unit, said) in [(1024, codel_time as Of), (64, tick_time as Of)] {
+        for (unit, granularity) in [(1024, codel_time as Of), (64, tick_time as Of)] {
             let value_of = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;
             for us in (0..3000).chain([4999, 5000, 100_000, 1_000_000, 4_000_000]) {
                 let first = value_of(us);
-                assert_eq!(said(Some(first)).map(value_of), Some(first), "{us} µs in units of {unit} ns");
+                assert_eq!(
+                    granularity(Some(first)).map(value_of),
+                    Some(first),
+                    "{us} µs in units of {unit} ns"
+                );
             }
-            assert_eq!(said(None), None);
+            assert_eq!(granularity(None), None);
         }
         assert_eq!([codel_time(Some(4999)), tick_time(Some(19_998))], [Some(5000), Some(19_999)]);
     }

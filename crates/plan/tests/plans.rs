@@ -40,14 +40,14 @@ impl Machine {
     }
 
     /// Carries out an operation.
-    fn told(&mut self, op: &Op) -> Result<(), TcError> {
+    fn apply(&mut self, op: &Op) -> Result<(), TcError> {
         let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
         let done = self.gateway.apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut source }, op);
         self.log.extend(done.is_ok().then(|| op.clone()));
         done.map(drop)
     }
 
-    fn stand(&mut self) -> Installed {
+    fn installed(&mut self) -> Installed {
         tidegate_plan::installed(&mut self.gateway, NOW, DEV)
     }
 
@@ -66,7 +66,7 @@ fn machine(script: &str) -> Machine {
             && let Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) =
                 tc::parse(&words, &Env::default())
         {
-            let _ = machine.told(&op);
+            let _ = machine.apply(&op);
         }
     }
     machine
@@ -75,13 +75,13 @@ fn machine(script: &str) -> Machine {
 /// Goes from one to another; what went wrong, if anything.
 fn go(from: &str, to: &str) -> Result<(), String> {
     let (mut from, mut to) = (machine(from), machine(to));
-    let (wanted, log) = (to.stand(), to.log_of_device());
-    let way = plan(&from.stand(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
+    let (wanted, log) = (to.installed(), to.log_of_device());
+    let way = plan(&from.installed(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
     for op in way.ops() {
-        from.told(op).map_err(|error| format!("refused: {error}: {op:?}"))?;
+        from.apply(op).map_err(|error| format!("refused: {error}: {op:?}"))?;
     }
-    let left = plan(&from.stand(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
-    if left.is_empty() { Ok(()) } else { Err(differing(&from.stand(), &left)) }
+    let left = plan(&from.installed(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
+    if left.is_empty() { Ok(()) } else { Err(differing(&from.installed(), &left)) }
 }
 
 /// The first thing that is left to do, beside what is there.
@@ -158,15 +158,15 @@ fn every_way_between_recorded_scripts_leads_there() {
 fn steps(from: &str, to: &str) -> Vec<String> {
     let script = |text: &str| text.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>();
     let (mut from, mut to) = (machine(&script(from)), machine(&script(to)));
-    let way = plan(&from.stand(), &to.stand(), &to.log_of_device()).expect("everything is told");
+    let way = plan(&from.installed(), &to.installed(), &to.log_of_device()).expect("everything is told");
     let output = text::text(DEV, &way);
     let mut lines = output.lines();
     assert_eq!([lines.next(), lines.next()], [Some("--- link0: installed"), Some("+++ link0: wanted")]);
     for op in way.ops() {
-        from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
+        from.apply(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
     // What is installed then is what is wanted, in the words of tc, whose judgement is not the planner's.
-    assert_eq!(listed(&from.stand()), listed(&to.stand()), "{output}");
+    assert_eq!(listed(&from.installed()), listed(&to.installed()), "{output}");
     lines.map(str::to_owned).collect()
 }
 
@@ -398,17 +398,17 @@ fn on(lines: &str) -> Machine {
 /// Everything on a device is made where nothing stands; what Linux does not show of it is refused with why.
 #[test]
 fn a_device_made_again() {
-    let made = tidegate_plan::remade(&on(TREE).stand()).expect("everything is told");
+    let made = tidegate_plan::remade(&on(TREE).installed()).expect("everything is told");
     let mut other = Machine::new();
     for op in &made {
-        other.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
+        other.apply(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
-    assert_eq!((made.len(), listed(&other.stand())), (7, listed(&on(TREE).stand())));
+    assert_eq!((made.len(), listed(&other.installed())), (7, listed(&on(TREE).installed())));
     // A qdisc on a class that is not reported: what else there is of such classes is not known.
     let mut hidden = on("qdisc add dev link0 root handle 2: drr
         class add dev link0 parent 2: classid 2:1 drr
         qdisc add dev link0 parent 2:1 handle 3: pfifo limit 5")
-    .stand();
+    .installed();
     hidden.classes.clear();
     let refused = |installed: &Installed| tidegate_plan::remade(installed).expect_err("refused").to_string();
     assert_eq!(
@@ -419,10 +419,11 @@ fn a_device_made_again() {
     bandwidth 10mbit";
     let expected = "the red 1: of link0 cannot be created again: the kernel does not list how its average \
     falls while it is idle";
-    assert_eq!(refused(&on(averages).stand()), expected);
-    let nothing = plan(&on(TREE).stand(), &on(TREE).stand(), &[]).expect("told");
+    assert_eq!(refused(&on(averages).installed()), expected);
+    let nothing = plan(&on(TREE).installed(), &on(TREE).installed(), &[]).expect("told");
     assert!(
-        nothing.is_empty() && !plan(&Installed::default(), &on(TREE).stand(), &[]).expect("told").is_empty()
+        nothing.is_empty()
+            && !plan(&Installed::default(), &on(TREE).installed(), &[]).expect("told").is_empty()
     );
 }
 
@@ -485,7 +486,7 @@ fn what_cannot_be_changed_in_place() {
 #[test]
 fn handles_that_the_kernel_chose() {
     let handles = |lines: &str| {
-        let made = tidegate_plan::remade(&on(lines).stand()).expect("told");
+        let made = tidegate_plan::remade(&on(lines).installed()).expect("told");
         let handle = |op: &Op| match op {
             Op::Qdisc(op) => Some(op.handle.to_string()),
             _ => None,
@@ -520,12 +521,12 @@ fn handles_that_the_kernel_chose() {
 fn drift_in_commands() {
     let mut live = on(&TREE.replace("limit 50", "limit 60"));
     let mut applied = on(TREE);
-    let back = plan(&live.stand(), &applied.stand(), &applied.log_of_device()).expect("told");
+    let back = plan(&live.installed(), &applied.installed(), &applied.log_of_device()).expect("told");
     let expected = "--- link0: as it is\n+++ link0: as it was applied\n\
         ~ tc qdisc change dev link0 parent 1:10 handle 10: pfifo limit 50\n";
     assert_eq!(text::drift(DEV, &back), expected);
     let words: BTreeSet<&str> =
-        plan(&applied.stand(), &on("qdisc add dev link0 root handle 1: prio").stand(), &[])
+        plan(&applied.installed(), &on("qdisc add dev link0 root handle 1: prio").installed(), &[])
             .expect("told")
             .steps
             .iter()
@@ -587,7 +588,7 @@ fn tables_of_rules() {
     let rule = NetfilterRule { matches, ..NetfilterRule::default() };
     let command = NfCommand::Append("FORWARD".into(), rule.clone());
     machine
-        .told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))
+        .apply(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))
         .expect("a rule");
     let tables = tidegate_plan::rule_tables(&machine.gateway);
     assert_eq!(

@@ -62,14 +62,14 @@ fn a_size_table_tells_costs() {
 /// strerror(3), as tc prints it.
 #[test]
 fn refusals_in_the_c_librarys_words() {
-    let said = [
+    let expected = [
         (Errno::Perm, "Operation not permitted"),
         (Errno::NoEnt, "No such file or directory"),
         (Errno::Exist, "File exists"),
         (Errno::Inval, "Invalid argument"),
         (Errno::Links, "Too many links"),
     ];
-    for (errno, text) in said {
+    for (errno, text) in expected {
         assert_eq!(errno.text(), text);
         assert_eq!(TcError::bare(errno).to_string(), format!("RTNETLINK answers: {text}"));
     }

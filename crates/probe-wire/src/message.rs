@@ -591,23 +591,23 @@ mod tests {
     #[test]
     fn sealed_messages_come_back_in_their_order_only() {
         let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
-        let (mut says, mut hears) = (key.seal(Role::Server), key.seal(Role::Server));
+        let (mut sealer, mut opener) = (key.seal(Role::Server), key.seal(Role::Server));
         for message in examples() {
-            let bytes = message.encode_sealed(&mut says);
+            let bytes = message.encode_sealed(&mut sealer);
             let (front, body) = bytes.split_first_chunk().unwrap();
             assert_eq!(ControlMessage::length(*front, MOST + TAG), Ok(body.len()));
-            assert_eq!(ControlMessage::decode_sealed(body, &mut hears), Ok(message));
+            assert_eq!(ControlMessage::decode_sealed(body, &mut opener), Ok(message));
         }
-        let bytes = ControlMessage::Go.encode_sealed(&mut says);
+        let bytes = ControlMessage::Go.encode_sealed(&mut sealer);
         let mut forged = bytes[4..].to_vec();
         forged[0] ^= 1;
         assert!(ControlMessage::decode_sealed(&forged, &mut key.seal(Role::Server)).is_err());
         assert!(
-            ControlMessage::decode_sealed(&ControlMessage::Go.encode()[4..], &mut hears).is_err(),
+            ControlMessage::decode_sealed(&ControlMessage::Go.encode()[4..], &mut opener).is_err(),
             "without a seal"
         );
         let refused = ControlMessage::Refused("no".into());
-        assert_eq!(ControlMessage::decode_sealed(&refused.encode()[4..], &mut hears), Ok(refused));
+        assert_eq!(ControlMessage::decode_sealed(&refused.encode()[4..], &mut opener), Ok(refused));
     }
 
     #[test]

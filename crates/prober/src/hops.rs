@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn the_way_ends_at_the_host_and_silence_has_its_place() {
         let hops = read(&seen(&[Some((1, 10)), None, Some((9, 30)), Some((9, 31))]), address(9));
-        let told: Vec<_> =
+        let found: Vec<_> =
             hops.iter().map(|hop| (hop.distance, hop.address, hop.took_ns, hop.is_host)).collect();
         let expected = [
             (1, Some(address(1)), Some(10), false),
             (2, None, None, false),
             (3, Some(address(9)), Some(30), true),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
         assert_eq!(read(&seen(&[Some((1, 10)), None, None]), address(9)).len(), 1);
         assert_eq!(read(&seen(&[None, None]), address(9)), []);
     }
@@ -187,17 +187,17 @@ mod tests {
             is_host: false,
         };
         let often = Duration::from_millis(100);
-        let told = |hop: &Hop| {
+        let tuple = |hop: &Hop| {
             let plan = watch(hop, address(9), PingMethod::Udp(7), often)?;
             Some((plan.address, plan.way, plan.hop_limit, plan.interval))
         };
-        assert_eq!(told(&hop), Some((address(9), PingMethod::Udp(7), Some(2), SLOWLY)));
+        assert_eq!(tuple(&hop), Some((address(9), PingMethod::Udp(7), Some(2), SLOWLY)));
         assert_eq!(
-            told(&Hop { answers_echo: true, ..hop }),
+            tuple(&Hop { answers_echo: true, ..hop }),
             Some((address(2), PingMethod::Icmp, None, often))
         );
         let host = Hop { address: Some(address(9)), is_host: true, ..hop };
-        assert_eq!(told(&host), Some((address(9), PingMethod::Udp(7), None, often)));
-        assert_eq!(told(&Hop { address: None, ..hop }), None);
+        assert_eq!(tuple(&host), Some((address(9), PingMethod::Udp(7), None, often)));
+        assert_eq!(tuple(&Hop { address: None, ..hop }), None);
     }
 }

@@ -122,19 +122,19 @@ impl Ingress {
     /// Carries out an operation on the qdisc itself.
     pub(crate) fn qdisc_op(&mut self, op: &QdiscOp, blocks: &mut Blocks) -> Result<(), TcError> {
         const WRONG_KIND: TcError = TcError::new(Errno::Inval, "Invalid qdisc name");
-        let asked = match op.kind.as_deref() {
+        let kind = match op.kind.as_deref() {
             Some("ingress") => Some(Kind::Ingress),
             Some("clsact") => Some(Kind::Clsact),
             Some(_) => return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
             None => None,
         };
-        let Some(there) = self.kind else { return self.without(op, asked, blocks) };
+        let Some(there) = self.kind else { return self.without(op, kind, blocks) };
         match op.verb {
             Verb::Delete if !op.handle.is_none() && op.handle != HANDLE => {
                 Err(TcError::new(Errno::Inval, "Invalid handle"))
             }
             Verb::Add => Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify")),
-            _ if asked.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
+            _ if kind.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
             Verb::Delete => {
                 let had = self.blocks();
                 *self = Ingress { had: true, ..Ingress::default() };
@@ -148,8 +148,8 @@ impl Ingress {
     }
 
     /// The same where there is none yet.
-    fn without(&mut self, op: &QdiscOp, asked: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
-        match (op.verb, asked) {
+    fn without(&mut self, op: &QdiscOp, kind: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
+        match (op.verb, kind) {
             (Verb::Delete, _) if !self.had => {
                 Err(TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device"))
             }

@@ -158,7 +158,7 @@ pub fn change_in_words(up: &LinkDirection, down: &LinkDirection) -> String {
 }
 
 fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::PolicyRecord> {
-    let told = |policy: usize| {
+    let machines = |policy: usize| {
         let setups = prepared.setups[policy].iter().filter(|setup| !setup.shown.is_empty());
         setups.map(|setup| (scenario.nodes[setup.node].name.clone(), setup.shown.clone())).collect()
     };
@@ -166,7 +166,7 @@ fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::PolicyRecord> 
     all.map(|(number, policy)| doc::PolicyRecord {
         name: policy.name.clone(),
         title: policy.title.clone(),
-        commands: told(number),
+        commands: machines(number),
     })
     .collect()
 }

@@ -46,10 +46,10 @@ fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, figure: &FigureRef)
 
 fn of_run(
     run: &RunRecord,
-    asked: &FigureRef,
+    wanted: &FigureRef,
 ) -> Result<tidegate_measure::experiment::Quantity, NoSuchFigure> {
-    let window = asked.between.map_or(run.window, |(from, to)| (from.0, to.0));
-    figure(run, &asked.name, window)
+    let window = wanted.between.map_or(run.window, |(from, to)| (from.0, to.0));
+    figure(run, &wanted.name, window)
 }
 
 fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation) -> Option<Comparison> {

@@ -28,11 +28,11 @@ pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
         if kind.has_no_neighbours() {
             continue;
         }
-        let asks = [
+        let solicitations = [
             ("ARP requests", arp(), EgressPath::Direct),
             ("IPv6's neighbour solicitations", solicitation(), EgressPath::Local),
         ];
-        for (what, packet, route) in asks.into_iter().take(if ipv6 { 2 } else { 1 }) {
+        for (what, packet, route) in solicitations.into_iter().take(if ipv6 { 2 } else { 1 }) {
             let ways =
                 [("leave by", PacketEntry::Leaves(id, route)), ("arrive at", PacketEntry::Arrives(id))];
             for (how, course) in ways {

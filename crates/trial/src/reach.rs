@@ -65,10 +65,10 @@ fn brief(traffic: &HomeTraffic) -> HomeTraffic {
         HomeTraffic::Datagrams(datagrams) => {
             HomeTraffic::Datagrams(DatagramTraffic { start: Nanos(0), ..*datagrams })
         }
-        HomeTraffic::Transaction(errand) => {
-            let mut errand = errand.clone();
-            errand.start = Nanos(0);
-            HomeTraffic::Transaction(errand)
+        HomeTraffic::Transaction(transaction) => {
+            let mut transaction = transaction.clone();
+            transaction.start = Nanos(0);
+            HomeTraffic::Transaction(transaction)
         }
     }
 }

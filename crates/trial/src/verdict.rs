@@ -520,11 +520,11 @@ fn unreached(trial: &TrialDocument) -> Vec<String> {
             names.join(", ")
         )];
     }
-    let told = unreached.iter().map(|(node, why)| {
+    let lines = unreached.iter().map(|(node, why)| {
         let name = if node.title.is_empty() { String::new() } else { format!(" ({})", node.title) };
         format!("No packet was found that reaches class {}{name} on {}: {why}.", node.id, node.device)
     });
-    told.collect()
+    lines.collect()
 }
 
 /// More classes than this are only listed.

@@ -68,7 +68,7 @@ fn condition(m: &Match) -> Option<String> {
         Condition::Connstate(states) | Condition::State(states) => {
             format!("of {} connections", state_names(*states))
         }
-        Condition::Connbytes(asked) => carried(asked),
+        Condition::Connbytes(range) => carried(range),
         Condition::IcmpType(kind, _) => format!("type {kind}"),
         Condition::Comment(_) => return None,
         Condition::Version6(v6) => if *v6 { "IPv6" } else { "IPv4" }.to_owned(),

@@ -94,7 +94,7 @@ mod tests {
             comparison("ping.loss of a/b", "", 0.0025, (0.002499, 0.002501)),
             comparison("ping.mean of a/b over c/d", "", 9.0972, (6.0, f64::INFINITY)),
         ];
-        let texts: Vec<(String, String)> = cases.into_iter().map(|told| (told.found, told.bounds)).collect();
+        let texts: Vec<(String, String)> = cases.into_iter().map(|text| (text.found, text.bounds)).collect();
         let expected = [
             ("200.0 kbit/s", "199.8 kbit/s to 200.2 kbit/s"),
             ("753 ms", "450 ms to 950 ms"),

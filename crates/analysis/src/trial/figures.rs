@@ -100,8 +100,8 @@ pub fn main_probe<'t>(pair: &Pair<'t>) -> Option<&'t str> {
 /// lost altogether.
 pub fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
     let pain = |pair: &Pair<'_>| {
-        let asked = main_probe(pair).map(|id| pair.probe(id));
-        let p95 = asked.and_then(|asked| asked.both(|figures| figures.rtt.percentile(95.0))[0]);
+        let pair_of_probe = main_probe(pair).map(|id| pair.probe(id));
+        let p95 = pair_of_probe.and_then(|pair| pair.both(|figures| figures.rtt.percentile(95.0))[0]);
         let busy = pair.any().is_some_and(|run| !run.flows.is_empty());
         (busy, p95.unwrap_or(u64::MAX))
     };

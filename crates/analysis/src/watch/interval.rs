@@ -135,7 +135,7 @@ struct Tree<'s> {
 /// A place in the tree, with what happened there.
 struct Node {
     id: String,
-    holds: Option<String>,
+    leaf: Option<String>,
     sums: Sums,
     rate_bps: Option<f64>,
     ceil_bps: Option<f64>,
@@ -175,7 +175,7 @@ impl Tree<'_> {
     /// Puts a node and what is below it into rows.
     fn lay(&self, node: &Node, branch: String, stem: &str, of: Option<f64>, rows: &mut Vec<QueueRow>) {
         let figures = self.figures(node, of);
-        rows.push(QueueRow { branch, id: node.id.clone(), leaf: node.holds.clone(), figures });
+        rows.push(QueueRow { branch, id: node.id.clone(), leaf: node.leaf.clone(), figures });
         for (at, child) in node.children.iter().enumerate() {
             let (elbow, below) = if at + 1 < node.children.len() { ("├ ", "│ ") } else { ("└ ", "  ") };
             self.lay(child, format!("{stem}{elbow}"), &format!("{stem}{below}"), of, rows);
@@ -209,7 +209,7 @@ impl Tree<'_> {
         let children = self.classes_of(qdisc, depth);
         let mut sums = self.counted_by(qdisc);
         self.look(&mut sums, "root", &children);
-        Node { id: name(qdisc), holds: None, sums, rate_bps: None, ceil_bps: qdisc.shaped_bps, children }
+        Node { id: name(qdisc), leaf: None, sums, rate_bps: None, ceil_bps: qdisc.shaped_bps, children }
     }
 
     /// The classes directly below a qdisc.
@@ -241,7 +241,7 @@ impl Tree<'_> {
         children.extend(leaf_qdisc.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
         Node {
             id: class.handle.clone(),
-            holds: leaf_qdisc.map(name),
+            leaf: leaf_qdisc.map(name),
             sums: self.sums(class, leaf_qdisc, &children),
             rate_bps: class.rate_bps,
             ceil_bps: class.ceil_bps,

@@ -244,7 +244,7 @@ fn names_of_series_in_flents_files() {
     for ((test, names), expected_test, expected) in cases {
         assert_eq!((test.as_str(), names), (expected_test, expected));
     }
-    let asked = |ids: &'static [(&'static str, &'static str)]| {
+    let trial_of = |ids: &'static [(&'static str, &'static str)]| {
         names(&move |experiment: &mut Experiment| {
             experiment.runs[0].transfers.clear();
             let probe = |(id, unit): &(&str, &str)| ProbeRecord {
@@ -257,16 +257,16 @@ fn names_of_series_in_flents_files() {
         })
     };
     let cases = [
-        (asked(&[("ping", ""), ("other", "")]), "ping", "Ping (ms) ICMP, Ping (ms) other, Ping (ms) avg"),
-        (asked(&[("udp-1", ""), ("udp-2", "")]), "ping", "Ping (ms) UDP, Ping (ms) ICMP, Ping (ms) avg"),
-        (asked(&[("web-page", ""), ("web-2", "")]), "http", "HTTP latency, Ping (ms) ICMP, Ping (ms) avg"),
+        (trial_of(&[("ping", ""), ("other", "")]), "ping", "Ping (ms) ICMP, Ping (ms) other, Ping (ms) avg"),
+        (trial_of(&[("udp-1", ""), ("udp-2", "")]), "ping", "Ping (ms) UDP, Ping (ms) ICMP, Ping (ms) avg"),
+        (trial_of(&[("web-page", ""), ("web-2", "")]), "http", "HTTP latency, Ping (ms) ICMP, Ping (ms) avg"),
         (
-            asked(&[("voip-up", ""), ("voip-down", "")]),
+            trial_of(&[("voip-up", ""), ("voip-down", "")]),
             "voip",
             "VoIP::delay, VoIP::jitter, VoIP::loss, VoIP voip-down::delay, VoIP voip-down::jitter, VoIP \
             voip-down::loss",
         ),
-        (asked(&[("ping-up", "one way")]), "ping", "ping-up OWD"),
+        (trial_of(&[("ping-up", "one way")]), "ping", "ping-up OWD"),
     ];
     for ((test, names), expected_test, expected) in cases {
         assert_eq!((test.as_str(), names.as_str()), (expected_test, expected));

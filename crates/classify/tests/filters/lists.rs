@@ -70,7 +70,7 @@ impl Lists {
     }
 
     /// What tc prints when it is given these words: of the root's filters and chains, and of actions.
-    pub(crate) fn says(&mut self, now: Time, words: &[String]) -> String {
+    pub(crate) fn answer(&mut self, now: Time, words: &[String]) -> String {
         let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000) }];
         let parsed = match tc::parse(words, &Env { devices: Some(devices), ..Env::default() }) {
             Err(refusal) => return refusal.stderr,

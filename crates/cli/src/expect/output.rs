@@ -8,11 +8,11 @@ use tidegate_trial::expect::{TestResults, Verdict};
 /// A line each, and a count.
 pub(super) fn text(all: &[TestResults<'_>], show: bool) -> String {
     let mut out = String::new();
-    for judged in all {
+    for results in all {
         // Names and expectations are a stranger's: with line breaks they would look like verdicts.
-        let _ = writeln!(out, "{}", one_line(&judged.suite.path.display().to_string()));
-        for (number, verdict) in &judged.verdicts {
-            let case = &judged.suite.cases[number - 1];
+        let _ = writeln!(out, "{}", one_line(&results.suite.path.display().to_string()));
+        for (number, verdict) in &results.verdicts {
+            let case = &results.suite.cases[number - 1];
             let word = if verdict.passed { "ok    " } else { "FAILED" };
             let _ =
                 writeln!(out, "  {word} {number}  {}  ({})", one_line(&case.text), one_line(&verdict.found));
@@ -20,7 +20,7 @@ pub(super) fn text(all: &[TestResults<'_>], show: bool) -> String {
                 let _ = writeln!(out, "           line {}; see: {}", case.line, one_line(&verdict.again));
             }
         }
-        if let Some(trial) = judged.trial.as_ref().filter(|_| show) {
+        if let Some(trial) = results.trial.as_ref().filter(|_| show) {
             let _ = write!(out, "\n{}\n", tidegate_report::text(trial));
         }
     }
@@ -31,17 +31,17 @@ pub(super) fn text(all: &[TestResults<'_>], show: bool) -> String {
 
 /// How many held, and how many did not.
 pub(super) fn count(all: &[TestResults<'_>]) -> (usize, usize) {
-    let verdicts = all.iter().flat_map(|judged| &judged.verdicts);
+    let verdicts = all.iter().flat_map(|results| &results.verdicts);
     let waiting = verdicts.clone().filter(|(_, verdict)| verdict.passed).count();
     (waiting, verdicts.count() - waiting)
 }
 
 /// All verdicts, with the file and words of each.
 fn each<'j>(all: &'j [TestResults<'j>]) -> impl Iterator<Item = (String, &'j str, usize, &'j Verdict)> {
-    all.iter().flat_map(|judged| {
-        let file = judged.suite.path.display().to_string();
-        judged.verdicts.iter().map(move |(number, verdict)| {
-            let case = &judged.suite.cases[number - 1];
+    all.iter().flat_map(|results| {
+        let file = results.suite.path.display().to_string();
+        results.verdicts.iter().map(move |(number, verdict)| {
+            let case = &results.suite.cases[number - 1];
             (file.clone(), case.text.as_str(), case.line, verdict)
         })
     })
@@ -79,13 +79,13 @@ pub(super) fn junit(all: &[TestResults<'_>]) -> String {
         failures=\"{failed}\">\n",
         waiting + failed
     );
-    for judged in all {
-        let failures = judged.verdicts.iter().filter(|(_, verdict)| !verdict.passed).count();
-        let file = escape(&judged.suite.path.display().to_string());
-        let tests = judged.verdicts.len();
+    for results in all {
+        let failures = results.verdicts.iter().filter(|(_, verdict)| !verdict.passed).count();
+        let file = escape(&results.suite.path.display().to_string());
+        let tests = results.verdicts.len();
         let _ = writeln!(out, "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\">");
-        for (number, verdict) in &judged.verdicts {
-            let case = &judged.suite.cases[number - 1];
+        for (number, verdict) in &results.verdicts {
+            let case = &results.suite.cases[number - 1];
             let (name, line) = (escape(&case.text), case.line);
             let _ = write!(
                 out,

@@ -11,7 +11,7 @@ pub(super) struct ExplainedPacket {
 
 /// One packet's story, under one policy or two.
 pub(super) struct PacketExplanation {
-    pub(super) asked: ExplainedPacket,
+    pub(super) packet: ExplainedPacket,
     pub(super) story: Story,
     pub(super) other: Option<Story>,
 }
@@ -20,5 +20,5 @@ pub(super) struct PacketExplanation {
 pub(super) struct Answer {
     pub(super) reading: Reading,
     pub(super) other: Option<Reading>,
-    pub(super) told: Vec<PacketExplanation>,
+    pub(super) explanations: Vec<PacketExplanation>,
 }

@@ -26,7 +26,7 @@ pub(super) fn document(answer: &Answer) -> String {
     let document = json!({
         "tidegate_explain": FORM,
         "policy": answer.reading.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
-        "packets": answer.told.iter().map(one).collect::<Vec<_>>(),
+        "packets": answer.explanations.iter().map(one).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")
 }

@@ -46,14 +46,14 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
-    let parted = answer.told.iter().any(|explanation| {
+    let parted = answer.explanations.iter().any(|explanation| {
         explanation.other.as_ref().is_some_and(|other| explanation.story.parts_from(other).is_some())
     });
     Ok(if parted { CliExit::No } else { CliExit::Yes })
 }
 
 fn answer(options: &Options) -> anyhow::Result<Answer> {
-    let packets = asked(options)?;
+    let packets = packets(options)?;
     let reading = read(&options.policy, options)?;
     let other = options.diff.as_ref().map(|policy| read(policy, options)).transpose()?;
     let mut explanations = Vec::new();
@@ -64,16 +64,16 @@ fn answer(options: &Options) -> anyhow::Result<Answer> {
             let story = story(&mut explainer, &one.packet)?;
             let other = others.as_mut().map(|explainer| self::story(explainer, &one.packet)).transpose()?;
             let reply = options.reply.then(|| reply(&one, &story));
-            explanations.push(PacketExplanation { asked: one, story, other });
+            explanations.push(PacketExplanation { packet: one, story, other });
             if let Some(one) = reply {
                 let story = self::story(&mut explainer, &one.packet)?;
                 let other =
                     others.as_mut().map(|explainer| self::story(explainer, &one.packet)).transpose()?;
-                explanations.push(PacketExplanation { asked: one, story, other });
+                explanations.push(PacketExplanation { packet: one, story, other });
             }
         }
     }
-    Ok(Answer { reading, other, told: explanations })
+    Ok(Answer { reading, other, explanations })
 }
 
 fn story(explainer: &mut Explainer<'_>, packet: &Packet) -> anyhow::Result<Story> {
@@ -84,7 +84,7 @@ fn story(explainer: &mut Explainer<'_>, packet: &Packet) -> anyhow::Result<Story
 }
 
 /// The packets asked for.
-fn asked(options: &Options) -> anyhow::Result<Vec<ExplainedPacket>> {
+fn packets(options: &Options) -> anyhow::Result<Vec<ExplainedPacket>> {
     let mut packets = match &options.pcap {
         Some(path) => {
             let recorded = pcap::packets(path, options.number)?;

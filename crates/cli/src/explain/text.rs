@@ -22,7 +22,7 @@ pub(super) fn stories(answer: &Answer, all: bool) -> String {
         }
         _ => story(&answer.reading, explanation, all),
     };
-    answer.told.iter().map(one).collect::<Vec<_>>().join("\n")
+    answer.explanations.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 fn story(reading: &Reading, explanation: &PacketExplanation, all: bool) -> String {
@@ -37,11 +37,11 @@ fn story(reading: &Reading, explanation: &PacketExplanation, all: bool) -> Strin
 
 fn heading(explanation: &PacketExplanation) -> String {
     // A recorded packet has checksums, numbers and data of its own, which say nothing to people.
-    let packet = match explanation.asked.packet.raw_bytes.len() {
-        0..=SOME_BYTES => explanation.asked.packet.clone(),
-        _ => Packet { raw_bytes: Vec::new(), ..explanation.asked.packet.clone() },
+    let packet = match explanation.packet.packet.raw_bytes.len() {
+        0..=SOME_BYTES => explanation.packet.packet.clone(),
+        _ => Packet { raw_bytes: Vec::new(), ..explanation.packet.packet.clone() },
     };
-    match explanation.asked.heading.as_str() {
+    match explanation.packet.heading.as_str() {
         "" => format!("{packet}\n"),
         heading => format!("{heading}: {packet}\n"),
     }

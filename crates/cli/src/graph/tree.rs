@@ -263,8 +263,8 @@ pub(super) fn class_text(class: &ClassDump) -> String {
             given.map(|(name, curve)| format!(" {name} {}", curve_text(curve))).collect::<Vec<_>>().join(" ")
         }
         ClassParams::Qfq(qfq) => {
-            let said = [("weight", qfq.weight), ("maxpkt", qfq.maxpkt)];
-            let given = said.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?)));
+            let options = [("weight", qfq.weight), ("maxpkt", qfq.maxpkt)];
+            let given = options.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?)));
             given.collect::<Vec<_>>().join(" ")
         }
         ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!(" quantum {bytes}")),

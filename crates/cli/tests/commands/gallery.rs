@@ -170,7 +170,7 @@ fn graph(policy: &str, home: &Path) -> String {
 }
 
 /// All that is said of a policy.
-fn said(policy: &str, home: &Path) -> String {
+fn verdicts(policy: &str, home: &Path) -> String {
     format!(
         "{policy}\n  check    {}\n  try      {}\n  explain  {}\n  graph    {}\n",
         check(policy, home),
@@ -208,18 +208,18 @@ fn what_is_said_of_the_gallery() {
     let names = policies();
     assert!(names.len() >= 60, "{} policies", names.len());
     let home = copied();
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let text = said(name, &home.0);
-                    told.lock().expect("no thread panicked").insert(name.clone(), text);
+                    let text = verdicts(name, &home.0);
+                    found.lock().expect("no thread panicked").insert(name.clone(), text);
                 }
             });
         }
     });
-    let output: String = told.into_inner().expect("no thread panicked").into_values().collect();
+    let output: String = found.into_inner().expect("no thread panicked").into_values().collect();
     let path = gallery().join("expected.txt");
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
         fs::write(&path, &output).expect("it is written");

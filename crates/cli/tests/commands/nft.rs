@@ -54,7 +54,7 @@ impl Rig {
     }
 
     /// What `nft` prints, well or not.
-    fn says(&mut self, line: &str) -> String {
+    fn answer(&mut self, line: &str) -> String {
         let reply = self.call(&line.split(' ').collect::<Vec<_>>(), None);
         String::from_utf8_lossy(if reply.code == 0 { &reply.stdout } else { &reply.stderr }).into_owned()
     }
@@ -176,7 +176,7 @@ fn rules_do_what_they_say() {
         assert_eq!(rig.sends(head, 10 + number as u64), wanted, "row {number}");
     }
     assert!(
-        rig.says("list chain inet q mark")
+        rig.answer("list chain inet q mark")
             .contains("counter packets 2 bytes 372 meta mark set meta mark | 0x00000010")
     );
 }
@@ -194,20 +194,20 @@ fn order_and_connections_are_the_kernels() {
          }\n }\n",
     );
     rig.sends(udp(false, 7, 0), 5);
-    let listed = rig.says("list table ip b");
+    let listed = rig.answer("list table ip b");
     assert!(listed.contains("meta mark 0x00000001 counter packets 0 bytes 0 comment \"later\""), "{listed}");
     assert!(
         listed.contains("meta mark 0x00000000 counter packets 1 bytes 186 comment \"first\""),
         "{listed}"
     );
     let counts: Vec<String> = rig
-        .says("list chain ip c m")
+        .answer("list chain ip c m")
         .lines()
         .filter_map(|line| line.split_once("packets ").map(|(_, rest)| rest[..1].to_owned()))
         .collect();
     assert_eq!(counts, ["1", "0", "0", "1", "1", "0"]);
     rig.sends(udp(false, 8, 0), 6);
-    assert!(rig.says("list chain ip c m").contains("ct mark != 0x00000001 counter packets 1 bytes 186"));
+    assert!(rig.answer("list chain ip c m").contains("ct mark != 0x00000001 counter packets 1 bytes 186"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_was_carried_out_does_the_same_again() {
         "delete chain inet q more",
     ];
     for line in changes {
-        let output = rig.says(line);
+        let output = rig.answer(line);
         assert!(!output.contains("Error"), "{line}: {output}");
     }
     let carried: Vec<Vec<String>> = rig.machine.carried.iter().map(|one| one.words.clone()).collect();
@@ -234,19 +234,19 @@ fn what_was_carried_out_does_the_same_again() {
         assert_eq!(String::from_utf8_lossy(&reply.stderr), "", "{words:?}");
     }
     // All but the counts that a listing brings.
-    assert_eq!(again.says("-a -s list ruleset"), rig.says("-a -s list ruleset"));
+    assert_eq!(again.answer("-a -s list ruleset"), rig.answer("-a -s list ruleset"));
     let lines: Vec<Option<usize>> = rig.machine.carried.iter().take(6).map(|one| one.line).collect();
     assert_eq!(lines, [2, 3, 4, 13, 18, 6].map(Some));
     assert_eq!(rig.machine.carried.last().map(|one| one.ops), Some(rig.machine.log.len()));
-    let listed = rig.says("list ruleset");
+    let listed = rig.answer("list ruleset");
     let mut read = Rig::new(&listed);
-    assert_eq!(read.says("list ruleset"), listed);
+    assert_eq!(read.answer("list ruleset"), listed);
 }
 
 #[test]
 fn a_text_is_carried_out_whole_or_not_at_all() {
     let mut rig = Rig::new(RULES);
-    let before = rig.says("list ruleset");
+    let before = rig.answer("list ruleset");
     let reply = rig.feed("flush ruleset\nadd table ip x\nadd rule ip x nope accept\n");
     let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
     assert!(
@@ -257,10 +257,10 @@ fn a_text_is_carried_out_whole_or_not_at_all() {
         "{stderr}"
     );
     assert!(stderr.contains("nft: Look what there is with"), "{stderr}");
-    assert_eq!(rig.says("list ruleset"), before);
-    assert_eq!(rig.says("-c flush ruleset"), "");
-    assert_eq!(rig.says("list ruleset"), before);
-    assert_eq!(rig.says("list tables"), "table inet q\n");
+    assert_eq!(rig.answer("list ruleset"), before);
+    assert_eq!(rig.answer("-c flush ruleset"), "");
+    assert_eq!(rig.answer("list ruleset"), before);
+    assert_eq!(rig.answer("list tables"), "table inet q\n");
 }
 
 /// iptables' tables are nft's too.
@@ -277,5 +277,5 @@ fn tables_of_iptables_are_shown() {
     {\n\tchain POSTROUTING {\n\t\t\
         type filter hook postrouting priority mangle; policy accept;\n\t\toifname \"eth0\" tcp dport 22 \
         counter packets 0 bytes 0 meta mark set 0x00000003\n\t}\n}\n";
-    assert_eq!(rig.says("list ruleset"), wanted);
+    assert_eq!(rig.answer("list ruleset"), wanted);
 }

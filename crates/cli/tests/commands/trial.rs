@@ -209,7 +209,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
 "
         )
     };
-    let told = |name: &str, last: &str| -> Vec<(String, String)> {
+    let sentences_of = |name: &str, last: &str| -> Vec<(String, String)> {
         let script = place.file(name, policy(last));
         let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "5s"]);
         let of = |id: &str| {
@@ -218,13 +218,13 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
         };
         vec![of("1:20"), of("1:30")]
     };
-    let gone = told("gone.sh", "");
+    let gone = sentences_of("gone.sh", "");
     assert_eq!(
         gone[0].1,
         "its filter asks for mark 2, which no packet has any more when it comes to a queue"
     );
     assert!(!gone[0].0.contains("22"), "{gone:?}");
-    let kept = told("kept.sh", "! --dport 22 ");
+    let kept = sentences_of("kept.sh", "! --dport 22 ");
     assert_eq!(kept[0].1, "");
     assert!(kept[0].0.contains("22"), "{kept:?}");
 }

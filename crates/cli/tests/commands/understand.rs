@@ -53,11 +53,11 @@ fn flows_of_a_recording_are_explained_once_each() {
     assert_eq!(code, 0, "{errors}");
     let document: Value = serde_json::from_str(&out).expect("is JSON");
     let packets = document["packets"].as_array().expect("a list");
-    let told: Vec<[&str; 2]> = packets
+    let shown: Vec<[&str; 2]> = packets
         .iter()
         .map(|one| [one["packet"].as_str().unwrap_or(""), one["end"]["classes"][0].as_str().unwrap_or("")])
         .collect();
-    assert_eq!(told, [[ssh, "1:1"], [dns, "1:2"]]);
+    assert_eq!(shown, [[ssh, "1:1"], [dns, "1:2"]]);
     let (code, out, _) = tidegate(&["explain", name(&policy), "--pcap", name(&pcap), "--number", "3"]);
     assert_eq!((code, out.lines().next()), (0, Some(format!("packet 3: {dns}").as_str())));
 }
@@ -167,9 +167,9 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
             errors,
         )
     };
-    let told = [22, 80, 443, 25].map(marks);
-    let found: Vec<(&str, bool)> = told.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
-    assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
+    let found = [22, 80, 443, 25].map(marks);
+    let found: Vec<(&str, bool)> = found.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
+    assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{found:?}");
 }
 
 /// What leads to a class stands in words, by whatever it leads there; what no packet keeps leads nowhere.

@@ -23,14 +23,14 @@ fn percentile(mut values: Vec<u64>, p: f64) -> Option<u64> {
 /// The ping's 95th percentile, and the share of its losses.
 fn ping(run: &TrialRun) -> (Option<u64>, f64) {
     let probe = run.probes.iter().find(|probe| probe.id == "ping").expect("a ping");
-    let asked: Vec<Option<u64>> = probe
+    let samples: Vec<Option<u64>> = probe
         .answers
         .iter()
         .filter(|(at, _)| (run.window.0..run.window.1).contains(at))
         .map(|(_, rtt)| *rtt)
         .collect();
-    let lost = asked.iter().filter(|rtt| rtt.is_none()).count() as f64 / asked.len().max(1) as f64;
-    (percentile(asked.into_iter().flatten().collect(), 95.0), lost)
+    let lost = samples.iter().filter(|rtt| rtt.is_none()).count() as f64 / samples.len().max(1) as f64;
+    (percentile(samples.into_iter().flatten().collect(), 95.0), lost)
 }
 
 /// What waits half of the time in one of the link's buffers, in ms of the link.

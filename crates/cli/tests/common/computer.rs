@@ -56,7 +56,7 @@ impl Computer {
     }
 
     /// What stands on a device; `None`: there is no such.
-    pub(crate) fn stand(&self, dev: &'static str) -> Option<Installed> {
+    pub(crate) fn installed(&self, dev: &'static str) -> Option<Installed> {
         let looked = self.place.go(move || {
             let mut kernel = Kernel::open().expect("netlink");
             kernel.installed(dev).ok().map(|(installed, _)| installed)
@@ -109,20 +109,20 @@ pub(crate) fn op(line: &str) -> Op {
     }
 }
 
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 pub(crate) fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", said(output));
-    said(output)
+    assert!(output.status.success(), "{}", stderr(output));
+    stderr(output)
 }
 
 pub(crate) fn refused(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", said(output));
-    said(output)
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
+    stderr(output)
 }
 
 pub(crate) fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }

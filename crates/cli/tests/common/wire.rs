@@ -96,8 +96,8 @@ impl Wire {
     /// Starts tidegate on the near machine; what it says is written to the room's file `said`.
     pub(crate) fn start(&self, words: &[&str]) -> Child {
         let mut command = self.command(words);
-        let said = File::create(self.room.join("said")).expect("a file");
-        command.stdout(said.try_clone().expect("the same")).stderr(said);
+        let log = File::create(self.room.join("said")).expect("a file");
+        command.stdout(log.try_clone().expect("the same")).stderr(log);
         self.near.go(move || command.spawn()).expect("place").expect("it starts")
     }
 

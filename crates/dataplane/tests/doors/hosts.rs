@@ -60,7 +60,7 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     );
     let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
     let echo = ask(&wire.remote, address(ADDRESSES[1]));
-    let held = wire.near.go(move || -> io::Result<PacketIoStats> {
+    let stats = wire.near.go(move || -> io::Result<PacketIoStats> {
         let mut came = false;
         while !came {
             poll::readable(&packet_io.handles(), LIMIT)?;
@@ -69,7 +69,7 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
         // Here the backend is closed.
         Ok(packet_io.counts())
     });
-    assert!(held.expect("place").expect("the door stands").held > 0);
+    assert!(stats.expect("place").expect("the door stands").held > 0);
     assert!(echo.reply(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 

@@ -189,7 +189,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
     const MANY: usize = 10_000;
     let Some(wire) = lay() else { return };
     let mut stream = hosts::numbered(&wire.remote, &wire.near, address(ADDRESSES[1]), MANY as u64);
-    let held = wire.near.go(move || -> io::Result<()> {
+    let outcome = wire.near.go(move || -> io::Result<()> {
         let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
         let mut packet_io = QueueIo::open(&spots, Options::default())?;
         stream.begin();
@@ -222,7 +222,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
         assert!(numbers.windows(2).all(|pair| pair[0] == pair[1] + 1), "each before its forerunner");
         Ok(())
     });
-    held.expect("place").expect("the door stands");
+    outcome.expect("place").expect("the door stands");
 }
 
 #[test]

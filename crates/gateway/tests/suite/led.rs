@@ -136,7 +136,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
                 );
                 assert_eq!(found(&mut machine).len(), usize::from(passes), "{output}");
             }
-            let listing = machine.says(&format!("tc -s filter show dev eth0 {hook}"));
+            let listing = machine.answer(&format!("tc -s filter show dev eth0 {hook}"));
             assert!(
                 listing.contains("Sent 100 bytes 1 pkt (dropped 0, overlimits 1")
                     || listing.contains("Sent 114 bytes 1 pkt (dropped 0, overlimits 1"),
@@ -229,7 +229,7 @@ fn listings_name_devices_as_they_are_now() {
     let mut machine = machine();
     led(&mut machine, "ingress", "egress redirect dev ifb0");
     machine.run("tc filter add dev eth0 ingress pref 2 protocol ip flower indev eth1 action ok");
-    let shown = |machine: &mut Machine| machine.says("tc filter show dev eth0 ingress");
+    let shown = |machine: &mut Machine| machine.answer("tc filter show dev eth0 ingress");
     assert!(shown(&mut machine).contains("(Egress Redirect to device ifb0)"));
     assert!(shown(&mut machine).contains("indev eth1\n"), "{}", shown(&mut machine));
     let rename = |from: &str, to: &str| Op::Link(LinkOp::Rename { name: from.into(), to: to.into() });
@@ -248,10 +248,10 @@ fn devices_that_are_not_there_are_refused() {
     let mut machine = machine();
     let line = "tc filter add dev eth0 ingress pref 1 protocol ip";
     assert_eq!(
-        machine.says(&format!("{line} flower indev eth7 action ok")),
+        machine.answer(&format!("{line} flower indev eth7 action ok")),
         "Error: Network device not found."
     );
-    assert_eq!(machine.says("tc filter show dev eth0 ingress"), "");
+    assert_eq!(machine.answer("tc filter show dev eth0 ingress"), "");
 }
 
 /// A filter that asks by which device a packet came in: what was redirected to a device came by the one

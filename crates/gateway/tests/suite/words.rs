@@ -56,7 +56,7 @@ impl Machine {
     }
 
     /// What a command says: nothing, as long as all is well.
-    pub(crate) fn says(&mut self, line: &str) -> String {
+    pub(crate) fn answer(&mut self, line: &str) -> String {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let device = |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: None };
         let env = Env { devices: Some(self.gateway.devices().map(device).collect()), ..Env::default() };
@@ -109,7 +109,7 @@ impl Machine {
     /// Commands that all go well.
     pub(crate) fn run(&mut self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            assert_eq!(self.says(line), "", "{line}");
+            assert_eq!(self.answer(line), "", "{line}");
         }
     }
 

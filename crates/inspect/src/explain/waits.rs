@@ -385,8 +385,8 @@ fn of_netem(
     served: Served,
 ) -> Vec<String> {
     let mut lines = vec![delayed(netem)];
-    let held = |served: Served, rate: u64| served.limited_to(rate as f64 * 8.0);
-    let served = netem.rate.as_ref().map_or(served, |rate| held(served, rate.rate));
+    let limited = |served: Served, rate: u64| served.limited_to(rate as f64 * 8.0);
+    let served = netem.rate.as_ref().map_or(served, |rate| limited(served, rate.rate));
     let hangs = |inner: &&QdiscDump| {
         inner.dev == moment.name
             && inner.parent.qdisc() == handle
@@ -416,7 +416,7 @@ fn of_netem(
                 inner.handle
             ));
             let served = match &inner.params {
-                QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
+                QdiscParams::Tbf(tbf) => limited(served, tbf.rate.rate.0),
                 _ => served,
             };
             let frame = inner.stab.as_ref().map_or(frame, |stab| {

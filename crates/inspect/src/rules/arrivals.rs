@@ -93,12 +93,12 @@ fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) ->
         if arrives { Packet { from: name, ..packet } } else { Packet { to: name, ..packet } }
     };
     let (filter, how, (name, packet)) = holding.find_map(|(filter, how)| {
-        let held = tried.iter().find(|(_, v4, _)| {
+        let delayed = tried.iter().find(|(_, v4, _)| {
             let before = acted(&mut prober, filter);
             let _ = prober.travel(&parse(v4), course);
             acted(&mut prober, filter) > before
         })?;
-        Some((filter, how, (held.0, parse(held.2))))
+        Some((filter, how, (delayed.0, parse(delayed.2))))
     })?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let way = prober.travel(&packet, course);

@@ -68,7 +68,7 @@ fn capped(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Find
         return Ok(None);
     }
     let level = if slow.0.saturating_mul(VERY_FAR) < fast.0 { Level::Warning } else { Level::Note };
-    let mut told = finding(
+    let mut capped = finding(
         Rule::Capped,
         level,
         at_word(step, if step.after("ceil").is_some() { "ceil" } else { "rate" }),
@@ -87,8 +87,8 @@ fn capped(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Find
         ),
         String::new(),
     );
-    told.witness = witness(&candidate, &default.to_string());
-    Ok(Some(told))
+    capped.witness = witness(&candidate, &default.to_string());
+    Ok(Some(capped))
 }
 
 /// The least ceil or upper limit of the classes above one.

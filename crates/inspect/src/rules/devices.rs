@@ -388,7 +388,7 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let once = Bench::rebuilt(reading, &kept)?.rate(&qdisc.dev, class, frame)?;
     let keyword = own.words.iter().rev().find(|word| word.text == "overhead").map_or("cake", |_| "overhead");
     (twice.0 + once.0 / 1000 < once.0).then(|| {
-        let mut told = finding(
+        let mut found = finding(
             Rule::Overhead,
             Level::Warning,
             at_word(step, "stab").filter(|_| step != own).or_else(|| at_word(own, keyword)),
@@ -400,11 +400,11 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
                 words::rate(once)
             ),
         );
-        told.fix = Some(Fix {
+        found.fix = Some(Fix {
             what: "leave out `stab` and its options: cake counts the overhead".into(),
             edits: Vec::new(),
         });
-        told
+        found
     })
 }
 

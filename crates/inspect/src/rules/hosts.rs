@@ -47,7 +47,7 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
     let level = if word.is_some() { Level::Warning } else { Level::Note };
     let usual = if word.is_some() { "" } else { ", its default" };
     let place = word.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
-    let mut told = finding(
+    let mut found = finding(
         Rule::Rewritten,
         level,
         place,
@@ -69,13 +69,13 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
         String::new(),
     );
     let [one, two] = packets;
-    told.witness = Some(Witness::Packet {
+    found.witness = Some(Witness::Packet {
         packet: one.to_string(),
         went: format!("the network from {address}, and so does the same from {}", two.source),
     });
-    told.fix =
+    found.fix =
         Some(Fix { what: "have cake ask for the hosts' own addresses: nat".into(), edits: Vec::new() });
-    Some(told)
+    Some(found)
 }
 
 /// Two hosts' packets that leave with one address.

@@ -115,7 +115,7 @@ fn name_classes(reading: &Reading, finding: &mut Finding) {
 /// What a loop or a function does many times over is told once for its line, and a rule's findings up to a
 /// bound.
 fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
-    let mut told: Vec<(Finding, usize, bool)> = Vec::new();
+    let mut kept: Vec<(Finding, usize, bool)> = Vec::new();
     let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, Option<String>), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
@@ -123,7 +123,7 @@ fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
         let words = finding.place.is_none().then(|| finding.what.clone());
         let key = (finding.rule, finding.level, finding.place.clone(), words);
         if let Some(at) = known.get(&key) {
-            let (first, more, differ) = &mut told[*at];
+            let (first, more, differ) = &mut kept[*at];
             *more += usize::from(first.what != finding.what);
             *differ |= first.fix != finding.fix;
             continue;
@@ -131,8 +131,8 @@ fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
         let count = of_rule.entry(finding.rule).or_default();
         *count += 1;
         if *count <= MAX_FINDINGS {
-            known.insert(key, told.len());
-            told.push((finding, 0, false));
+            known.insert(key, kept.len());
+            kept.push((finding, 0, false));
         }
     }
     let with_count = |(mut finding, more, differ): (Finding, usize, bool)| {
@@ -146,5 +146,5 @@ fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
         }
         finding
     };
-    told.into_iter().map(with_count).collect()
+    kept.into_iter().map(with_count).collect()
 }

@@ -184,13 +184,13 @@ impl Netem<'_> {
             self.frame,
             words::time(self.wait)
         );
-        let mut told = finding(Rule::Limit, level, place, what, because, witness);
+        let mut found = finding(Rule::Limit, level, place, what, because, witness);
         let (fits, does) = self.fitting();
-        told.fix = match given {
+        found.fix = match given {
             true => edit(self.step, "limit", &fits.to_string(), does),
             false => super::making::addition(self.step, &format!("limit {fits}"), does),
         };
-        told
+        found
     }
 
     /// Packets of a frame that the rate sends in a time.

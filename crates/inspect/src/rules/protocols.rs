@@ -90,11 +90,11 @@ fn nowhere_next(context: &RuleContext<'_>, at: usize, step: &Step) -> Option<Fin
     }
     let byte = key.offset + key.mask.leading_zeros() as i32 / 8;
     let last = key.offset + 3 - key.mask.trailing_zeros() as i32 / 8;
-    let said = step
+    let keyword = step
         .words
         .windows(3)
         .find(|words| words[0].text == "match" && BEHIND.contains(&words[1].text.as_str()));
-    let (name, place) = match said {
+    let (name, place) = match keyword {
         Some(words) => (format!("`match {} {}`", words[1].text, words[2].text), words[1].place.clone()),
         None => (format!("a match at nexthdr+{}", key.offset), None),
     };

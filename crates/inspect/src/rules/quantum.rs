@@ -62,8 +62,8 @@ fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
     let step = reading.step_of(maker)?;
     let frame = reading.frame(&class.dev);
     (quantum < frame).then(|| {
-        let said = step.words.iter().find(|word| word.text == quantum.to_string());
-        let place = said.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
+        let value = step.words.iter().find(|word| word.text == quantum.to_string());
+        let place = value.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
         let what =
             format!("band {} takes turns of {quantum} bytes, less than a frame ({frame})", class.classid);
         let because =

@@ -46,7 +46,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
     // Leaves that are told of, each with what would leave it once that is fixed.
-    let mut told: Vec<(&str, Handle, u64)> = Vec::new();
+    let mut known_classes: Vec<(&str, Handle, u64)> = Vec::new();
     let limited = reading.classes.iter().filter_map(|class| match &class.params {
         ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
         _ => None,
@@ -62,7 +62,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             _ => 0,
         };
         let mended = |leaf: &ClassDump| {
-            let known = told.iter().find(|(dev, id, _)| *dev == leaf.dev && *id == leaf.classid);
+            let known = known_classes.iter().find(|(dev, id, _)| *dev == leaf.dev && *id == leaf.classid);
             known.map_or(real(leaf), |(.., most)| real(leaf).min(*most))
         };
         let sum = Rate(leaves.iter().map(|leaf| real(leaf)).sum());
@@ -79,7 +79,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         let maker = reading.maker_of_class(&class.dev, class.classid).and_then(|op| reading.step_of(op));
         let Some(step) = maker.filter(|_| sent.0 > limit.0 + limit.0 / 50) else { continue };
         let share = limit.0 / leaves.len().max(1) as u64;
-        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
+        known_classes.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
         let (real, most) = (words::rate(sum), words::rate(limit));
         let what = if reading.is_leaf(class) {
             format!(

@@ -299,7 +299,7 @@ pub(super) fn late(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLar
 
 fn set_later(
     context: &mut RuleContext<'_>,
-    (reader, asked, given): (&RuleKey, &RuleSeen, &NetfilterTarget),
+    (reader, rule, given): (&RuleKey, &RuleSeen, &NetfilterTarget),
     (setter, taken): (&RuleKey, &RuleSeen),
     code: u8,
 ) -> Result<Option<Finding>, TooLarge> {
@@ -307,12 +307,12 @@ fn set_later(
     let mut both = Parts::default();
     for (way, set) in &taken.matched.0 {
         let space = &mut context.reached.walked.space;
-        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| asked.met.by(early));
+        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| rule.met.by(early));
         let forwarded = matches!(context.reached.walked.ways[*way], Way::Forwarded(_));
-        let met = if forwarded { space.store.or(asked.met.by(*way), before)? } else { asked.met.by(*way) };
-        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| asked.matched.by(early));
+        let met = if forwarded { space.store.or(rule.met.by(*way), before)? } else { rule.met.by(*way) };
+        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| rule.matched.by(early));
         let matched =
-            if forwarded { space.store.or(asked.matched.by(*way), before)? } else { asked.matched.by(*way) };
+            if forwarded { space.store.or(rule.matched.by(*way), before)? } else { rule.matched.by(*way) };
         let set = space.store.and(*set, met)?;
         let set = space.store.minus(set, matched)?;
         both.add(space, *way, set)?;

@@ -323,13 +323,13 @@ impl Walk<'_> {
         self.space.store.select(map, connected, &mut |n| !states.get(n).untracked)
     }
 
-    fn in_state(&mut self, asked: Connstates, of: Set, map: Map) -> Result<Set, TooLarge> {
+    fn in_state(&mut self, wanted: Connstates, of: Set, map: Map) -> Result<Set, TooLarge> {
         let states = &*self.states;
         let hidden = self.space.store.select(map, of, &mut |n| states.get(n).untracked)?;
         let open = self.space.store.minus(of, hidden)?;
-        let named = self.space.state(asked)?;
+        let named = self.space.state(wanted)?;
         let open = self.space.store.and(open, named)?;
-        if asked.has(Connstate::Untracked) { self.space.store.or(open, hidden) } else { Ok(open) }
+        if wanted.has(Connstate::Untracked) { self.space.store.or(open, hidden) } else { Ok(open) }
     }
 
     fn by_ds(&mut self, of: Set, map: Map, value: u8, mask: u8) -> Result<Set, TooLarge> {

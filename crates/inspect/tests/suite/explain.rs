@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use tidegate_inspect::{Explainer, Packet, StepOutcome, Story};
 use tidegate_packet::{RandomSource, Seeded};
 
-fn told(story: &Story) -> String {
+fn story_text(story: &Story) -> String {
     let mut text = String::new();
     for scene in &story.scenes {
         let _ = writeln!(text, "{}", scene.title);
@@ -32,7 +32,7 @@ pub(crate) fn explain(devices: &[&str], policy: &str, words: &str) -> String {
     let mut explainer = Explainer::new(&reading);
     let packet = Packet::parse(words).expect(words);
     let course = explainer.course(&packet).expect(words);
-    told(&explainer.explain(&packet, course))
+    story_text(&explainer.explain(&packet, course))
 }
 
 const CHAINS: &str = "\
@@ -372,7 +372,7 @@ fn named_classes_are_called_by_their_names() {
     let mut explainer = Explainer::new(&reading);
     let packet = Packet::parse("udp 10.0.0.1:1 > 192.0.2.1:53 out eth0").expect("a packet");
     let course = explainer.course(&packet).expect("a way");
-    let story = told(&explainer.explain(&packet, course));
+    let story = story_text(&explainer.explain(&packet, course));
     assert!(story.contains("class 1:10 (calls): rate 1Mbit"), "{story}");
     assert!(story.contains("ends: eth0 1:10 (calls), pfifo by default"), "{story}");
 }
@@ -455,7 +455,7 @@ fn pfifo_fast_has_three_bands() {
         let mut explainer = Explainer::new(&reading);
         let packet = Packet::parse(words).expect(words);
         let course = explainer.course(&packet).expect(words);
-        told(&explainer.explain(&packet, course)).split_once("ends: ").expect("an end").1.to_owned()
+        story_text(&explainer.explain(&packet, course)).split_once("ends: ").expect("an end").1.to_owned()
     };
     let plain = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 out eth0");
     assert!(

@@ -25,7 +25,7 @@ fn packet(words: &str) -> Packet {
 }
 
 /// Classes, and the qdiscs with those that no one named as `-`.
-fn told(prober: &mut Prober, way: &ProbeResult) -> String {
+fn result_text(prober: &mut Prober, way: &ProbeResult) -> String {
     let mut text = String::new();
     for stop in &way.stops {
         let classes: Vec<String> = stop.classes.iter().map(ToString::to_string).collect();
@@ -60,14 +60,14 @@ fn where_each_packet_waits() {
     for _ in 0..2 {
         for (words, wanted) in table {
             let way = prober.send(&packet(words), eth0, EgressPath::Forwarded(eth1));
-            assert_eq!(told(&mut prober, &way), wanted, "{words}");
+            assert_eq!(result_text(&mut prober, &way), wanted, "{words}");
         }
     }
     // A class that priority names, and HTB's direct queue.
     let local = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:20"), eth0, EgressPath::Local);
     let direct = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:0"), eth0, EgressPath::Local);
-    assert_eq!(told(&mut prober, &local), "eth0 [1:1 1:20] [1:htb 120:fq_codel]");
-    assert_eq!(told(&mut prober, &direct), "eth0 [] [1:htb]");
+    assert_eq!(result_text(&mut prober, &local), "eth0 [1:1 1:20] [1:htb 120:fq_codel]");
+    assert_eq!(result_text(&mut prober, &direct), "eth0 [] [1:htb]");
 }
 
 #[test]
@@ -148,7 +148,7 @@ tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 9 0xffff 
     ];
     for (course, words, wanted) in table {
         let way = prober.travel(&packet(words), course);
-        assert_eq!(told(&mut prober, &way), wanted, "{words}");
+        assert_eq!(result_text(&mut prober, &way), wanted, "{words}");
     }
 }
 

@@ -423,7 +423,7 @@ fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
 }
 
 /// Is R26 told of HTB with a class and a `qdisc replace` in line 3, once something of it is otherwise?
-fn told_of_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
+fn reports_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
     let policy = format!(
         "tc qdisc add dev eth0 root handle 1: htb default 10\n\
          tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
@@ -436,24 +436,24 @@ fn told_of_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
 
 #[test]
 fn a_replace_that_may_fail_or_stands_in_another_file_is_not_told() {
-    assert!(told_of_replace("", |_| ()));
-    assert!(!told_of_replace("", |given| given.steps[2].may_fail = true));
+    assert!(reports_replace("", |_| ()));
+    assert!(!reports_replace("", |given| given.steps[2].may_fail = true));
     let in_file = |given: &mut Given, file| given.steps[2].place.as_mut().expect("a place").file = file;
-    assert!(told_of_replace("", |given| in_file(given, 0)));
-    assert!(!told_of_replace("", |given| in_file(given, 1)));
+    assert!(reports_replace("", |given| in_file(given, 0)));
+    assert!(!reports_replace("", |given| in_file(given, 1)));
 }
 
 #[test]
 fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
     let again = "tc qdisc replace dev eth0 root handle 1: htb\n\
                  tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
-    assert!(!told_of_replace(again, |_| ()));
+    assert!(!reports_replace(again, |_| ()));
     // The command is gone: no one makes the class again.
     let without = |given: &mut Given| {
         given.ops.pop();
         given.steps.pop();
     };
-    assert!(told_of_replace(again, without));
+    assert!(reports_replace(again, without));
     // It is there and was refused: that is what is wrong.
     let refused = |given: &mut Given| {
         given.ops.pop();
@@ -461,7 +461,7 @@ fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
         (step.ops, step.refused) =
             (given.ops.len()..given.ops.len(), Some("RTNETLINK answers: Invalid argument".into()));
     };
-    assert!(!told_of_replace(again, refused));
+    assert!(!reports_replace(again, refused));
 }
 
 /// Reasons and what was seen, of a rule's findings.
@@ -497,9 +497,9 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
     let passed = of(["3mbit", "2mbit"]);
     assert!(passed.contains("when all below it are busy 5 Mbit/s leave through it"), "{passed}");
     assert!(passed.starts_with("warning") && !passed.contains("never gets more"), "{passed}");
-    let held = of(["1mbit", "1mbit"]);
-    assert!(held.contains("it never gets more than 4 Mbit/s of its guaranteed 5 Mbit/s"), "{held}");
-    assert!(held.contains("with every leaf below it kept full, 4 Mbit/s leave"), "{held}");
+    let rates = of(["1mbit", "1mbit"]);
+    assert!(rates.contains("it never gets more than 4 Mbit/s of its guaranteed 5 Mbit/s"), "{rates}");
+    assert!(rates.contains("with every leaf below it kept full, 4 Mbit/s leave"), "{rates}");
     // Packets cannot be led to the classes of a qdisc that is not the root: nothing is measured of them.
     let below = policy(["3mbit", "2mbit"]).replace("root handle 1:", "parent 9:1 handle 1:");
     let below = format!("tc qdisc add dev eth0 root handle 9: prio\n{below}");

@@ -1,7 +1,7 @@
 //! The rates at which packets are said to wait: what Linux 6.1 gives a class, and what it does not.
 
 use super::waits::at_worst;
-use crate::common::{says, silent};
+use crate::common::{check_finding, silent};
 use tidegate_inspect::Rule;
 
 const LONG: &str = "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB";
@@ -84,5 +84,5 @@ fn framing_that_the_class_above_does_not_count_matters_where_more_leaves() {
     silent(&of("10mbit"), &[Rule::Overhead]);
     let parts =
         ["2 warning R16", "with short packets more leaves than its 10 Mbit/s", "13.5 Mbit/s of the link"];
-    says(&of("20mbit"), &[Rule::Overhead], &parts);
+    check_finding(&of("20mbit"), &[Rule::Overhead], &parts);
 }

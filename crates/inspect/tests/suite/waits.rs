@@ -211,7 +211,7 @@ fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
 #[test]
 fn netem_that_reorders_and_loses_says_so() {
     let netem = |options: &str| at_worst(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
-    let held = "netem holds it back for 50.0 ms";
+    let delay = "netem holds it back for 50.0 ms";
     for (options, text) in [
         ("", ""),
         ("reorder 25%", ", unless it goes ahead at once (reorder): a chance of 25 %"),
@@ -229,7 +229,7 @@ fn netem_that_reorders_and_loses_says_so() {
         let message = netem(options);
         assert_eq!(
             message.lines().find(|line| line.starts_with("netem")),
-            Some(format!("{held}{text}").as_str()),
+            Some(format!("{delay}{text}").as_str()),
             "{options}: {message}"
         );
     }

@@ -1,5 +1,5 @@
 //! Is it really shaping? What a computer tells of its devices ([`Facts`]), and what follows from that
-//! ([`judge`]).
+//! ([`evaluate`]).
 //!
 //! Counters are what was counted between two looks, rates bits per second, times nanoseconds, unless a field
 //! says otherwise.

@@ -92,8 +92,8 @@ fn copies_are_like_what_they_are_of() {
     let (copy, duplicate) = (pool.copy(&one).expect("room"), pool.duplicate(&one).expect("room"));
     assert_eq!(pool.copied().collect::<Vec<_>>(), [copy.slot(), duplicate.slot()]);
     assert!(pool.has_copied());
-    let told: Vec<_> = pool.take_copied().collect();
-    assert_eq!(told, [(copy.slot(), one.slot()), (duplicate.slot(), one.slot())]);
+    let copied: Vec<_> = pool.take_copied().collect();
+    assert_eq!(copied, [(copy.slot(), one.slot()), (duplicate.slot(), one.slot())]);
     assert!(!pool.has_copied());
     for pkt in [&copy, &duplicate] {
         assert_eq!((source(&pool, pkt), pool.meta(pkt).mark, pool.meta(pkt).ident), (77, FwMark(7), 1));
@@ -156,8 +156,8 @@ fn what_a_packet_is_to_connections() {
         (Addrs::V4(wan, session), (9, 2)),
     ] {
         pool.set_inside(&pkt, Some((addrs, ports)));
-        let told = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
-        assert_eq!(told, Some((addrs, ports, 17)));
+        let keys = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
+        assert_eq!(keys, Some((addrs, ports, 17)));
     }
     pool.set_inside(&pkt, Some((Addrs::V6([1; 16], [2; 16]), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None, "both are of IPv4");

@@ -125,17 +125,17 @@ fn no_checksum_and_a_checksum_of_zero() {
 
 #[test]
 fn what_follows_the_network_header() {
-    let told = |kind, bytes: &[u8]| {
+    let rewritten = |kind, bytes: &[u8]| {
         Head::from_network(kind, bytes).transport().map(|it| (it.protocol, it.at, it.len))
     };
-    assert_eq!(told(IPV4, &packet(false, UDP, 4)), Some((UDP, 20, 12)));
-    assert_eq!(told(IPV6, &packet(true, TCP, 4)), Some((TCP, 40, 24)));
+    assert_eq!(rewritten(IPV4, &packet(false, UDP, 4)), Some((UDP, 20, 12)));
+    assert_eq!(rewritten(IPV6, &packet(true, TCP, 4)), Some((TCP, 40, 24)));
     let mut fragment = packet(false, UDP, 4);
     fragment[6..8].copy_from_slice(&[0x20, 0]);
-    assert_eq!(told(IPV4, &fragment), Some((UDP, 20, 12)), "the first has the header");
+    assert_eq!(rewritten(IPV4, &fragment), Some((UDP, 20, 12)), "the first has the header");
     fragment[6..8].copy_from_slice(&[0, 1]);
-    assert_eq!(told(IPV4, &fragment), None);
-    assert_eq!((told(0x0806, &fragment), told(IPV4, &[0x45; 3])), (None, None));
+    assert_eq!(rewritten(IPV4, &fragment), None);
+    assert_eq!((rewritten(0x0806, &fragment), rewritten(IPV4, &[0x45; 3])), (None, None));
 }
 
 #[test]

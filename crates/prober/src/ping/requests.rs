@@ -89,17 +89,17 @@ mod tests {
     #[test]
     fn answers_come_late_twice_and_in_any_order() {
         let mut target = target_of(4);
-        let told = [(2, 25), (0, 27), (2, 30), (9, 31)]
+        let found = [(2, 25), (0, 27), (2, 30), (9, 31)]
             .map(|(n, at)| answered(&mut target, RequestId::Number(n), at));
-        assert_eq!(told, [Some(5), Some(27), None, None]);
+        assert_eq!(found, [Some(5), Some(27), None, None]);
         assert_eq!((took(&target), target.duplicates), (vec![Some(27), None, Some(5), None], 1));
     }
 
     #[test]
     fn sixteen_bits_mean_the_last_request_that_ends_so() {
         let mut target = target_of(65_538);
-        let told = [1, 2].map(|sequence| answered(&mut target, RequestId::Sequence(sequence), 655_380));
-        assert_eq!((told, target.requests[2].took_ns), ([Some(10), Some(655_360)], Some(655_360)));
+        let found = [1, 2].map(|sequence| answered(&mut target, RequestId::Sequence(sequence), 655_380));
+        assert_eq!((found, target.requests[2].took_ns), ([Some(10), Some(655_360)], Some(655_360)));
         assert_eq!(
             answered(&mut target_of(1), RequestId::Sequence(5), 9),
             None,
@@ -112,9 +112,9 @@ mod tests {
     fn a_request_leaves_after_it_was_sent_and_before_its_answer() {
         let mut target = target_of(2);
         answered(&mut target, RequestId::Number(1), 15);
-        let told =
+        let found =
             [(0, 3), (1, 9), (1, 16), (7, 99), (1, 12)].map(|(number, at)| left(&mut target, number, at));
-        assert_eq!(told, [true, false, false, false, true]);
+        assert_eq!(found, [true, false, false, false, true]);
         assert_eq!(
             target.requests.iter().map(|request| request.here_ns).collect::<Vec<_>>(),
             [Some(3), Some(2)]

@@ -147,7 +147,7 @@ mod tests {
         let bytes = segment(3000, all);
         let pieces = Splitter::default().split(&ip(&bytes, 3072), 1500).expect("TCP");
         // 1,428 bytes of payload fit beside 72 of headers.
-        let told: Vec<(u32, u32, u8)> = pieces
+        let found: Vec<(u32, u32, u8)> = pieces
             .iter()
             .map(|piece| {
                 let seq =
@@ -162,7 +162,7 @@ mod tests {
             (1500, first.wrapping_add(1428), tcp_flags::ACK),
             (72 + 144, first.wrapping_add(2856), tcp_flags::ACK | tcp_flags::PSH | tcp_flags::FIN),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -74,12 +74,12 @@ fn network(experiment: &Experiment) -> Markup {
         head: ["link", "from", "to", "there", "back"].map(str::to_owned).to_vec(),
         rows: rows.collect(),
     };
-    let caption_text = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
+    let about = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
     html! {
         section {
             h2 { "The network" }
             @match drawing {
-                Some(drawing) => { (wide(&drawing, html! { (caption_text) })) }
+                Some(drawing) => { (wide(&drawing, html! { (about) })) }
                 None => { p.small { "It has too many nodes to be drawn; the table has them all." } }
             }
             details { summary { "Links" } (table.table()) }
@@ -269,17 +269,17 @@ const MOST_OPEN: usize = 12;
 fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
     let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return Markup::default() };
     let over_time = latency::over_time(shown, under.title(), id, meanwhile);
-    let caption_text = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
+    let about = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(shown, under.title(), id);
     html! {
         h3 { (capital(&called(probe))) }
-        (figure(&over_time, caption_text, Reading::Across, &series::answers(shown, id)))
+        (figure(&over_time, about, Reading::Across, &series::answers(shown, id)))
         @if !distribution.is_empty() {
-            @let caption_text = html! {
+            @let about = html! {
                 (caption("distribution"))
                 "(CDF): the share of requests answered within a time; losses leave a gap at the top."
             };
-            (figure(&distribution, caption_text, Reading::None, &series::percentiles(shown, id)))
+            (figure(&distribution, about, Reading::None, &series::percentiles(shown, id)))
         }
     }
 }
@@ -317,8 +317,8 @@ pub(super) fn waiting(
 ) -> Markup {
     let drawings = courses::before_link(all, load, (link, up), meanwhile);
     let way = if up { "up" } else { "down" };
-    let caption_text = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
-    figure(&drawings, caption_text, Reading::Across, &series::waiting(all, link, up))
+    let about = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
+    figure(&drawings, about, Reading::Across, &series::waiting(all, link, up))
 }
 
 fn classes(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
@@ -328,11 +328,11 @@ fn classes(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -
                 @for view in courses::VIEWS {
                     @if let Some((drawing, hidden)) = courses::in_classes(under, one, device, view,
                         meanwhile) {
-                        @let caption_text = html! {
+                        @let about = html! {
                             (caption(one.title)) ": " (view.word) " on " (device)
                             (left_out(hidden, "classes that had less"))
                         };
-                        (figure(&[drawing], caption_text, Reading::Across, &series::classes(one, device, view.word)))
+                        (figure(&[drawing], about, Reading::Across, &series::classes(one, device, view.word)))
                     }
                 }
             }
@@ -349,8 +349,8 @@ fn windows(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -
     let cards = html! {
         @for one in shown {
             @if let Some((drawing, hidden)) = courses::windows(under, one, meanwhile) {
-                @let caption_text = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
-                (figure(&[drawing], caption_text, Reading::Across, &series::windows(one)))
+                @let about = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
+                (figure(&[drawing], about, Reading::Across, &series::windows(one)))
             }
         }
     };

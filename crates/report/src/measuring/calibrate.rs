@@ -53,11 +53,11 @@ pub fn text(document: &CalibrationDocument) -> String {
     found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
         let _ = writeln!(out, "caveat: {doubt}");
     });
-    let stood: Vec<&(PathDirection, &Calibration)> =
+    let sustained: Vec<&(PathDirection, &Calibration)> =
         ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();
-    if !stood.is_empty() {
+    if !sustained.is_empty() {
         let _ = writeln!(out, "To write into a policy, {} below:", percent(document.margin));
-        stood.iter().for_each(|(way, one)| {
+        sustained.iter().for_each(|(way, one)| {
             let _ = writeln!(out, "  {:<4} = \"{}\"", way.name(), tc_rate(one.to_write(document.margin)));
         });
     }

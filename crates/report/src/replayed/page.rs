@@ -123,9 +123,9 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
             @if charts.is_empty() {
                 p.small { "Nothing waited." }
             } @else {
-                @let caption_text = html! { b { "Over time" } ": the longest queueing delay of the packets that \
+                @let about = html! { b { "Over time" } ": the longest queueing delay of the packets that \
                 arrived in each step." };
-                (figure(&charts, caption_text, Reading::Across, &steps_table(replayed, &lines)))
+                (figure(&charts, about, Reading::Across, &steps_table(replayed, &lines)))
                 (distributed(replayed, inward, title))
             }
         }
@@ -136,12 +136,12 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
 fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     let charts =
         distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
-    let caption_text = html! {
+    let about = html! {
         b { "Distribution" }
         ": the share of all arrivals with at most that delay; drops leave a gap at the top."
     };
     html! {
-        @if !charts.is_empty() { (figure(&charts, caption_text, Reading::None, &ladder_table(replayed, inward))) }
+        @if !charts.is_empty() { (figure(&charts, about, Reading::None, &ladder_table(replayed, inward))) }
     }
 }
 
@@ -284,11 +284,11 @@ fn policy(replayed: &Replayed, outcome: &ReplayOutcome) -> Markup {
             h2 { (outcome.name) ", class by class" }
             (tables::classes(replayed, outcome).table())
             @if !charts.is_empty() {
-                @let caption_text = html! {
+                @let about = html! {
                     b { "Over time" } ": the median queueing delay of the packets that arrived in each \
                     step, class by class."
                 };
-                (figure(&charts, caption_text, Reading::Across, &steps_table(replayed, &lines)))
+                (figure(&charts, about, Reading::Across, &steps_table(replayed, &lines)))
             }
         }
     }

@@ -15,20 +15,21 @@ fn target(name: &str, answers: Vec<(u64, Option<u64>)>) -> PingRow {
 #[test]
 fn six_panels_of_unusual_answers() {
     const MS: u64 = 1_000_000;
-    let asked = |took: fn(u64) -> Option<u64>| (0..400).map(|n| (n * 200 * MS, took(n))).collect::<Vec<_>>();
+    let samples =
+        |took: fn(u64) -> Option<u64>| (0..400).map(|n| (n * 200 * MS, took(n))).collect::<Vec<_>>();
     let cases: [(&str, Vec<PingRow>, &[&str]); 5] = [
-        ("all lost", vec![target("gone", asked(|_| None))], &["100.0 %", ">none<"]),
+        ("all lost", vec![target("gone", samples(|_| None))], &["100.0 %", ">none<"]),
         (
             "below a bin",
-            vec![target("near", asked(|n| Some(300_000 + n)))],
+            vec![target("near", samples(|n| Some(300_000 + n)))],
             &["300 µs", "(2 ms bins)", "0.0 %"],
         ),
         (
             "one lost, one not",
-            vec![target("a", asked(|_| None)), target("b", asked(|_| Some(MS)))],
+            vec![target("a", samples(|_| None)), target("b", samples(|_| Some(MS)))],
             &["1.00 ms"],
         ),
-        ("very long", vec![target("far", asked(|n| Some(n * 50 * MS)))], &["(118 ms bins)"]),
+        ("very long", vec![target("far", samples(|n| Some(n * 50 * MS)))], &["(118 ms bins)"]),
         ("nobody", vec![], &["Latency over time"]),
     ];
     for (name, targets, expected) in cases {
@@ -39,7 +40,7 @@ fn six_panels_of_unusual_answers() {
         }
         png(&pingexp(name, "", &targets, SeriesStyle::Dots), 760.0, 1.0, Theme::Light).expect(name);
     }
-    let many: Vec<PingRow> = (0..8).map(|n| target(&format!("t{n}"), asked(|_| Some(MS)))).collect();
+    let many: Vec<PingRow> = (0..8).map(|n| target(&format!("t{n}"), samples(|_| Some(MS)))).collect();
     let drawn = file(&pingexp("many", "", &many, SeriesStyle::Lines), 760.0, Theme::Light);
     assert!(drawn.contains("not drawn: t6, t7") && LOOKS == 6, "those left out are told");
 }

@@ -467,10 +467,10 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
 pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
         let words = plain(value)?;
-        let octet = words
+        let byte = words
             .strip_prefix("0x")
             .map_or_else(|| words.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
-        return octet
+        return byte
             .map(Some)
             .ok_or_else(|| Diagnostic::new(value.span(), "this is not a TOS byte", "write 0x10, or 16"));
     }

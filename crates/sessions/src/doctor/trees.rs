@@ -134,8 +134,8 @@ pub(super) fn note_meaning(facts: &mut Facts, kernel: &mut Kernel) {
     facts.starved = essential::dangers(&reading, ssh::session().map(ssh::Ssh::ends));
     let found: Vec<_> =
         check(&mut reading).into_iter().filter(|finding| finding.level >= Level::Warning).collect();
-    let told = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
-    facts.checked = (found.iter().take(MOST_CHECKED).map(told).collect(), found.len());
+    let summary = |finding: &Finding| (finding.rule.id().to_owned(), finding.what.clone());
+    facts.checked = (found.iter().take(MOST_CHECKED).map(summary).collect(), found.len());
 }
 
 /// Does the kernel shape there?

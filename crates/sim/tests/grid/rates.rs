@@ -1,7 +1,7 @@
 //! `calibrate`: the highest rate at which delay does not rise, beside what the link carries.
 
 use crate::links::{line, machine, path};
-use crate::table::{Row, Verdict, hold, markdown, work};
+use crate::table::{Row, Verdict, check, markdown, work};
 use tidegate_measure::calibrate::{Calibration, calibrate};
 use tidegate_measure::capacity::{FULL, HEADERS, PathDirection};
 use tidegate_packet::Nanos;
@@ -224,5 +224,5 @@ fn rates_are_found_or_doubted() {
     let wrong: Vec<&String> =
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
     assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
-    hold("rates", &table);
+    check("rates", &table);
 }

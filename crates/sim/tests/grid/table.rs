@@ -88,7 +88,7 @@ pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
 
 /// Holds a generated part of docs/measure-grid.md against what it should be, or writes it (TIDEGATE_BLESS=1).
 #[expect(clippy::disallowed_methods, reason = "the page is what this test is about")]
-pub(crate) fn hold(name: &str, wanted: &str) {
+pub(crate) fn check(name: &str, wanted: &str) {
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-grid.md");
     let text = std::fs::read_to_string(&paper).expect("docs/measure-grid.md is there");
     let begin = format!("<!-- generated: {name} -->\n");

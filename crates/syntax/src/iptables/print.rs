@@ -205,11 +205,11 @@ fn condition(found: &Match, ipv6: bool) -> String {
         Condition::Connmark(value, mask) => format!(" -m connmark{not} --mark {value:#x}/{mask:#x}"),
         Condition::Connstate(set) => format!(" -m conntrack{not} --ctstate {}", states(*set)),
         Condition::State(set) => format!(" -m state{not} --state {}", states(*set)),
-        Condition::Connbytes(asked) => {
-            let (mode, direction) = count_words(asked);
+        Condition::Connbytes(range) => {
+            let (mode, direction) = count_words(range);
             format!(
                 " -m connbytes{not} --connbytes {} --connbytes-mode {mode} --connbytes-dir {direction}",
-                amount(asked)
+                amount(range)
             )
         }
         Condition::IcmpType(kind, codes) => {
@@ -425,11 +425,11 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
         Condition::Connmark(value, mask) => format!(" connmark match {not} {value:#x}/{mask:#x}"),
         Condition::Connstate(set) => format!("{spaced} ctstate {}", states(*set)),
         Condition::State(set) => format!("{spaced} state {}", states(*set)),
-        Condition::Connbytes(asked) => {
-            let (mode, direction) = count_words(asked);
+        Condition::Connbytes(range) => {
+            let (mode, direction) = count_words(range);
             format!(
                 "{spaced} connbytes {} connbytes mode {mode} connbytes direction {direction}",
-                amount(asked)
+                amount(range)
             )
         }
         Condition::IcmpType(kind, codes) => shown_icmp(*kind, *codes, protocol == Some(58), not, style),

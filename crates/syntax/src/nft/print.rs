@@ -271,7 +271,7 @@ impl Writer<'_> {
             Condition::Connstate(states) | Condition::State(states) => {
                 format!("ct state{not}{}", state_names(*states))
             }
-            Condition::Connbytes(asked) => format!("{}{not}{}", carried(asked), amounts(all(what))),
+            Condition::Connbytes(range) => format!("{}{not}{}", carried(range), amounts(all(what))),
             Condition::Comment(_) | Condition::Any(_) => return None,
         })
     }

@@ -235,8 +235,8 @@ mod tests {
         for (low, high) in [(0, 255), (1, 254), (7, 7), (5, 9), (0, 0), (255, 255), (128, 255), (3, 200)] {
             let blocks = blocks(low, high, 8);
             let inside = |value: u128| blocks.iter().any(|(first, bits)| (value ^ first) >> (8 - bits) == 0);
-            let told: Vec<u128> = (0..256).filter(|value| inside(*value)).collect();
-            assert_eq!(told, (low..=high).collect::<Vec<_>>());
+            let inside_range: Vec<u128> = (0..256).filter(|value| inside(*value)).collect();
+            assert_eq!(inside_range, (low..=high).collect::<Vec<_>>());
         }
         assert_eq!(blocks(0, u128::MAX, 128), [(0, 0)]);
         assert_eq!(blocks(0, u32::MAX.into(), 32), [(0, 0)]);

@@ -366,11 +366,11 @@ mod tests {
     fn what_does_not_map_is_told_with_its_place() {
         let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
         dscp EF\nserver_mode on\n";
-        let told: Vec<(usize, String)> = read_fireqos(text)
+        let problems: Vec<(usize, String)> = read_fireqos(text)
             .expect_err("does not map")
             .into_iter()
             .map(|p| (p.span.line, p.what))
             .collect();
-        assert_eq!(told.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
     }
 }

@@ -54,7 +54,7 @@ impl Reader {
         let down = find("down").and_then(|entry| self.keep(rate_of(entry)));
         let shape = find("shape").and_then(|entry| self.keep(percent_of(entry))).unwrap_or(95);
         let link = self.link(entries);
-        let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|said| said.value);
+        let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|spanned| spanned.value);
         let buckets = find("buckets").and_then(|entry| self.number(entry)).unwrap_or(16);
         let classes = self.classes(find("classes"), preset);
         let begin = entries.first().map_or(Span { line: 1, from: 1, to: 1 }, |entry| entry.span);
@@ -85,7 +85,7 @@ impl Reader {
             down,
             shape,
             link,
-            fair: fair.or(preset.map(|said| said.value.fair)).unwrap_or_default(),
+            fair: fair.or(preset.map(|spanned| spanned.value.fair)).unwrap_or_default(),
             buckets,
             classes: classes?,
         };
@@ -193,7 +193,7 @@ impl Reader {
         };
         let mut classes = Vec::new();
         let of_preset =
-            preset.iter().flat_map(|said| said.value.classes.iter().map(|class| (class, said.span)));
+            preset.iter().flat_map(|spanned| spanned.value.classes.iter().map(|class| (class, spanned.span)));
         for (class, span) in of_preset {
             let section = sections.iter().find(|section| section.key == class.name);
             let begun = preset_class(class, span);
@@ -203,7 +203,9 @@ impl Reader {
             }
         }
         for section in sections {
-            if preset.is_none_or(|said| said.value.classes.iter().all(|class| class.name != section.key)) {
+            if preset
+                .is_none_or(|spanned| spanned.value.classes.iter().all(|class| class.name != section.key))
+            {
                 let begun = empty(Spanned { value: section.key.clone(), span: section.span });
                 classes.extend(self.class(section, begun));
             }

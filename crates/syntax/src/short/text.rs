@@ -38,7 +38,7 @@ impl Short {
 fn section(class: &Class, out: &mut String) {
     let _ = writeln!(out, "\n[classes.{}]", class.name.value);
     list(out, "apps", &class.apps.iter().map(|app| app.value.name.to_owned()).collect::<Vec<_>>());
-    let ports = class.ports.iter().map(|said| port_text(&said.value));
+    let ports = class.ports.iter().map(|spanned| port_text(&spanned.value));
     list(out, "ports", &ports.collect::<Vec<_>>());
     list(out, "dscp", &class.dscp.iter().map(|dscp| dscp.value.to_string()).collect::<Vec<_>>());
     list(

@@ -223,19 +223,19 @@ impl Back<'_> {
         let rest = main.classes.iter().find(|class| class.is_default).map_or(u32::MAX, |class| class.prio);
         let mut classes: Vec<&Found> = main.classes.iter().filter(|class| !class.is_default).collect();
         classes.sort_by_key(|class| class.prio);
-        let mut said: Vec<(&Found, ClassMatch)> = Vec::new();
+        let mut written: Vec<(&Found, ClassMatch)> = Vec::new();
         for class in classes {
-            if let Some(class_match) = self.section(class, main, other, &said) {
-                said.push((class, class_match));
+            if let Some(class_match) = self.section(class, main, other, &written) {
+                written.push((class, class_match));
             }
         }
         self.lonely(main, other);
-        self.order(&said, main, rest);
-        let shares = self.shares(&said, main);
+        self.order(&written, main, rest);
+        let shares = self.shares(&written, main);
         let rounded: u64 = shares.iter().map(|share| percent(*share, main.rate).max(1)).sum();
         let rounds = rounded <= MOST_PROMISED;
         let mut used: Vec<String> = Vec::new();
-        for ((class, class_match), share) in said.iter().zip(shares) {
+        for ((class, class_match), share) in written.iter().zip(shares) {
             let name = name_of(class, class_match, &used);
             used.push(name.clone());
             self.taken_up(&main.dev, class, &name);
@@ -253,7 +253,7 @@ impl Back<'_> {
         class: &Found,
         main: &Tree,
         other: Option<&Tree>,
-        said: &[(&Found, ClassMatch)],
+        written: &[(&Found, ClassMatch)],
     ) -> Option<ClassMatch> {
         let dev = &main.dev;
         let mut class_match = class.matching.clone();
@@ -262,10 +262,10 @@ impl Back<'_> {
             class_match.take(twin.matching.clone());
             self.twins((class, main), (twin, tree));
         }
-        let before: Vec<&ClassMatch> = said.iter().map(|(_, class_match)| class_match).collect();
+        let before: Vec<&ClassMatch> = written.iter().map(|(_, class_match)| class_match).collect();
         let matching = class_match.clone();
         class_match.without(&before);
-        if !class_match.is_empty() && said.len() < MAX_CLASSES {
+        if !class_match.is_empty() && written.len() < MAX_CLASSES {
             return Some(class_match);
         }
         let own = (class, dev.as_str());
@@ -335,7 +335,7 @@ impl Back<'_> {
     }
 
     /// Who borrows before whom.
-    fn order(&mut self, said: &[(&Found, ClassMatch)], main: &Tree, rest: u32) {
+    fn order(&mut self, written: &[(&Found, ClassMatch)], main: &Tree, rest: u32) {
         // As the short policy will have them: in the order of the file, then the rest, then what is last.
         let planned = |(at, (class, _)): (usize, &(&Found, ClassMatch))| {
             (
@@ -345,7 +345,7 @@ impl Back<'_> {
                 class.ceil > class.rate,
             )
         };
-        let mut all: Vec<(Handle, u32, u32, bool)> = said.iter().enumerate().map(planned).collect();
+        let mut all: Vec<(Handle, u32, u32, bool)> = written.iter().enumerate().map(planned).collect();
         let default = main.classes.iter().find(|class| class.is_default);
         all.extend(default.map(|class| (class.id, class.prio, REST_PRIO, class.ceil > class.rate)));
         all.retain(|(.., borrows)| *borrows);
@@ -451,7 +451,7 @@ fn share_text(bits: u64, rounds: bool, (main, other): (&Tree, Option<&Tree>)) ->
 
 /// A class with its words.
 fn print(
-    (class, asks): (&Found, &ClassMatch),
+    (class, class_match): (&Found, &ClassMatch),
     name: &str,
     (share, rounds): (u64, bool),
     (main, other): (&Tree, Option<&Tree>),
@@ -459,10 +459,10 @@ fn print(
     out: &mut String,
 ) {
     let _ = writeln!(out, "\n[classes.{name}]");
-    list(out, "ports", &asks.port_texts());
-    list(out, "dscp", &asks.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
-    list(out, "hosts", &asks.hosts);
-    if let Some(after) = asks.after {
+    list(out, "ports", &class_match.port_texts());
+    list(out, "dscp", &class_match.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
+    list(out, "hosts", &class_match.hosts);
+    if let Some(after) = class_match.after {
         let _ = writeln!(out, "after = \"{}kB\"", after.saturating_sub(1).div_ceil(1000).max(1));
     }
     if class.prio > rest {

@@ -53,14 +53,14 @@ fn list(items: impl Iterator<Item = String>) -> String {
 fn only_in(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<String>) -> Vec<String> {
     let sets: Vec<Vec<String>> = sides.iter().map(|side| of(&side.experiment)).collect();
     let all = distinct(sets.iter().flatten().map(String::as_str));
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut differing: Vec<(String, Vec<String>)> = Vec::new();
     for name in all {
         let having = || sides.iter().zip(&sets).filter(|(_, set)| set.iter().any(|known| known == name));
         if having().count() < sides.len() {
             let having = list(having().map(|(side, _)| side.label.clone()));
-            match told.iter_mut().find(|(known, _)| *known == having) {
+            match differing.iter_mut().find(|(known, _)| *known == having) {
                 Some((_, names)) => names.push(name.to_owned()),
-                None => told.push((having, vec![name.to_owned()])),
+                None => differing.push((having, vec![name.to_owned()])),
             }
         }
     }
@@ -74,7 +74,7 @@ fn only_in(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<String>) 
             format!("{} {} and {} more are in {having} only.", plural(what), named.join(", "), more.len())
         }
     };
-    told.into_iter().map(sentence).collect()
+    differing.into_iter().map(sentence).collect()
 }
 
 /// `The policies` of `The policy`.

@@ -135,8 +135,8 @@ impl<'a> Segment<'a> {
         self.options().all(|(kind, content)| match (kind, content.len()) {
             (option::SACK, length) => length % 8 == 0,
             (option::TIMESTAMP, 8) => {
-                let told = (be32(content, 0).unwrap_or(0), be32(content, 4).unwrap_or(0));
-                !after(told.0, later.0) && !after(told.1, later.1)
+                let timestamps = (be32(content, 0).unwrap_or(0), be32(content, 4).unwrap_or(0));
+                !after(timestamps.0, later.0) && !after(timestamps.1, later.1)
             }
             _ => false,
         })

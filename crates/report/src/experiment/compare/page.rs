@@ -72,12 +72,12 @@ fn glance(comparing: &Comparing<'_>) -> Markup {
             section {
                 h2 { "Every case at a glance" }
                 @for (id, drawing) in all {
-                    @let caption_text = html! {
+                    @let about = html! {
                         (caption(id))
                         ". Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
                         line: 99th."
                     };
-                    (figure(&[drawing], caption_text, Reading::None, &table(comparing, &of(id))))
+                    (figure(&[drawing], about, Reading::None, &table(comparing, &of(id))))
                 }
             }
         }
@@ -183,8 +183,8 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
             @for id in probes { (answers(&all, &name, id, &meanwhile)) }
             @for group in groups {
                 @let drawings = courses::carried(&all, &name, group, &meanwhile);
-                @let caption_text = html! { (caption(group)) ": payload per second, sum of its transfers." };
-                (figure(&drawings, caption_text, Reading::Across, &series::carried(&all, group)))
+                @let about = html! { (caption(group)) ": payload per second, sum of its transfers." };
+                (figure(&drawings, about, Reading::Across, &series::carried(&all, group)))
             }
             @for link in courses::links(&all) { (waiting(&all, &name, link, &meanwhile)) }
             @if all.len() > LOOKS {
@@ -196,13 +196,13 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
 
 fn answers(all: &[RunView<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) -> Markup {
     let over_time = latency::over_time(all, name, id, meanwhile);
-    let caption_text = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: warm-up." };
+    let about = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(all, name, id);
     html! {
-        (figure(&over_time, caption_text, Reading::Across, &series::answers(all, id)))
+        (figure(&over_time, about, Reading::Across, &series::answers(all, id)))
         @if !distribution.is_empty() {
-            @let caption_text = html! { (caption(id)) "(CDF): the share of requests answered within a time." };
-            (figure(&distribution, caption_text, Reading::None, &series::percentiles(all, id)))
+            @let about = html! { (caption(id)) "(CDF): the share of requests answered within a time." };
+            (figure(&distribution, about, Reading::None, &series::percentiles(all, id)))
         }
     }
 }
