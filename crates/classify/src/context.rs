@@ -1,4 +1,4 @@
-//! A packet that filters are asked about, and the actions that a filter has.
+//! A packet that is classified, and the actions that a filter has.
 
 use crate::actions::Actions;
 use crate::query::{ActionInput, Done, FilterRandom, FilterResult, FilterVerdict};
@@ -14,7 +14,7 @@ const MOST_JUMPS: u32 = 32;
 pub struct ClassifyContext<'a> {
     /// Where the packet lives.
     pub pool: &'a mut Pool,
-    /// The packet.
+    /// The packet itself.
     pub pkt: &'a Pkt,
     /// What actions must know.
     pub meter: ActionInput,
@@ -34,10 +34,10 @@ impl ClassifyContext<'_> {
     }
 }
 
-/// What listings of filters are told with.
+/// What listings of filters need besides the filters.
 #[derive(Clone, Copy)]
 pub struct DumpContext<'a> {
-    /// The present.
+    /// The time of the listing.
     pub now: Time,
     /// The machine's actions.
     pub actions: &'a Actions,

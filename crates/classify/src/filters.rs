@@ -4,7 +4,7 @@ use crate::context::DumpContext;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 
-/// What lists do with filters of any kind, but for asking and making them.
+/// The operations that every kind of filter list shares; classifying and adding are the kinds' own.
 pub(crate) trait Filters {
     fn is_empty(&self) -> bool;
     /// Is there one of this handle?

@@ -157,7 +157,7 @@ impl Flow {
     }
 }
 
-/// What a change says nothing of stays as it was.
+/// Options that a change does not give keep their values.
 fn keep_unsaid(new: &mut FlowParams, old: &FlowParams) {
     let options = new.given;
     if !options.bits {
@@ -260,8 +260,8 @@ fn plain(bit: u32, keys: &FlowKeys) -> u32 {
     }
 }
 
-/// The same two addresses and two ports as connection tracking has them, in the packet's own direction,
-/// before translation.
+/// The two addresses and two ports as connection tracking has them, in the packet's own direction, before
+/// translation.
 fn tracked(which: u32, context: &ClassifyContext<'_>) -> u32 {
     let keys = context.pool.arrived_keys(context.pkt);
     match (which, keys.protocol) {
@@ -270,7 +270,7 @@ fn tracked(which: u32, context: &ClassifyContext<'_>) -> u32 {
             addrs => address(addrs, which == 1),
         },
         (_, proto::ICMP | proto::ICMPV6) => {
-            // An echo's identifier stands for its source port, type and code for its destination.
+            // An ICMP echo's identifier is its source port, type and code its destination port.
             let at = if keys.protocol == proto::ICMP { 20 } else { 40 };
             let word = |at: i32| context.pool.head(context.pkt).word(at).unwrap_or(0);
             word(if which == 2 { at + 4 } else { at }) >> 16

@@ -18,7 +18,7 @@ const AUTO_FLOOR: u16 = 0x8000;
 
 const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
-/// How often one packet may have all filters asked again (`reclassify`); then it is dropped, as the kernel
+/// How often classification of one packet may start again (`reclassify`); then it is dropped, as the kernel
 /// does (6.1).
 const MOST_RESTARTS: u32 = 16;
 
@@ -30,10 +30,10 @@ fn goes_to(act: &Act) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The filters of one qdisc or class, in the order in which they are asked.
+/// The filters of one qdisc or class, in the order in which they are evaluated.
 ///
-/// The tables of u32 belong to the qdisc as a whole: its own list keeps them and lends them to a class's list
-/// ([`FilterList::swap_tables`]) while that is asked or changed.
+/// The tables of u32 belong to the whole qdisc: its own list keeps them and lends them to a class's list
+/// ([`FilterList::swap_tables`]) while that is evaluated or changed.
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
@@ -73,8 +73,8 @@ impl FilterList {
         Some(FilterVerdict::Drop)
     }
 
-    /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`:
-    /// it must be asked.
+    /// The class that a mark names, where a lone `fw` filter maps marks to classes; `None`: the list must be
+    /// evaluated.
     #[inline]
     pub fn obvious(&self, mark: FwMark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
         match &self.prefs[..] {
@@ -87,8 +87,8 @@ impl FilterList {
         }
     }
 
-    /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about
-    /// what [`Self::classify`] will say, for those who prepare.
+    /// The class that a firewall mark leads to, as far as that shows without evaluating a filter: a guess at
+    /// the result of [`Self::classify`], for prefetching.
     #[inline]
     pub fn guess(&self, mark: FwMark, qdisc: Handle) -> Option<Handle> {
         match &self.prefs.first()?.body {
@@ -128,8 +128,8 @@ impl FilterList {
             || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
     }
 
-    /// The same for the list of the class `holder`; `of_qdisc`, which keeps the tables, is the list of its
-    /// qdisc.
+    /// Whether a filter in the list of the class `holder` binds `class`; `of_qdisc`, which keeps the u32
+    /// tables, is the list of its qdisc.
     pub fn binds_for(&self, holder: Handle, of_qdisc: &FilterList, class: Handle) -> bool {
         of_qdisc.tables.binds_for(holder, class) || self.binds(class)
     }

@@ -1,8 +1,8 @@
 //! u32: by words of the header, in hash tables that refer to each other (tc-u32(8)).
 //!
 //! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter
-//! that matches may refer to a table: its hash picks the bucket, its offset says where the header begins that
-//! the filters there are about. Where none of them matches, the search continues behind the filter that
+//! that matches may refer to a table: its hash picks the bucket, its offset gives the beginning of the header
+//! that the filters there match. Where none of them matches, the search continues behind the filter that
 //! referred to them.
 
 use crate::context::{Bound, ClassifyContext, DumpContext};
@@ -63,7 +63,7 @@ struct Node {
     actions: Bound,
 }
 
-/// A node, and what offsets count from while it is asked.
+/// A node, and the base of its offsets while it is evaluated.
 #[derive(Clone, Copy)]
 struct U32Cursor {
     table: usize,
@@ -284,7 +284,7 @@ impl Tables {
             return Err(TcError::new(Errno::Inval, "cls_u32: Key node id cannot be zero"));
         }
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
-        // What it matches stays, whatever the change says of it.
+        // The keys stay, whatever the change gives.
         if params.classid.is_some() {
             node.params.classid = params.classid;
             (node.holder, node.bound) = (holder, bound);
@@ -351,7 +351,7 @@ impl Tables {
         self.all.iter().flat_map(Table::nodes).any(|node| node.pins_class(class))
     }
 
-    /// The same for the nodes made in the list of `holder`.
+    /// Whether a node made in the list of `holder` binds `class`.
     pub(crate) fn binds_for(&self, holder: Handle, class: Handle) -> bool {
         self.all.iter().flat_map(Table::nodes).any(|node| node.holder == holder && node.pins_class(class))
     }
@@ -421,8 +421,7 @@ impl Node {
         Compared::Matches
     }
 
-    /// What it says of a packet that it matches. A node that neither names a class nor does anything only
-    /// counts.
+    /// The result for a packet that matches. A node that neither names a class nor has actions only counts.
     fn decide(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
         if self.params.indev.as_ref().is_some_and(|indev| !indev.is(context.pool.meta(context.pkt).came_in)) {
             return FilterResult::No;

@@ -163,7 +163,7 @@ fn behind_options(mut protocol: u8, mut data: &[u8]) -> (u8, &[u8]) {
             break;
         }
         let Some((&next, length)) = data.first().zip(data.get(1)) else { break };
-        // One that is longer than the packet still says what follows it.
+        // A header that is longer than the packet still names the protocol behind it.
         let rest = data.get(8 + 8 * usize::from(*length)..).unwrap_or_default();
         (protocol, data) = (next, rest);
     }

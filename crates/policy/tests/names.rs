@@ -1,5 +1,5 @@
-//! Names in tc, iptables and nft, numbers of the kernel's headers, and what each kind says of a packet that
-//! waits.
+//! Names in tc, iptables and nft, numbers of the kernel's headers, and what each kind does first with a
+//! packet that waits.
 
 use std::sync::Arc;
 use tidegate_policy::netfilter::{ChainType, Choice, Connstate, Connstates, Family, Hook, Translator};
@@ -13,7 +13,7 @@ use tidegate_policy::{
     RedCurve, RedParams, Ticks, Tunnel, TunnelMode, Width,
 };
 
-/// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 stand alone; 0x10000000 is a jump, 0x20000000 a chain.
+/// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 are plain decisions; 0x10000000 is a jump, 0x20000000 a chain.
 #[test]
 fn decisions_have_the_kernels_numbers() {
     let table = [
@@ -365,7 +365,8 @@ fn what_cake_keeps_apart() {
     }
 }
 
-/// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio tell what a change must keep.
+/// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio report what a change must
+/// keep.
 #[test]
 fn ticks_bands_and_virtual_queues() {
     assert_eq!(Ticks(1000).duration(), tidegate_packet::Nanos(64_000));

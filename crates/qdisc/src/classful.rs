@@ -74,7 +74,7 @@ pub trait Classful {
         None
     }
 
-    /// The same, to change.
+    /// The inner classes, mutable; see `as_inner_classes`.
     fn as_inner_classes_mut(&mut self) -> Option<&mut dyn InnerClasses> {
         None
     }
@@ -100,8 +100,8 @@ pub trait InnerClasses: Classful {
         self.child(class)
     }
 
-    /// A qdisc made for `class` was refused: it says that its class is empty before it goes, though what is
-    /// attached there may have packets.
+    /// A qdisc made for `class` was refused: the class reports itself empty before it goes, though its child
+    /// may hold packets.
     fn child_refused(&mut self, cx: &mut Context<'_>, class: Handle) {
         self.child_emptied(cx, class);
     }

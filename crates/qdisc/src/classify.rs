@@ -1,11 +1,11 @@
-//! How a qdisc asks filters about a packet, and what happens to one that does not stay.
+//! How a qdisc has its filters classify a packet, and what happens to a packet that does not stay.
 
 use crate::context::{Context, DropReason};
 use crate::discipline::{Enqueue, QdiscState};
 use tidegate_classify::{ActionInput, ClassifyContext, FilterList, FilterVerdict, Redirect};
 use tidegate_packet::{Handle, Pkt};
 
-/// What a qdisc's filters say of a packet.
+/// The result of a qdisc's filters for a packet.
 #[non_exhaustive]
 pub enum ClassifyResult {
     /// None matches.

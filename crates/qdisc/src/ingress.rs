@@ -147,7 +147,7 @@ impl Ingress {
         }
     }
 
-    /// The same where there is none yet.
+    /// Carries out an operation where no hook exists yet.
     fn without(&mut self, op: &QdiscOp, kind: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
         match (op.verb, kind) {
             (Verb::Delete, _) if !self.had => {
@@ -323,7 +323,7 @@ pub fn dump_block(shared: &Shared, now: Time, number: u32) -> Result<Vec<FilterD
     Ok(out)
 }
 
-/// The same at a place.
+/// Dumps a shared block's hook at a device.
 fn dump_shared(
     filters: &FilterList,
     context: DumpContext<'_>,

@@ -37,8 +37,8 @@ impl Stats {
         self.bytes += u64::from(len);
     }
 
-    /// This many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the
-    /// truth ([`Context::drop_instead`]).
+    /// Takes this many bytes from the backlog. The sum may fall below zero above a qdisc that reported a
+    /// wrong length ([`Context::drop_instead`]).
     #[inline]
     fn gone(&mut self, bytes: u64) {
         self.backlog = self.backlog.wrapping_sub(bytes);
@@ -47,8 +47,8 @@ impl Stats {
 
 /// One qdisc.
 ///
-/// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call,
-/// whatever happened below.
+/// Conservation: packets taken in = sent + dropped + waiting, and likewise for bytes. Both hold after every
+/// call.
 ///
 /// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as
 /// fast as it is small.
@@ -136,7 +136,7 @@ impl QdiscNode {
         (self.watchdog != Watchdogs::NO_WATCHDOG).then_some(self)
     }
 
-    /// The same, to change.
+    /// The qdisc's body, mutable.
     #[inline]
     pub(crate) fn there_mut(&mut self) -> Option<&mut QdiscNode> {
         (self.watchdog != Watchdogs::NO_WATCHDOG).then_some(self)
@@ -234,7 +234,7 @@ impl QdiscNode {
         estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
     }
 
-    /// Begins to measure the rate of the qdisc or of one of its classes, if asked to.
+    /// Begins to estimate the rate of the qdisc or of one of its classes, if the parameters request it.
     pub(crate) fn estimate(&mut self, cx: &Context<'_>, of: Handle, params: Option<Estimator>) {
         self.measure(cx.now);
         let (Some(params), Some(sent)) = (params, self.sent(of)) else { return };
@@ -556,7 +556,7 @@ impl QdiscNode {
         }
     }
 
-    /// The slot of the packet that [`QdiscNode::peek`] told of; nothing has changed since.
+    /// The slot of the packet that the last [`QdiscNode::peek`] returned; the queue has not changed since.
     pub(crate) fn peek_slot(&self) -> Option<usize> {
         self.peeked.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
     }
@@ -610,8 +610,8 @@ impl QdiscNode {
         result
     }
 
-    /// Drops everything that waits in it; its own counters are left as they are, its ancestors' follow: they
-    /// are told what it counted as waiting, which need not be what was there (`Context::drop_instead`,
+    /// Drops the whole backlog; the qdisc's own counters stay as they are, its ancestors' follow. They
+    /// subtract what it counted as its backlog, which need not be what was there (`Context::drop_instead`,
     /// `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
         let (before, own) = (cx.dropped, self.own());
@@ -630,8 +630,8 @@ impl QdiscNode {
         self.stats.backlog = 0;
     }
 
-    /// The device's transmit queue has another length: what waits is dropped without being counted, and the
-    /// root takes the new size if it is of a kind that does.
+    /// Adapts to a new length of the device's transmit queue: the backlog is dropped without being counted,
+    /// and the root takes the new size if its kind does.
     pub(crate) fn resize(&mut self, cx: &mut Context<'_>) {
         self.purge(cx);
         self.body.resize(cx.device);
@@ -869,7 +869,7 @@ impl QdiscNode {
         }
     }
 
-    /// As `tc qdisc show` tells it.
+    /// The qdisc as `tc qdisc show` lists it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
         self.measure(now);
         let own = self.own();
@@ -897,7 +897,7 @@ impl QdiscNode {
         }
     }
 
-    /// Its classes, as `tc class show` tells them.
+    /// The qdisc's classes as `tc class show` lists them.
     pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
         let from = out.len();
         let handle = self.handle;

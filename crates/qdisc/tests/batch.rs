@@ -1,4 +1,4 @@
-//! Packets offered and polled in batches meet the same fate as one by one: two machines, one of each, must
+//! Packets offered and polled in batches are treated as one by one: two machines, one of each kind, must
 //! never differ.
 
 use std::fmt::Write as _;

@@ -70,7 +70,8 @@ impl Actions {
         self.known.is_empty()
     }
 
-    /// The device that an action led a packet to refused it, or lost another one of its flow for it.
+    /// The device to which an action redirected a packet refused it, or dropped another one of its flow for
+    /// it.
     pub fn note_refused(&mut self, place: u32) {
         if let Some(Some(live)) = self.slots.get_mut(place as usize) {
             live.note_refused();
@@ -195,7 +196,7 @@ impl Actions {
         next
     }
 
-    /// Gives a policing action full buckets, by what it is told now.
+    /// Fills the buckets of a policing action, by its present parameters.
     fn fill(&mut self, place: u32, now: Time) {
         let Some(Some(live)) = self.slots.get_mut(place as usize) else { return };
         if let Some(old) = live.policer.take() {
@@ -391,7 +392,7 @@ impl Actions {
         !self.mirrored.is_empty()
     }
 
-    /// The copies that actions made since this was last asked.
+    /// The copies that actions made since the last call.
     pub fn take_mirrored(&mut self) -> Vec<Mirrored> {
         core::mem::take(&mut self.mirrored)
     }
@@ -410,7 +411,8 @@ fn uses_conntrack(act: &Act) -> bool {
     matches!(act, Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_))
 }
 
-/// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.
+/// Decisions that the kernel cannot offload: it has no encoding for them when it asks a card whether it would
+/// do a policer's work.
 fn in_software_only(act: &Act) -> bool {
     let unknown = |control: Control| {
         matches!(control, Control::Reclassify | Control::Trap | Control::Stolen | Control::Number(_))

@@ -17,7 +17,7 @@ pub(crate) fn matches(terms: &[Term], context: &mut ClassifyContext<'_>) -> bool
     is_met
 }
 
-/// The same, noting of each condition that is asked whether it held.
+/// Evaluates an expression and counts each condition that was true.
 pub(super) fn matches_counted(terms: &[Term], context: &mut ClassifyContext<'_>, counts: &mut [u64]) -> bool {
     let mut matches = true;
     for (term, count) in terms.iter().zip(counts) {

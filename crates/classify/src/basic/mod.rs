@@ -13,7 +13,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{BasicParams, Errno, FilterParams, TcError};
 
-/// The basic filters of one preference; the newest is asked first.
+/// The basic filters of one preference; the newest is evaluated first.
 #[derive(Debug, Default)]
 pub(crate) struct Basic {
     entries: Vec<Entry>,
@@ -58,7 +58,7 @@ impl Basic {
         Ok(())
     }
 
-    /// What is not said again is gone, actions too.
+    /// What a change does not give is removed, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,

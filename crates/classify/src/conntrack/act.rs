@@ -19,7 +19,7 @@ mod bits {
     pub(super) const REPLY: u8 = 32;
 }
 
-/// What a packet is to its connection, as flower asks; 0: no one looked it up.
+/// The packet's connection state in flower's numbers; 0: it was not looked up.
 pub(crate) fn flower_state(meta: &Meta) -> u8 {
     let Some(member) = membership(meta) else {
         let looked_up = meta.connection & BY_ACTION != 0 && state(meta) == State::Invalid;
@@ -35,7 +35,7 @@ pub(crate) fn flower_state(meta: &Meta) -> u8 {
 }
 
 impl Conntrack {
-    /// Does to a packet what the action says; false: it is dropped.
+    /// Carries the action out on a packet; false: it is dropped.
     pub(crate) fn act(&mut self, ct: &Ct, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         if ct.clear {
             let meta = pool.meta_mut(pkt);

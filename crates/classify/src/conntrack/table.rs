@@ -56,7 +56,7 @@ impl Conntrack {
         self.requested
     }
 
-    /// Looks at packets as far as this asks.
+    /// Looks packets up as far as `requested` needs it.
     pub fn set_use(&mut self, requested: ConntrackUse) {
         self.requested = requested;
     }
@@ -95,7 +95,7 @@ impl Conntrack {
         self.look_up_in(0, now, pool, pkt)
     }
 
-    /// The same in a zone.
+    /// Looks a packet up in a zone.
     pub(super) fn look_up_in(&mut self, zone: u16, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.now = now;
         let outer = Outer::of(pool, pkt);

@@ -1,7 +1,7 @@
 //! flower: by fields of the headers (tc-flower(8)).
 //!
-//! Filters that compare the same bits of the same fields form a group; groups are asked in the order in which
-//! they came to be, and whichever has the packet decides, however many bits it compares.
+//! Filters that compare the same bits of the same fields form a group; groups are evaluated in the order in
+//! which they were made, and the first that contains the packet decides, however many bits it compares.
 
 mod fields;
 
@@ -19,7 +19,7 @@ use tidegate_policy::{Errno, FilterParams, FlowerField, FlowerKey, FlowerParams,
 pub(crate) struct Flower {
     /// By handle.
     entries: Vec<Entry>,
-    /// In the order in which they are asked.
+    /// The groups in the order in which they are evaluated.
     groups: Vec<Group>,
 }
 
@@ -98,7 +98,7 @@ impl Flower {
         Ok(())
     }
 
-    /// What is not said again is gone, actions too.
+    /// What a change does not give is removed, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,

@@ -1,4 +1,4 @@
-//! Where rules may stand.
+//! Where rules are allowed.
 
 use alloc::format;
 use tidegate_packet::header::tcp_flags::SYN;

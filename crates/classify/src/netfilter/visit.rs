@@ -1,4 +1,4 @@
-//! A packet in a chain: what it is asked, and what is done to it.
+//! A packet in a chain: which conditions are evaluated, and what is done to it.
 
 use super::seen::RuleTrace;
 use crate::conntrack::{self, Conntrack, network_len};

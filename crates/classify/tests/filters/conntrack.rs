@@ -29,7 +29,7 @@ fn packet(client: u32, protocol: u8, flags: u8, reply: bool) -> (Meta, Head) {
     (Meta::of(&head, FRAME_LEN), head)
 }
 
-/// Sends it through the hooks; tells state and counters in the letters of the recordings.
+/// Sends the packet through the hooks; returns state and counters in the letters of the recordings.
 fn pass(connections: &mut Conntrack, pool: &mut Pool, now: Time, (meta, head): (Meta, Head)) -> String {
     let pkt = pool.insert(meta, head).expect("the pool has room");
     assert!(connections.enter(now, pool, &pkt));

@@ -80,7 +80,7 @@ impl Lists {
         match parsed.command {
             TcCommand::Apply(op) => {
                 let done = self.apply(now, &op);
-                // What the kernel refuses it says, and a warning.
+                // The kernel's refusals, with their messages, and a warning.
                 parsed.stderr
                     + &match done {
                         Ok(None) => String::new(),
@@ -186,8 +186,8 @@ impl Lists {
         Ok(())
     }
 
-    /// What happens to a packet: what the root's filters say of it (`None`: nothing), and the frame as it
-    /// continues. What clsact's filters do not let pass does not come to the root.
+    /// The result for a packet: the root's filters' verdict (`None`: none matched), and the frame as it
+    /// continues. What clsact's filters drop does not come to the root.
     pub(crate) fn offer(
         &mut self,
         now: Time,

@@ -11,7 +11,7 @@ const SESSION: &str = include_str!("../data/session.txt");
 #[test]
 fn commands_are_answered_as_linux_did() {
     let mut lists = Lists::new();
-    // Actions of deleted filters stay as long as time stands still.
+    // Actions of deleted filters stay while time does not advance.
     let now: Time = at(SCRIPT_AT);
     assert_eq!(lists.answer(now, &words("qdisc add dev link0 root handle 1: prio bands 16")), "");
     let (mut differ, mut count) = (String::new(), 0);

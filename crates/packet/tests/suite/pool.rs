@@ -55,7 +55,8 @@ fn slots_are_counted_and_used_again() {
     assert_eq!((pool.live(), pool.take_released()), (0, None));
 }
 
-/// A ticket that is dropped is a packet that is dropped: the check says so where checks are compiled in.
+/// A packet whose handle is dropped without release is a bug: the assertion reports it where assertions are
+/// on.
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ticket must be queued, sent or released")]
@@ -147,7 +148,7 @@ fn what_a_packet_is_to_connections() {
     let pkt = put(&mut pool, 1);
     let (lan, wan, session) = ([10, 0, 0, 1], [192, 0, 2, 1], [10, 9, 0, 1]);
     assert_eq!(pool.untranslated_keys(&pkt), None, "nothing is known");
-    // What will be translated is as it will be; the same is nothing to tell.
+    // The keys before a translation that has not happened yet; equal keys are not reported.
     pool.set_inside(&pkt, Some((Addrs::V4(lan, session), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None);
     for (addrs, ports) in [
@@ -185,7 +186,7 @@ fn what_a_packet_is_to_connections() {
     pool.release(pkt);
 }
 
-/// Where no port is known there is none to tell: ICMP.
+/// ICMP has no ports: none are reported.
 #[test]
 fn what_has_no_ports_is_told_none() {
     let mut pool = Pool::new(1);
@@ -239,7 +240,7 @@ fn another_machine_knows_nothing_of_the_one_before() {
     assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (FwMark(0), 0, 0, true));
     assert_eq!((meta.dsfield, meta.len, meta.ident, meta.tx_queue(), meta.ethertype), (3, 60, 1, None, IPV4));
     assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4([10, 0, 0, 77], [10, 9, 0, 1]));
-    // Rewritten bytes are read again: what the frame says it holds counts.
+    // Rewritten bytes are parsed again: the EtherType in the frame counts.
     pool.rewrite(&pkt, |head| head.frame_mut()[12..14].copy_from_slice(&IPV6.to_be_bytes()));
     assert_eq!(pool.meta(&pkt).ethertype, IPV4);
     pool.reset_for_next_machine(&pkt);

@@ -29,7 +29,7 @@ fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
     let front = bytes.len();
     bytes.extend((0..header + payload).map(|at| at as u8));
     match protocol {
-        // Where the checksum stands.
+        // Offset of the checksum.
         TCP => bytes[front + 16..front + 18].fill(0),
         UDP => {
             bytes[front + 4..front + 6].copy_from_slice(&len.to_be_bytes());
@@ -96,7 +96,8 @@ fn checksums_are_written_once_and_right() {
     }
 }
 
-/// UDP: 0 says that there is none, and a sum of 0 is written as all ones (RFC 768). TCP has no such rule.
+/// UDP: 0 means that there is no checksum, and a computed 0 is written as all ones (RFC 768). TCP has no such
+/// rule.
 #[test]
 fn no_checksum_and_a_checksum_of_zero() {
     for (protocol, written) in [(UDP, 0xffff_u16), (TCP, 0)] {
@@ -198,7 +199,7 @@ fn octets_that_are_written_keep_checksums_right() {
     assert_eq!(none[26..28], [0, 0]);
 }
 
-/// Where a head writes bytes itself it is told which checksums they stand under.
+/// A caller that rewrites bytes itself names the checksums that cover them.
 #[test]
 fn a_head_mends_the_checksums_it_is_told_of() {
     for protocol in [TCP, UDP] {
@@ -262,7 +263,7 @@ fn frames_have_a_link_header() {
     let mut taken = head.clone();
     taken.take_up_ethertype();
     assert_eq!(taken.ethertype(), IPV6);
-    // It came in: the frame says again what it is held for, and what is behind the length goes.
+    // On arrival: the EtherType of the frame counts again, and bytes behind the IP length are cut.
     head.arrive(24);
     assert_eq!((head.frame_ethertype(), head.network().len()), (IPV4, 24));
     head.arrive(30);

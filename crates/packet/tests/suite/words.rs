@@ -152,7 +152,8 @@ fn keys_behind_tags_and_tunnels() {
     assert_ne!(inside, hash(gre(0x0001, 0)), "nor is another version");
 }
 
-/// Slots tell of their packets: the newest and oldest of a queue, and those that were watched when they go.
+/// Slots keep what is known of their packets: the newest and oldest of a queue, and watched packets when they
+/// leave.
 #[test]
 fn slots() {
     let head = v4([1; 4], [2; 4], 17, 0, &ports(1, 2));

@@ -44,7 +44,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Takes over what is said; the rest stays.
+    /// Takes over the parameters that are given; the others stay.
     pub fn set(&mut self, pie_params: &PieParams) {
         self.target = pie_params.target_us.map_or(self.target, ticks);
         self.alpha = pie_params.alpha.unwrap_or(self.alpha);
@@ -189,7 +189,7 @@ impl State {
         } else {
             (self.delay, self.old_delay)
         };
-        // Too little waits to tell a delay: the probability is not to sink because of that.
+        // The backlog is too short to estimate a delay from: the probability must not fall because of that.
         let mut may_sink = delay != 0 || backlog == 0;
         if !self.adjust(params, delay, old) {
             may_sink = false;

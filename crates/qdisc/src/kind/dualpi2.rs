@@ -1,13 +1,13 @@
 //! dualpi2: two queues, one delay law (RFC 9332).
 //!
-//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds
-//! the classic queue's delay by a base probability p: classic packets are dropped or marked with p²,
-//! low-latency ones marked with k·p, which balances the rates of a sender that gives way by the square root
-//! of what it drops and of one that gives way in proportion. The low-latency queue also marks whatever waited
-//! longer than a step, and is served first, but for a share that the classic queue is sure of.
+//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral controller
+//! keeps the classic queue's delay at its target by a base probability p: classic packets are dropped or
+//! marked with p², low-latency ones marked with k·p, which balances a sender whose rate follows 1/√p with one
+//! whose rate follows 1/p. The low-latency queue also marks whatever waited longer than a step, and is served
+//! first, except for a share that is guaranteed to the classic queue.
 //!
-//! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No
-//! real kernel was at hand.
+//! Linux has it since 6.17; numbers that RFC 9332 leaves open follow the reference for Linux. No real kernel
+//! was at hand.
 
 use super::purge_queue;
 use crate::batch::BuiltIn;
@@ -30,7 +30,7 @@ enum Traffic {
     Classic,
     /// Marked in proportion, and by the step.
     LowLatency,
-    /// Waits with low-latency packets and is never marked: a filter said so.
+    /// Queued with low-latency packets and never marked: a filter chose the class.
     Unmarked,
 }
 
@@ -115,7 +115,8 @@ pub(crate) struct DualPi2 {
     min_qlen_step: u32,
     drop_on_overload: bool,
     drop_at_enqueue: bool,
-    /// Per cent that the classic queue is sure of: its weight in the scheduler, the rest being the other's.
+    /// The share in per cent that is guaranteed to the classic queue: its weight in the scheduler; the rest
+    /// is the low-latency queue's.
     classic_protection: u8,
     ecn_mask: u8,
     split_gso: bool,
@@ -491,7 +492,7 @@ mod tests {
         last_delay: Nanos(0),
     };
 
-    /// Draws told in advance.
+    /// Draws that a test sets in advance.
     struct FixedDraws(Vec<u32>);
 
     impl RandomSource for FixedDraws {

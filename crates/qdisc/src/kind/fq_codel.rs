@@ -291,7 +291,7 @@ impl Discipline for FqCodel {
             None => return Ok(()),
             Some(_) => return Err(TcError::bare(Errno::Inval)),
         };
-        // The table stands: even the same number is refused.
+        // The flow table cannot be resized: even the same number is refused.
         if params.flows.is_some() {
             return Err(TcError::bare(Errno::Inval));
         }

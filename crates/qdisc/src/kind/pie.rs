@@ -130,7 +130,7 @@ impl Discipline for Pie {
     fn params(&self) -> QdiscParams {
         QdiscParams::Pie(PieParams {
             limit: Some(self.limit),
-            // Told in 32 bits of nanoseconds, so times beyond 4.29 s are told wrongly.
+            // The dump has 32 bits of nanoseconds, so times beyond 4.29 s wrap.
             target_us: Some((self.params.target << 6) as u32 / 1000),
             tupdate_us: Some(self.timer.jiffies().micros(self.update_ticks)),
             alpha: Some(self.params.alpha),

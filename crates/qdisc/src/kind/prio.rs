@@ -239,7 +239,8 @@ impl Batch for Prio {
         while !budget.is_spent()
             && let Some(band) = self.bands.get_mut(self.polled_bands.trailing_zeros() as usize)
         {
-            // A band that may give nothing while packets wait in it must be asked before each of another's.
+            // A band that may give nothing while it has a backlog must be polled before each of another
+            // band's packets.
             let runs = band.dequeue_run(cx, budget, out);
             ran |= runs;
             if band.is_idle_fifo() {

@@ -41,7 +41,7 @@ pub(crate) struct Machine {
     snapshot: String,
     /// The exit code of the last command.
     code: u8,
-    /// `set +e` was said: the script continues after a command that fails.
+    /// The script has `set +e`: it continues after a command that fails.
     goes_on: bool,
 }
 

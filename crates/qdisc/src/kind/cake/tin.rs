@@ -41,7 +41,7 @@ pub(super) enum FlowSet {
     None,
     /// It sends less than its share.
     Sparse,
-    /// The same, but it has to wait for its turn with the bulk flows.
+    /// A sparse flow that has used its turn and waits behind the bulk flows.
     SparseWait,
     /// It fills its share.
     Bulk,
@@ -107,7 +107,7 @@ enum Round {
     Decaying,
 }
 
-/// A tin.
+/// A tin: one of CAKE's priority levels.
 #[derive(Default)]
 pub(super) struct Tin {
     pub(super) terms: Terms,
@@ -406,7 +406,7 @@ impl Tin {
         self.backlog
     }
 
-    /// The flow.
+    /// The flow at an index.
     #[inline]
     pub(super) fn flow(&mut self, at: u32) -> &mut Flow {
         &mut self.flows[at as usize]

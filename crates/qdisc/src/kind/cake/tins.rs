@@ -88,7 +88,7 @@ pub enum CakeReason {
     Mark,
     /// The priority, which names the qdisc and a number.
     Priority,
-    /// The DSCP.
+    /// By this DSCP.
     Dscp(u8),
 }
 
@@ -115,7 +115,7 @@ pub(super) fn choose(
         .unwrap_or_else(|| (of_dscp(tins, dscp), CakeReason::Dscp(dscp)))
 }
 
-/// The tin of a packet, for those who want to tell of it.
+/// The tin that a packet is put into, and why: for explanations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CakeTin {
     /// Its place in a listing.

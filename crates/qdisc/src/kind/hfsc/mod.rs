@@ -1,10 +1,10 @@
 //! hfsc: hierarchical fair service curves (Stoica, Zhang and Ng, SIGCOMM 1997).
 //!
-//! Classes form a tree. A curve says how many bytes a class gets in how much time, at first and later on: its
-//! *real-time* curve what a leaf is sure of whatever others want, so delay and rate can be set apart; its
-//! *link-sharing* curve its part of what is left among its siblings; its *upper limit* how much of that it
-//! takes at most. Filters on inner classes lead further down. What nothing classifies goes to the default
-//! class, and is dropped if there is none.
+//! Classes form a tree. A curve gives the bytes that a class gets over time, at first and later on: its
+//! *real-time* curve what a leaf is guaranteed whatever others send, so delay and rate can be set apart; its
+//! *link-sharing* curve its part of what is left among its siblings; its *upper limit* the most that it takes
+//! of that. Filters on inner classes lead further down. What nothing classifies goes to the default class,
+//! and is dropped if there is none.
 //!
 //! This file has the classes and their configuration, [`tree`] who is served.
 
@@ -28,7 +28,7 @@ use tidegate_policy::{
 };
 use tree::{ROOT, State, Tree};
 
-/// How many lists of filters a packet may be asked by; a packet in a loop of filters is dropped.
+/// The most filter lists that are evaluated for a packet; a packet in a loop of filters is dropped.
 const MAX_HOPS: usize = 9;
 /// Nanoseconds in a tick, as a shift.
 const TICK: u32 = 6;
