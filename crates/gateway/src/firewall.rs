@@ -27,11 +27,11 @@ struct Stop {
     priority: i32,
     table: usize,
     chain: usize,
-    /// One of iptables' table nat: asked once for each connection, not for each packet.
+    /// One of iptables' table nat: evaluated once for each connection, not for each packet.
     translates: bool,
 }
 
-/// All tables as they stood, and what was asked of connections.
+/// All tables at the time of the checkpoint, and what connection tracking was needed for.
 #[derive(Debug)]
 pub struct Checkpoint {
     tables: Vec<NetfilterTable>,

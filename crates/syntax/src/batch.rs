@@ -1,7 +1,7 @@
 //! `tc -batch`: a file of commands, one per line.
 //!
-//! As in iproute2: `#` begins a comment wherever it stands, a backslash at the end of a line joins the next,
-//! and a word may stand whole in single or double quotes. There is no escaping. Options such as `-s` are not
+//! As in iproute2: `#` begins a comment anywhere, a backslash at the end of a line joins the next, and a word
+//! may be quoted as a whole, with single or double quotes. There is no escaping. Options such as `-s` are not
 //! allowed inside.
 
 use crate::Refusal;

@@ -1,4 +1,4 @@
-//! Devices as their drivers set them up, and what is said of them afterwards.
+//! Devices as their drivers set them up, and how they are listed afterwards.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::{DeviceKind, DeviceSpec, EgressPath, Gateway, Switches, XmitStatus};
@@ -37,8 +37,8 @@ fn new_devices_are_as_their_drivers_make_them() {
     }
 }
 
-/// What a device is told later is what its qdiscs go by: pfifo's limit is the queue's length, DRR's
-/// quantum and fq_codel's the largest frame.
+/// Qdiscs take a device's later settings: pfifo's limit is the queue's length, DRR's quantum and fq_codel's
+/// the largest frame.
 #[test]
 fn disciplines_go_by_what_a_device_is_now() {
     let mut machine = Machine::new(&["eth0"]);

@@ -1,5 +1,5 @@
-//! Packets that filters lead to other devices: what tc-mirred(8) says of its four ways, and of devices that
-//! are down or gone.
+//! Packets that filters redirect to other devices: the four modes of tc-mirred(8), and devices that are down
+//! or gone.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::{EgressPath, ReceiveOutcome, XmitStatus};
@@ -176,7 +176,8 @@ fn a_device_that_goes_down_loses_what_waits() {
     assert_eq!(found(&mut machine), ["eth0 sends"]);
 }
 
-/// What an ifb gives back continues as if nothing had been: the action that led it away is passed over once.
+/// A packet that an ifb gives back continues as if nothing had been: the action that redirected it is skipped
+/// once.
 #[test]
 fn what_comes_back_is_not_led_again() {
     let mut machine = machine();
@@ -254,8 +255,7 @@ fn devices_that_are_not_there_are_refused() {
     assert_eq!(machine.answer("tc filter show dev eth0 ingress"), "");
 }
 
-/// A filter that asks by which device a packet came in: what was redirected to a device came by the one
-/// before.
+/// A filter on the input device: a packet that was redirected to a device came in by the one before.
 #[test]
 fn filters_know_by_which_device_a_packet_came() {
     let mut machine = machine();

@@ -1,4 +1,4 @@
-//! The table nat: what iptables-extensions(8) says of its targets, on both families.
+//! The table nat: the targets of iptables-extensions(8), for both families.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::EgressPath;
@@ -198,7 +198,7 @@ fn a_free_table_of_that_name_translates_nothing() {
     assert_eq!(ends(&mut machine, EgressPath::Forwarded(None), "wan0", head), wanted);
 }
 
-/// Rules are asked by a connection's first packet only, and the answer stays.
+/// Rules are evaluated for a connection's first packet only, and the result stays.
 #[test]
 fn what_was_settled_stays() {
     let mut machine = machine();

@@ -1,4 +1,4 @@
-//! Where targets may stand: as iptables 1.8.9 answers on a real kernel.
+//! Where targets are allowed: the answers of iptables 1.8.9 on a real kernel.
 
 use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Seeded, Time};

@@ -156,7 +156,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
     assert_eq!(by, far.id("eth0"));
     far.pool.release(pkt);
     near.pool.release(sent);
-    // And what is installed on one that is gone stands on nothing.
+    // A device stacked on one that is gone is stacked on nothing.
     let mut machine = stacked("t", &tunnel("ipip", LOCAL, REMOTE));
     let id = machine.id("t");
     machine.run("ip link del eth0");
@@ -218,7 +218,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
         }
         assert_eq!(far.live(), 0);
     }
-    // Anyone who offers is told.
+    // The sender gets the result.
     let mut machine = stacked("t", TUNNELS[0].0);
     machine.run("iptables -P OUTPUT DROP");
     let (above, below) = (machine.id("t"), machine.id("eth0"));
@@ -252,7 +252,7 @@ fn arrivals_are_wrapped_for_what_stands_there() {
     for twice in [false, true] {
         assert_eq!(length_of(&mut machine, false, twice), (8, PPPOE));
     }
-    // A tunnel on the point-to-point device is met where the driver says so.
+    // A tunnel on the point-to-point device is entered where the driver's rules put it.
     machine.run("ip tunnel add t mode ipip local 192.0.2.1 remote 192.0.2.2");
     let (tunnel, below) = (machine.id("t"), machine.id("ppp0"));
     machine.gateway.stack_by_kind(tunnel, below);

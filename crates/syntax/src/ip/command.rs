@@ -1,4 +1,4 @@
-//! What a command line of ip asks.
+//! What a command line of ip requests.
 
 use std::net::IpAddr;
 use tidegate_policy::LinkDriver;
@@ -31,7 +31,7 @@ pub struct IpFlags {
     pub family: Option<bool>,
 }
 
-/// What a command line of ip asks.
+/// What a command line of ip requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IpCommand {
     /// `ip link set`.
@@ -42,7 +42,7 @@ pub enum IpCommand {
         name: String,
         /// What it is.
         kind: LinkDriver,
-        /// What was said of it beside.
+        /// The attributes given with it.
         set: LinkSet,
     },
     /// `ip link del`, `ip tunnel del`.
@@ -55,9 +55,9 @@ pub enum IpCommand {
         add: bool,
         /// Adding what is there already is no error (`replace`, `change`).
         replace: bool,
-        /// The device.
+        /// The device's name.
         dev: String,
-        /// The address.
+        /// The address, without its prefix length.
         address: IpAddr,
         /// Leading bits that are the network's.
         prefix: u8,
@@ -104,7 +104,7 @@ pub enum IpCommand {
 /// `ip link set`: `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSet {
-    /// The device.
+    /// The device's name.
     pub dev: String,
     /// Up or down.
     pub up: Option<bool>,
@@ -146,14 +146,14 @@ pub enum RouteVerb {
     Replace,
 }
 
-/// A route.
+/// A route of `ip route`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Network and prefix length; 0 for the default route.
     pub to: (IpAddr, u8),
     /// The next router.
     pub via: Option<IpAddr>,
-    /// The device.
+    /// The device that packets leave by.
     pub dev: Option<String>,
     /// The source address preferred.
     pub src: Option<IpAddr>,

@@ -181,7 +181,7 @@ fn free_name(kind: &LinkDriver, env: &Env) -> String {
     free_name_but(kind, env, "")
 }
 
-/// The same where another name is taken too.
+/// A free name for a link of this kind that is not `taken`.
 fn free_name_but(kind: &LinkDriver, env: &Env, taken: &str) -> String {
     let stem = match kind {
         LinkDriver::Ifb => "ifb",

@@ -72,7 +72,8 @@ fn links_are_made_in_every_order_of_words() {
     }
 }
 
-/// iproute2 would make them; here there is no other namespace, and that is said instead of "File exists".
+/// iproute2 would make them; here there is no other namespace, and the error says so instead of "File
+/// exists".
 #[test]
 fn links_of_other_namespaces_are_refused_in_our_own_words() {
     for line in [

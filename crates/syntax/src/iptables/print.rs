@@ -25,14 +25,14 @@ pub struct ListedChain {
     pub packets: u64,
     /// Bytes that reached the policy.
     pub bytes: u64,
-    /// Its rules.
+    /// The chain's rules, in order.
     pub rules: Vec<ListedRule>,
 }
 
 /// A rule to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListedRule {
-    /// The rule.
+    /// The rule itself.
     pub rule: NetfilterRule,
     /// Packets that matched.
     pub packets: u64,
@@ -77,7 +77,7 @@ pub fn print_rule(rule: &NetfilterRule, ipv6: bool) -> String {
     let mut out = String::new();
     let mut own = false;
     for found in &rule.matches {
-        // Options of the protocol's own extension stand together behind one -m.
+        // Options of the protocol's own extension are grouped behind one -m.
         let also = is_own(&found.what);
         if also && !own {
             out.push_str(&format!(" -m {}", protocol.map_or_else(|| "tcp".into(), protocol_name)));
@@ -168,13 +168,13 @@ fn commands(chains: &[ListedChain], ipv6: bool, verbose: bool) -> String {
     out
 }
 
-/// The counters stand between the matches and the target.
+/// The counters come between the matches and the target.
 fn split_target(words: &str) -> (String, String) {
     let at = words.find(" -j ").or_else(|| words.find(" -g ")).unwrap_or(words.len());
     (words[..at].into(), words[at..].into())
 }
 
-/// Is it asked by the extension that comes with `-p`?
+/// Whether the condition belongs to the extension that `-p` loads.
 fn is_own(what: &Condition) -> bool {
     matches!(what, Condition::SourcePort(_) | Condition::DestinationPort(_) | Condition::TcpFlags(..))
 }
@@ -217,7 +217,7 @@ fn condition(found: &Match, ipv6: bool) -> String {
             format!(" -m {module}{not} --{option} {}", icmp(*kind, *codes))
         }
         Condition::Comment(text) => format!(" -m comment --comment {}", quoted(text)),
-        // Only nft says these; iptables refuses to list a table that has them.
+        // Only nft can express these; iptables refuses to list a table that has them.
         Condition::Version6(_) | Condition::Any(_) => String::new(),
     }
 }

@@ -150,7 +150,7 @@ pub(super) fn dscp_class(text: &str) -> Option<u8> {
     named(&DSCP_CLASSES, text)
 }
 
-/// `VALUE[/MASK]` or a name; a name stands for the six bits of the old TOS.
+/// `VALUE[/MASK]` or a name; a name means the six bits of the old TOS.
 pub(super) fn tos(text: &str) -> Option<(u8, u8)> {
     if let Some(value) = named(&TOS_NAMES, text) {
         return Some((value, 0x3f));
@@ -207,7 +207,7 @@ pub(super) const COUNT_DIRECTIONS: [(&str, CountDirection); 3] = [
     ("both", CountDirection::Both),
 ];
 
-/// A name of an ICMP type, with the codes it stands for, from one to another.
+/// A name of an ICMP type: its number, and the first and last of its codes.
 pub(super) type IcmpName = (&'static str, u8, (u8, u8));
 /// Names of ICMP types and their codes (RFC 792, RFC 1812); type 255 is any.
 pub(super) const ICMP_TYPES: [IcmpName; 40] = [

@@ -3,7 +3,7 @@
 /// A stretch of the text: a line from 1, and columns from 1, the last included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
     /// The first column.
     pub from: usize,
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Word,
     /// A word in quotes, without them.
     Quoted,
-    /// A sign.
+    /// An operator or another sign.
     Sign,
     /// The end of a line, or a semicolon.
     End,

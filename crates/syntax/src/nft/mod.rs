@@ -2,8 +2,8 @@
 //! fields.
 //!
 //! [`parse`] reads a text of commands, as `nft -f` takes it or as the words of a command line joined by
-//! blanks. Each command knows where its parts stand, so that what the kernel refuses is told in nft's form:
-//! place, text, and a mark beneath.
+//! blanks. Each command keeps the places of its parts, so that the kernel's refusals are reported in nft's
+//! form: place, text, and a mark beneath.
 
 mod commands;
 mod cursor;

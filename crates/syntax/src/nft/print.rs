@@ -12,7 +12,7 @@ use tidegate_policy::netfilter::{
 /// A table to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableListing {
-    /// Its family.
+    /// The table's address family.
     pub family: Family,
     /// The table's name.
     pub name: String,
@@ -20,7 +20,7 @@ pub struct TableListing {
     pub of_iptables: bool,
     /// The table's handle, for `nft -a`.
     pub handle: u64,
-    /// Its chains.
+    /// The table's chains.
     pub chains: Vec<ChainListing>,
 }
 
@@ -31,7 +31,7 @@ pub struct ChainListing {
     pub name: String,
     /// The chain's handle, for `nft -a`.
     pub handle: u64,
-    /// Where it stands, and whether it accepts what no rule decides.
+    /// Its hook and priority, and whether it accepts by default.
     pub base: Option<(Base, bool)>,
     /// Its rules, with number, packets and bytes.
     pub rules: Vec<(NetfilterRule, u64, (u64, u64))>,
@@ -89,7 +89,7 @@ fn place(base: Base, policy: Option<bool>) -> String {
     format!("type {kind} hook {hook} priority {priority};{policy}")
 }
 
-/// The command that does an operation, without the tool's name; `None`: no command says it.
+/// The command for an operation, without the tool's name; `None`: no command expresses it.
 pub fn print_op(op: &NfOp) -> Option<String> {
     let at = format!("{} {}", op.family.name(), op.table);
     let text_of = |rule: &NetfilterRule| print_rule(rule, op.family, None);
@@ -153,7 +153,7 @@ struct Writer<'r> {
     v6: bool,
 }
 
-/// What a condition asks of: of a set all its members ask the same.
+/// The first member of a set, or the condition itself: all members of a set test the same field.
 fn first(what: &Condition) -> &Condition {
     match what {
         Condition::Any(several) => several.first().unwrap_or(what),
@@ -181,7 +181,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Does something else in the rule say that the packet is of this IP version?
+    /// Whether another part of the rule implies this IP version.
     fn version_is_known(&self) -> bool {
         let matches = |m: &Match| {
             matches!(
@@ -196,7 +196,7 @@ impl Writer<'_> {
             || self.rule.targets().any(|target| matches!(target, NetfilterTarget::Dscp(_)))
     }
 
-    /// Does a later part of the rule say the protocol?
+    /// Whether a later part of the rule implies the protocol.
     fn protocol_is_known(&self, number: u8) -> bool {
         let matches = |m: &Match| match first(&m.what) {
             Condition::SourcePort(_) | Condition::DestinationPort(_) => matches!(number, 6 | 17 | 33 | 132),
@@ -224,7 +224,7 @@ impl Writer<'_> {
         };
         Some(match first(what) {
             Condition::Version6(v6) => {
-                // The protocol of a packet of one version is asked as that version's.
+                // The protocol is matched in the header of the packet's IP version.
                 let next = self.rule.matches.get(at + 1).map(|m| first(&m.what));
                 if self.version_is_known()
                     || matches!(next, Some(Condition::Protocol(number)) if !self.protocol_is_known(*number))
@@ -243,7 +243,7 @@ impl Writer<'_> {
             Condition::DestinationPort(range) => ports("dport", std::slice::from_ref(range)),
             Condition::SourcePorts(ranges) => ports("sport", ranges),
             Condition::DestinationPorts(ranges) => ports("dport", ranges),
-            // nft has no word for either port; this says what is meant.
+            // nft has no word for "either port"; a comment gives the meaning.
             Condition::Ports(ranges) => ports("{ sport, dport }", ranges),
             Condition::TcpFlags(..) => tcp_flags(all(what), found.not),
             Condition::Mark(..) => marks("meta mark", all(what), found.not),
@@ -388,7 +388,7 @@ fn devices(conditions: &[Condition]) -> Vec<String> {
     conditions.iter().filter_map(name).collect()
 }
 
-/// Prefixes, and as ranges what only several of them say.
+/// The networks as prefixes, and as a range where only several prefixes would cover it.
 fn networks(conditions: &[Condition]) -> Vec<String> {
     let mut spans: Vec<(u128, u128, bool)> = Vec::new();
     for what in conditions {

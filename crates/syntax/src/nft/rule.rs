@@ -1,4 +1,4 @@
-//! A rule: what it asks of a packet, and what it does.
+//! A rule: its conditions, and its statements.
 
 use super::cursor::Cursor;
 use super::lex::{Kind, Span};
@@ -18,10 +18,10 @@ const MAX_VALUES: usize = 65_536;
 
 /// A rule as it was written.
 ///
-/// nft asks and does in the order of the words; ours asks first. A rule that asks again after it has done
-/// something becomes two, the second of which asks all of it.
+/// nft evaluates conditions and statements in the order of the words; ours evaluates conditions first. A rule
+/// with a condition behind a statement becomes two, the second of which has all conditions.
 pub(super) struct Written {
-    /// The rules, with what `counter packets N bytes M` says.
+    /// The rules, with the counts of `counter packets N bytes M`.
     pub(super) parts: Vec<(NetfilterRule, (u64, u64))>,
     /// The chain it leads to, where it is named.
     pub(super) leads_to: Option<Span>,
@@ -75,14 +75,14 @@ struct Reader<'c, 't> {
     /// The protocols that are left, once that is settled.
     protocols: Option<Vec<u8>>,
     rule: NetfilterRule,
-    /// What stands before it.
+    /// The rules completed before this one.
     parts: Vec<(NetfilterRule, (u64, u64))>,
     leads_to: Option<Span>,
     counters: (u64, u64),
     /// A statement that ends the rule for packets without connection.
     needs_connection: Option<Span>,
     comment: Option<String>,
-    /// The verdict.
+    /// The place of the verdict, once there is one.
     ended: Option<Span>,
 }
 
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Something was asked after something was done: what comes from here on is a rule of its own.
+    /// A condition follows a statement: from here on it is another rule.
     fn divide(&mut self, span: Span, requested: usize, done: usize, counter: bool) -> Result<(), Wrong> {
         let rule = &mut self.rule;
         let (first, more) = rule.first.split_at(done);
@@ -663,7 +663,7 @@ impl Reader<'_, '_> {
             }
             "length" if !sets => {
                 self.of_version(v6, begin.up_to(token.span))?;
-                // IPv6 says the length of what follows its header.
+                // IPv6's length field counts what follows the header.
                 self.field(Field::Length(if v6 { 40 } else { 0 }))
             }
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
@@ -911,7 +911,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Does a target change what a condition asks?
+/// Whether a target changes what a condition tests.
 fn changes(target: &NetfilterTarget, what: &Condition) -> bool {
     match (target, what) {
         (_, Condition::Any(several)) => several.iter().any(|one| changes(target, one)),

@@ -17,7 +17,7 @@ pub(super) enum Field {
     DestinationPort,
     Protocol,
     Dscp,
-    /// Bytes of the network packet; what the field says is so much less.
+    /// Bytes of the network packet; the header field is this much less.
     Length(u16),
     Icmp,
     Icmpv6,
@@ -141,8 +141,7 @@ fn mask(bits: u32) -> u32 {
     u32::MAX.checked_shl(32 - bits.min(32)).unwrap_or(0)
 }
 
-/// A range of numbers of `width` bits as blocks that a mask tells: first value, and how many leading bits are
-/// fixed.
+/// A range of numbers of `width` bits as prefixes: first value, and how many leading bits are fixed.
 pub(super) fn blocks(low: u128, high: u128, width: u32) -> Vec<(u128, u32)> {
     let mut blocks = Vec::new();
     let mut low = low;

@@ -114,7 +114,7 @@ impl Back<'_> {
                 let fair = self.cake(root, cake);
                 rate.map(|rate| single(rate.0 * 8, framing, fair))
             }
-            // What devices have by themselves, and what shapes nothing and tells nothing apart.
+            // What the kernel attaches on its own, and qdiscs that neither shape nor classify.
             _ if matches!(root.kind, Kind::PfifoFast | Kind::Noqueue) => None,
             _ => {
                 let why = match root.kind {
@@ -377,7 +377,7 @@ impl Back<'_> {
         self.misfits.extend(unsupported);
     }
 
-    /// A leaf with its numbers: what it is sure of, and the least ceiling from it up to the link's class.
+    /// A leaf with its numbers: its guaranteed rate, and the least ceiling from it up to the link's class.
     fn class(&mut self, class: &ClassDump, numbers: Numbers, default: u16) -> Option<Found> {
         let Numbers { rate, ceil, prio } = numbers;
         let mut notes = Vec::new();
@@ -424,7 +424,7 @@ impl Back<'_> {
         }
     }
 
-    /// A class's queue is taken up, or named, with what stands below it.
+    /// Takes over a class's queue, or names what has no key, with the qdiscs below it.
     pub(super) fn note_queue(&mut self, dev: &str, class: &Found) {
         let here = |q: &&QdiscDump| q.dev == dev && q.parent == class.id && !q.handle.is_none();
         let Some(leaf) = self.qdiscs.iter().find(here) else { return };

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_policy::U32Params;
 use tidegate_policy::netfilter::{Condition, CountMode, NetfilterRule, NetfilterTarget};
 
-/// What a rule asks that takes an address for the LAN's where the provider's side stands.
+/// The reason for a rule whose address is the LAN's on the provider's side.
 pub(super) const BEHIND_PROVIDER: &str = "for hosts behind the provider";
 
 /// Which way the packets of a device go, as a short policy sees it.
@@ -21,7 +21,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// The end of a connection whose port stands in a packet's source, or in its destination.
+    /// The end of a connection whose port is the packet's source or destination port.
     fn end(self, source: bool) -> PortEnd {
         if (self == Way::Up) == source { PortEnd::Local } else { PortEnd::Remote }
     }
@@ -53,7 +53,7 @@ pub(super) struct ClassMatch {
     pub(super) after: Option<u64>,
     /// What the rules call it.
     pub(super) name: Option<String>,
-    /// It asked for what a short policy lets never wait.
+    /// It matched what a short policy always puts first (its control class).
     pub(super) control: bool,
 }
 
@@ -154,8 +154,8 @@ impl Split {
     }
 }
 
-/// Of one protocol, the ranges of ports of which others did not take all. What is left whole is asked for
-/// whole: who comes first has his part anyway.
+/// The port ranges of one protocol that others did not take whole. A range that is left in part is given
+/// whole: the class that comes first has its part anyway.
 fn left_of(ports: &[Ports], taken: &[Ports], protocol: u8) -> Vec<Ports> {
     let at = |ports: &[Ports], end: PortEnd| {
         let Split([either, remote, local]) = Split::of(ports, protocol);
@@ -218,7 +218,7 @@ pub(super) fn never_waits(rule: &NetfilterRule) -> bool {
     acknowledges && is_short || matches(|what| matches!(what, Condition::Protocol(58)))
 }
 
-/// What a rule asks, in a short policy's words; what has none is named.
+/// A rule's conditions in a short policy's keys; a condition without one is named in the error.
 pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, String> {
     let mut class_match = ClassMatch::default();
     let at = |end: PortEnd, range: (u16, u16), protocol| Ports { protocol, end, range };
@@ -226,7 +226,7 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, Stri
         Condition::Protocol(number) if !m.not => Some(number),
         _ => None,
     });
-    // What stands on one line must hold together; a short policy's words each hold alone.
+    // Conditions of one rule must all hold; each key of a short policy matches alone.
     let mut given = 0;
     for found in &rule.matches {
         let single = std::slice::from_ref(&found.what);
@@ -296,7 +296,8 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, Stri
     }
 }
 
-/// The hosts of the LAN that a rule asks for in packets that go the other way, where it asks for no more.
+/// The hosts of the LAN that a rule matches in packets of the other direction, where it has no other
+/// conditions.
 pub(super) fn hosts_of_other_way(rule: &NetfilterRule, way: Way) -> Vec<String> {
     by_rule(rule, way.back()).map_or(Vec::new(), |class_match| class_match.hosts)
 }
@@ -313,7 +314,7 @@ fn named(what: &Condition) -> String {
     }
 }
 
-/// The same for a filter of u32.
+/// The keys of a u32 filter, likewise.
 pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMatch, String> {
     if let Some(below) = acknowledgements(params).filter(|_| !v6) {
         return Err(format!(
@@ -323,7 +324,7 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMat
     let mut class_match = ClassMatch::default();
     let mut given = 0;
     let at = if v6 { 40 } else { 20 };
-    // It may be said before the ports or after them.
+    // The protocol may be given before the ports or after them.
     let protocol = params.keys.iter().filter(|key| key.offset_mask == 0).find_map(|key| {
         match (key.offset, key.mask, v6) {
             (8, 0x00ff_0000, false) => Some((key.value >> 16) as u8),
@@ -407,8 +408,8 @@ fn host_text(bytes: &[u8; 16], bits: u8) -> String {
     if bits == most { address.to_string() } else { format!("{address}/{bits}") }
 }
 
-/// Below how many bytes (at most 128) packets are that a filter of u32 asks for, if it asks for IPv4's short
-/// acknowledgements: TCP behind a header without options, with the flag ACK.
+/// The size in bytes (at most 128) below which packets are that a u32 filter matches, if it matches IPv4's
+/// short acknowledgements: TCP behind a header without options, with the flag ACK.
 pub fn acknowledgements(params: &U32Params) -> Option<u32> {
     // The bits that the keys ask for in a word, and their values; the filter is for all its keys at once.
     let word = |at: i32| {
@@ -429,7 +430,7 @@ mod tests {
     use super::*;
     use tidegate_policy::U32Key;
 
-    /// `match ip dport 51820 0xffff match ip protocol 17 0xff` asks for UDP, as the other order does.
+    /// `match ip dport 51820 0xffff match ip protocol 17 0xff` matches UDP, as the other order does.
     #[test]
     fn a_protocol_counts_before_the_ports_and_behind_them() {
         let key = |offset: i32, value: u32, mask: u32| U32Key { offset, value, mask, offset_mask: 0 };

@@ -1,5 +1,5 @@
-//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, nft to
-//! tell who belongs where.
+//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, and nft
+//! rules that classify.
 //!
 //! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and
 //! the classes stay, a table of rules is replaced whole. A packet finds its class by its priority (`meta
@@ -15,18 +15,18 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use tidegate_packet::Handle;
 
-/// A command.
+/// A command of one tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompiledCommand {
-    /// The tool.
+    /// The tool's name.
     pub tool: &'static str,
-    /// Its words.
+    /// The arguments.
     pub words: Vec<String>,
     /// What it is given to read.
     pub stdin: Option<String>,
     /// The place in the policy that it comes from.
     pub from: Span,
-    /// The same for each line of what it is given to read.
+    /// The same place for each line of `stdin`.
     pub inside: Vec<Span>,
     /// It fails where what it does has been done before.
     pub may_fail: bool,
@@ -252,7 +252,7 @@ impl<'s> Target<'s> {
         size
     }
 
-    /// The classes with their rates: what was asked for, and the rest divided.
+    /// The classes with their rates: those that are given, and the rest divided.
     fn plan(&self) -> Vec<Planned<'s>> {
         let link = self.rate;
         let part = |percent: u64| (link * percent / 100).max(8_000);
@@ -269,7 +269,7 @@ impl<'s> Target<'s> {
         };
         let given: u64 = self.short.classes.iter().filter_map(fixed).sum();
         let open = self.short.classes.iter().filter(|class| fixed(class).is_none()).count() as u64;
-        // What belongs to no class is worth two that say nothing.
+        // The default class weighs as much as two classes without a share.
         let unit = (link.saturating_sub(control + given) / (open + 2)).max(8_000);
         let mut planned = vec![Planned {
             minor: CONTROL,
@@ -414,7 +414,7 @@ impl<'s> Target<'s> {
         );
     }
 
-    /// The fields of a header where the port of an end stands.
+    /// The header fields that hold the port of this end.
     fn fields(&self, end: PortEnd) -> &'static [&'static str] {
         match (end, self.way) {
             (PortEnd::Either, _) => &FIELDS,

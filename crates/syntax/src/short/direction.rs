@@ -89,7 +89,7 @@ impl Back<'_> {
         }
     }
 
-    /// The device of the LAN whose arriving packets are led to an ifb: these are uploads.
+    /// The LAN's device whose arriving packets are redirected to an ifb: these are uploads.
     pub(super) fn lan_led_to(&self, ifb: &str) -> Option<String> {
         let arriving = self.feeds(ifb).arriving;
         let ends = self.private_ends(ifb, ifb);
@@ -220,7 +220,7 @@ fn is_private_v4(value: u32, mask: u32) -> bool {
     within(0x0a00_0000, 0xff00_0000) || within(0xac10_0000, 0xfff0_0000) || within(0xc0a8_0000, 0xffff_0000)
 }
 
-/// Is a device meant by a name, in which a final `+` stands for any ending?
+/// Whether a pattern, in which a final `+` matches any ending, names a device.
 fn is_named(device: &str, pattern: &str) -> bool {
     match pattern.strip_suffix('+') {
         Some(prefix) => device.starts_with(prefix),

@@ -1,12 +1,12 @@
 //! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links,
-//! classes with what they are sure of and may have, matches by port, protocol, DSCP and host.
+//! classes with guaranteed rates and ceilings, matches by port, protocol, DSCP and host.
 
 use super::problem::Problem;
 use super::sqm::Imported;
 use super::tree::{Entry, SpannedValue, TomlValue};
 use crate::nft::Span;
 
-/// A word and where it stands.
+/// A word and its place.
 type Word<'t> = (&'t str, Span);
 
 /// The policies of a configuration: one for each interface.

@@ -1,4 +1,4 @@
-//! What leads to the classes that stand: filters, rules by their marks, rules that name them.
+//! What leads to the installed classes: filters, rules by their marks, rules that name them.
 
 use super::class_match::{
     BEHIND_PROVIDER, ClassMatch, Way, by_keys, by_rule, hosts_of_other_way, never_waits,
@@ -159,7 +159,7 @@ impl Back<'_> {
             self.accounts.rule(chain, at);
             match by_rule(rule, way) {
                 Ok(found) => class_match.take(found),
-                // What a short policy sees to by itself, and what is left.
+                // The classification that a short policy does on its own, and what remains.
                 Err(_) if never_waits(rule) => class_match.control = true,
                 Err(_) if is_bare(rule) && self.is_rest(class) => {}
                 Err(_) if is_bare(rule) => {
@@ -244,7 +244,7 @@ impl Back<'_> {
             FilterEntry::Filter { params, .. } => takes_everything(params),
             _ => false,
         };
-        // They are taken up where what they ask becomes what the class asks.
+        // They are taken over where their conditions become the class's keys.
         if matches!(found, Above::Everything) || own && matches!(found, Above::Match(_)) {
             at_all.into_iter().for_each(|at| self.accounts.filter(at));
         }
@@ -258,7 +258,7 @@ impl Back<'_> {
         class.classid.minor() == default || default == LOCAL && class.classid.minor() == REST
     }
 
-    /// The minor number of the default class where a class stands.
+    /// The minor number of the default class at a class's qdisc.
     pub(super) fn default_of(&self, class: &ClassDump) -> u16 {
         let own = self.qdiscs.iter().find(|q| q.dev == class.dev && q.handle == class.classid.qdisc());
         match own.map(|qdisc| &qdisc.params) {
@@ -278,7 +278,7 @@ enum Above {
     Some,
 }
 
-/// What a filter asks.
+/// What a filter matches.
 enum FilterMatch {
     Everything,
     Match(ClassMatch),
@@ -309,7 +309,7 @@ fn is_bare(rule: &NetfilterRule) -> bool {
     rule.matches.iter().all(|found| bare(&found.what))
 }
 
-/// What a rule that asks for nothing but devices takes.
+/// What a rule takes whose only conditions are devices.
 fn taken_by(rule: &NetfilterRule) -> String {
     let came_in = rule.matches.iter().find_map(|found| match &found.what {
         Condition::In(pattern) if found.not => {
@@ -321,7 +321,7 @@ fn taken_by(rule: &NetfilterRule) -> String {
     came_in.unwrap_or_else(|| "everything".to_owned())
 }
 
-/// How an action of a filter writes a mark that is asked for, in a word; `None`: none does.
+/// How an action of a filter writes a mark that is matched, in a word; `None`: none does.
 fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> Option<&'static str> {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
     let writes = |act: &Act| match act {
@@ -329,7 +329,7 @@ fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> 
             let common = written.unwrap_or(u32::MAX) & mask;
             (common != 0 && (value ^ mark) & common == 0).then_some("writes")
         }
-        // No listing says what mark a connection has.
+        // No listing shows the mark of a connection.
         Act::Connmark(_) | Act::Ctinfo(_) => Some("may bring from the connection"),
         _ => None,
     };

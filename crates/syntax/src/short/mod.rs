@@ -6,8 +6,8 @@
 //!                  keys, apps, links, presets (one table each)
 //! ```
 //!
-//! [`keys`] is the one table of what may be said: the reader, `tidegate policy help`, the schema for editors
-//! and the documents are made from it.
+//! [`keys`] is the one table of the keys: the reader, `tidegate policy help`, the schema for editors and the
+//! documents are made from it.
 
 pub mod apps;
 mod back;

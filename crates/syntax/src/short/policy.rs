@@ -4,16 +4,16 @@ use super::apps::App;
 use crate::nft::Span;
 use std::net::IpAddr;
 
-/// A value and where it was said; what a preset says stands where the preset is named.
+/// A value and its place; a value of a preset has the place where the preset is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spanned<T> {
-    /// The value.
+    /// The value itself.
     pub value: T,
-    /// The place.
+    /// Its place in the file.
     pub span: Span,
 }
 
-/// Between whom a class is shared.
+/// By what a class is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fair {
     /// Hosts, then their connections.
@@ -117,7 +117,7 @@ pub struct LinkOverhead {
     pub ptm: bool,
 }
 
-/// A class.
+/// A class of a short policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// The class's name, and where it is written.
@@ -134,13 +134,13 @@ pub struct Class {
     pub hosts: Vec<Spanned<Network>>,
     /// Connections that have carried so many bytes.
     pub after: Option<Spanned<u64>>,
-    /// What it is sure of.
+    /// Its guaranteed share.
     pub share: Option<Spanned<Share>>,
     /// What it may have.
     pub ceil: Option<Spanned<Share>>,
     /// How its packets wait.
     pub queue: Option<Spanned<Queue>>,
-    /// Between whom it is shared.
+    /// By what the class is shared.
     pub fair: Option<Spanned<Fair>>,
 }
 
@@ -153,15 +153,15 @@ pub struct Short {
     pub lan: Option<Spanned<String>>,
     /// Bits a second away.
     pub up: Option<Spanned<u64>>,
-    /// Bits a second towards us.
+    /// The download rate in bits per second.
     pub down: Option<Spanned<u64>>,
     /// Per cent of it that are used.
     pub shape: u32,
     /// What the link adds.
     pub link: LinkOverhead,
-    /// Between whom it is shared.
+    /// By what the link is shared.
     pub fair: Fair,
-    /// Hosts told apart.
+    /// How many hosts are distinguished.
     pub buckets: u32,
     /// The classes, the best first.
     pub classes: Vec<Class>,

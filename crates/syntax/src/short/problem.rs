@@ -5,7 +5,7 @@ use crate::nft::Span;
 /// Something in a short policy that is wrong, or that its writer should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The place of the problem.
     pub span: Span,
     /// What, in a sentence without its full stop.
     pub what: String,

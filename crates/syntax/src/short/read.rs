@@ -1,4 +1,4 @@
-//! From a file's values to a short policy: everything that is wrong is told at once.
+//! From a file's values to a short policy: all errors are reported at once.
 
 use super::apps::{APPS, App, app_named};
 use super::keys::{self, Key, Section, Takes, key};
@@ -93,7 +93,7 @@ impl Reader {
         Some(short)
     }
 
-    /// Keys that are not known, and those that stand in the wrong section.
+    /// Reports unknown keys, and those in the wrong section.
     fn unknown(&mut self, entries: &[Entry], section: Section) {
         for entry in entries {
             let name = entry.key.as_str();
@@ -297,7 +297,7 @@ impl Reader {
         all
     }
 
-    /// What all are sure of must fit the link.
+    /// Checks that the guaranteed rates fit the link.
     fn sums(&mut self, short: &Short) {
         let given = short.classes.iter().filter_map(|class| class.share.as_ref());
         for (way, rate) in [("up", &short.up), ("down", &short.down)] {

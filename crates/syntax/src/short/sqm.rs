@@ -1,8 +1,8 @@
 //! SQM's settings as short policies: OpenWrt's `/etc/config/sqm`, and `IF.iface.conf` elsewhere.
 //!
-//! What SQM's recipes come to is known by their names: the simple ones share between flows, `simple.qos` and
-//! `layer_cake.qos` put three tiers by DSCP above that. Settings of CoDel's and of the firewall's are not
-//! taken over, and said so.
+//! SQM's recipes are known by their names: the simple ones share between flows, `simple.qos` and
+//! `layer_cake.qos` put three tiers by DSCP above that. Settings of CoDel and the firewall are not taken
+//! over, and are reported.
 
 use super::problem::Problem;
 use super::tree::{Entry, SpannedValue, TomlValue};
@@ -236,7 +236,7 @@ fn framing(settings: &[Setting], device: &str, policy: &mut Imported) {
     }
 }
 
-/// What the recipe's name stands for.
+/// Adds the classes of the recipe with this name.
 fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
     let script = find(settings, "script");
     let name = script.map_or("simple.qos", |setting| setting.value.as_str());
@@ -245,7 +245,7 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
         value(settings, key)
             .is_some_and(|words| ["host", "triple-isolate"].iter().any(|word| words.contains(word)))
     });
-    // CAKE shares between hosts unless told otherwise.
+    // CAKE shares between hosts by default.
     let cake = name.contains("cake");
     let fair = if by_host || cake { "host" } else { "flow" };
     match name {

@@ -1,4 +1,4 @@
-//! A short policy as a file says it.
+//! A short policy as a file.
 
 use super::class_match::port_text;
 use super::policy::{Class, Fair, Queue, Rank, Share, Short};
@@ -6,7 +6,7 @@ use super::read::bits;
 use std::fmt::Write as _;
 
 impl Short {
-    /// As a file says it, presets filled in.
+    /// The policy as a file, presets filled in.
     pub fn text(&self) -> String {
         let mut out = format!("device = \"{}\"\n", self.device.value);
         if let Some(lan) = &self.lan {

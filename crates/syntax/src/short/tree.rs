@@ -2,16 +2,16 @@
 
 use crate::nft::Span;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpannedValue {
-    /// Where.
+    /// The place of the value.
     pub span: Span,
-    /// What.
+    /// The value itself.
     pub value: TomlValue,
 }
 
-/// A value.
+/// A value of TOML.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TomlValue {
     /// `"eth0"`.
@@ -47,10 +47,10 @@ impl TomlValue {
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key.
+    /// The key's name.
     pub key: String,
-    /// Where it stands.
+    /// The place of the key.
     pub span: Span,
-    /// The value.
+    /// The value, with its place.
     pub node: SpannedValue,
 }

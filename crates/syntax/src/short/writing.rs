@@ -17,10 +17,10 @@ use tidegate_policy::dump::{FilterEntry, QdiscDump};
 
 /// Per cent of the link that its classes may be promised together.
 const MOST_PROMISED: u64 = 95;
-/// Hosts that a short policy can tell apart, and does if nothing is said.
+/// How many hosts a short policy can distinguish; the greatest is the default.
 const BUCKETS: core::ops::RangeInclusive<u32> = 2..=64;
 const BUCKETS_BY_ITSELF: u32 = 16;
-/// Bytes of overhead, and of the least frame, that a short policy may say.
+/// The most bytes of overhead, and of the least frame, that a short policy may give.
 const MOST_OVERHEAD: i64 = 256;
 /// HTB's priority of classes that are last, and the last one that the order of the file gives.
 const LAST_PRIO: u32 = 7;
@@ -98,7 +98,7 @@ impl Back<'_> {
         out
     }
 
-    /// How many hosts are told apart.
+    /// Writes how many hosts are distinguished.
     fn buckets(&mut self, up: Option<&Tree>, down: Option<&Tree>, out: &mut String) {
         let trees = up.into_iter().chain(down);
         let by_host = trees.flat_map(|tree| tree.classes.iter().map(|class| (&tree.dev, class)));
@@ -247,7 +247,7 @@ impl Back<'_> {
         }
     }
 
-    /// What a class asks for in the short policy; `None`: it has no place there, and that is said.
+    /// The keys of a class in the short policy; `None`: it has no place there, which is reported.
     fn section(
         &mut self,
         class: &Found,
@@ -334,7 +334,7 @@ impl Back<'_> {
         }
     }
 
-    /// Who borrows before whom.
+    /// Orders the classes by who borrows first.
     fn order(&mut self, written: &[(&Found, ClassMatch)], main: &Tree, rest: u32) {
         // As the short policy will have them: in the order of the file, then the rest, then what is last.
         let planned = |(at, (class, _)): (usize, &(&Found, ClassMatch))| {
@@ -365,8 +365,8 @@ impl Back<'_> {
         }
     }
 
-    /// Bits a second that each class is sure of: less than it was, where all of them would be promised more
-    /// than fits.
+    /// The guaranteed rate of each class in bits per second: less than before where the sum would exceed the
+    /// link.
     fn shares(&mut self, classes: &[(&Found, ClassMatch)], main: &Tree) -> Vec<u64> {
         let sum: u64 = classes.iter().map(|(class, _)| class.rate).sum();
         let most = main.rate / 100 * MOST_PROMISED;
@@ -435,8 +435,8 @@ fn name_of(class: &Found, class_match: &ClassMatch, used: &[String]) -> String {
     own.unwrap_or_else(|| format!("class{:x}", class.id.minor()))
 }
 
-/// A share of the link as a policy says it: per cent where that is exact or there are two links, else a rate.
-/// `rounds`: the shares fit together even if all are rounded up.
+/// A share of the link as a policy writes it: per cent where that is exact or there are two links, else a
+/// rate. `rounds`: the shares fit together even if all are rounded up.
 fn share_text(bits: u64, rounds: bool, (main, other): (&Tree, Option<&Tree>)) -> String {
     let exact = bits > 0 && (bits * 100).is_multiple_of(main.rate);
     if exact || other.is_some() {

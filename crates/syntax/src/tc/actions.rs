@@ -8,7 +8,7 @@ use crate::{Env, Refusal};
 use tidegate_policy::spec::{ACTIONS, action_kind};
 use tidegate_policy::{ActionId, ActionsOp, Op, Verb};
 
-/// What a verb asks for.
+/// What a verb does.
 #[derive(Clone, Copy)]
 enum ActionVerb {
     Set(Verb),
@@ -34,7 +34,7 @@ const VERBS: [(&str, ActionVerb); 10] = [
 ];
 
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
-    // Without a verb tc does nothing and says nothing.
+    // Without a verb tc does nothing and prints nothing.
     let Some(verb) = words.take() else { return Ok(TcCommand::Help(String::new())) };
     let Some((_, meaning)) = VERBS.iter().find(|(name, _)| begins(verb, name)) else {
         return Err(Refusal::new(255, format!("Command \"{verb}\" is unknown, try \"tc actions help\"."))
@@ -81,7 +81,7 @@ fn set(words: &mut Words<'_>, env: &Env) -> Result<Vec<tidegate_policy::Action>,
     }
 }
 
-/// `action KIND index N`, as often as it stands there.
+/// `action KIND index N`, repeated.
 fn numbered(words: &mut Words<'_>) -> Result<Vec<ActionId>, Refusal> {
     // tc goes over the first word without a look at it.
     words.take();

@@ -137,7 +137,7 @@ pub fn show_chains(
     what: &ShowChains,
     flags: &ShowFlags,
 ) -> String {
-    // A listing leaves out what was asked for, an answer about one chain does not.
+    // A listing leaves out the fields that were given, a reply about one chain does not.
     let named = what.only.is_none() && what.parent == holder;
     let wanted = chains.iter().filter(|chain| what.chain.is_none_or(|only| only == **chain));
     let entries: Vec<Entry> = wanted

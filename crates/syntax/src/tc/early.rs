@@ -1,9 +1,9 @@
-//! Random early detection: what people say of it, and what tc computes: how slowly the average moves, how the
-//! probability grows, what idleness does to it.
+//! Random early detection: the options as people write them, and what tc computes: how slowly the average
+//! moves, how the probability grows, how idle time decays the average.
 //!
-//! red, choke and sfq tell people's terms (thresholds, a burst to let pass, a usual packet, the link's rate);
-//! the kernel wants powers of two and a table. The arithmetic is tc's, in doubles, because what it rounds to
-//! decides which packets are marked.
+//! The options of red, choke and sfq are in people's terms (thresholds, a burst to let pass, an average
+//! packet, the link's rate); the kernel wants powers of two and a table. The arithmetic is tc's, in doubles,
+//! because its rounding decides which packets are marked.
 
 use super::options::Values;
 use crate::Refusal;
@@ -11,13 +11,13 @@ use crate::units::ticks_of;
 use tidegate_packet::Rate;
 use tidegate_policy::{IdleTable, RedCurve};
 
-/// What people said.
+/// The options as written.
 pub(super) struct Terms {
-    /// The kind, as it stands in front of tc's complaints.
+    /// The kind, as tc's error messages begin.
     pub(super) name: &'static str,
     pub(super) min: u32,
     pub(super) max: u32,
-    /// The same in bytes.
+    /// The lower threshold in bytes.
     pub(super) min_bytes: u32,
     pub(super) max_bytes: u32,
     pub(super) burst: u32,
@@ -27,16 +27,16 @@ pub(super) struct Terms {
     pub(super) rate: Option<Rate>,
 }
 
-/// What the kernel is told.
+/// What is sent to the kernel.
 #[derive(Debug, PartialEq)]
 pub(super) struct Computed {
     pub(super) curve: RedCurve,
     pub(super) idle: Option<Box<IdleTable>>,
-    /// What tc says meanwhile, though it goes on.
+    /// tc's warnings, after which it continues.
     pub(super) stderr: String,
 }
 
-/// Computes, or returns what tc says when it cannot.
+/// Computes the parameters, or returns tc's error message.
 fn compute(terms: &Terms) -> Result<Computed, String> {
     let name = terms.name;
     let wlog = weight(terms.min_bytes, terms.burst, terms.avpkt)
@@ -139,7 +139,7 @@ pub(super) fn usual_burst(min: u32, max: u32, avpkt: u32) -> u32 {
     min.wrapping_mul(2).wrapping_add(max).checked_div(avpkt.wrapping_mul(3)).unwrap_or(0)
 }
 
-/// What people say of random early detection, with what they left out.
+/// The options of random early detection, with defaults for those left out.
 pub(super) struct RedWords {
     pub(super) limit: u32,
     pub(super) min: u32,

@@ -12,11 +12,11 @@ const DEEPEST: u32 = 8;
 /// The most conditions of an expression.
 const MOST: usize = 256;
 
-/// A mistake in an expression: what tc says first, and what to write instead.
+/// An error in an expression: tc's first line, and what to write instead.
 struct Wrong {
     line: String,
     remedy: String,
-    /// The condition that is wrong, its mistake marked: tc tells it after the whole expression.
+    /// The condition that is wrong, with the error marked: tc prints it after the whole expression.
     shown: Option<String>,
 }
 

@@ -78,7 +78,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
 
 const FORM: &str = "Name all of it: tc filter get dev NAME ingress protocol ip pref 5 handle 1 flower.";
 
-/// The filter asked for, among those of its parent.
+/// The filter that is requested, among those of its parent.
 ///
 /// # Errors
 /// As the kernel refuses: chain, preference, kind or handle are not there.

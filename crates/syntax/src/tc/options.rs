@@ -23,7 +23,7 @@ pub(crate) enum Value {
     Layer(LinkLayer),
     Map(Vec<u8>),
     Selector(u8, u8),
-    /// Packets, where a time could stand too.
+    /// Packets, where a time is allowed too.
     Packets(u32),
 }
 
@@ -45,7 +45,7 @@ impl Values {
             _ => None,
         }
     }
-    /// An amount of packets, where a time could stand too.
+    /// A number of packets, where a time is allowed too.
     pub(crate) fn packets(&self, key: &str) -> Option<u32> {
         match self.last(key)? {
             Value::Packets(packets) => Some(*packets),
@@ -319,7 +319,7 @@ impl Reader<'_> {
             ValueKind::Rate32 => {
                 parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain)
             }
-            // What stands behind the number is not looked at.
+            // Characters after the number are ignored.
             ValueKind::Fraction => {
                 float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain)
             }
@@ -337,7 +337,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A rate that must fit 32 bits of bytes per second, or what tc says first of one that it cannot read.
+    /// A rate that must fit 32 bits of bytes per second, or tc's first error line for one that it cannot
+    /// read.
     pub(super) fn rate32(&self, text: &str) -> Result<u32, String> {
         let rate = match text.contains('%') {
             true => self.percent(text)?,

@@ -10,7 +10,7 @@ use crate::{Env, Refusal};
 /// Reads a command line of tc, without the program's name.
 ///
 /// # Errors
-/// What tc 6.1 says of it, its exit code and the argument at fault.
+/// The message of tc 6.1, its exit code and the argument at fault.
 pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
     let mut words = Words::new(args);
     let mut flags = ShowFlags::default();

@@ -1,4 +1,4 @@
-//! What tc says when the kernel refuses.
+//! tc's messages for the kernel's refusals.
 
 use tidegate_policy::{ActionsOp, Op, TcError};
 
@@ -24,14 +24,14 @@ const NOTES: [&str; 6] = [
     "tidegate: warning: ",
 ];
 
-/// The lines of a tool's stderr that may say why it refused, in order: all but notes.
+/// The lines of a tool's stderr that may give the reason of a refusal, in order: all but notes.
 pub fn refusal_lines(stderr: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let lines = stderr.trim().lines();
     lines.filter(|line| !NOTES.iter().any(|note| line.starts_with(note)))
 }
 
-/// The same where actions are asked for by number. tc goes on as if it did not know the command, and blames
-/// the word after it.
+/// The message where actions are requested by number. tc continues as if it did not know the command, and
+/// blames the word after it.
 pub fn action_not_found(error: &TcError) -> (String, u8) {
     let after = "Command \"action\" is unknown, try \"tc actions help\".";
     (format!("{error}\nWe have an error talking to the kernel\n{after}\n"), 255)

@@ -34,7 +34,7 @@ pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) ->
 fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say("filter ");
-    // The parent that was asked for is known.
+    // The parent that was given is not repeated.
     if dump.block != 0 {
         if what.block == 0 {
             entry.number("block", dump.block, &format!("block {} ", dump.block));

@@ -1,4 +1,4 @@
-//! A thousand command lines, and what tc (iproute2 6.1) said to them.
+//! A thousand command lines, and the answers of tc (iproute2 6.1).
 
 use tidegate_policy::{FilterParams, FlowKeySet, Op};
 use tidegate_syntax::tc::{self, TcCommand};
@@ -63,8 +63,8 @@ fn tc_gives_the_same_answers() {
     assert!(same > 900, "only {same} the same, {later} for later, {different} different on purpose");
 }
 
-/// The keys of a tunnel's inside are patched kernels': without them tc's words, and ours after them; with
-/// them the flow filter of the patch's author, in which a key stands twice.
+/// The keys of a tunnel's inside exist in patched kernels only: without them tc's messages, and ours after
+/// them; with them the flow filter of the patch's author, in which a key occurs twice.
 #[test]
 fn keys_of_a_tunnels_inside() {
     let list =

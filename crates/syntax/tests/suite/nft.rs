@@ -6,8 +6,8 @@ use tidegate_syntax::nft::{self, Ask, Command};
 const RULES: &str = include_str!("../data/nft-rules.txt");
 const REFUSED: &str = include_str!("../data/nft-refused.txt");
 
-/// Rules that are listed in other words of the same meaning: what was asked as a comparison or of a header is
-/// kept as what it means.
+/// Rules that are listed in other words of the same meaning: a comparison, or a match in a header, is stored
+/// as its meaning.
 const OTHERWISE: [(&str, &str); 10] = [
     ("counter tcp dport 22 accept", "counter packets 0 bytes 0 + tcp dport 22 accept"),
     ("meta mark set 1 tcp dport 22 accept", "meta mark set 0x00000001 + tcp dport 22 accept"),
@@ -66,7 +66,7 @@ fn commands(text: &str) -> Result<Vec<Command>, tidegate_syntax::Refusal> {
     nft::parse(text, Some("rule"))
 }
 
-/// A rule; one that we make two of is told by both.
+/// A rule; one that becomes two of ours is listed as both.
 fn rules(words: &str) -> Result<Vec<NetfilterRule>, tidegate_syntax::Refusal> {
     let rule = |command: Command| match command.ask {
         Ask::Op(NfOp { command: NfCommand::Append(_, rule), .. }) => Some(rule),
@@ -131,7 +131,7 @@ fn listings_are_read_again() {
     assert!(compared > 70, "only {compared} rules");
 }
 
-/// Refusals that come from the words, as recorded; those of the kernel are told in
+/// Refusals that come from the words, as recorded; the kernel's are tested in
 /// `crates/cli/tests/commands/nft.rs`.
 #[test]
 fn commands_are_refused_as_recorded() {

@@ -1,5 +1,5 @@
-//! What iptables-restore reads: tables, counters, quotes, and what it refuses with its line (as version 1.8.9
-//! says it).
+//! What iptables-restore reads: tables, counters, quotes, and what it refuses with its line (recorded from
+//! version 1.8.9).
 
 use tidegate_syntax::iptables::{RestoreLine, print_rule, restore};
 

@@ -5,7 +5,7 @@ use tidegate_syntax::iptables::{self, IptCommand, ListStyle, ListedChain, Listed
 
 const RECORDED: &str = include_str!("../data/rules.txt");
 
-/// What our iptables says to a rule, in the form of the recording.
+/// The answer of our iptables to a rule, in the form of the recording.
 fn matches_of(words: &str) -> Vec<String> {
     let args: Vec<String> = ["-t", "mangle", "-A", "FORWARD"]
         .into_iter()

@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// connbytes, once all of it must have been said.
+    /// The connbytes match, once all its options must have been read.
     pub(super) fn counted(&self) -> Result<Option<Match>, Refusal> {
         let parts = (self.amount, self.mode, self.direction);
         let missing = |name: &str| self.complain(format!("connbytes: option \"{name}\" must be specified\n"));

@@ -104,7 +104,7 @@ const PATCHED: [(&str, &str); 3] = [
     ("layer7", "No Linux has layer7 unpatched: match ports, or marks that a DPI program sets."),
     ("ipp2p", "No Linux has ipp2p unpatched: match ports, or marks that a DPI program sets."),
 ];
-/// Syslog's level of a note, unless said otherwise.
+/// The syslog level of a log entry, by default.
 const WARNING: u8 = 4;
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
@@ -142,7 +142,7 @@ const LONGEST_CHAIN: usize = 28;
 /// program's name.
 ///
 /// # Errors
-/// What the tool says of it, its exit code and the argument at fault; also what tidegate does not know.
+/// The tool's message, its exit code and the argument at fault; also for what tidegate does not support.
 pub fn parse(tool: &str, args: &[String]) -> Result<IptablesCommandLine, Refusal> {
     let ipv6 = tool.starts_with("ip6");
     let mut reader = Reader::new(tool, ipv6, args);
@@ -198,7 +198,7 @@ struct Reader<'a> {
     addresses: Vec<(usize, &'a str, bool, &'static str, usize)>,
     matches: Vec<Match>,
     loaded: Vec<String>,
-    /// What connbytes asks, as far as it has been said: inverted, from, to.
+    /// The connbytes options read so far: inverted, from, to.
     amount: Option<(bool, u64, u64)>,
     mode: Option<CountMode>,
     direction: Option<CountDirection>,
@@ -644,7 +644,7 @@ impl<'a> Reader<'a> {
         if self.basics[slot].is_some() {
             return Err(self.complain(format!("multiple {flag} flags not allowed")).at(self.at - 1));
         }
-        // `-p all`, `-s 0/0` and `-i +` say nothing.
+        // `-p all`, `-s 0/0` and `-i +` are no conditions.
         let nothing = match &what {
             Condition::Protocol(0) => true,
             Condition::Source(_, 0) | Condition::Destination(_, 0) => !not,
@@ -684,7 +684,7 @@ fn translate(how: Translator) -> NetfilterTarget {
     NetfilterTarget::Translate(Translate { how, to: Translation::default() })
 }
 
-/// What the protocol's own extension asks stands together, where it was first named, in an order of its own.
+/// Conditions of the protocol's own extension are grouped where it was first named, in an order of its own.
 fn gather_ports(matches: &mut Vec<Match>) {
     let rank = |m: &Match| match m.what {
         Condition::SourcePort(_) => Some(0),

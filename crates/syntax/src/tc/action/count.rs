@@ -1,4 +1,4 @@
-//! `simple …`, `sample …`: actions that tell others of packets.
+//! `simple …`, `sample …`: actions that notify programs.
 
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::json::Json;

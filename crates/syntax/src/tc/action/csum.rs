@@ -25,7 +25,7 @@ const WORDS: [(&str, u32); 9] = [
     ("udplite", Csum::UDPLITE),
     ("sctp", Csum::SCTP),
 ];
-/// Words between them that say nothing.
+/// Words between the protocols that have no meaning.
 const BETWEEN: [&str; 3] = ["and", "or", "+"];
 
 fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {

@@ -58,7 +58,7 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
         }
     }
     check(&ct)?;
-    // Only what is kept can be anybody's.
+    // Only a committed connection can have a mark or labels.
     ct.force &= ct.commit;
     ct.control = control_after(words)?.unwrap_or(Control::Pipe);
     Ok(Action { index, ..Act::Ct(ct).into() })

@@ -21,7 +21,7 @@ pub(super) const ROW: Row = Row {
 
 const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
 
-/// What is said before the device.
+/// The words before the device.
 #[derive(Default)]
 struct MirredWords {
     arrives: Option<bool>,
@@ -60,7 +60,7 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
             )
             .into());
     }
-    // What redirects steals the packet whatever is said.
+    // A redirect always steals the packet, whatever control is given.
     let control = if copy { control_after(words)?.unwrap_or(Control::Pipe) } else { Control::Stolen };
     let mut index = given.index;
     if words.begins("index") {

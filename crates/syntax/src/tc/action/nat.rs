@@ -49,8 +49,8 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("control_action", type_of(nat.control));
 }
 
-/// How many bits tc says that a mask has: it looks for the first that is set with the bytes the wrong way
-/// round.
+/// The prefix length that tc prints for a mask: it looks for the first bit that is set with the bytes in the
+/// wrong order.
 fn printed_prefix(mask: u32) -> u32 {
     match mask.swap_bytes().trailing_zeros() {
         32 => 0,

@@ -53,7 +53,7 @@ fn bad(word: Option<&str>) -> Failed {
     Failed::say(format!("Bad pedit construct ({})", word.unwrap_or("(null)")), FORM)
 }
 
-/// What is wrong, said before tc names the construct.
+/// Adds the error line that tc prints before it names the construct.
 fn after(line: &str, failed: Failed) -> Failed {
     match failed {
         Failed::Partly(rest, remedy) if !line.is_empty() => Failed::Partly(format!("{line}\n{rest}"), remedy),
@@ -167,7 +167,7 @@ fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value
 }
 
 impl Form {
-    /// A value of this form; what tc says where it is none.
+    /// A value of this form; the error is tc's message for one that is none.
     fn read(self, text: &str) -> Result<FieldBytes, String> {
         let bytes = match self {
             Form::Address4 => parse_prefix4(text).map(|(address, _)| FieldBytes::Number(address)),
@@ -192,7 +192,7 @@ impl Form {
     }
 }
 
-/// An address of a link; tc names the part that is no byte, and says nothing where their number is wrong.
+/// A MAC address; tc names the part that is no byte, and prints nothing where the number of parts is wrong.
 fn link_address(text: &str) -> Result<[u8; 6], String> {
     let byte_of = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| !part.starts_with('+'));
     // With dots it is an IPv4 address to tc, which has four.
@@ -210,7 +210,7 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("nkeys", Json::number(pedit.keys.len()));
 }
 
-/// pedit's words; they stand behind what all actions tell.
+/// pedit's keys, behind what all actions show.
 pub(super) fn show_keys(pedit: &Pedit, entry: &mut Entry) {
     let mut list = Vec::new();
     for (number, key) in pedit.keys.iter().enumerate() {

@@ -37,8 +37,8 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
 
 /// The listing of some of the machine's actions by themselves.
 pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags) -> String {
-    // Those that are asked for by number are counted from 1, and tc takes their count from where the kernel
-    // leaves none.
+    // Actions that are requested by index are counted from 1; tc takes their count from an attribute that the
+    // kernel leaves out.
     let (total, first) = match what {
         ShowActions::Kind(_) => (dumps.len(), 0),
         ShowActions::Numbered(_) => (0, 1),
@@ -56,7 +56,7 @@ pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags)
     ended(format!("total acts {total}\n{lines}"), flags)
 }
 
-/// One of them: unlike in a filter's list, that no card does its work is told of each.
+/// One action: unlike in a filter's list, `not_in_hw` is shown for each.
 fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say(&format!("\n\taction order {order}: "));
@@ -126,7 +126,7 @@ pub(in crate::tc) fn old_policer(dump: &ActionDump, flags: &ShowFlags, entry: &m
     entry.say("\n");
 }
 
-/// The counters as the kernel told them before there were actions.
+/// The counters in the form that the kernel had before there were actions.
 pub(in crate::tc) fn old_counts(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     if !flags.stats {
         return;
@@ -146,8 +146,8 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     entry.number("bind", dump.binds, &format!(" bind {}", dump.binds));
 }
 
-/// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when
-/// it is in use.
+/// What follows an action's index: for ctinfo its masks and, with statistics, its counters; since when it is
+/// in use.
 fn show_extras(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Ctinfo(info) = &dump.action.act else {
         if flags.stats {

@@ -22,7 +22,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
         return Ok(Read { handle: number, ..Read::default() });
     }
     let mut actions = Vec::new();
-    // tc always sends a mode; unless `hash` is said, it is `map`.
+    // tc always sends a mode; without `hash` it is `map`.
     let mut params = FlowParams { mode: Some(FlowMode::Map), ..FlowParams::default() };
     while let Some(word) = words.take() {
         let place = words.last();

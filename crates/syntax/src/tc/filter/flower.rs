@@ -59,7 +59,7 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
             _ => reader.field(word, words)?,
         }
     }
-    // The kernel is told the protocol of the network, unless it is any.
+    // The kernel gets the network protocol, unless it is `all`.
     let still_tag = tagged && reader.network == protocol;
     if !matches!(reader.network, 0 | 3) && !still_tag {
         reader.all(FlowerField::EthType, u128::from(reader.network));
@@ -220,7 +220,7 @@ impl Reader {
             // Any address: Linux keeps no such key.
             return Ok(());
         }
-        // The address is told as it was written.
+        // The address is shown as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
         Ok(())
     }

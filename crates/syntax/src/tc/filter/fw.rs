@@ -48,7 +48,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     Ok(Read { handle: number, params: Some(FilterParams::Fw(params)), actions })
 }
 
-/// The kernel tells nothing of a filter that names no class and does nothing.
+/// The kernel dumps no options of a filter that names no class and has no actions.
 fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     let (FilterParams::Fw(params), handle) = (filter.params, filter.handle) else { return None };
     let class = params.classid.filter(|class| !class.is_none());

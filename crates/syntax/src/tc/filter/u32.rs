@@ -37,7 +37,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     Ok(Read { handle: node, params: read.params.map(FilterParams::U32), actions: read.actions })
 }
 
-/// What was read: the parameters (`None` when nothing was said) and the node number from `order`.
+/// The options read: the parameters (`None` when none were given) and the node number from `order`.
 struct Options {
     params: Option<U32Params>,
     order: Option<u32>,
@@ -424,7 +424,7 @@ impl Keys<'_> {
             self.word(value, u32::MAX << (32 - bits), offset + 4 * index as i32, next)?;
         }
         if length == 0 {
-            // Everything matches: said with a comparison of no bits, because a filter without any would be
+            // Everything matches: sent as a comparison of no bits, because a filter without keys would be
             // refused.
             self.word(0, 0, offset, next)?;
         }
@@ -511,7 +511,7 @@ fn value_mask(words: &mut Words<'_>) -> Result<(u32, u32), Failed> {
     Ok((number, bits))
 }
 
-/// `at OFFSET` or `at nexthdr+OFFSET`, if it stands here.
+/// `at OFFSET` or `at nexthdr+OFFSET`, if it follows.
 fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Failed> {
     if words.peek() != Some("at") {
         return Ok((offset, next));
@@ -527,8 +527,7 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
     Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in bytes: at 20, at nexthdr+0."))?, next))
 }
 
-/// A policer without `action` stands before the device that packets must have come in by, its counters and
-/// all other actions behind.
+/// A policer without `action` is listed before `indev`, its counters and all other actions behind.
 fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     let FilterParams::U32(params) = filter.params else { return None };
     let ListedFilter { actions, flags, .. } = *filter;
@@ -549,7 +548,7 @@ fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
     Some(entry)
 }
 
-/// What is told of the filter itself.
+/// The filter's own options.
 fn body(filter: &ListedFilter<'_>, params: &U32Params) -> Entry {
     let ListedFilter { handle, hits, actions, protocol, flags, .. } = *filter;
     let mut entry = Entry::new();
@@ -634,7 +633,7 @@ fn handle_text(handle: u32) -> String {
     format!("{}:{}:{}", part(table), part(bucket), part(node))
 }
 
-/// Where the next header begins, and which bucket of a linked table is asked.
+/// Where the next header begins, and which bucket of a linked table is looked up.
 fn leads(params: &U32Params, entry: &mut Entry) {
     let U32Params { offset, hash, .. } = params;
     if offset.plus != 0 || offset.field.is_some() || offset.eat {

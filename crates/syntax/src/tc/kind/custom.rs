@@ -1,4 +1,4 @@
-//! A qdisc made outside. tc has no words for it; in a listing its own name and words stand after `custom`.
+//! A qdisc from outside. tc has no words for it; a listing has its own name and options after `custom`.
 
 use super::row::Syntax;
 use crate::Refusal;

@@ -54,7 +54,7 @@ enum List {
     Priomap,
 }
 
-/// What was said so far.
+/// The options read so far.
 #[derive(Default)]
 struct EtsWords {
     bands: Option<u32>,
@@ -104,7 +104,7 @@ impl Take for EtsWords {
     }
 }
 
-/// What is said of a class.
+/// The options of a class.
 #[derive(Default)]
 struct Quantum(Option<u32>);
 

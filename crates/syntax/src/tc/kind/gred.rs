@@ -52,7 +52,7 @@ fn too_many(place: usize) -> Refusal {
         .remedy("There can be 16 virtual queues, numbered from 0.")
 }
 
-/// What is said of the table.
+/// The options of the table.
 #[derive(Default)]
 struct Setup {
     setup: GredSetup,
@@ -105,7 +105,7 @@ fn setup(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<GredSetup, Refusa
     Ok(GredSetup { default, ..gred_setup })
 }
 
-/// What is said of a queue.
+/// The options of a virtual queue.
 #[derive(Default)]
 struct Queue {
     values: Values,

@@ -1,4 +1,4 @@
-//! hfsc: curves stand in two notations.
+//! hfsc: curves have two notations.
 
 use super::row::Syntax;
 use crate::Refusal;
@@ -144,7 +144,7 @@ fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<Servic
     Err(Refusal::new(1, text).at(place).remedy(format!("{key} takes {}.", ValueKind::Curve.example())))
 }
 
-/// The value after a word, if the word stands here.
+/// The value after a keyword, if the keyword follows.
 fn value<'w, T>(
     name: &str,
     words: &mut Words<'w>,
@@ -157,7 +157,7 @@ fn value<'w, T>(
     read(words.need()?).map(Some).map_err(|more| illegal(name, &more))
 }
 
-/// The same, where another word must follow.
+/// The value after a keyword that another word must follow.
 fn value_then<'w, T>(
     name: &str,
     words: &mut Words<'w>,

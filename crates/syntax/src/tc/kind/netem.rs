@@ -53,7 +53,7 @@ const CERTAIN: NetemProbability = NetemProbability::MAX;
 /// Where tc looks for tables.
 const TABLES: &str = "/usr/lib/x86_64-linux-gnu/tc/";
 
-/// What was said so far.
+/// The options read so far.
 struct NetemWords<'a> {
     reader: &'a Reader<'a>,
     params: NetemParams,
@@ -90,7 +90,7 @@ fn share(text: &str) -> Option<NetemProbability> {
     known.then(|| libm::rint(part * f64::from(CERTAIN)) as NetemProbability)
 }
 
-/// Does a number stand here? tc looks at the first character.
+/// Whether a number follows: tc looks at the first character.
 fn number_next(words: &Words<'_>) -> bool {
     words.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -106,7 +106,7 @@ fn need_share(name: &str, words: &mut Words<'_>) -> Result<NetemProbability, Ref
     share(words.need()?).ok_or_else(|| illegal(name, words.last()))
 }
 
-/// The probability that may stand here.
+/// The probability that may follow.
 fn share_next(name: &str, words: &mut Words<'_>) -> Result<Option<NetemProbability>, Refusal> {
     if number_next(words) { need_share(name, words).map(Some) } else { Ok(None) }
 }

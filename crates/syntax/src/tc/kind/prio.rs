@@ -38,7 +38,7 @@ fn read(values: &Values) -> PrioParams {
     PrioParams { bands: values.signed("bands").unwrap_or(3) as u32, priomap }
 }
 
-/// pfifo_fast: nothing can be said; it is listed as a prio of the customary bands.
+/// pfifo_fast: it has no options; it is listed as a prio with the default bands.
 pub(super) struct PfifoFast;
 
 impl Syntax for PfifoFast {

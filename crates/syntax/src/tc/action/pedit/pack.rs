@@ -3,7 +3,7 @@
 use super::fields::{Field, FieldBytes, Form, Value};
 use tidegate_policy::PeditKey;
 
-/// Adds the words that a field becomes; what tc says where it cannot.
+/// Adds the keys of a field; the error is tc's message where it cannot.
 pub(super) fn pack(field: &Field, value: &Value, keys: &mut Vec<PeditKey>) -> Result<(), String> {
     let mut pack = |offset: i32, form: Form, number: u32, keep: bool, retain: u32| -> Result<(), String> {
         let part = Part { offset, form, number, keep, retain };
@@ -53,7 +53,7 @@ impl Part {
         })
     }
 
-    /// Where in its word the value's last bit stands.
+    /// The position of the value's last bit in its word.
     fn shift(&self) -> Result<u32, String> {
         let (all, within) = (self.form.all(), (self.offset & 3) as u32);
         match self.form {
@@ -62,7 +62,7 @@ impl Part {
                 Err(format!("pack_key8 bad value (val {:x} mask {mask:x}", self.number))
             }
             Form::Byte => Ok(8 * (3 - within)),
-            // Four bits of version stand before it, twenty of flow label behind it.
+            // Four bits of version come before it, twenty of flow label behind it.
             Form::Class => Ok(20),
             Form::Half if self.number > all => Err("pack_key16 bad value".into()),
             Form::Half if within == 3 => Err(format!("pack_key16 bad index value {}", self.offset & 3)),
