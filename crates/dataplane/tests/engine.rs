@@ -98,7 +98,7 @@ fn spot(dev: &str, direction: TrafficDirection) -> AttachPoint {
     AttachPoint { dev: dev.into(), direction }
 }
 
-/// A machine of `eth0` and `ifb0` that was told this, with a backend on both directions of `eth0`.
+/// A machine with `eth0` and `ifb0`, configured by the script, with a backend on both directions of `eth0`.
 fn machine(script: &str, most: usize) -> (Engine, Harness) {
     let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkDriver::Ifb))];
     let places = [spot("eth0", TrafficDirection::Egress), spot("eth0", TrafficDirection::Ingress)];
@@ -107,7 +107,7 @@ fn machine(script: &str, most: usize) -> (Engine, Harness) {
     (engine, bench)
 }
 
-/// A UDP datagram of this many bytes of frame, from a port, ECN capable if `ecn` says so.
+/// A UDP datagram with a frame of this many bytes, from a port, with this ECN field.
 fn frame(bytes: usize, port: u16, ecn: u8) -> Vec<u8> {
     let mut frame = vec![0; bytes];
     frame[12..14].copy_from_slice(&[8, 0]);
@@ -342,7 +342,7 @@ fn frames_of_any_octets_pass_or_are_lost_and_no_ticket_stays() {
         let mut seed = tidegate_packet::Seeded::new(7);
         for turn in 0..2000_u64 {
             let mut bytes = strange(&mut seed, 120);
-            // Half of them say that they are IP, of either version, and are cut anywhere.
+            // Half of them claim to be IP, of either version, and are cut anywhere.
             if turn % 2 == 0 && bytes.len() > 15 {
                 let (kind, version) = if turn % 4 == 0 { ([8, 0], 0x45) } else { ([0x86, 0xdd], 0x60) };
                 bytes[12..14].copy_from_slice(&kind);

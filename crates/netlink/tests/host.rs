@@ -1,5 +1,5 @@
-//! This machine's own kernel, in network namespaces that the test makes: what is sent is there as on the
-//! model machine, told in the same words, and what is refused is refused alike.
+//! This machine's own kernel, in network namespaces that the test makes: what is sent is installed as on the
+//! model machine, listed in the same words, and refusals are the same.
 //!
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
 
@@ -35,7 +35,7 @@ fn listing(device: &str, qdiscs: &[QdiscDump], classes: &[ClassDump], filters: &
     let flags = ShowFlags::FULL;
     let mut text = tc::show_qdiscs(qdiscs, &ShowWhat::on(Object::Qdisc, device), &flags);
     text += &tc::show_classes(classes, &ShowWhat::on(Object::Class, device), &flags);
-    // Not every kernel counts how often filters are asked.
+    // Not every kernel counts how often filters are evaluated.
     let plain = ShowFlags { stats: false, ..flags };
     for filters in filters {
         text += &tc::show_filters(filters, &ShowWhat::on(Object::Filter, device), &plain);

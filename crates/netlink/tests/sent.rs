@@ -110,7 +110,7 @@ fn hashed(mut message: Vec<u8>) -> Vec<u8> {
     message
 }
 
-/// The same of a recorded message, where the hash stands once in place of the table.
+/// A recorded message whose table is given by its hash, expanded.
 fn expanded(message: &[u8]) -> Vec<u8> {
     let (mut out, mut at) = (message[..HEAD].to_vec(), HEAD);
     while at < message.len() {
@@ -144,7 +144,7 @@ fn attributes(bytes: &[u8]) -> Option<String> {
         if length < 4 || !(1..130).contains(&(number & 0x3fff)) {
             return None;
         }
-        // A table is told by its hash.
+        // A table is given by its hash.
         let value = if value.len() == TABLE - 4 { &value[..8] } else { value };
         let text = attributes(value).filter(|_| value.len() >= 4);
         let plain = || value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

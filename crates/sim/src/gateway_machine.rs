@@ -9,7 +9,7 @@ use tidegate_packet::{Pkt, Pool, Seeded, Time};
 pub struct GatewayMachine {
     /// The machine, for operations and dumps.
     pub gateway: Gateway,
-    /// Its randomness.
+    /// The machine's source of randomness.
     pub random: Seeded,
     /// Tunnels end at other machines of the network, so what comes through one is wrapped when it comes.
     pub tunnels_are_met: bool,

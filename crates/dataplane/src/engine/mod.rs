@@ -3,9 +3,9 @@
 //! ```text
 //! PacketIo ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | drop ──▶ PacketIo
 //! ```
-//! Anyone who drives it says what time it is and lends it the backend; nothing here sleeps, reads a clock or
-//! opens anything. Timers are carried out at the time they were due, not at the time someone woke up: a rate
-//! stays the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
+//! The driver passes the time and lends the backend; nothing here sleeps, reads a clock or opens anything.
+//! Timers run at the time they were due, not at the time of the wake-up: a rate stays the rate although every
+//! sleep is a little too long. How much is made up for is bounded ([`CREDIT`]).
 
 mod fast_path;
 mod size;
@@ -48,7 +48,7 @@ pub struct EngineStats {
     pub no_room: u64,
     /// Dropped because the device's own queue was full.
     pub full: u64,
-    /// Copies that the backend cannot make, and packets led to where no backend is.
+    /// Copies that the backend cannot make, and packets redirected to a device without a backend.
     pub nowhere: u64,
     /// Nanoseconds that timers were carried out late, the most.
     pub latest: u64,
@@ -219,16 +219,15 @@ impl Engine {
         Ok(self.counts.passed - before)
     }
 
-    /// The backend is gone, and what it held with it: what waits here goes nowhere. How many packets that
-    /// are.
+    /// The backend is gone, with the packets it held: drops the backlog; returns how many packets that are.
     pub fn orphan(&mut self) -> u64 {
         let waiting = self.held.iter_mut().filter_map(|packet| packet.ticket.take()).count() as u64;
         self.counts.nowhere += waiting;
         waiting
     }
 
-    /// The kernel knows devices by these numbers; those where no backend stands are passed over (an ifb here
-    /// is none of the kernel's).
+    /// The kernel's indices of devices; those without a backend are skipped (an ifb here does not exist in
+    /// the kernel).
     pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
         let Engine { gateway, places, numbers: known, .. } = self;
         let has_door = |name: &str| {
@@ -395,7 +394,7 @@ impl Engine {
         }
     }
 
-    /// Packets that filters led or copied to other devices continue there.
+    /// Continues with packets that filters redirected or copied to other devices.
     fn forward_redirected(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];

@@ -29,7 +29,7 @@ pub(super) enum Read {
     Nothing,
     /// There was a packet, but no space: it is dropped.
     Full,
-    /// A packet, with a ticket that is not held before [`BufferPool::hold`] says so.
+    /// A packet, with a ticket that is valid from [`BufferPool::hold`] on.
     Packet(u32),
 }
 
@@ -85,7 +85,7 @@ impl Slot {
         &self.small[self.start..(self.start + self.len).min(SMALL)]
     }
 
-    /// The same, to be changed.
+    /// The bytes in front of the frame, writable.
     pub(super) fn front_mut(&mut self) -> &mut [u8] {
         &mut self.small[self.start..(self.start + self.len).min(SMALL)]
     }
@@ -96,7 +96,7 @@ impl Slot {
         self.big.get(..beyond).unwrap_or_default()
     }
 
-    /// The first `octets` are no part of the frame.
+    /// Removes the first `bytes` from the frame.
     pub(super) fn strip(&mut self, bytes: usize) {
         let bytes = bytes.min(self.front().len());
         self.start += bytes;

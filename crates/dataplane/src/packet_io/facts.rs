@@ -13,7 +13,7 @@ const ETHERNET: [u16; 2] = [1, 772];
 /// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
 const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
 
-/// A device.
+/// What the engine needs to know of a network device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) number: u32,

@@ -97,7 +97,7 @@ pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: Ip
     assert!(received.iter().enumerate().all(|(n, byte)| *byte == n as u8), "what arrived is what was sent");
 }
 
-/// Sends a datagram, to whom it may concern.
+/// Sends a datagram; it need not be received.
 pub(crate) fn datagram(from: &NamespaceThread, to: IpAddr, bytes: &'static [u8]) {
     let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(bytes, SocketAddr::new(to, 9)));
     sent.expect("place").expect("it is sent");
@@ -196,7 +196,7 @@ pub(crate) fn stream(from: &NamespaceThread, to: &NamespaceThread, address: IpAd
                 }
                 thread::sleep(Duration::from_micros(500));
             }
-            // It says that this is all.
+            // The end marker.
             out.send_to(&[], there).map(drop)
         })
     };

@@ -33,7 +33,7 @@ fn lay() -> Option<Wire> {
     }
 }
 
-/// Someone at the remote end of the wire who tells the DS field of datagrams that end so.
+/// A process at the remote end of the wire that reports the DS field of datagrams that end so.
 fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
     let (tell, receiver) = mpsc::channel();
     let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
@@ -120,7 +120,7 @@ fn congestion_is_marked_by_the_rule_behind() {
         hosts::deliver(&wire.near, &wire.remote, address(addresses[0]), b"it is congested");
         assert_eq!(receiver.recv_timeout(LIMIT), Ok(3));
         hosts::deliver(&wire.near, &wire.remote, address(addresses[0]), b"it is not congested!");
-        // What comes in is marked likewise, or it would not be delivered.
+        // Incoming packets are marked likewise, or they would not be delivered.
         hosts::deliver(&wire.remote, &wire.near, address(addresses[1]), b"it is congested");
     }
     assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
@@ -154,8 +154,8 @@ fn marks_come_and_go() {
     behind.end().expect("the door stands");
 }
 
-/// Rules for marks (-150) precede the backend, in both directions: what they restore of a connection is there
-/// when the engine asks.
+/// Rules for marks (-150) precede the backend, in both directions: marks that they restore from a connection
+/// are there when the engine classifies.
 #[test]
 fn what_rules_mark_comes_marked() {
     let Some(wire) = lay() else { return };
@@ -198,7 +198,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
         while tickets.len() < MANY {
             poll::readable(&packet_io.handles(), LIMIT)?;
             packet_io.receive(64, &mut |came| {
-                // Bytes of data tell the stream from what kernels say to each other.
+                // Data bytes distinguish the stream from what kernels send on their own.
                 let ours = came.len == 14 + 20 + 8 + 8;
                 if ours { &mut tickets } else { &mut others }.push(came.ticket);
             })?;

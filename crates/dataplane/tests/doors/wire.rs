@@ -141,7 +141,7 @@ pub(crate) fn keep<D: PacketIo>(
     Keeper { stop, thread }
 }
 
-/// Lets go what comes until it is told to stop.
+/// Forwards packets until it is stopped.
 pub(crate) fn forward(
     packet_io: &mut dyn PacketIo,
     stop: &AtomicBool,

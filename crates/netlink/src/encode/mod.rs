@@ -38,7 +38,7 @@ pub fn message(op: &Op, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> 
     }
 }
 
-/// The flags that a verb stands for.
+/// The flags of a verb.
 const fn flags(verb: Verb) -> u16 {
     let flags = NLM_F_REQUEST | NLM_F_ACK;
     match verb {

@@ -12,7 +12,7 @@ use tidegate_sim::{Cells, Impairment, LinkAdjustment, LossModel, Reorder};
 /// Payload of the probes.
 const PAYLOAD: u16 = 100;
 
-/// A link.
+/// A link of the grid.
 #[derive(Clone, Debug, PartialEq)]
 struct Case {
     delays_ms: [u64; 2],

@@ -19,7 +19,7 @@ enum Limit {
     Line(u64),
     /// A token bucket of this many bytes before a faster line.
     Shaper(u32),
-    /// The same without a queue.
+    /// A policer: the rate limit without a queue.
     Policer(u32),
     /// A shaper that keeps its queue short: fq_codel behind a small bucket.
     Short,
@@ -27,7 +27,7 @@ enum Limit {
     Varies,
 }
 
-/// A link.
+/// A link of the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Case {
     up: u64,

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) enum Verdict {
     /// Within the bounds, and nothing was doubted.
     Right,
-    /// It said that it must not be believed; whether the figures are right all the same.
+    /// It reported a caveat; whether the figures are right all the same.
     Doubted(bool),
     /// Neither.
     Wrong,
 }
 
 impl Verdict {
-    /// Of a case within its bounds or not, with doubts or without.
+    /// The verdict of a case within its bounds or not, with caveats or without.
     pub(crate) fn of(is_within: bool, has_doubts: bool) -> Verdict {
         match (is_within, has_doubts) {
             (within, true) => Verdict::Doubted(within),
@@ -39,7 +39,7 @@ pub(crate) struct Row {
     /// The link, and for each figure the truth and what was found.
     pub(crate) cells: Vec<String>,
     pub(crate) verdict: Verdict,
-    /// What it said.
+    /// Its caveats.
     pub(crate) doubts: Vec<String>,
 }
 

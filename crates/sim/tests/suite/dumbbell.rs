@@ -79,9 +79,9 @@ fn run(known: &Known) -> [f64; 5] {
     [shares.iter().sum(), jain(&shares), ms(trips.mean()), ms(trips.percentile(95.0)), drops]
 }
 
-/// Drops are told, not judged. Shares of many flows in one queue differ from run to run. With 100 flows in
-/// 1024 queues it is chance whether the ping shares its queue with a flow: in ns-3's run it does, and in one
-/// of Linux (53 ms in the mean), here it does not.
+/// Drops are reported, not compared. Shares of many flows in one queue differ from run to run. With 100 flows
+/// in 1024 queues it is chance whether the ping shares its queue with a flow: in ns-3's run it does, and in
+/// one of Linux (53 ms in the mean), here it does not.
 fn is_compared(known: &Known, figure: usize) -> bool {
     let shared = known.queue == "fq_codel" && known.mbit == 10 && known.flows == 100;
     match figure {

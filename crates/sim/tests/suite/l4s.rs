@@ -111,12 +111,12 @@ fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) ->
     ]
 }
 
-/// V-D2 to V-D4: a scalable flow and CUBIC share the link about alike, one waits a millisecond, the other as
-/// long as its law says.
+/// V-D2 to V-D4: a scalable flow and CUBIC share the link about equally; one has a queueing delay of a
+/// millisecond, the other its controller's target.
 ///
 /// Linux's step of 1 ms is shorter than a packet of 1514 bytes at 10 Mbit/s: the second of two packets sent
-/// together is always marked, and the scalable flow keeps a quarter. `min_qlen_step 2` is Linux's word
-/// against that; at 100 Mbit/s nothing need be said.
+/// together is always marked, and the scalable flow keeps a quarter. `min_qlen_step 2` is Linux's option
+/// against that; at 100 Mbit/s it is not needed.
 #[test]
 fn v_d_scalable_and_classic_share_dualpi2() {
     let mut wrong = Vec::new();

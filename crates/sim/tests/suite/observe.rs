@@ -1,4 +1,4 @@
-//! Stays before links: each packet has one wherever it comes by, and knows where it stood.
+//! Sojourns at links: each packet has one at every link that it passes, with its queue.
 
 use crate::common;
 

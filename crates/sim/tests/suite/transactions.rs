@@ -106,8 +106,8 @@ fn a_page_is_painted_before_it_is_complete() {
     assert_eq!([0, 1, 2, 9].map(painted), [Some(82), Some(82 + 42), Some(82 + 82), Some(82 + 82)]);
 }
 
-/// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets
-/// gets through, it is abandoned and says so.
+/// Behind a modem's full buffer a login takes several times the buffer's delay; when none of its packets gets
+/// through, it is abandoned and reported.
 #[test]
 fn a_login_waits_in_the_modem() {
     let login = |patience| {

@@ -177,7 +177,7 @@ fn keep(
     ticket
 }
 
-/// How many packets a super-packet stands for. The kernel does not say how long each is; by far most are as
+/// How many segments a super-packet has. The kernel does not report the length of each; by far most are as
 /// long as the device allows.
 fn segments(waiting: &QueuedPacket<'_>, mtu: u32) -> u32 {
     let headers = headers(waiting.front);
@@ -288,7 +288,7 @@ impl PacketIo for QueueIo {
 }
 
 impl Drop for QueueIo {
-    /// What is held passes, and what waits before the backend; the kernel would drop it.
+    /// Lets the packets pass that are held, and those queued before the backend; the kernel would drop them.
     fn drop(&mut self) {
         let _ = self.rules.clear();
         while self.receive(LONGEST as usize, &mut |_| {}).is_ok_and(|taken| taken > 0) {}

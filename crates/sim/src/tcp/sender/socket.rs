@@ -27,7 +27,7 @@ pub(super) struct Socket {
     per_window: u64,
     memory: u64,
     most: u64,
-    /// The application was told that there is space, and has not written yet.
+    /// The application was woken because there is space, and has not written yet.
     woken: bool,
     /// The segment with which ends what is written.
     pub(super) end: u32,
