@@ -3,9 +3,9 @@
 //! ```text
 //! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ was it sustained? ──▶ both directions at once, with margin
 //! ```
-//! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or
-//! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it
-//! shrinks exactly if the rate is below what the path carries.
+//! A rate is sustained if no more is lost than when the path is calm, and if the delay is at its least or
+//! falling there. A token bucket's burst is spent before, so a queue exists to begin with, and it shrinks
+//! exactly if the rate is below the path's capacity.
 
 use crate::capacity::{self, Capacity, FULL, HEADERS, PathDirection, SPENDING, ip_bits};
 use crate::overhead;
@@ -15,14 +15,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The search ends when the rates that stood and those that did not are this close.
+/// The search ends when the rates that were sustained and those that were not are this close.
 const CLOSE: f64 = 0.004;
 /// And after so many exchanges.
 const STEPS: usize = 9;
 /// How long a rate is tried: time, and packets.
 const LENGTH_NS: f64 = 1.5e9;
 const PACKETS: f64 = 160.0;
-/// With a policer only losses tell, and they are few: so many times longer.
+/// With a policer only losses are evidence, and they are few: the trial is this many times longer.
 const POLICED_LONGER: f64 = 3.0;
 /// A queue shrinks if it does by this share of a packet's time.
 const FALLEN: f64 = 0.4;
@@ -32,7 +32,7 @@ const RISEN_NS: f64 = 1e6;
 const VARIES: f64 = 1.015;
 /// What a policer may drop beyond what is lost anyway, as a share.
 const POLICED: f64 = 0.003;
-/// A share lost that is too much, unless a calm path loses about as much.
+/// A loss share that is too much, unless a calm path loses about as much.
 const OFTEN: f64 = 0.02;
 /// The lead grows up to so many times its length until it leaves a queue.
 const MOST_LEAD: f64 = 64.0;
@@ -61,7 +61,7 @@ pub struct RateTrial {
 /// What was found of a direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibration {
-    /// The highest rate that stood, in bits per second of IP packets.
+    /// The highest rate that was sustained, in bits per second of IP packets.
     pub bits_per_second: f64,
     /// It is not below the first, nor above the second.
     pub between: (f64, f64),
@@ -162,7 +162,7 @@ pub struct CalibrationDocument {
     pub doubts: Vec<String>,
 }
 
-/// Calibrates these directions with this margin; `told` hears each step.
+/// Calibrates these directions with this margin; `report` is called after each step.
 ///
 /// # Errors
 /// The path's.
@@ -217,7 +217,7 @@ fn search<P: Path>(
         }
         let step = evaluate(way.trace(&outcome), next, &capacity);
         report(way, &step);
-        // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once
+        // Any disturbance makes delays longer, so a rate that should be sustained and was not is tried once
         // more.
         if !step.sustained && next < top && failed != Some(next) {
             failed = Some(next);
@@ -279,7 +279,7 @@ fn raw(packet: &PacketRecord) -> Option<i64> {
     Some(packet.arrived?.wrapping_sub(packet.sent?) as i64)
 }
 
-/// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
+/// Whether the lead left a queue, or lost packets. If not, there is a burst that it did not spend.
 fn is_spent(trace: &StreamTrace, capacity: &Capacity) -> bool {
     let least = trace.packets.iter().filter_map(raw).min().unwrap_or(0);
     let lead: Vec<&PacketRecord> = trace.of_phase(LEAD).map(|(_, packet)| packet).collect();
@@ -289,7 +289,7 @@ fn is_spent(trace: &StreamTrace, capacity: &Capacity) -> bool {
     late > 3.0 * ip_bits(FULL) * 1e9 / capacity.bits_per_second || lost * 20 > last.len()
 }
 
-/// Did the rate stand?
+/// Whether the rate was sustained.
 fn evaluate(trace: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let quiet: Vec<i64> = trace.of_phase(QUIET).filter_map(|(_, packet)| raw(packet)).collect();
     let all: Vec<&PacketRecord> = trace.of_phase(STEADY).map(|(_, packet)| packet).collect();
@@ -326,8 +326,8 @@ fn evaluate(trace: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     }
 }
 
-/// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
-/// and only much loss is a sign.
+/// Whether more is lost than when the path is calm. With a policer every packet counts; a queue shows by its
+/// delay, and only heavy loss is a sign.
 fn exceeds_loss(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     let (calm_sent, calm_lost) = capacity.calm;
     if capacity.service.is_policed {
@@ -359,7 +359,7 @@ fn slope(delays: &[(f64, f64)]) -> f64 {
 /// How much the delay rose up and down, and what is doubtful about that.
 type Rises = ((f64, f64), Option<String>);
 
-/// Both directions at once: the delay that is left, and a doubt if it is more than each direction alone had.
+/// Both directions at once: the delay that remains, and a caveat if it is more than each direction alone had.
 fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
     let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let stream = |at: usize| {

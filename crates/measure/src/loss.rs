@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Bursts that chance alone makes as seldom as this are told as bursts.
+/// Bursts whose probability by chance is at most this are reported as bursts.
 const BY_CHANCE: f64 = 0.01;
 
 /// What was lost.

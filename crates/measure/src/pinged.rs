@@ -1,39 +1,39 @@
 //! What pings showed, as one document. Tables, pages, pictures and JSON are made from this and nothing else.
 //!
-//! Times are nanoseconds from the beginning, unless a field says otherwise.
+//! Times are nanoseconds from the beginning, unless a field has another unit.
 
 use crate::{Durations, Jitter, Pings, Summary, deviation};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Hosts that were asked repeatedly, and what they answered.
+/// Hosts that were pinged repeatedly, and their replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pinged {
-    /// The version that asked.
+    /// The version of tidegate that measured.
     pub version: String,
-    /// The command that asks again.
+    /// The command that measures again.
     pub again: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
     /// Why it ended before its time, if it did.
     pub partial: Option<String>,
-    /// Who was asked, in the order of the command line.
+    /// The targets, in the order of the command line.
     pub targets: Vec<PingTarget>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
-/// Someone who was asked, in one way.
+/// A target that was pinged, by one method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PingTarget {
     /// What it is called.
     pub id: String,
     /// The host as it was named.
     pub host: String,
-    /// Its address.
+    /// The target's address.
     pub address: String,
-    /// How it was asked.
+    /// How it was pinged.
     pub way: PingMethod,
     /// The DS field of the requests, with ECN.
     pub ds_field: u8,
@@ -52,11 +52,11 @@ pub struct PingTarget {
     pub errors_for_answers: u64,
     /// Times for a request that were passed over because this computer was too late for them.
     pub passed_over: u64,
-    /// What others, or this computer, said instead of an answer.
+    /// Errors that came instead of replies, from routers or from this computer.
     pub faults: Vec<Fault>,
 }
 
-/// How someone is asked.
+/// The method of a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PingMethod {
     /// By an ICMP echo request.
@@ -74,16 +74,16 @@ pub struct PingRequest {
     /// The round trip, ns; `None`: no reply came.
     pub took_ns: Option<u64>,
     /// How much of the round trip passed before this computer's driver got the request, ns, where the kernel
-    /// tells.
+    /// reports it.
     pub here_ns: Option<u64>,
 }
 
-/// Something that was said instead of an answer.
+/// An error that came instead of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// By whom: an address, or `this computer`.
+    /// Who reported it: an address, or `this computer`.
     pub by: String,
-    /// What.
+    /// The error's text.
     pub what: String,
     /// How often.
     pub count: u64,

@@ -8,8 +8,7 @@ use tidegate_measure::doctor::{
 const MBIT: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A computer as it should be: eth0 shaped by HTB to 10 Mbit/s, loaded, what comes in led through an ifb with
-/// cake.
+/// A healthy computer: eth0 shaped by HTB to 10 Mbit/s, loaded, arrivals redirected through an ifb with cake.
 fn healthy() -> Facts {
     let class = |id: &str, is_leaf: bool| ShaperClass { id: id.into(), is_leaf, packets_ever: Some(5000) };
     let shaper = ShaperFacts {
@@ -115,7 +114,7 @@ fn offloads() {
     let words = "at 10.0 Mbit/s that is a burst of 52.4 ms";
     assert_found("64 KiB at once", on(tso, 10 * MBIT), &[("offload-burst", Warning, words)]);
     let gso = on("tx-generic-segmentation", 200 * MBIT);
-    // (A tenth of the load that it was: nothing can be said about who limits, since something waited.)
+    // (A tenth of the load that it was: the limiting link is unknown, since packets were queued.)
     assert_found("the same at more", gso, &[("offload-burst", Note, "a burst of 2.6 ms")]);
     assert_found("and at still more", on(tso, 500 * MBIT), &[]);
     let split = |facts: &mut Facts| {

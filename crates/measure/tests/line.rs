@@ -128,7 +128,7 @@ fn capacities_of_plain_lines() {
     assert_eq!(capacity(Line { before: Before::Cut, ..Line::new(1e6) }), None);
 }
 
-/// A bucket lets more through at first: what it holds, and what waits in the buffer when the flood is over.
+/// A bucket lets more through at first: its burst, and the backlog of the buffer when the flood is over.
 #[test]
 fn capacities_behind_buckets() {
     for (kbytes, mbit) in [(200.0, 5.0), (1000.0, 20.0)] {
@@ -150,8 +150,8 @@ fn capacities_behind_policers() {
     }
 }
 
-/// The highest rate that stands is the line's, in each direction; what is written leaves the margin and
-/// Ethernet's header.
+/// The highest rate that is sustained is the line's, in each direction; the written rate leaves the margin
+/// and Ethernet's header.
 #[test]
 fn calibrations_of_plain_lines() {
     let (up, down) = (Line { overhead: 38, ..Line::new(4e6) }, Line { overhead: 38, ..Line::new(40e6) });

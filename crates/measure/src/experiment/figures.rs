@@ -64,8 +64,8 @@ const CLASS_STATISTICS: [&str; 7] = ["rate", "sent", "packets", "peak", "queue",
 
 /// A figure of a run within a window.
 ///
-/// `ID.STATISTIC` for a probe or a transfer (`upload` stands for all of `upload-1`, `upload-2`, …), `link
-/// NAME up.STATISTIC` or `down`, `class DEVICE ID.STATISTIC`.
+/// `ID.STATISTIC` for a probe or a transfer (`upload` means all of `upload-1`, `upload-2`, …), `link NAME
+/// up.STATISTIC` or `down`, `class DEVICE ID.STATISTIC`.
 ///
 /// # Errors
 ///
@@ -301,8 +301,8 @@ fn of_class(run: &RunRecord, class: &ClassSeries, statistic: &str, window: (u64,
 }
 
 impl LinkSeries {
-    /// How long what waits at the end of each step takes to send at the rate of that step, in ns; steps in
-    /// which the link could carry nothing wait as the step before does. Empty if the link has no rate.
+    /// How long the backlog at the end of each step takes to send at the rate of that step, in ns; steps in
+    /// which the link could carry nothing have the value of the step before. Empty if the link has no rate.
     pub fn delays(&self, step_ns: u64) -> Vec<u64> {
         let mut last = 0;
         let delay = |(&waiting, &capacity): (&u64, &u64)| {

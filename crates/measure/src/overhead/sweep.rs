@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 /// One after the other from the smallest packet on: enough to see every byte of a cell's or a unit's length.
 const FINE: u32 = 66;
-/// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
+/// The smallest IP packet that can be identified, and one that is longer by more than any cell.
 const SMALLEST: u32 = PacketTrain::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
 /// This many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
@@ -23,7 +23,7 @@ const CALM: f64 = 0.4;
 const COARSE: [u32; 8] = [160, 256, 384, 512, 700, 900, 1100, 1300];
 /// The size that comes repeatedly, to see whether the line stays what it is.
 const REFERENCE: u32 = 512;
-/// No packets closer together than this are asked of a sender, ns.
+/// The shortest gap between packets that a sender must keep, ns.
 const CLOSEST_NS: f64 = 4_000.0;
 /// A size is flooded for so many packets' time, but no less and no more than this.
 const PACKETS: f64 = 45.0;
@@ -98,7 +98,7 @@ impl Swept {
 /// A direction, what is known about it, and what is sent.
 type Planned = (PathDirection, Sweep, Vec<Stream>);
 
-/// Sweeps these directions; `told` hears how far it is, 0 to 1.
+/// Sweeps these directions; `report` gets the progress, 0 to 1.
 ///
 /// # Errors
 /// The path's.
@@ -178,7 +178,7 @@ fn limited<P: Path>(path: &mut P, way: PathDirection, known: &Capacity) -> Resul
 /// is full), and then flood size by size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
-    // On slow lines so little is sent that it tells nothing, and what was seen before must do.
+    // On slow lines so little is sent that it shows nothing, and what was seen before must do.
     let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
     let calm = PacketTrain {
         packets: calm_packets,
@@ -285,7 +285,7 @@ impl Sweep {
         let mut doubts: Vec<String> =
             cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
         if self.sizes.is_empty() && cut.is_some() {
-            // Everything else would say the same.
+            // Other sizes would show the same.
             self.doubts = doubts;
             return;
         }
