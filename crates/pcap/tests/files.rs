@@ -177,7 +177,7 @@ fn the_four_kinds_of_pcap() {
         (true, 0xa1b2_3c4d, 1),
         (false, 0xa1b2_3c4d, 1),
     ] {
-        // The highest bits tell of a check sequence behind each frame.
+        // The highest bits give the length of a check sequence behind each frame.
         let file =
             old(big, magic, 0x2400_0000 | u32::from(link::RAW), &[(7, 5, b"one", 3), (8, 0, b"", 1500)]);
         let (packets, end) = read(&file);

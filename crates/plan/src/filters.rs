@@ -9,7 +9,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, Installed};
 use tidegate_policy::{Action, FilterOp, FilterParams, Op, U32Params, Verb};
 
-/// Where a list stands: on what, in which chain, with which preference.
+/// The place of a filter list: its parent, chain and preference.
 type FilterListKey = (Handle, u32, u16);
 
 /// The lists of filters, by place.
@@ -216,7 +216,7 @@ fn make(planner: &mut Lists<'_>, filter: &FilterDump) {
     planner.plan.step(Sign::Make, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
 }
 
-/// The parameters as a command says them.
+/// The parameters as a command gives them.
 fn as_command(params: &FilterParams, same: &Same) -> FilterParams {
     let mut params = settled::filter(params);
     match &mut params {

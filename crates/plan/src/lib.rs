@@ -7,9 +7,9 @@
 //!                              ├─▶ compare place by place ─▶ ChangePlan { steps } ─▶ operations, in an order in which each finds what it stands on
 //! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
 //! ```
-//! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
-//! same function plans the way to a policy, the way back, and, with nothing left to do, says that the kernel
-//! did what it was told.
+//! What is equal is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
+//! same function plans the change to a policy, the change back, and, with nothing left to do, shows that the
+//! kernel did what was requested.
 //!
 //! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names,
 //! [`essential`] finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
@@ -65,11 +65,11 @@ use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Ver
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the
-/// wanted came of, if they are known: dumps do not report everything (tables, distributions).
+/// The changes from what a device has (`live`) to what it should have (`wanted`). `log` holds the operations
+/// that made the wanted state, if they are known: dumps do not report everything (tables, distributions).
 ///
 /// # Errors
-/// Something wanted cannot be made of what its dump tells.
+/// Something that is wanted cannot be made from its dump.
 pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePlan, Incomplete> {
     for installed in [live, wanted] {
         hidden(installed)?;
@@ -82,8 +82,8 @@ pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePl
     Ok(planner.plan)
 }
 
-/// Linux does not report the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
-/// those cannot be compared.
+/// Linux does not report the classes of qdiscs below one that drops early (red, sfb, choke, gred): those
+/// cannot be compared.
 fn hidden(installed: &Installed) -> Result<(), Incomplete> {
     let classes: BTreeSet<Handle> = installed.classes.iter().map(|class| class.classid).collect();
     let kinds: BTreeMap<u16, Kind> =
@@ -93,7 +93,7 @@ fn hidden(installed: &Installed) -> Result<(), Incomplete> {
     lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
 }
 
-/// Everything on a device as operations that make it where nothing stands.
+/// Everything on a device, as operations that make it on an empty device.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -169,8 +169,8 @@ impl<'p> Planner<'p> {
             && (alike || self.makers.change(live, wanted).is_some())
     }
 
-    /// Does every qdisc with a handle that is wanted stand where it is wanted? One cannot be made while
-    /// another has its handle.
+    /// Whether every wanted qdisc with a handle is already at its parent. One cannot be made while another
+    /// has its handle.
     fn all_stay_in_place(&self) -> bool {
         let places = |installed: &'p Installed| {
             installed
@@ -227,7 +227,7 @@ impl<'p> Planner<'p> {
         Ok(())
     }
 
-    /// Does anything wanted stand on a qdisc of this handle?
+    /// Whether anything that is wanted is attached to a qdisc of this handle.
     fn is_named(&self, handle: Handle) -> bool {
         let on_it = |other: Handle| other.major() == handle.major();
         self.wanted.qdiscs.iter().any(|qdisc| is_explicit(qdisc) && on_it(qdisc.parent))
@@ -262,7 +262,7 @@ impl<'p> Planner<'p> {
             .collect();
         let mut waiting: Vec<&'p QdiscDump> =
             self.wanted.qdiscs.iter().filter(|qdisc| qdisc.parent == place && is_explicit(qdisc)).collect();
-        // Each is met once, however the dumps say that they hang together.
+        // Each is visited once, whatever hierarchy the dumps give.
         let mut met: BTreeSet<Handle> = BTreeSet::new();
         while let Some(qdisc) = waiting.pop() {
             if !met.insert(qdisc.handle) {
@@ -305,7 +305,7 @@ impl<'p> Planner<'p> {
             verb,
             dev: class.dev.clone(),
             parent: match class.parent {
-                // What is installed on the qdisc itself tells the root.
+                // Filters of the qdisc itself are listed as the root's.
                 Handle::ROOT => self.same.live(class.classid.qdisc()),
                 parent => self.same.live(parent),
             },
@@ -331,7 +331,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// What is there and is not wanted, those below first. Filters that led there are gone already.
+    /// What is installed and not wanted, lower levels first. Filters that led there are removed already.
     fn removals(&mut self) {
         let wanted_places: BTreeSet<Handle> =
             self.wanted.qdiscs.iter().filter(|qdisc| is_explicit(qdisc)).map(|qdisc| qdisc.parent).collect();
@@ -381,7 +381,7 @@ fn below(qdisc: &QdiscDump) -> bool {
     is_explicit(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }
 
-/// How many classes stand above one.
+/// How many classes are above one.
 fn steps_up(installed: &Installed, class: &ClassDump) -> usize {
     let parents: BTreeMap<Handle, Handle> =
         installed.classes.iter().map(|class| (class.classid, class.parent)).collect();
@@ -401,7 +401,7 @@ fn ordered(installed: &Installed, qdisc: Handle) -> Vec<&ClassDump> {
             .count()
     };
     let mut all: Vec<(usize, &ClassDump)> = of.map(|class| (up(class), class)).collect();
-    // Those alike keep the order in which they are told.
+    // Equal ones keep the order of the dump.
     all.sort_by_key(|(depth, _)| *depth);
     all.into_iter().map(|(_, class)| class).collect()
 }
@@ -411,10 +411,10 @@ fn is_inner(installed: &Installed, class: Handle) -> bool {
     installed.classes.iter().any(|other| is_made(other) && other.parent == class)
 }
 
-/// Can a class get other values where it stands?
+/// Whether a class can get other values without being recreated.
 fn can_change(live: &ClassParams, wanted: &ClassParams) -> bool {
     match (live, wanted) {
-        // A curve that is not said stays.
+        // A curve that is not given stays.
         (ClassParams::Hfsc(live), ClassParams::Hfsc(wanted)) => {
             [(live.rt, wanted.rt), (live.ls, wanted.ls), (live.ul, wanted.ul)]
                 .iter()

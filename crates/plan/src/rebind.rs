@@ -51,7 +51,7 @@ pub fn real_devices(ops: &[Op]) -> Vec<String> {
     named.into_iter().filter(real).map(str::to_owned).collect()
 }
 
-/// The same policy on device `to`, wherever it names the one device that it is for.
+/// The same policy for device `to`, wherever it names the one device that it is for.
 ///
 /// # Errors
 /// It is for several devices, or for none.

@@ -49,7 +49,7 @@ pub(crate) fn class(params: &ClassParams, inner: bool) -> ClassParams {
     params
 }
 
-/// A table of sizes without its entries, which no one is told.
+/// A size table without its entries, which no dump has.
 pub(crate) fn size_table(table: Option<&SizeTable>) -> Option<SizeTable> {
     table.map(|table| SizeTable { data: Vec::new(), ..table.clone() })
 }
@@ -98,7 +98,7 @@ mod tests {
         NetemDistribution, NetemRate, NetemSlot, Police, TbfParams, U32Params,
     };
 
-    /// What dumps leave out, or write in two ways, does not make a qdisc another one; what they tell does.
+    /// A qdisc is not changed for what dumps leave out, or write in two ways; it is for what they show.
     #[test]
     fn what_dumps_do_not_tell_makes_no_difference() {
         let netem = |change: &dyn Fn(&mut NetemParams)| {

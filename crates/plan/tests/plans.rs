@@ -23,7 +23,7 @@ const RECORDED: [&[u8]; 5] = [
 ];
 const NOW: Time = Time(1_000_000_000);
 
-/// A machine, and what it was told of the device.
+/// A machine, and the operations on its device.
 struct Machine {
     gateway: Gateway,
     log: Vec<Op>,
@@ -361,7 +361,7 @@ fn filters_are_told_apart() {
             );
         }
     }
-    // Both directions of clsact, each with its own list; and what is added stands beside what stays.
+    // Both directions of clsact, each with its own list; new filters are added beside those that stay.
     let both =
         "qdisc add dev link0 clsact\nfilter add dev link0 ingress pref 1 protocol ip matchall action drop";
     let more = format!("{both}\nfilter add dev link0 egress pref 1 protocol ip matchall action drop");
@@ -395,7 +395,7 @@ fn on(lines: &str) -> Machine {
     machine(&lines.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>())
 }
 
-/// Everything on a device is made where nothing stands; what Linux does not show of it is refused with why.
+/// Everything on a device is made on an empty one; what Linux does not show of it is refused with the reason.
 #[test]
 fn a_device_made_again() {
     let made = tidegate_plan::remade(&on(TREE).installed()).expect("everything is told");
@@ -536,7 +536,7 @@ fn drift_in_commands() {
     assert_eq!(words, BTreeSet::from(["add", "change", "delete"]));
 }
 
-/// What keeps a network alive: dropped, in a class that is sure of too little, or well.
+/// Traffic that keeps a network alive: dropped, in a class with too low a guaranteed rate, or fine.
 #[test]
 fn what_would_cut_the_network_off() {
     use tidegate_loader::{ReadOptions, read_text};

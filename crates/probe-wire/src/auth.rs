@@ -69,7 +69,7 @@ impl Token {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What stands for a token where none is requested.
+    /// The token of a server that requires none.
     pub fn open() -> Token {
         Token(Vec::new())
     }
@@ -79,7 +79,7 @@ impl Token {
         self.prove_with(side, client, server, &[])
     }
 
-    /// The same, with what the side says beside it.
+    /// A proof that also covers `said`, data that the side sends beside it.
     pub fn prove_with(
         &self,
         side: Role,
@@ -101,7 +101,7 @@ impl Token {
         self.proves_with(proof, side, client, server, &[])
     }
 
-    /// The same, with what the side says beside it.
+    /// Verifies a proof that also covers `said`, data that the side sends beside it.
     pub fn proves_with(
         &self,
         proof: &Proof,
@@ -151,7 +151,7 @@ impl Role {
 pub struct SessionKey([u8; 32]);
 
 impl SessionKey {
-    /// Seals what a side says over TCP.
+    /// The seal of a side's messages over TCP.
     pub fn seal(&self, side: Role) -> Seal {
         Seal { key: self.derived(b"messages", side.name()), number: 0 }
     }
@@ -194,7 +194,7 @@ impl fmt::Debug for SessionKey {
     }
 }
 
-/// Seals one thing after the other, so that none can be changed, left out, said twice or out of order.
+/// Seals messages in sequence, so that none can be changed, left out, repeated or reordered.
 #[derive(Debug)]
 pub struct Seal {
     key: SessionKey,
@@ -245,7 +245,7 @@ mod tests {
         assert!(!right.proves(&proof, Role::Server, &client, &server));
         assert!(!right.proves(&proof, Role::Client, &client, &[3; NONCE_LEN]));
         assert!(!wrong.proves(&proof, Role::Client, &client, &server));
-        // What is said beside a proof is proved with it.
+        // Data sent beside a proof is covered by it.
         let bytes = right.prove_with(Role::Server, &client, &server, b"limits");
         assert!(right.proves_with(&bytes, Role::Server, &client, &server, b"limits"));
         assert!(!right.proves_with(&bytes, Role::Server, &client, &server, b"others"));

@@ -1,4 +1,4 @@
-//! The messages over TCP: four bytes of length, one of kind, what the kind says.
+//! The messages over TCP: four bytes of length, one of kind, then the kind's own fields.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -76,7 +76,7 @@ pub struct TcpSample {
 }
 
 impl TcpSample {
-    /// Its bytes.
+    /// Bytes of an encoded sample.
     pub const ENCODED_LEN: usize = 40;
     /// Its bytes with its seal behind them.
     pub const SEALED: usize = TcpSample::ENCODED_LEN + TAG;
@@ -136,17 +136,17 @@ impl TcpSample {
     }
 }
 
-/// What is said over TCP.
+/// A message over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlMessage {
     /// Client: I want to measure; this is what I drew.
     Hello {
-        /// Its draw.
+        /// The client's random nonce.
         draw: [u8; NONCE_LEN],
     },
     /// Server: prove that you may.
     Challenge {
-        /// Its draw.
+        /// The server's random nonce.
         draw: [u8; NONCE_LEN],
         /// A token is requested.
         wants_token: bool,
@@ -166,7 +166,7 @@ pub enum ControlMessage {
     Refused(String),
     /// Client: this is to be sent.
     Plan {
-        /// What.
+        /// What to send in both directions.
         exchange: Exchange,
         /// How long nothing must come before the rest is taken for lost, ns.
         quiet_ns: u64,
@@ -175,7 +175,7 @@ pub enum ControlMessage {
     Go,
     /// Both, during an exchange: still there; so many packets have arrived.
     Alive {
-        /// Of the stream towards who says it.
+        /// Packets that have arrived of the stream towards the sender of this message.
         arrived: u32,
     },
     /// Client: all of mine has been sent.
@@ -194,7 +194,7 @@ pub enum ControlMessage {
         /// A part of [`crate::Departures`].
         part: Vec<u8>,
     },
-    /// Server: that was all there is to tell.
+    /// Server: the report is complete.
     ReportEnd {
         /// What went wrong with it, in words; empty: nothing.
         problem: String,
@@ -292,7 +292,7 @@ impl ControlMessage {
         let mut reader = Reader(bytes);
         let message = read(&mut reader)?;
         if message.is_first() {
-            // Anyone who is not known yet says more than he is told.
+            // Before it is authenticated, a client sends more bytes than it receives.
             return if bytes.len() == FIRST {
                 Ok(message)
             } else {
@@ -303,7 +303,7 @@ impl ControlMessage {
         Ok(message)
     }
 
-    /// Is it what someone says first?
+    /// Whether it is a client's first message.
     fn is_first(&self) -> bool {
         matches!(self, ControlMessage::Hello { .. } | ControlMessage::Flow { .. })
     }

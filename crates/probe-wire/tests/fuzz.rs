@@ -1,5 +1,5 @@
-//! What the Internet may send: garbage, what was cut, mutated, replayed or said out of turn. Seeded, so that
-//! a failure comes again.
+//! Input that the Internet may send: garbage, truncated, mutated, replayed or out-of-turn messages. Seeded,
+//! so that a failure can be repeated.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -124,7 +124,7 @@ fn quotas() -> Quotas {
     }
 }
 
-/// What was heard from a caller and said to him.
+/// Bytes received from a caller and sent to it.
 #[derive(Default)]
 struct SessionSeen {
     from: Option<IpAddr>,
@@ -197,7 +197,7 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
     assert!(sessions.counts().refused.len() > 8, "{:?}", sessions.counts());
 }
 
-/// A caller says something, right or wrong; how many sessions and exchanges began.
+/// A caller sends a message, valid or not; returns how many sessions and exchanges began.
 fn say(
     random: &mut Draws,
     sessions: &mut Sessions,

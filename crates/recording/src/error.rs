@@ -13,11 +13,11 @@ pub enum RecordingError {
     Empty,
     /// A line of a file.
     Line {
-        /// The file.
+        /// The file's name.
         file: &'static str,
         /// The line, from 1.
         line: usize,
-        /// Its text.
+        /// The line's text.
         text: String,
         /// What is wrong with it.
         why: String,

@@ -13,7 +13,7 @@ const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub struct RecordedArrival {
     /// What queues and filters read of it.
     pub meta: Meta,
-    /// Its headers.
+    /// The packet's headers.
     pub head: Head,
     /// What people call its flow.
     pub flow: String,

@@ -56,8 +56,7 @@ fn a_datagram_is_made_of_its_row() {
 #[test]
 fn each_protocol_has_its_header() {
     let of = |row: &str| arrival(COLUMNS, row).head.network().to_vec();
-    // TCP: ports, sequence and acknowledgement numbers, five words, flags (ACK where none are said), window
-    // 65535.
+    // TCP: ports, sequence and acknowledgement numbers, five words, flags (ACK by default), window 65535.
     let header = |flags: u8| [0, 9, 0, 80, 0, 0, 0, 5, 0, 0, 1, 0, 0x50, flags, 0xff, 0xff];
     let flags = [
         ("", 0x10),

@@ -87,7 +87,7 @@ struct Init<'a> {
 }
 
 impl Init<'_> {
-    /// Does what the caller asks until it closes the socket.
+    /// Carries out the caller's requests until it closes the socket.
     fn serve(&mut self) -> Result<(), SandboxError> {
         while let Ok((message, _)) = self.control.receive() {
             match message {
@@ -110,7 +110,7 @@ impl Init<'_> {
         Ok(())
     }
 
-    /// Answers what may be asked at any time.
+    /// Answers the requests that are allowed at any time.
     fn answer(&mut self, message: Message) {
         let _ = match message {
             Message::Words(bytes) => {

@@ -1,4 +1,4 @@
-//! Settings of network links for which the kernel makes no link: files in memory stand in for them.
+//! Settings of network links for which the kernel makes no link: files in memory replace them.
 //!
 //! Scripts write to `/proc/sys/net/ipv4/conf/eth0/rp_filter` and the like. Where no kind of link can be made
 //! without loading a module, those directories do not exist; here they get the kernel's defaults, and keep

@@ -8,8 +8,8 @@ use tidegate_syntax::batch::{self, BatchLine};
 /// made.
 const MAX_PRINTED: usize = 64 << 20;
 
-/// Carries out the lines of a batch; `one` carries out a command and says whether the tool ends with it, with
-/// its own code.
+/// Carries out the lines of a batch; `one` carries out a command and returns whether the tool ends with it,
+/// with its own code.
 pub(super) fn run(
     shim: &mut ToolShim<'_>,
     tool: &str,

@@ -6,7 +6,7 @@ use tidegate_policy::{
     ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb,
 };
 
-/// A sentence or two for the writer of the script; `None` where the kernel's words say all.
+/// An explanation for the writer of the script; `None` where the kernel's message is enough.
 pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option<String> {
     match op {
         Op::Qdisc(op) if has_words(error, "Specified class not found") => {
@@ -45,7 +45,7 @@ fn no_qdisc(dev: &str, handle: Handle) -> String {
     )
 }
 
-/// Does a qdisc stand on a device?
+/// Whether a device has a qdisc with this handle.
 fn qdisc_exists(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let qdiscs = gateway.device(dev).map(|id| gateway.qdiscs(now, id)).unwrap_or_default();

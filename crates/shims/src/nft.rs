@@ -21,7 +21,7 @@ struct Options {
     words: Vec<String>,
 }
 
-/// What was done: operations, the command that says them, and its line.
+/// What was done: operations, the command for them, and its line.
 struct Done {
     ops: Vec<NfOp>,
     words: String,
@@ -364,7 +364,7 @@ fn shown(tables: &[NetfilterTable]) -> Vec<TableListing> {
     tables.iter().enumerate().filter_map(table).collect()
 }
 
-/// A command as `-e` tells it.
+/// A command as `-e` prints it.
 fn echoed(done: &Done, style: Style) -> String {
     match done.handle.filter(|_| style.handles) {
         Some(handle) => format!("{} # handle {handle}\n", done.words),
@@ -377,7 +377,7 @@ fn note(shim: &mut ToolShim<'_>, done: Vec<Done>, of_file: bool) {
     for one in done {
         shim.machine.log.extend(one.ops.into_iter().map(Op::Netfilter));
         if one.words.is_empty() {
-            // What no command says belongs to the one before.
+            // Operations without a command belong to the one before.
             let ops = shim.machine.log.len();
             if let Some(last) = shim.machine.carried.last_mut() {
                 last.ops = ops;
@@ -390,7 +390,7 @@ fn note(shim: &mut ToolShim<'_>, done: Vec<Done>, of_file: bool) {
     shim.line = None;
 }
 
-/// The words of a command; what stands in quotes stays together, with them, because nft wants to see them.
+/// The words of a command; quoted text stays together, with its quotes, because nft needs them.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut quoted) = (String::new(), false);

@@ -124,7 +124,8 @@ fn one(shim: &mut ToolShim<'_>, word: &str, manner: Manner, reply: &mut Reply) {
             if numeric(&now) && !numeric(value) {
                 return fail(reply, format!("sysctl: setting key \"{key}\": Invalid argument\n"));
             }
-            // The namespace's own settings can be written, so their files tell; others are only remembered.
+            // The namespace's own settings can be written, so their files have the value; others are only
+            // remembered.
             let host = &mut shim.machine.host;
             match host.files.get_mut(&path).filter(|_| path.starts_with("/proc/sys/net/")) {
                 Some(file) => value.clone_into(file),
@@ -150,7 +151,7 @@ fn say(path: &str, value: &str, manner: Manner, reply: &mut Reply) {
     reply.stdout.extend(line.into_bytes());
 }
 
-/// What the kernel inside says now, else what was written, else what is usual.
+/// The value in the kernel inside, else the one that was written, else the default.
 fn value_of(shim: &ToolShim<'_>, path: &str) -> Option<String> {
     let host = &shim.machine.host;
     let usual = || {
@@ -179,7 +180,7 @@ fn known(shim: &ToolShim<'_>) -> Vec<(String, String)> {
 /// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with
 /// slashes too.
 ///
-/// With the dot as separator a slash stands for a dot in a name (`eth0/1`), and the other way round.
+/// With the dot as separator a slash means a dot in a name (`eth0/1`), and the other way round.
 #[must_use]
 pub fn sysctl_path(word: &str) -> Option<String> {
     let key = word.split('=').next().unwrap_or("").trim();

@@ -121,7 +121,7 @@ fn no_block(number: u32) -> Reply {
     Reply::error(1, format!("Cannot find block \"{number}\"\n"))
 }
 
-/// What tc says where the kernel refuses a question about filters.
+/// tc's message where the kernel refuses a request for filters.
 fn not_answered(error: &TcError) -> Reply {
     Reply::error(2, format!("{error}\nWe have an error talking to the kernel\n"))
 }

@@ -26,7 +26,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
     }
 }
 
-/// A device that is to be changed may come into being; one that is only asked for may not.
+/// A device that is changed is created if need be; one that is only shown is not.
 fn grow(shim: &mut ToolShim<'_>, words: &[String]) {
     let changes = words.iter().any(|word| matches!(word.as_str(), "set" | "add" | "replace" | "change"));
     let object = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
