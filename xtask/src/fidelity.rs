@@ -171,14 +171,14 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
         Ok(output) => output,
         Err(error) => return fail(&format!("{file}: {error}")),
     };
-    let told = test_results::read(&output, "fidelity");
-    if told.skipped {
+    let results = test_results::read(&output, "fidelity");
+    if results.skipped {
         println!(
             "docs/fidelity.md was not checked: tests it stands on were skipped here (see SKIPPED above)"
         );
         return ExitCode::SUCCESS;
     }
-    let rows = match rows(told) {
+    let rows = match rows(results) {
         Ok(rows) => rows,
         Err(missing) => {
             return fail(&format!("behaviours without a test that passed:\n  {}", missing.join("\n  ")));
@@ -193,9 +193,9 @@ fn fail(why: &str) -> ExitCode {
 }
 
 /// All rows, sorted; or what has no test.
-fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
+fn rows(results: TestResults) -> Result<Vec<Row>, Vec<String>> {
     let mut missing = Vec::new();
-    let printed = told.rows.into_iter().filter(|(_, test)| told.passed.contains(test));
+    let printed = results.rows.into_iter().filter(|(_, test)| results.passed.contains(test));
     let mut rows: Vec<Row> = printed
         .filter_map(|(parts, test)| {
             let [group, behaviour, verdict, evidence] = <[String; 4]>::try_from(parts).ok()?;
@@ -203,7 +203,7 @@ fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
         })
         .collect();
     for (group, behaviour, verdict, test) in NAMED {
-        if !told.passed.contains(*test) {
+        if !results.passed.contains(*test) {
             missing.push(format!("{group}: {behaviour} ({test})"));
         }
         let [group, behaviour, verdict, test] =

@@ -263,8 +263,8 @@ fn brought_back(out: &Path, scripts: &[Script]) -> Result<(String, bool), String
     let (mut same, mut differ, mut cannot) = (0, String::new(), BTreeMap::<String, usize>::new());
     for script in scripts {
         let path = out.join(format!("{}.again", script.name));
-        let told = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        for line in told.lines() {
+        let sentence = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for line in sentence.lines() {
             match line.split_once(' ') {
                 Some(("same", _)) => same += 1,
                 Some(("cannot", what)) => *cannot.entry(what.to_owned()).or_default() += 1,

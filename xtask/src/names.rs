@@ -12,32 +12,6 @@ const SHARED: [&str; 5] = ["Error", "Options", "Params", "Result", "State"];
 /// The most names that `SHARED` may hold.
 const MOST_SHARED: usize = 20;
 
-/// Names that are still defined twice. The list only shrinks: a name that is unique is refused here.
-const PENDING: [&str; 22] = [
-    "Class",
-    "Course",
-    "Device",
-    "Format",
-    "Line",
-    "Link",
-    "Node",
-    "Outcome",
-    "Packet",
-    "Parsed",
-    "Place",
-    "Print",
-    "ReadError",
-    "Route",
-    "Row",
-    "Said",
-    "Sandbox",
-    "Shown",
-    "Target",
-    "Value",
-    "Way",
-    "Which",
-];
-
 /// What defines a name.
 const KINDS: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
 
@@ -64,26 +38,15 @@ impl PublicNames {
         }
     }
 
-    /// Names that are defined twice, and pending names that no longer are.
+    /// Names that are defined more than once, with all places.
     pub(crate) fn breaches(&self) -> Vec<String> {
-        self.breaches_with(&PENDING)
-    }
-
-    fn breaches_with(&self, pending: &[&str]) -> Vec<String> {
-        let twice = |name: &str| self.places.get(name).is_some_and(|places| places.len() > 1);
-        let repeated = self.places.iter().filter(|(name, places)| {
-            places.len() > 1 && !SHARED.contains(&name.as_str()) && !pending.contains(&name.as_str())
-        });
-        let mut breaches: Vec<String> = repeated
+        let repeated =
+            self.places.iter().filter(|(name, places)| places.len() > 1 && !SHARED.contains(&name.as_str()));
+        repeated
             .map(|(name, places)| {
-                format!("{}: {name} is defined there, too: a public name means one thing", places.join(", "))
+                format!("{}: each defines {name}: a public name means one thing", places.join(", "))
             })
-            .collect();
-        let unique = pending.iter().filter(|name| !twice(name));
-        breaches.extend(unique.map(|name| {
-            format!("xtask/src/names.rs: {name} is not defined twice any more: remove it from PENDING")
-        }));
-        breaches
+            .collect()
     }
 }
 
@@ -120,20 +83,9 @@ mod tests {
             ("crates/c/tests/x.rs", "pub struct Raw;\n"),
         ];
         assert_eq!(
-            names(&files).breaches_with(&[]),
-            ["crates/a/src/lib.rs:1, crates/b/src/lib.rs:1: Verdict is defined there, too: \
+            names(&files).breaches(),
+            ["crates/a/src/lib.rs:1, crates/b/src/lib.rs:1: each defines Verdict: \
                 a public name means one thing"]
-        );
-    }
-
-    #[test]
-    fn pending_names_are_allowed_until_they_are_unique() {
-        let once = ("crates/a/src/lib.rs", "pub type Way = u8;\n");
-        let again = ("crates/b/src/lib.rs", "pub union Way {}\n");
-        assert_eq!(names(&[once, again]).breaches_with(&["Way"]), Vec::<String>::new());
-        assert_eq!(
-            names(&[once]).breaches_with(&["Way"]),
-            ["xtask/src/names.rs: Way is not defined twice any more: remove it from PENDING"]
         );
     }
 }

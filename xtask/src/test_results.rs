@@ -18,20 +18,20 @@ pub(crate) struct TestResults {
 
 /// Reads the output for rows of this prefix.
 pub(crate) fn read(output: &str, prefix: &str) -> TestResults {
-    let mut told = TestResults::default();
+    let mut results = TestResults::default();
     let mut test = String::new();
     for line in output.lines() {
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
             test = short(name).to_owned();
         } else if let Some(row) = line.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(": ")) {
-            told.rows.push((row.split(" | ").map(str::to_owned).collect(), test.clone()));
+            results.rows.push((row.split(" | ").map(str::to_owned).collect(), test.clone()));
         } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... ok")) {
-            told.passed.insert(short(name).to_owned());
+            results.passed.insert(short(name).to_owned());
         } else if line.contains("SKIPPED:") {
-            told.skipped = true;
+            results.skipped = true;
         }
     }
-    told
+    results
 }
 
 /// A test's name without its modules.

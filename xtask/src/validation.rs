@@ -163,9 +163,9 @@ pub(crate) fn run(root: &Path, words: &[String]) -> ExitCode {
 type Groups = BTreeMap<usize, Vec<Row>>;
 
 /// All rows by group, in the order of their ids; or what is wrong with them.
-fn rows(told: TestResults) -> Result<Groups, Vec<String>> {
+fn rows(results: TestResults) -> Result<Groups, Vec<String>> {
     let (mut groups, mut wrong) = (Groups::new(), Vec::new());
-    for (parts, test) in told.rows {
+    for (parts, test) in results.rows {
         let shape = <[String; 7]>::try_from(parts).map_err(|parts| parts.join(" | "));
         let [group, id, what, expected, found, verdict, source] = match shape {
             Ok(parts) => parts,
@@ -183,7 +183,7 @@ fn rows(told: TestResults) -> Result<Groups, Vec<String>> {
         }
     }
     for [id, what, expected, test] in EXACT {
-        if !told.passed.contains(*test) {
+        if !results.passed.contains(*test) {
             wrong.push(format!("{id}: {test} did not pass"));
         }
         let [id, what, expected] = [id, what, expected].map(|text| (*text).to_owned());

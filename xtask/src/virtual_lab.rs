@@ -81,9 +81,9 @@ fn measured(kernel: &Path, tidegate: &Path, out: &Path, scenario: &str) -> Resul
     let result = dir.join("result.json");
     let _ = fs::remove_file(&result);
     boot(&kernel, &dir, &init, &[]).map_err(failed)?;
-    let told = fs::read_to_string(dir.join("told.txt")).unwrap_or_default();
+    let text = fs::read_to_string(dir.join("told.txt")).unwrap_or_default();
     let to = out.join(format!("virtual-{name}.json"));
-    fs::copy(&result, &to).map_err(|_| format!("no result; it said:\n{told}"))?;
+    fs::copy(&result, &to).map_err(|_| format!("no result; it said:\n{text}"))?;
     Ok(to)
 }
 

@@ -633,7 +633,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rules_hold() {
+    fn the_rules_are_kept() {
         let breaches = check(crate::root()).unwrap();
         assert!(breaches.is_empty(), "{}", breaches.join("\n"));
     }

@@ -28,7 +28,7 @@ fn write(one: &Calibration, margin: f64) -> Value {
         .iter()
         .map(|step| {
             json!({
-                "bits_per_second": step.bits_per_second, "stands": step.stands, "loss": step.loss,
+                "bits_per_second": step.bits_per_second, "stands": step.sustained, "loss": step.loss,
                 "delay_ns": step.delay_ns, "slope": step.slope, "carried": step.carried,
             })
         })

@@ -56,7 +56,7 @@ pub fn end_of(run: &TrialRun) -> u64 {
         .map(|buffer| buffer.backlog.len())
         .chain(run.classes.iter().map(|class| class.sent.len()));
     let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked =
+    let requested =
         run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
-    steps.max(asked).max(run.window.1).max(1)
+    steps.max(requested).max(run.window.1).max(1)
 }

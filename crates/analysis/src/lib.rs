@@ -58,7 +58,7 @@ pub mod trial;
 pub mod verify;
 pub mod watch;
 
-pub use json::ReadError;
+pub use json::DocumentError;
 
 /// The examples of the README are run, too.
 #[cfg(doctest)]

@@ -21,9 +21,9 @@ pub fn json(quick: &Quick) -> Value {
         .iter()
         .enumerate()
         .map(|(n, place)| {
-            let asked: Vec<Value> =
-                place.asked.iter().map(|asked| json!([asked.sent_ns, asked.took_ns])).collect();
-            json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": asked})
+            let documents: Vec<Value> =
+                place.requests.iter().map(|request| json!([request.sent_ns, request.took_ns])).collect();
+            json!({"name": place.name, "distance": place.distance, "figures": figures(n), "asked": documents})
         })
         .collect();
     let name = |place: usize| &quick.places[place].name;

@@ -21,7 +21,7 @@ const TRANSFERS: [(&str, bool); 1] = [("rate", false)];
 
 /// A figure without and with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct VerifyRow {
     /// The load.
     pub load: String,
     /// `ping.p95`.
@@ -49,7 +49,7 @@ pub struct Predicted {
 
 /// What can be said of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum ChangeVerdict {
     /// It got better.
     Better,
     /// It got worse.
@@ -62,32 +62,32 @@ pub enum Said {
     Unsure,
 }
 
-impl Said {
+impl ChangeVerdict {
     /// In a word.
     pub fn word(self) -> &'static str {
         match self {
-            Said::Better => "better",
-            Said::Worse => "worse",
-            Said::Costs => "its price",
-            Said::Same => "the same",
-            Said::Unsure => "not sure",
+            ChangeVerdict::Better => "better",
+            ChangeVerdict::Worse => "worse",
+            ChangeVerdict::Costs => "its price",
+            ChangeVerdict::Same => "the same",
+            ChangeVerdict::Unsure => "not sure",
         }
     }
 }
 
-impl Row {
+impl VerifyRow {
     /// What can be said of it.
-    pub fn said(&self) -> Said {
+    pub fn verdict(&self) -> ChangeVerdict {
         match self.paired.is_sure() {
             _ if self.paired.difference == 0.0
                 && self.paired.interval.is_some_and(|(low, high)| low == high) =>
             {
-                Said::Same
+                ChangeVerdict::Same
             }
-            false => Said::Unsure,
-            true if (self.paired.difference < 0.0) == self.less_is_better => Said::Better,
-            true if self.less_is_better => Said::Worse,
-            true => Said::Costs,
+            false => ChangeVerdict::Unsure,
+            true if (self.paired.difference < 0.0) == self.less_is_better => ChangeVerdict::Better,
+            true if self.less_is_better => ChangeVerdict::Worse,
+            true => ChangeVerdict::Costs,
         }
     }
 
@@ -113,7 +113,7 @@ impl Row {
 
 /// The figures of an experiment whose first policy is what was there before, and its second the policy in
 /// question; its repeats are the rounds. Figures that not every round has are of the rounds that have them.
-pub fn rows(experiment: &Experiment) -> Vec<Row> {
+pub fn rows(experiment: &Experiment) -> Vec<VerifyRow> {
     let [before, after, ..] = experiment.policies.as_slice() else { return Vec::new() };
     let of = |policy: &str, load: &str| -> Vec<&RunRecord> {
         experiment.runs.iter().filter(|run| run.policy == policy && run.load == load).collect()
@@ -124,7 +124,7 @@ pub fn rows(experiment: &Experiment) -> Vec<Row> {
         names
             .into_iter()
             .filter_map(|(name, less)| row((load, &name, less), &first, &second))
-            .collect::<Vec<Row>>()
+            .collect::<Vec<VerifyRow>>()
     };
     experiment.loads.iter().flat_map(|load| under(&load.name)).collect()
 }
@@ -134,7 +134,7 @@ fn row(
     (load, name, less_is_better): (&str, &str, bool),
     first: &[&RunRecord],
     second: &[&RunRecord],
-) -> Option<Row> {
+) -> Option<VerifyRow> {
     let mut unit = "";
     let mut pairs = Vec::new();
     for run in first {
@@ -145,7 +145,13 @@ fn row(
             pairs.push((one.number, two.number));
         }
     }
-    Some(Row { load: load.into(), figure: name.into(), unit, paired: Paired::new(&pairs)?, less_is_better })
+    Some(VerifyRow {
+        load: load.into(),
+        figure: name.into(),
+        unit,
+        paired: Paired::new(&pairs)?,
+        less_is_better,
+    })
 }
 
 /// The figures that runs have, each once.
@@ -173,7 +179,7 @@ pub fn json(experiment: &Experiment) -> Value {
         let Paired { rounds, first, second, difference, interval } = row.paired;
         json!({
             "load": row.load, "figure": row.figure, "unit": row.unit, "rounds": rounds, "without": first, "with": second, "difference": difference,
-            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.said().word(),
+            "low": interval.map(|(low, _)| low), "high": interval.map(|(_, high)| high), "verdict": row.verdict().word(),
         })
     });
     rows.collect()

@@ -139,7 +139,7 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         }));
     }
     let mut begun = Begun::new(options, &room, name, report)?;
-    let standing = kernel::shapers(&wanted.devices);
+    let shapers = kernel::shapers(&wanted.devices);
     let prior = State::of_device(&room, name)?;
     if let Some((known, state)) = &prior
         && state.backend() == "kernel"
@@ -171,8 +171,8 @@ fn by_daemon(options: &ApplyOptions, wanted: &Wanted, why: &str, report: NoticeH
         return Err(begun.undone(&error));
     }
     // A daemon that ran before may have put something there itself, and has said so before.
-    let standing = if state["before"]["daemon"].is_null() { standing } else { Vec::new() };
-    report_installed(report, &standing, user::door(&room, name));
+    let shapers = if state["before"]["daemon"].is_null() { shapers } else { Vec::new() };
+    report_installed(report, &shapers, user::door(&room, name));
     report(applied(&state, patience(options), name));
     Ok(json!({"applied": true, "state": state, "daemon": status}))
 }
@@ -257,8 +257,8 @@ impl<'o> Begun<'o> {
 
 /// Says what the kernel has on the devices that packets do not meet while a daemon of tidegate's has them.
 /// `packet_io`: how packets come to it, if that is known.
-fn report_installed(report: NoticeHandler<'_>, standing: &[(String, String)], packet_io: Option<String>) {
-    for (dev, qdisc) in standing {
+fn report_installed(report: NoticeHandler<'_>, shapers: &[(String, String)], packet_io: Option<String>) {
+    for (dev, qdisc) in shapers {
         report(Notice::Bypassed { dev: dev.clone(), qdisc: qdisc.clone(), packet_io: packet_io.clone() });
     }
 }
@@ -360,7 +360,7 @@ fn noted(
         }
         previous
     });
-    let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.says_ingress(dev)).collect();
+    let ingress: Vec<&String> = wanted.devices.iter().filter(|dev| wanted.sets_ingress(dev)).collect();
     Ok(json!({
         "backend": "kernel", "why": why, "devices": wanted.devices, "policy": user::absolute(&options.files),
         "applied_at": now(), "boot": boot::id()?, "args": options.args, "dev": options.dev, "commands": wanted.commands,
@@ -472,7 +472,7 @@ fn daemon_plan(
     });
     let of_device =
         |((dev, wants), now): ((&String, _), _)| Ok((dev.clone(), plan(now, wants, &wanted.log)?));
-    let plans = wanted.devices.iter().zip(&wanted.stands).zip(&installed).map(of_device);
+    let plans = wanted.devices.iter().zip(&wanted.installed).zip(&installed).map(of_device);
     let table = kernel::table_of(name);
     let rules = match (tables.is_empty(), wanted.tables.is_empty()) {
         _ if tables == wanted.tables => None,

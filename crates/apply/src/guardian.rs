@@ -36,11 +36,11 @@ impl Guardian {
         command.args(["revert", name, "--guard"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = service::detached(&mut command).spawn().context("no guardian can be started")?;
-        let (line, said) = (child.stdin.take(), child.stdout.take());
+        let (line, stdout) = (child.stdin.take(), child.stdout.take());
         let (tell, dump) = mpsc::sync_channel(1);
         std::thread::Builder::new().name("guardian".into()).spawn(move || {
             let mut first = String::new();
-            let _ = said.map(|said| BufReader::new(said).read_line(&mut first));
+            let _ = stdout.map(|stdout| BufReader::new(stdout).read_line(&mut first));
             let _ = tell.send(first);
         })?;
         match dump.recv_timeout(PATIENCE) {

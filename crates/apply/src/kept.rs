@@ -108,7 +108,7 @@ fn of(directory: &Path, name: &str, path: &Path) -> Result<ApplyOptions> {
         backend: if kept["backend"] == "user" { BackendChoice::User } else { BackendChoice::Kernel },
         packet_io: PacketIoBackend::named(kept["door"].as_str().unwrap_or_default()).unwrap_or_default(),
         realtime: kept["realtime"] == true,
-        sandbox: tidegate_loader::Sandbox::default(),
+        sandbox: tidegate_loader::SandboxOptions::default(),
         confirm: Some(0),
         dry_run: false,
         force: kept["force"] == true,

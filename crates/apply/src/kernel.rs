@@ -24,7 +24,7 @@ const ENOENT: i32 = 2;
 /// What is to be on a device.
 struct Target {
     dev: String,
-    stand: Installed,
+    wanted: Installed,
     /// What is attached to its ingress hook is someone else's, and not looked at.
     leaves_ingress: bool,
 }
@@ -37,12 +37,13 @@ impl Target {
 }
 
 /// What is on a device's root, and what is on its hooks for arriving packets (`ingress`, `clsact`).
-fn split_ingress(stand: Installed) -> (Installed, Installed) {
+fn split_ingress(installed: Installed) -> (Installed, Installed) {
     let (ingress_qdiscs, qdiscs) =
-        stand.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
+        installed.qdiscs.into_iter().partition(|qdisc| qdisc.parent == Handle::INGRESS);
     let on_hooks = |on: Handle| on.major() == Handle::INGRESS.major() && on != Handle::ROOT;
-    let (ingress_classes, classes) = stand.classes.into_iter().partition(|class| on_hooks(class.classid));
-    let (ingress_filters, filters) = stand.filters.into_iter().partition(|filter| on_hooks(filter.parent));
+    let (ingress_classes, classes) = installed.classes.into_iter().partition(|class| on_hooks(class.classid));
+    let (ingress_filters, filters) =
+        installed.filters.into_iter().partition(|filter| on_hooks(filter.parent));
     let ingress = Installed { qdiscs: ingress_qdiscs, classes: ingress_classes, filters: ingress_filters };
     (Installed { qdiscs, classes, filters }, ingress)
 }
@@ -128,10 +129,10 @@ impl Arm {
     }
 
     /// What is installed on a device.
-    fn stand(&mut self, dev: &str) -> Result<Installed> {
-        let (stand, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
+    fn read_installed(&mut self, dev: &str) -> Result<Installed> {
+        let (wanted, unread) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
-        Ok(stand)
+        Ok(wanted)
     }
 
     /// Looks at what is installed, and finds the way from there. `known`: messages that make our present
@@ -143,8 +144,8 @@ impl Arm {
         let known: Vec<Raw> = prior.map(|prior| record::raw(&prior.0["table"])).unwrap_or_default();
         let mut before = Before { table: table_of(name), rules: known.clone(), ..Before::default() };
         let (mut plans, mut doubts, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        for (dev, stand) in wanted.devices.iter().zip(&wanted.stands) {
-            let target = self.target(wanted, prior, dev, stand)?;
+        for (dev, installed) in wanted.devices.iter().zip(&wanted.installed) {
+            let target = self.target(wanted, prior, dev, installed)?;
             let dump = if wanted.links.iter().any(|link| link.name == *dev) {
                 Some(self.kernel.raw(dev).with_context(|| dev.clone())?)
             } else {
@@ -155,7 +156,7 @@ impl Arm {
                 None => Installed::default(),
             };
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            plans.push((dev.clone(), plan::plan(&target.part(live), &target.stand, &log)?));
+            plans.push((dev.clone(), plan::plan(&target.part(live), &target.wanted, &log)?));
             before.devices.push((dev.clone(), dump));
             targets.push(target);
         }
@@ -181,10 +182,10 @@ impl Arm {
         wanted: &Wanted,
         prior: Option<&State>,
         dev: &str,
-        stand: &Installed,
+        installed: &Installed,
     ) -> Result<Target> {
-        let mut target = Target { dev: dev.to_owned(), stand: stand.clone(), leaves_ingress: false };
-        if wanted.says_ingress(dev) {
+        let mut target = Target { dev: dev.to_owned(), wanted: installed.clone(), leaves_ingress: false };
+        if wanted.sets_ingress(dev) {
             return Ok(target);
         }
         let by_prior =
@@ -194,9 +195,9 @@ impl Arm {
             let original = Before::of(&prior.0["original"])?;
             if let Some((_, Some(dump))) = original.devices.iter().find(|(known, _)| known == dev) {
                 let (_, ingress) = split_ingress(self.kernel.read(dev, dump)?.0);
-                target.stand.qdiscs.extend(ingress.qdiscs);
-                target.stand.classes.extend(ingress.classes);
-                target.stand.filters.extend(ingress.filters);
+                target.wanted.qdiscs.extend(ingress.qdiscs);
+                target.wanted.classes.extend(ingress.classes);
+                target.wanted.filters.extend(ingress.filters);
             }
         }
         Ok(target)
@@ -304,7 +305,7 @@ impl Arm {
                 continue;
             }
             let leaves_ingress = !ours.iter().any(|known| known == dev);
-            let target = Target { dev: dev.to_owned(), stand: Installed::default(), leaves_ingress };
+            let target = Target { dev: dev.to_owned(), wanted: Installed::default(), leaves_ingress };
             let then = target.part(self.kernel.read(dev, &record::dump_from_json(&one["told"])?)?.0);
             let now = target.part(self.kernel.installed(dev).with_context(|| dev.to_owned())?.0);
             match plan::plan(&now, &then, &[]) {
@@ -366,7 +367,7 @@ impl Arm {
             let unread = if target.leaves_ingress { BTreeSet::new() } else { unread };
             ensure!(unread.is_empty(), Kernel, "{dev} has what is not read by us: {}", list(&unread));
             let log: Vec<Op> = wanted.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-            let left = plan::plan(&target.part(live), &target.stand, &log)?;
+            let left = plan::plan(&target.part(live), &target.wanted, &log)?;
             // What is missing tells more than what is there in its place.
             let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove);
             if let Some(step) = lacks.or(left.steps.first()) {
@@ -390,12 +391,12 @@ impl Arm {
     pub(crate) fn undo(&mut self, before: &Before) -> Result<()> {
         let mut failed: Vec<String> = Vec::new();
         // What leads to an ifb goes before it.
-        for (dev, told) in before.devices.iter().rev() {
-            let done = match told {
+        for (dev, dump) in before.devices.iter().rev() {
+            let done = match dump {
                 // What was on a device that is gone went with it.
-                Some(told) => match self.is_gone(dev, told) {
+                Some(dump) => match self.is_gone(dev, dump) {
                     Ok(true) => Ok(()),
-                    Ok(false) => self.bring_back(dev, told),
+                    Ok(false) => self.bring_back(dev, dump),
                     Err(renamed) => Err(renamed),
                 },
                 None => self.unmake(dev),
@@ -419,14 +420,14 @@ impl Arm {
     /// # Errors
     /// What is not.
     pub(crate) fn look_back(&mut self, before: &Before) -> Result<()> {
-        for (dev, told) in &before.devices {
+        for (dev, dump) in &before.devices {
             let there = self.links.index(dev).is_ok();
-            let Some(told) = told else {
+            let Some(dump) = dump else {
                 ensure!(!there, Kernel, "`{dev}`, which was made for the policy, is still there");
                 continue;
             };
-            if !self.is_gone(dev, told)? {
-                let (then, _) = self.kernel.read(dev, told)?;
+            if !self.is_gone(dev, dump)? {
+                let (then, _) = self.kernel.read(dev, dump)?;
                 let (now, _) = self.kernel.installed(dev).with_context(|| dev.clone())?;
                 let left = plan::plan(&now, &then, &[])?;
                 if let Some(step) = left.steps.first() {
@@ -450,11 +451,11 @@ impl Arm {
     ///
     /// # Errors
     /// It is there, under another name.
-    fn is_gone(&mut self, dev: &str, told: &RawDump) -> Result<bool> {
+    fn is_gone(&mut self, dev: &str, dump: &RawDump) -> Result<bool> {
         if self.links.index(dev).is_ok() {
             return Ok(false);
         }
-        if let Some(link) = links()?.into_iter().find(|link| link.index == told.number) {
+        if let Some(link) = links()?.into_iter().find(|link| link.index == dump.number) {
             bail!(
                 Kernel,
                 "`{dev}` is called `{0}` now; rename it back: ip link set {0} name {dev}",
@@ -464,8 +465,8 @@ impl Arm {
         Ok(true)
     }
 
-    fn bring_back(&mut self, dev: &str, told: &RawDump) -> Result<()> {
-        let (before, _) = self.kernel.read(dev, told).with_context(|| dev.to_owned())?;
+    fn bring_back(&mut self, dev: &str, dump: &RawDump) -> Result<()> {
+        let (before, _) = self.kernel.read(dev, dump).with_context(|| dev.to_owned())?;
         // What we cannot read goes with the root that it stands below.
         let (now, _) = self.kernel.installed(dev).with_context(|| dev.to_owned())?;
         let back = plan::plan(&now, &before, &[])?;
@@ -564,7 +565,7 @@ struct Tried {
 pub(crate) fn lacks(wanted: &Wanted) -> Result<Option<String>> {
     let place =
         NamespaceThread::new("probe").context("this kernel's kinds cannot be tried in a namespace")?;
-    let devices = wanted.devices.iter().cloned().zip(wanted.stands.iter().cloned()).collect();
+    let devices = wanted.devices.iter().cloned().zip(wanted.installed.iter().cloned()).collect();
     let tried = Tried { devices, log: wanted.log.clone(), tables: wanted.tables.clone() };
     place.go(move || tried.lacks())?
 }
@@ -582,8 +583,8 @@ impl Tried {
             let kind = if LinkDriver::of_name(name) == LinkDriver::Ifb { "ifb" } else { "dummy" };
             arm.links.create_like(name, kind, 1000)?;
         }
-        for (dev, stand) in &self.devices {
-            if let Some(lacks) = self.of_device(&mut arm, dev, stand)? {
+        for (dev, installed) in &self.devices {
+            if let Some(lacks) = self.of_device(&mut arm, dev, installed)? {
                 return Ok(Some(lacks));
             }
         }
@@ -597,14 +598,14 @@ impl Tried {
             .map(|error| format!("does not take the rules that set marks ({error:#})")))
     }
 
-    fn of_device(&self, arm: &mut Arm, dev: &str, stand: &Installed) -> Result<Option<String>> {
+    fn of_device(&self, arm: &mut Arm, dev: &str, installed: &Installed) -> Result<Option<String>> {
         let log: Vec<Op> = self.log.iter().filter(|op| op.device() == Some(dev)).cloned().collect();
-        for step in &plan::plan(&Installed::default(), stand, &log)?.steps {
+        for step in &plan::plan(&Installed::default(), installed, &log)?.steps {
             if let Err((_, trouble)) = arm.kernel.carry_out(&step.ops) {
                 return Ok(Some(lacking(step, &trouble)));
             }
         }
-        let left = plan::plan(&arm.stand(dev)?, stand, &log)?;
+        let left = plan::plan(&arm.read_installed(dev)?, installed, &log)?;
         let lacks = left.steps.iter().find(|step| step.sign != plan::Sign::Remove).or(left.steps.first());
         Ok(lacks.map(|step| {
             format!("takes `{}` without a word and does not do it", tidegate_plan::text::line(step))
@@ -631,12 +632,13 @@ pub(crate) fn shapers(devices: &[String]) -> Vec<(String, String)> {
     let Ok(mut kernel) = Kernel::open() else { return Vec::new() };
     let mut all = Vec::new();
     for dev in devices {
-        let Ok(standing) = kernel.qdiscs(dev) else { continue };
+        let Ok(installed) = kernel.qdiscs(dev) else { continue };
         let on_device = |parent: Handle| parent == Handle::ROOT || parent == Handle::INGRESS;
         // One without a handle came on its own.
-        let told = standing.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
-        all.extend(told.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
-        all.extend(standing.unread.into_iter().map(|kind| (dev.clone(), kind)));
+        let found =
+            installed.qdiscs.iter().filter(|qdisc| on_device(qdisc.parent) && !qdisc.handle.is_none());
+        all.extend(found.map(|qdisc| (dev.clone(), format!("{} {}", qdisc.kind.name(), qdisc.handle))));
+        all.extend(installed.unread.into_iter().map(|kind| (dev.clone(), kind)));
     }
     all
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use tidegate_daemon::PacketIoBackend;
-use tidegate_loader::Sandbox;
+use tidegate_loader::SandboxOptions;
 
 /// A policy that is to be applied to this computer's devices.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct ApplyOptions {
     /// Arguments for a script.
     pub args: Vec<String>,
     /// The sandbox that scripts run in.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxOptions,
     /// The device that it is applied to instead of the one that it names.
     pub dev: Option<String>,
     /// Whose qdiscs are to hold the packets.
@@ -37,7 +37,7 @@ impl ApplyOptions {
         ApplyOptions {
             files,
             args: Vec::new(),
-            sandbox: Sandbox::default(),
+            sandbox: SandboxOptions::default(),
             dev: None,
             backend: BackendChoice::Auto,
             packet_io: PacketIoBackend::Auto,

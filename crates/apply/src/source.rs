@@ -56,8 +56,8 @@ fn why_not(dev: &str, error: Error) -> Error {
             _ => error.context(format!("the daemon of `{dev}` did not answer in time")),
         };
     }
-    let said = status::last_line(&runtime, dev).map(|said| format!(" (it said: {said})")).unwrap_or_default();
-    error.context(format!("the daemon of `{dev}` is gone{said}"))
+    let text = status::last_line(&runtime, dev).map(|text| format!(" (it said: {text})")).unwrap_or_default();
+    error.context(format!("the daemon of `{dev}` is gone{text}"))
 }
 
 fn timed_out(error: &Error) -> bool {
@@ -146,27 +146,27 @@ pub fn daemons(devices: &[String]) -> Result<Vec<String>> {
 
 /// The devices of this network namespace.
 fn links() -> Vec<String> {
-    let told = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
-    told.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
 /// Did anybody configure something there? What the kernel puts there on its own has no handle.
 fn is_shaped(kernel: &mut Kernel, dev: &str) -> bool {
-    kernel.qdiscs(dev).is_ok_and(|standing| {
-        !standing.unread.is_empty() || standing.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none())
+    kernel.qdiscs(dev).is_ok_and(|installed| {
+        !installed.unread.is_empty() || installed.qdiscs.iter().any(|qdisc| !qdisc.handle.is_none())
     })
 }
 
 fn of_kernel(kernel: &mut Kernel, devices: &[String], began: Instant) -> Result<Value> {
-    let mut told = Vec::new();
+    let mut documents = Vec::new();
     for dev in devices {
         // A device that went away meanwhile is left out.
-        let Ok(standing) = kernel.qdiscs(dev) else { continue };
-        let rate = link_rate(&standing.qdiscs, &standing.classes);
-        told.push(device_snapshot(dev, rate, &standing.qdiscs, &standing.classes));
+        let Ok(installed) = kernel.qdiscs(dev) else { continue };
+        let rate = link_rate(&installed.qdiscs, &installed.classes);
+        documents.push(device_snapshot(dev, rate, &installed.qdiscs, &installed.classes));
     }
     let at_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX).saturating_sub(at_ns);
-    Ok(json!({"version": 1, "at_ns": at_ns, "epoch_ns": epoch_ns, "backend": "kernel", "devices": told}))
+    Ok(json!({"version": 1, "at_ns": at_ns, "epoch_ns": epoch_ns, "backend": "kernel", "devices": documents}))
 }

@@ -304,10 +304,10 @@ impl Health {
                 self.worse(PolicyHealth::DeviceGone);
             }
         }
-        let told = Client::within(&self.name, COMPARE)
+        let result = Client::within(&self.name, COMPARE)
             .and_then(|mut client| client.request(&json!({"ask": "drift"})));
-        match told {
-            Ok(told) => self.drift = strings(&told["drift"]),
+        match result {
+            Ok(document) => self.drift = strings(&document["drift"]),
             // Whether it runs what it was given is not known, which is not the same as that it does.
             Err(error) => {
                 self.last_error = Some(format!("what it runs cannot be compared: {error:#}"));
@@ -329,8 +329,8 @@ impl Health {
         let why = self.last_error.as_deref();
         match self.condition {
             PolicyHealth::DaemonDead => {
-                let said = why.map(|said| format!(" (it said last: {said})")).unwrap_or_default();
-                Some(format!("the daemon of `{}` died{said}; packets pass unqueued", self.name))
+                let text = why.map(|text| format!(" (it said last: {text})")).unwrap_or_default();
+                Some(format!("the daemon of `{}` died{text}; packets pass unqueued", self.name))
             }
             PolicyHealth::DaemonSilent => {
                 Some(format!("{}: {}", self.name, why.unwrap_or("the daemon does not answer")))
@@ -346,19 +346,19 @@ impl Health {
 
     /// The document of `--json`.
     pub fn document(&self) -> Value {
-        let mut told = json!({
+        let mut json = json!({
             "name": self.name, "condition": self.condition.name(), "code": self.condition.code(), "backend": self.backend,
             "packet_io": self.daemon["door"], "devices": self.devices, "drift": self.drift, "last_error": self.last_error,
             "lateness_ns": self.lateness(), "starts": self.starts, "undone": self.undone,
             "start_again": restart_hint(&self.state).filter(|_| self.condition == PolicyHealth::DaemonDead),
         });
         for part in ["why", "policy", "applied_at"] {
-            told[part] = self.state[part].clone();
+            json[part] = self.state[part].clone();
         }
-        if told["policy"].is_null() {
-            told["policy"] = self.daemon["policy"].clone();
+        if json["policy"].is_null() {
+            json["policy"] = self.daemon["policy"].clone();
         }
-        told["confirm"] = match self.revert_in {
+        json["confirm"] = match self.revert_in {
             Some(left) => json!({
                 "seconds": self.state["confirm"]["seconds"], "left_s": left.as_secs_f64(), "guardian": self.guardian,
             }),
@@ -368,12 +368,12 @@ impl Health {
         if !job.is_null() {
             let alive =
                 user::is_alive(job["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
-            told["job"] = json!({
+            json["job"] = json!({
                 "does": job["does"], "pid": job["pid"], "since": job["since"], "alive": alive, "error": job["error"],
             });
         }
-        told["daemon"] = self.daemon.clone();
-        told
+        json["daemon"] = self.daemon.clone();
+        json
     }
 }
 

@@ -71,8 +71,8 @@ pub(crate) fn end(runtime: &RuntimeDir, dev: &str) -> Result<()> {
         output_file::write(&runtime.kept_down(dev), b"")
             .with_context(|| format!("`{dev}` cannot be kept down: {}", runtime.kept_down(dev).display()))?;
     }
-    let asked = Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "stop"})));
-    if asked.is_ok() && within(END, || gone(pid)) {
+    let result = Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "stop"})));
+    if result.is_ok() && within(END, || gone(pid)) {
         return clear(runtime, dev);
     }
     // Only a process that has the lock, and is a daemon of tidegate's, gets a signal.

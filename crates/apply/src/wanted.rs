@@ -34,7 +34,7 @@ pub struct Wanted {
     /// What else of links is set.
     pub(crate) settings: Vec<(String, LinkUpdate)>,
     /// What is to stand on each of the devices.
-    pub(crate) stands: Vec<Installed>,
+    pub(crate) installed: Vec<Installed>,
     /// The links of this computer when it was read.
     pub(crate) links: Vec<LinkInfo>,
     /// netfilter's tables with rules in them.
@@ -98,7 +98,7 @@ impl Wanted {
             "the policy queues nothing on any device and sets no marks; there is nothing to apply"
         );
         let mut machine = machine(&log, &links, &made)?;
-        let stands =
+        let installed =
             devices.iter().map(|dev| tidegate_plan::installed(&mut machine, CARRIED_OUT_AT, dev)).collect();
         let tables = tidegate_plan::rule_tables(&machine);
         Ok(Wanted {
@@ -109,7 +109,7 @@ impl Wanted {
             links,
             devices,
             made,
-            stands,
+            installed,
             tables,
         })
     }
@@ -147,7 +147,7 @@ impl Wanted {
     }
 
     /// Does the policy say what happens to packets that arrive by a device?
-    pub(crate) fn says_ingress(&self, dev: &str) -> bool {
+    pub(crate) fn sets_ingress(&self, dev: &str) -> bool {
         let on_hooks = |parent: Handle| parent.major() == Handle::INGRESS.major() && parent != Handle::ROOT;
         self.log.iter().filter(|op| op.device() == Some(dev)).any(|op| match op {
             Op::Qdisc(op) => on_hooks(op.parent) || on_hooks(op.handle),
@@ -277,9 +277,9 @@ fn machine(log: &[Op], links: &[LinkInfo], made: &[(String, LinkDriver)]) -> Res
         if already {
             continue;
         }
-        let told =
+        let result =
             gateway.apply(GatewayContext { now: CARRIED_OUT_AT, pool: &mut pool, random: &mut draws }, op);
-        told.map_err(|error| error!(Policy, "{error}: {op:?}")).context("on a machine with these links")?;
+        result.map_err(|error| error!(Policy, "{error}: {op:?}")).context("on a machine with these links")?;
     }
     Ok(gateway)
 }

@@ -57,8 +57,8 @@ pub fn without_place(drops: &str) -> String {
     drops.lines().skip(1).map(without).collect()
 }
 
-/// Holds recordings of some archives against what `difference` says of each: `Err` where it needs more than
-/// there is, `None` where it is as recorded. As many as the table says must be carried out.
+/// Compares recordings of some archives with `difference`: `Err` where it needs more than there is, `None`
+/// where it is as recorded. As many as the table lists must be carried out.
 ///
 /// # Panics
 /// When one differs, or when more or fewer were carried out: a recording needs more, or less, than it did.
@@ -68,16 +68,16 @@ pub fn identical<More>(
 ) {
     let (mut wrong, mut counts) = (String::new(), Vec::new());
     for (archive, _) in archives {
-        let mut held = 0;
+        let mut waiting = 0;
         for (name, files) in recordings(archive) {
             match difference(&files) {
                 Err(_) => continue,
                 Ok(None) => {}
                 Ok(Some(difference)) => wrong += &format!("{archive}/{name}: {difference}\n"),
             }
-            held += 1;
+            waiting += 1;
         }
-        counts.push((*archive, held));
+        counts.push((*archive, waiting));
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert_eq!(counts, archives);

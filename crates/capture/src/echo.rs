@@ -3,19 +3,19 @@
 use tidegate_text::Filter;
 
 /// Prints a piece of a script's output: to standard error, or to standard output.
-pub type Print = fn(to_errors: bool, piece: &str);
+pub type PrintFn = fn(to_errors: bool, piece: &str);
 
 /// One of a script's output streams, passed on.
 #[derive(Debug)]
 pub(super) struct Echo {
     filter: Filter,
     to_errors: bool,
-    print: Print,
+    print: PrintFn,
 }
 
 impl Echo {
     /// To standard error, or to standard output.
-    pub(super) fn new(to_errors: bool, print: Print) -> Echo {
+    pub(super) fn new(to_errors: bool, print: PrintFn) -> Echo {
         Echo { filter: Filter::new(), to_errors, print }
     }
 

@@ -225,16 +225,16 @@ impl Finder {
     /// there.
     fn set_once(&self, level: &Level, arg: usize) -> Option<SourceWord> {
         let giver = level.givers[arg].as_ref().filter(|giver| giver.whole)?;
-        let asking = &self.commands(level.file)[level.at].words[giver.word];
-        let name = asking.variable().filter(|_| !asking.within)?;
+        let prompt = &self.commands(level.file)[level.at].words[giver.word];
+        let name = prompt.variable().filter(|_| !prompt.within)?;
         let variable = self.variables.get(name)?;
         let &(file, at, which) = variable.set.as_ref()?;
         let source = &self.files[file];
         let word = &source.commands[at].words[which];
-        let (_, said) = word.raw.split_once('=')?;
-        let plain = said.trim_matches(['"', '\'']);
+        let (_, text) = word.raw.split_once('=')?;
+        let plain = text.trim_matches(['"', '\'']);
         let from = word.columns.start + name.chars().count() + 1;
-        let quote = usize::from(plain.len() < said.len());
+        let quote = usize::from(plain.len() < text.len());
         let columns = from + quote..from + quote + plain.chars().count();
         let literal = variable.uses == 1 && source.commands[at].function.is_none();
         (plain == &*giver.value && word.is_literal()).then(|| SourceWord {
@@ -367,13 +367,13 @@ impl Finder {
     pub(super) fn question(&self) -> Option<SourceLine> {
         let main = self.files.first()?;
         // `cmd | while read …` and `read … <file` do not ask anybody.
-        let asks = |command: &&Command| {
+        let matches = |command: &&Command| {
             let text = main.lines.get(command.line().saturating_sub(1)).map_or("", String::as_str);
             command.words.first().is_some_and(|word| matches!(word.text.as_str(), "read" | "select"))
                 && !text.contains('|')
                 && !text.contains('<')
         };
-        main.commands.iter().find(asks).map(|command| main.place(command.line(), None))
+        main.commands.iter().find(matches).map(|command| main.place(command.line(), None))
     }
 
     /// The highest number of an argument that the script asks for outside of functions and without a default,
@@ -648,7 +648,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         parent 1:$n pfifo limit 9\ndone\nif do_tc class show; then :; fi\n";
         let files = [("x.sh".into(), script.into()), ("lib.sh".into(), library.into())];
         let mut finder = Finder::new(&files, &[]);
-        let mut told = |call: &str| {
+        let mut text_of = |call: &str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
             let (place, words) = finder.find("tc", &args, "").expect("it is there");
             let literal = words
@@ -656,11 +656,11 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
                 .map(|word| word.as_ref().map_or('-', |word| if word.literal { '=' } else { '~' }));
             format!("{}:{} {}", place.file.display(), place.line, literal.collect::<String>())
         };
-        assert_eq!(told("qdisc add dev eth0 root prio"), "x.sh:3 ======");
+        assert_eq!(text_of("qdisc add dev eth0 root prio"), "x.sh:3 ======");
         // `qdisc add dev` stands in the library, in a function that a loop calls.
-        assert_eq!(told("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ~~~==~===");
-        assert_eq!(told("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ~~~==~===");
-        assert_eq!(told("class show"), "x.sh:7 ==");
+        assert_eq!(text_of("qdisc add dev eth0 parent 1:1 pfifo limit 9"), "x.sh:5 ~~~==~===");
+        assert_eq!(text_of("qdisc add dev eth0 parent 1:2 pfifo limit 9"), "x.sh:5 ~~~==~===");
+        assert_eq!(text_of("class show"), "x.sh:7 ==");
     }
 
     #[test]
@@ -668,21 +668,21 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
         let script =
             "t() { tc \"$@\"; }\nleaf() {\n  t qdisc add dev \"$@\"\n}\nleaf eth0 root prio\ntc class show\n";
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
-        let mut told = |call: &str| {
+        let mut text_of = |call: &str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
             let (place, _) = finder.find("tc", &args, "").expect("it is there");
             let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
             format!("{}{}", place.line, frames.collect::<String>())
         };
-        assert_eq!(told("qdisc add dev eth0 root prio"), "5 leaf:3 t:1");
-        assert_eq!(told("class show"), "6");
+        assert_eq!(text_of("qdisc add dev eth0 root prio"), "5 leaf:3 t:1");
+        assert_eq!(text_of("class show"), "6");
     }
 
     /// The line of each call, the functions on its way, and each argument with its line: `=` where it stands
     /// there letter by letter and may be changed.
     fn ways_of(script: &str, calls: &[&str]) -> Vec<String> {
         let mut finder = Finder::new(&[("x.sh".into(), script.into())], &[]);
-        let mut told = |call: &&str| {
+        let mut text_of = |call: &&str| {
             let args: Vec<String> = call.split(' ').map(Into::into).collect();
             let (place, words) = finder.find("tc", &args, "").expect("it is there");
             let frames = place.frames.iter().map(|frame| format!(" {}:{}", frame.function, frame.line));
@@ -693,7 +693,7 @@ tc class change dev eth0 parent 1: classid 1:5 htb rate 1mbit";
             let words: String = words.iter().map(word).collect();
             format!("{}{}:{words}", place.line, frames.collect::<String>())
         };
-        calls.iter().map(&mut told).collect()
+        calls.iter().map(&mut text_of).collect()
     }
 
     #[test]

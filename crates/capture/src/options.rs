@@ -1,13 +1,13 @@
 //! How to capture.
 
-use super::echo::{self, Print};
+use super::echo::{self, PrintFn};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// What becomes of what the script prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
-    /// Kept in [`crate::Outcome::stdout`] and [`crate::Outcome::stderr`].
+    /// Kept in [`crate::ScriptRun::stdout`] and [`crate::ScriptRun::stderr`].
     #[default]
     Collect,
     /// Kept, and printed by us as it comes, both streams to our standard error.
@@ -24,7 +24,7 @@ pub struct CaptureOptions {
     /// What becomes of its output.
     pub output: Output,
     /// What prints what is passed on.
-    pub print: Print,
+    pub print: PrintFn,
     /// Devices that exist inside beside those its text names.
     pub devices: Vec<String>,
     /// The executable that plays the tools; `None`: ourselves. It must call [`dispatch`](crate::dispatch)

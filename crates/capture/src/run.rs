@@ -8,9 +8,9 @@ use tidegate_sandbox::Spec;
 use super::error::CaptureError;
 use super::lines::Finder;
 use super::options::CaptureOptions;
-use super::outcome::Outcome;
 use super::sandbox::executable;
 use super::scan::Script;
+use super::script_run::ScriptRun;
 use super::serve::{MAX_MEMORY, Run, Session};
 use super::shim::WATCHED;
 use super::troubles;
@@ -20,7 +20,7 @@ use tidegate_shims::TOOLS;
 /// Runs a script in a sandbox, its calls answered by `answer`.
 ///
 /// The script ends with the code it ends with: that, calls that failed and tools that were missing stand in
-/// the [`Outcome`], not in the error.
+/// the [`ScriptRun`], not in the error.
 ///
 /// # Errors
 /// The script cannot be read or run, or this system forbids the sandbox.
@@ -29,7 +29,7 @@ pub fn run_script(
     args: &[String],
     options: &CaptureOptions,
     answer: &mut dyn Answer,
-) -> Result<Outcome, CaptureError> {
+) -> Result<ScriptRun, CaptureError> {
     let outcomes = run_in_turn(script, &[args.to_vec()], options, answer, &mut |_| {})?;
     outcomes.into_iter().next().ok_or(CaptureError::Sandbox("nothing was run".to_owned()))
 }
@@ -48,7 +48,7 @@ pub fn run_in_turn(
     options: &CaptureOptions,
     answer: &mut dyn Answer,
     before: &mut dyn FnMut(usize),
-) -> Result<Vec<Outcome>, CaptureError> {
+) -> Result<Vec<ScriptRun>, CaptureError> {
     let script = Script::read(script)?;
     let mut devices = options.devices.clone();
     for device in turns.iter().flat_map(|args| script.devices(args)) {
@@ -63,7 +63,7 @@ pub fn run_in_turn(
     let spec = spec(&script, turns, options, &devices, answer)?;
     before(0);
     let mut session = Session::start(&spec, options)?;
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut outcomes: Vec<ScriptRun> = Vec::new();
     for (turn, args) in turns.iter().enumerate() {
         if turn > 0 {
             before(turn);
@@ -81,7 +81,7 @@ pub fn run_in_turn(
 }
 
 /// What one run showed.
-pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome {
+pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> ScriptRun {
     let Run { exit, calls, stdout, stderr, mut notes, left } = run;
     let troubles = troubles::list(finder, &calls, &exit, (&stdout, &stderr));
     let unfinished = if exit.is_own() { troubles::unfinished(finder, &left) } else { None };
@@ -89,7 +89,7 @@ pub(super) fn outcome(run: Run, finder: &Finder, devices: &[String]) -> Outcome 
     notes.extend(unfinished.clone());
     notes.extend(missing_arguments.clone());
     let devices = devices.to_vec();
-    Outcome { exit, calls, stdout, stderr, devices, notes, troubles, unfinished, missing_arguments }
+    ScriptRun { exit, calls, stdout, stderr, devices, notes, troubles, unfinished, missing_arguments }
 }
 
 fn spec(

@@ -92,7 +92,7 @@ impl Script {
                 }
             }
         }
-        may_hold_tools(dirs)
+        may_contain_tools(dirs)
     }
 
     /// Notes the host's files that the script may read when it runs: those that its text or its arguments
@@ -403,11 +403,11 @@ pub(super) fn usual_tool_dirs() -> Vec<PathBuf> {
             .filter(|dir| dir.is_absolute() && holds_tools(dir))
             .map(|dir| real(&dir)),
     );
-    may_hold_tools(dirs)
+    may_contain_tools(dirs)
 }
 
 /// All but those that are new inside a sandbox.
-fn may_hold_tools(dirs: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+fn may_contain_tools(dirs: BTreeSet<PathBuf>) -> Vec<PathBuf> {
     dirs.into_iter().filter(|dir| dir != Path::new("/") && !is_new_inside(dir)).collect()
 }
 

@@ -18,7 +18,7 @@ use super::lines::Finder;
 use super::effect;
 use super::error::CaptureError;
 use super::options::{CaptureOptions, Output};
-use super::outcome::{Exit, Recorded};
+use super::script_run::{Exit, Recorded};
 use super::wire::{self, Request};
 use tidegate_shims::{Answer, Effect, Reply};
 
@@ -240,7 +240,7 @@ impl Session {
                         Report::Failed(reason) => Exit::Lost(reason),
                         Report::Gone => Exit::Lost("the sandbox ended early".to_owned()),
                     };
-                    turn.answer.told(&files);
+                    turn.answer.files_written(&files);
                     return Ok(sandbox.ran_out_of_memory().map_or(exit, out_of_memory));
                 }
             }
@@ -339,7 +339,7 @@ fn serve(sandbox: &mut Sandbox, turn: &mut Turn<'_>, limits: &Limits, kept: &mut
     let Ok(request) = wire::read_request(&mut timed) else {
         return;
     };
-    turn.answer.told(&request.files);
+    turn.answer.files_written(&request.files);
     let within = turn.calls.len() < limits.max_calls && *kept <= MAX_KEPT;
     let (reply, answered) = answer(turn, limits, &request, *kept);
     change_links(sandbox, turn, &reply);

@@ -12,8 +12,8 @@ use tidegate_sandbox::Spec;
 use super::error::CaptureError;
 use super::lines::Finder;
 use super::options::CaptureOptions;
-use super::outcome::Outcome;
 use super::run::outcome;
+use super::script_run::ScriptRun;
 use super::serve::Session;
 use tidegate_shims::Answer;
 use tidegate_shims::TOOLS;
@@ -55,7 +55,7 @@ impl Shell {
     ///
     /// # Errors
     /// The sandbox is gone.
-    pub fn run_line(&mut self, line: &str, answer: &mut dyn Answer) -> Result<Outcome, CaptureError> {
+    pub fn run_line(&mut self, line: &str, answer: &mut dyn Answer) -> Result<ScriptRun, CaptureError> {
         let words = ["sh".into(), "-c".into(), line.into()];
         self.run(&words, Finder::new(&[("-".into(), line.into())], &[]), answer)
     }
@@ -64,7 +64,7 @@ impl Shell {
     ///
     /// # Errors
     /// The file cannot be read, or the sandbox is gone.
-    pub fn run_file(&mut self, file: &Path, answer: &mut dyn Answer) -> Result<Outcome, CaptureError> {
+    pub fn run_file(&mut self, file: &Path, answer: &mut dyn Answer) -> Result<ScriptRun, CaptureError> {
         let text = fs::read(file).map_err(|error| CaptureError::read(file, &error))?;
         tidegate_sys::input_file::note(file);
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -92,7 +92,7 @@ impl Shell {
         words: &[OsString],
         mut finder: Finder,
         answer: &mut dyn Answer,
-    ) -> Result<Outcome, CaptureError> {
+    ) -> Result<ScriptRun, CaptureError> {
         let run = self.session.run(words, answer, &mut finder, false)?;
         Ok(outcome(run, &finder, &[]))
     }

@@ -2,8 +2,8 @@
 
 use super::error::Trouble;
 use super::lines::Finder;
-use super::outcome::{Exit, Recorded};
 use super::place::SourceLine;
+use super::script_run::{Exit, Recorded};
 use tidegate_shims::TOOLS;
 
 /// The most troubles listed: a loop that fails a thousand times tells nothing new.
@@ -185,7 +185,7 @@ fn end(
                 NOT_RUNNABLE => ": a command may not be run",
                 _ => "",
             };
-            let said = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
+            let text = last_complaint.map_or(String::new(), |complaint| format!(" ({})", complaint.text));
             let unset = last_complaint.and_then(|complaint| unset_variable(complaint, place.as_ref()));
             let remedy = unset.map_or_else(
                 || match fatal.filter(|call| last_complaint.is_none() && lacks(call)) {
@@ -201,7 +201,7 @@ fn end(
                     )
                 },
             );
-            (format!("the script ended with code {code}{meaning}{said}, {}", after()), remedy, place)
+            (format!("the script ended with code {code}{meaning}{text}, {}", after()), remedy, place)
         }
         Exit::Signal(SEGMENTATION_FAULT) => (
             format!("the shell crashed (signal {SEGMENTATION_FAULT}), {}", after()),
@@ -256,7 +256,7 @@ fn end(
         ),
     };
     // A question may be what the script failed or waits at, wherever it ended.
-    let asked = finder.question().map_or(String::new(), |line| {
+    let condition = finder.question().map_or(String::new(), |line| {
         format!(
             "; line {} asks a question (`{}`), and here standard input is empty: give the answer as an \
         argument or a variable",
@@ -265,7 +265,7 @@ fn end(
         )
     });
     let who = if place.is_none() { name } else { SHELL.to_owned() };
-    Some(Trouble { who, place, reason, remedy: Some(remedy + &asked), idle: false })
+    Some(Trouble { who, place, reason, remedy: Some(remedy + &condition), idle: false })
 }
 
 /// Was a call refused because tidegate lacks what it asks for? Then the tool might have carried it out.

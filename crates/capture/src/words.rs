@@ -379,15 +379,15 @@ impl Reader {
         let blank = |letter: &&char| matches!(letter, ' ' | '\t');
         let rest = self.letters.get(self.at + 1..).unwrap_or_default();
         let closes = rest.iter().find(|letter| !blank(letter)) == Some(&')');
-        let said = self.words.first().is_some_and(|word| word.text == "function");
+        let given = self.words.first().is_some_and(|word| word.text == "function");
         let name = match self.words.as_slice() {
-            [name] if closes && !said => name,
-            [_, name] if closes && said => name,
+            [name] if closes && !given => name,
+            [_, name] if closes && given => name,
             _ => return false,
         };
         self.named = Some(name.text.as_str().into());
         // The brace that follows counts.
-        self.depth -= usize::from(said && self.depth > 0);
+        self.depth -= usize::from(given && self.depth > 0);
         self.words.clear();
         while self.next().is_some_and(|letter| letter != ')') {}
         true

@@ -41,7 +41,7 @@ impl Blocks {
         self.blocks.get(&number).map(|block| &block.filters)
     }
 
-    /// The same, to be changed.
+    /// A block's filters, writable.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut FilterList> {
         self.blocks.get_mut(&number).map(|block| &mut block.filters)
     }

@@ -1,4 +1,4 @@
-//! A packet that filters are asked about, and the actions that a filter has.
+//! A packet that is classified, and the actions that a filter has.
 
 use crate::actions::Actions;
 use crate::query::{ActionInput, Done, FilterRandom, FilterResult, FilterVerdict};
@@ -14,7 +14,7 @@ const MOST_JUMPS: u32 = 32;
 pub struct ClassifyContext<'a> {
     /// Where the packet lives.
     pub pool: &'a mut Pool,
-    /// The packet.
+    /// The packet itself.
     pub pkt: &'a Pkt,
     /// What actions must know.
     pub meter: ActionInput,
@@ -34,10 +34,10 @@ impl ClassifyContext<'_> {
     }
 }
 
-/// What listings of filters are told with.
+/// What listings of filters need besides the filters.
 #[derive(Clone, Copy)]
 pub struct DumpContext<'a> {
-    /// The present.
+    /// The time of the listing.
     pub now: Time,
     /// The machine's actions.
     pub actions: &'a Actions,
@@ -68,18 +68,18 @@ impl Bound {
 
     /// Carries them out on a packet for which the filter names `class`.
     #[inline]
-    pub(crate) fn run(&self, class: Handle, asked: &mut ClassifyContext<'_>) -> FilterResult {
-        if self.places.is_empty() || core::mem::replace(&mut asked.meter.passed_over, false) {
+    pub(crate) fn run(&self, class: Handle, context: &mut ClassifyContext<'_>) -> FilterResult {
+        if self.places.is_empty() || core::mem::replace(&mut context.meter.passed_over, false) {
             return FilterResult::Decided(FilterVerdict::Class(class));
         }
-        self.carry_out(class, asked)
+        self.carry_out(class, context)
     }
 
-    fn carry_out(&self, class: Handle, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    fn carry_out(&self, class: Handle, context: &mut ClassifyContext<'_>) -> FilterResult {
         let (mut at, mut jumps) = (0, 0);
         while let Some(place) = self.places.get(at) {
             at += 1;
-            match asked.run(*place) {
+            match context.run(*place) {
                 Done::Control(Control::Pipe) => {}
                 Done::Control(Control::Jump(to)) => {
                     // Counted from the first action; anyone who jumps too far or too often continues his way.
@@ -107,8 +107,8 @@ impl Bound {
         FilterResult::Decided(FilterVerdict::Class(class))
     }
 
-    pub(crate) fn dump(&self, told: DumpContext<'_>) -> Vec<ActionDump> {
-        let dump = |place: &u32| told.actions.dump_at(*place, told.now);
+    pub(crate) fn dump(&self, context: DumpContext<'_>) -> Vec<ActionDump> {
+        let dump = |place: &u32| context.actions.dump_at(*place, context.now);
         let mut all: Vec<ActionDump> = self.places.iter().filter_map(dump).collect();
         all.iter_mut().for_each(|dump| dump.action.old_style = self.old_style);
         all

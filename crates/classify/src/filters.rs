@@ -4,7 +4,7 @@ use crate::context::DumpContext;
 use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 
-/// What lists do with filters of any kind, but for asking and making them.
+/// The operations that every kind of filter list shares; classifying and adding are the kinds' own.
 pub(crate) trait Filters {
     fn is_empty(&self) -> bool;
     /// Is there one of this handle?
@@ -18,5 +18,5 @@ pub(crate) trait Filters {
     /// Shows the places of each one's actions.
     fn each_action(&self, show: &mut dyn FnMut(&[u32]));
     /// Tells of each, in the kernel's order.
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry));
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry));
 }

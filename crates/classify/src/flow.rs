@@ -1,6 +1,6 @@
 //! flow: by a hash over flow keys, or by arithmetic on one of them (tc-flow(8)).
 
-use crate::basic::holds;
+use crate::basic::matches;
 use crate::conntrack;
 use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
@@ -30,13 +30,13 @@ struct Entry {
 
 impl Entry {
     /// The class it computes for a packet.
-    fn class(&self, asked: &mut ClassifyContext<'_>) -> Handle {
+    fn class(&self, context: &mut ClassifyContext<'_>) -> Handle {
         let params = &self.params;
         let mut words = [0u32; FlowKeySet::NAMES.len()];
         let mut n = 0;
         for bit in 0..words.len() as u32 {
             if params.keys.has(bit) {
-                words[n] = key(bit, asked);
+                words[n] = key(bit, context);
                 n += 1;
             }
         }
@@ -55,13 +55,13 @@ impl Entry {
 }
 
 impl Flow {
-    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    pub(crate) fn classify(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
         for entry in &mut self.entries {
-            if !holds(&entry.params.terms, asked) {
+            if !matches(&entry.params.terms, context) {
                 continue;
             }
-            let class = entry.class(asked);
-            match entry.actions.run(class, asked) {
+            let class = entry.class(context);
+            match entry.actions.run(class, context) {
                 FilterResult::No => {}
                 said => return said,
             }
@@ -116,7 +116,7 @@ impl Flow {
         if maps && params.keys.0 != 0 && !params.keys.0.is_power_of_two() {
             return Err(TcError::bare(Errno::OpNotSupp));
         }
-        if maps && params.said.perturb {
+        if maps && params.given.perturb {
             return Err(TcError::bare(Errno::Inval));
         }
         if new.keys.0 == 0 {
@@ -157,22 +157,22 @@ impl Flow {
     }
 }
 
-/// What a change says nothing of stays as it was.
+/// Options that a change does not give keep their values.
 fn keep_unsaid(new: &mut FlowParams, old: &FlowParams) {
-    let said = new.said;
-    if !said.bits {
+    let options = new.given;
+    if !options.bits {
         (new.mask, new.xor) = (old.mask, old.xor);
     }
-    if !said.rshift {
+    if !options.rshift {
         new.rshift = old.rshift;
     }
-    if !said.addend {
+    if !options.addend {
         new.addend = old.addend;
     }
-    if !said.divisor {
+    if !options.divisor {
         new.divisor = old.divisor;
     }
-    if !said.perturb && new.mode == Some(FlowMode::Hash) {
+    if !options.perturb && new.mode == Some(FlowMode::Hash) {
         new.perturb = old.perturb;
     }
 }
@@ -197,14 +197,14 @@ impl Filters for Flow {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flow(entry.params.clone());
             line(FilterEntry::Filter {
                 handle: entry.handle,
                 params,
                 hits: None,
-                actions: entry.actions.dump(told),
+                actions: entry.actions.dump(context),
             });
         }
     }
@@ -223,20 +223,20 @@ fn base_class(given: Option<Handle>, qdisc: Handle) -> Handle {
 
 /// The value of key number `bit` (the order of `FlowKeySet::NAMES`). What only a host knows (sockets, routes)
 /// is 0 here.
-fn key(bit: u32, asked: &mut ClassifyContext<'_>) -> u32 {
-    let pkt = asked.pkt;
-    let meta = asked.pool.meta(pkt);
+fn key(bit: u32, context: &mut ClassifyContext<'_>) -> u32 {
+    let pkt = context.pkt;
+    let meta = context.pool.meta(pkt);
     match bit {
         5 => 0, // iif: nothing forwarded from a known device yet
         6 => meta.priority,
         7 => meta.mark.0,
         8 => conntrack::number(meta).unwrap_or(0),
-        9..=12 if conntrack::number(meta).is_some() => tracked(bit - 9, asked),
-        17 => asked.pool.hash(pkt),
+        9..=12 if conntrack::number(meta).is_some() => tracked(bit - 9, context),
+        17 => context.pool.hash(pkt),
         // Outside a tunnel there is nothing inside.
-        19.. => dissect_inner(asked.pool.head(pkt)).map_or(0, |keys| plain(bit - 19, &keys)),
+        19.. => dissect_inner(context.pool.head(pkt)).map_or(0, |keys| plain(bit - 19, &keys)),
         _ => {
-            let keys = asked.pool.keys(pkt);
+            let keys = context.pool.keys(pkt);
             match bit {
                 9 | 10 => plain(bit - 9, keys),
                 11 | 12 => plain(bit - 8, keys),
@@ -260,19 +260,19 @@ fn plain(bit: u32, keys: &FlowKeys) -> u32 {
     }
 }
 
-/// The same two addresses and two ports as connection tracking has them, in the packet's own direction,
-/// before translation.
-fn tracked(which: u32, asked: &ClassifyContext<'_>) -> u32 {
-    let keys = asked.pool.arrived_keys(asked.pkt);
+/// The two addresses and two ports as connection tracking has them, in the packet's own direction, before
+/// translation.
+fn tracked(which: u32, context: &ClassifyContext<'_>) -> u32 {
+    let keys = context.pool.arrived_keys(context.pkt);
     match (which, keys.protocol) {
         (0 | 1, _) => match keys.addrs {
             Addrs::V6(src, dst) => last_word(if which == 0 { src } else { dst }),
             addrs => address(addrs, which == 1),
         },
         (_, proto::ICMP | proto::ICMPV6) => {
-            // An echo's identifier stands for its source port, type and code for its destination.
+            // An ICMP echo's identifier is its source port, type and code its destination port.
             let at = if keys.protocol == proto::ICMP { 20 } else { 40 };
-            let word = |at: i32| asked.pool.head(asked.pkt).word(at).unwrap_or(0);
+            let word = |at: i32| context.pool.head(context.pkt).word(at).unwrap_or(0);
             word(if which == 2 { at + 4 } else { at }) >> 16
         }
         _ => plain(which + 1, &keys),

@@ -83,18 +83,18 @@ impl Fw {
 
     /// Without any filter (`fw` alone) the mark itself names the class.
     #[inline]
-    pub(crate) fn classify(&mut self, qdisc: Handle, asked: &mut ClassifyContext<'_>) -> FilterResult {
-        let mark = asked.pool.meta(asked.pkt).mark;
+    pub(crate) fn classify(&mut self, qdisc: Handle, context: &mut ClassifyContext<'_>) -> FilterResult {
+        let mark = context.pool.meta(context.pkt).mark;
         if self.entries.is_empty() {
             return named(mark, qdisc)
                 .map_or(FilterResult::No, |class| FilterResult::Decided(FilterVerdict::Class(class)));
         }
         let Some(at) = self.find(mark.0 & self.mask) else { return FilterResult::No };
         let entry = &self.entries[at];
-        if entry.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
+        if entry.indev.as_ref().is_some_and(|indev| !indev.is(context.pool.meta(context.pkt).came_in)) {
             return FilterResult::No;
         }
-        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
+        entry.actions.run(entry.classid.unwrap_or(Handle::NONE), context)
     }
 
     pub(crate) fn add(
@@ -193,7 +193,7 @@ impl Filters for Fw {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in self.in_dump_order() {
             let params = FwParams { classid: entry.classid, mask: self.mask(), indev: entry.indev.clone() };
             let params = FilterParams::Fw(params);
@@ -201,7 +201,7 @@ impl Filters for Fw {
                 handle: entry.mark,
                 params,
                 hits: None,
-                actions: entry.actions.dump(told),
+                actions: entry.actions.dump(context),
             });
         }
     }

@@ -3,9 +3,9 @@
 //! Which class a packet takes: filters on qdiscs and classes, and the tables of netfilter that mark packets
 //! before them.
 //!
-//! A [`FilterList`] is attached to each qdisc (and on each class of HTB and HFSC). It is asked with
-//! [`FilterList::classify`]; the first filter that matches decides, in the order of preference, then of the
-//! kind's own.
+//! A [`FilterList`] is attached to each qdisc (and to each class of HTB and HFSC). [`FilterList::classify`]
+//! evaluates it: the first filter that matches decides, in the order of preference, then in the kind's own
+//! order.
 
 extern crate alloc;
 

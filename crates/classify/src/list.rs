@@ -18,7 +18,7 @@ const AUTO_FLOOR: u16 = 0x8000;
 
 const NO_CHAIN: TcError = TcError::new(Errno::Inval, "Cannot find specified filter chain");
 
-/// How often one packet may have all filters asked again (`reclassify`); then it is dropped, as the kernel
+/// How often classification of one packet may start again (`reclassify`); then it is dropped, as the kernel
 /// does (6.1).
 const MOST_RESTARTS: u32 = 16;
 
@@ -30,10 +30,10 @@ fn goes_to(act: &Act) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The filters of one qdisc or class, in the order in which they are asked.
+/// The filters of one qdisc or class, in the order in which they are evaluated.
 ///
-/// The tables of u32 belong to the qdisc as a whole: its own list keeps them and lends them to a class's list
-/// ([`FilterList::swap_tables`]) while that is asked or changed.
+/// The tables of u32 belong to the whole qdisc: its own list keeps them and lends them to a class's list
+/// ([`FilterList::swap_tables`]) while that is evaluated or changed.
 #[derive(Debug, Default)]
 pub struct FilterList {
     prefs: Vec<Pref>,
@@ -60,10 +60,10 @@ impl FilterList {
     ///
     /// A class may be [`Handle::NONE`] (a filter without classid), foreign, or not there: what that means is
     /// each qdisc's own.
-    pub fn classify(&mut self, qdisc: Handle, asked: &mut ClassifyContext<'_>) -> Option<FilterVerdict> {
+    pub fn classify(&mut self, qdisc: Handle, context: &mut ClassifyContext<'_>) -> Option<FilterVerdict> {
         let mut chain = 0;
         for _ in 0..=MOST_RESTARTS {
-            match self.lookup(qdisc, chain, asked) {
+            match self.lookup(qdisc, chain, context) {
                 FilterResult::No => return None,
                 FilterResult::Decided(verdict) => return Some(verdict),
                 FilterResult::Restart => chain = 0,
@@ -73,8 +73,8 @@ impl FilterList {
         Some(FilterVerdict::Drop)
     }
 
-    /// The class where a lone `fw` says that the mark is its name, so that nothing needs to be asked; `None`:
-    /// it must be asked.
+    /// The class that a mark names, where a lone `fw` filter maps marks to classes; `None`: the list must be
+    /// evaluated.
     #[inline]
     pub fn obvious(&self, mark: FwMark, ethertype: u16, qdisc: Handle) -> Option<Handle> {
         match &self.prefs[..] {
@@ -87,8 +87,8 @@ impl FilterList {
         }
     }
 
-    /// The class that a firewall mark leads to, as far as that shows without asking anyone: a guess about
-    /// what [`Self::classify`] will say, for those who prepare.
+    /// The class that a firewall mark leads to, as far as that shows without evaluating a filter: a guess at
+    /// the result of [`Self::classify`], for prefetching.
     #[inline]
     pub fn guess(&self, mark: FwMark, qdisc: Handle) -> Option<Handle> {
         match &self.prefs.first()?.body {
@@ -98,26 +98,26 @@ impl FilterList {
     }
 
     #[inline]
-    fn lookup(&mut self, qdisc: Handle, chain: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
-        let mut ethertype = asked.pool.meta(asked.pkt).ethertype;
+    fn lookup(&mut self, qdisc: Handle, chain: u32, context: &mut ClassifyContext<'_>) -> FilterResult {
+        let mut ethertype = context.pool.meta(context.pkt).ethertype;
         let FilterList { prefs, tables, .. } = self;
         for pref in prefs {
             if pref.protocol != ethertype && pref.protocol != FilterOp::ALL || pref.chain != chain {
                 continue;
             }
             let found = match &mut pref.body {
-                Body::Fw(fw) => fw.classify(qdisc, asked),
-                Body::U32(root) => tables.classify(*root, asked),
-                Body::Flow(flow) => flow.classify(asked),
-                Body::Matchall(all) => all.classify(asked),
-                Body::Basic(basic) => basic.classify(asked),
-                Body::Flower(flower) => flower.classify(asked),
+                Body::Fw(fw) => fw.classify(qdisc, context),
+                Body::U32(root) => tables.classify(*root, context),
+                Body::Flow(flow) => flow.classify(context),
+                Body::Matchall(all) => all.classify(context),
+                Body::Basic(basic) => basic.classify(context),
+                Body::Flower(flower) => flower.classify(context),
             };
             if found != FilterResult::No {
                 return found;
             }
             // An action may have put a tag on it, or taken it off.
-            ethertype = asked.pool.meta(asked.pkt).ethertype;
+            ethertype = context.pool.meta(context.pkt).ethertype;
         }
         FilterResult::No
     }
@@ -128,8 +128,8 @@ impl FilterList {
             || self.prefs.iter().any(|pref| pref.body.get().is_some_and(|of| of.binds(class)))
     }
 
-    /// The same for the list of the class `holder`; `of_qdisc`, which keeps the tables, is the list of its
-    /// qdisc.
+    /// Whether a filter in the list of the class `holder` binds `class`; `of_qdisc`, which keeps the u32
+    /// tables, is the list of its qdisc.
     pub fn binds_for(&self, holder: Handle, of_qdisc: &FilterList, class: Handle) -> bool {
         of_qdisc.tables.binds_for(holder, class) || self.binds(class)
     }
@@ -434,7 +434,7 @@ impl FilterList {
     /// is, the latest first. `only`: those made in the list of this holder.
     pub fn dump(
         &self,
-        told: DumpContext<'_>,
+        context: DumpContext<'_>,
         dev: &str,
         parent: Handle,
         only: Option<Handle>,
@@ -457,10 +457,10 @@ impl FilterList {
             };
             line(FilterEntry::Heading);
             if let Some(filters) = pref.body.get() {
-                filters.dump(told, &mut line);
+                filters.dump(context, &mut line);
                 continue;
             }
-            self.tables.dump(pref.pref, only, told).into_iter().for_each(line);
+            self.tables.dump(pref.pref, only, context).into_iter().for_each(line);
         }
     }
 }

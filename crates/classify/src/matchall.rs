@@ -17,16 +17,16 @@ struct Entry {
     classid: Option<Handle>,
     bound: bool,
     /// Packets that came to it.
-    asked: u64,
+    lookups: u64,
     actions: Bound,
 }
 
 impl Matchall {
-    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    pub(crate) fn classify(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
         match &mut self.0 {
             Some(entry) => {
-                entry.asked += 1;
-                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), asked)
+                entry.lookups += 1;
+                entry.actions.run(entry.classid.unwrap_or(Handle::NONE), context)
             }
             None => FilterResult::No,
         }
@@ -43,7 +43,7 @@ impl Matchall {
             return Err(TcError::bare(Errno::Exist));
         }
         let handle = if handle == 0 { 1 } else { handle };
-        self.0 = Some(Entry { handle, classid: params.classid, bound, asked: 0, actions });
+        self.0 = Some(Entry { handle, classid: params.classid, bound, lookups: 0, actions });
         Ok(())
     }
 }
@@ -69,13 +69,13 @@ impl Filters for Matchall {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.0.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         let Some(entry) = &self.0 else { return };
         line(FilterEntry::Filter {
             handle: entry.handle,
             params: FilterParams::Matchall(MatchallParams { classid: entry.classid }),
-            hits: Some(U32Hits { lookups: entry.asked, ..U32Hits::default() }),
-            actions: entry.actions.dump(told),
+            hits: Some(U32Hits { lookups: entry.lookups, ..U32Hits::default() }),
+            actions: entry.actions.dump(context),
         });
     }
 }

@@ -34,7 +34,7 @@ const MAX_STEPS: u32 = 10_000;
 pub struct NetfilterTable {
     family: Family,
     name: String,
-    /// Made by nft: its chains stand where they say, and rules may are in any of them.
+    /// Made by nft: its chains name their own hooks, and any of them may hold any rule.
     free: bool,
     touched: bool,
     /// The last handle that was given out.
@@ -49,7 +49,7 @@ pub struct NetfilterChain {
     pub name: String,
     /// nft's number for it.
     pub handle: u64,
-    /// Where it stands, if packets come to it on their own.
+    /// The chain's hook and priority; `None`: packets come to it only by jumps.
     pub base: Option<Base>,
     /// Base chains have a policy: `true` = accept.
     pub policy: Option<bool>,
@@ -57,14 +57,14 @@ pub struct NetfilterChain {
     pub packets: u64,
     /// Bytes of the packets that matched, from the network header on.
     pub bytes: u64,
-    /// Its rules.
+    /// The chain's rules, in order.
     pub rules: Vec<CountedRule>,
 }
 
 /// A rule with its counters.
 #[derive(Clone, Debug)]
 pub struct CountedRule {
-    /// The rule.
+    /// The rule itself.
     pub rule: NetfilterRule,
     /// nft's number for it.
     pub handle: u64,
@@ -77,7 +77,7 @@ pub struct CountedRule {
 /// The outcome of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetfilterVerdict {
-    /// It continues.
+    /// The packet continues.
     Accept,
     /// It is dropped.
     Drop,
@@ -136,7 +136,7 @@ impl NetfilterTable {
         &self.name
     }
 
-    /// Its family.
+    /// The table's address family.
     pub fn family(&self) -> Family {
         self.family
     }
@@ -164,7 +164,8 @@ impl NetfilterTable {
         self.chains.iter().enumerate().filter_map(place)
     }
 
-    /// Sends a packet through a base chain, by its number. Anyone who watches is told of each rule it meets.
+    /// Sends a packet through a base chain, by its number. An observer is notified of each rule that the
+    /// packet comes to.
     pub fn run(
         &mut self,
         start: usize,
@@ -202,7 +203,7 @@ impl NetfilterTable {
             if visit.steps > MAX_STEPS {
                 return Walk::Decided(NetfilterVerdict::Drop);
             }
-            let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.holds(m));
+            let failed = self.chains[chain].rules[at].rule.matches.iter().position(|m| !visit.matches(m));
             visit.meets(self, chain, Some(at), failed);
             if failed.is_some() {
                 continue;

@@ -95,7 +95,7 @@ pub(crate) struct Making<'a, 'o, 'r> {
     pub(crate) free_table: Option<u32>,
 }
 
-/// Looks whether a filter may be here with what it asks and does, as far as that is a matter of connections.
+/// Checks that a filter's conditions and actions are allowed here, as far as they need connection tracking.
 fn attach(op: &FilterOp, with: &mut Making<'_, '_, '_>) -> Result<(), TcError> {
     let asks_mark = |params: &FlowerParams| params.key(FlowerField::CtMark).is_some();
     if matches!(&op.params, Some(FilterParams::Flower(params)) if asks_mark(params)) {

@@ -1,4 +1,4 @@
-//! What is asked of filters and actions, and what they answer.
+//! What filters and actions are given, and their results.
 
 use tidegate_packet::{Handle, Pkt, RandomSource, Time, Wheel};
 use tidegate_policy::Control;
@@ -32,12 +32,12 @@ pub struct Redirect {
 pub struct ActionInput {
     /// The packet's bytes, as they are counted where it is.
     pub len: u32,
-    /// The same with a link header that was taken off there: what a policer's mtu is compared with.
+    /// The length with a link header that was removed on arrival: what a policer's mtu is compared with.
     pub whole: u32,
     /// The present time.
     pub now: Time,
-    /// The actions of the next filter that matches and has some are passed over: the packet came back from
-    /// the device they led it to.
+    /// The actions of the next filter that matches and has some are skipped: the packet came back from the
+    /// device to which they redirected it.
     pub passed_over: bool,
 }
 
@@ -50,16 +50,16 @@ pub struct Mirrored {
     pub way: Redirect,
 }
 
-/// What one filter says.
+/// The result of one filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilterResult {
     /// It does not match.
     No,
     /// It matches, and the packet's way is decided.
     Decided(FilterVerdict),
-    /// All are to be asked again.
+    /// Classification starts again from the first filter.
     Restart,
-    /// Those of this chain are to be asked.
+    /// Classification continues in this chain.
     Goto(u32),
 }
 
@@ -103,7 +103,7 @@ impl FilterRandom<'_> {
     }
 }
 
-/// What a filter list must know of whom it is attached to.
+/// What a filter list needs to know of its owner.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     /// The qdisc's handle.

@@ -6,7 +6,7 @@ use crate::blocks::Blocks;
 /// A machine's actions and shared blocks: they go along with anyone who classifies.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// The actions.
+    /// The machine's actions.
     pub actions: Actions,
     /// The filter lists that devices share.
     pub blocks: Blocks,

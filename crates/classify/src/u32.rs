@@ -1,8 +1,8 @@
 //! u32: by words of the header, in hash tables that refer to each other (tc-u32(8)).
 //!
 //! Tables belong to a qdisc as a whole, whatever list of filters and preference they were made for. A filter
-//! that matches may refer to a table: its hash picks the bucket, its offset says where the header begins that
-//! the filters there are about. Where none of them matches, the search continues behind the filter that
+//! that matches may refer to a table: its hash picks the bucket, its offset gives the beginning of the header
+//! that the filters there match. Where none of them matches, the search continues behind the filter that
 //! referred to them.
 
 use crate::context::{Bound, ClassifyContext, DumpContext};
@@ -63,7 +63,7 @@ struct Node {
     actions: Bound,
 }
 
-/// A node, and what offsets count from while it is asked.
+/// A node, and the base of its offsets while it is evaluated.
 #[derive(Clone, Copy)]
 struct U32Cursor {
     table: usize,
@@ -75,7 +75,7 @@ struct U32Cursor {
 
 /// What a node's comparisons come to.
 enum Compared {
-    Holds,
+    Matches,
     Fails,
     /// The packet ends before the word.
     Beyond,
@@ -117,7 +117,7 @@ impl Tables {
     }
 
     /// Shows a packet to the filters of a preference, by its root table.
-    pub(crate) fn classify(&mut self, root: u32, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    pub(crate) fn classify(&mut self, root: u32, context: &mut ClassifyContext<'_>) -> FilterResult {
         let Some(table) = self.position(root) else { return FilterResult::No };
         let mut at = U32Cursor { table, bucket: 0, node: 0, base: 0, next: 0 };
         let mut from = [at; DEEPEST];
@@ -131,22 +131,22 @@ impl Tables {
                 depth -= 1;
                 at = from[depth];
                 let node = &mut self.all[at.table].buckets[at.bucket][at.node];
-                match node.decide(asked) {
+                match node.decide(context) {
                     FilterResult::No => at.node += 1,
                     said => return said,
                 }
                 continue;
             };
-            match node.compare(asked, at) {
+            match node.compare(context, at) {
                 Compared::Beyond => return FilterResult::No,
                 Compared::Fails => at.node += 1,
-                Compared::Holds => match node.params.link {
-                    None => match node.decide(asked) {
+                Compared::Matches => match node.params.link {
+                    None => match node.decide(context) {
                         FilterResult::No => at.node += 1,
                         said => return said,
                     },
                     Some(link) => {
-                        let Some(next) = self.follow(link, at, asked).filter(|_| depth < DEEPEST) else {
+                        let Some(next) = self.follow(link, at, context).filter(|_| depth < DEEPEST) else {
                             return FilterResult::No;
                         };
                         from[depth] = at;
@@ -159,7 +159,7 @@ impl Tables {
     }
 
     /// The first place in the bucket that a node refers to; `None`: the packet ends before what it must read.
-    fn follow(&self, link: u32, at: U32Cursor, asked: &ClassifyContext<'_>) -> Option<U32Cursor> {
+    fn follow(&self, link: u32, at: U32Cursor, context: &ClassifyContext<'_>) -> Option<U32Cursor> {
         let params = &self.all[at.table].buckets[at.bucket][at.node].params;
         let table = self.position(link)?;
         let wrap = self.all[table].buckets.len() - 1;
@@ -168,14 +168,14 @@ impl Tables {
         if wrap > 0 {
             // Without a hash the bits of no word pick the first bucket.
             let (mask, offset) = params.hash.unwrap_or((0, 0));
-            let word = word(asked, base + offset)?;
+            let word = word(context, base + offset)?;
             bucket = ((word & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)) as usize & wrap;
         }
         let offset = &params.offset;
         if offset.plus != 0 || offset.field.is_some() {
             next = i32::from(offset.plus) + 3;
             if let Some(field) = offset.field {
-                let half = word(asked, base + field.at)? >> 16;
+                let half = word(context, base + field.at)? >> 16;
                 next += (half & u32::from(field.mask)).checked_shr(field.shift.into()).unwrap_or(0) as i32;
             }
             next &= !3;
@@ -284,7 +284,7 @@ impl Tables {
             return Err(TcError::new(Errno::Inval, "cls_u32: Key node id cannot be zero"));
         }
         let node = self.node_mut(handle).ok_or(TcError::bare(Errno::Inval))?;
-        // What it matches stays, whatever the change says of it.
+        // The keys stay, whatever the change gives.
         if params.classid.is_some() {
             node.params.classid = params.classid;
             (node.holder, node.bound) = (holder, bound);
@@ -348,12 +348,12 @@ impl Tables {
     }
 
     pub(crate) fn binds(&self, class: Handle) -> bool {
-        self.all.iter().flat_map(Table::nodes).any(|node| node.holds(class))
+        self.all.iter().flat_map(Table::nodes).any(|node| node.pins_class(class))
     }
 
-    /// The same for the nodes made in the list of `holder`.
+    /// Whether a node made in the list of `holder` binds `class`.
     pub(crate) fn binds_for(&self, holder: Handle, class: Handle) -> bool {
-        self.all.iter().flat_map(Table::nodes).any(|node| node.holder == holder && node.holds(class))
+        self.all.iter().flat_map(Table::nodes).any(|node| node.holder == holder && node.pins_class(class))
     }
 
     /// Nodes are gone through by preference, whatever list made them.
@@ -368,16 +368,16 @@ impl Tables {
 
     /// The tables made for a preference and their nodes, as a dump shows them: the latest first. `only`:
     /// those made in this list.
-    pub(crate) fn dump(&self, pref: u16, only: Option<Handle>, told: DumpContext<'_>) -> Vec<FilterEntry> {
+    pub(crate) fn dump(&self, pref: u16, only: Option<Handle>, context: DumpContext<'_>) -> Vec<FilterEntry> {
         let mine = |table: &&Table| table.pref == pref && only.is_none_or(|holder| table.holder == holder);
         let mut tables: Vec<&Table> = self.all.iter().filter(mine).collect();
         tables.sort_by_key(|table| core::cmp::Reverse(table.order));
-        tables.into_iter().flat_map(|table| table.dump(told)).collect()
+        tables.into_iter().flat_map(|table| table.dump(context)).collect()
     }
 }
 
 impl Table {
-    fn dump(&self, told: DumpContext<'_>) -> Vec<FilterEntry> {
+    fn dump(&self, context: DumpContext<'_>) -> Vec<FilterEntry> {
         let mut entries =
             vec![FilterEntry::U32Table { table: self.number, divisor: self.buckets.len() as u32 }];
         for (bucket, nodes) in (0..).zip(&self.buckets) {
@@ -386,7 +386,7 @@ impl Table {
                 handle: place | node.number,
                 params: FilterParams::U32(U32Params { table: place, ..node.params.clone() }),
                 hits: Some(node.hits.clone()),
-                actions: node.actions.dump(told),
+                actions: node.actions.dump(context),
             }));
         }
         entries
@@ -395,22 +395,22 @@ impl Table {
 
 impl Node {
     /// Does it hold a class that was there when it was made?
-    fn holds(&self, class: Handle) -> bool {
+    fn pins_class(&self, class: Handle) -> bool {
         self.bound && self.params.classid == Some(class)
     }
 
     /// Do mark and words hold?
-    fn compare(&mut self, asked: &ClassifyContext<'_>, at: U32Cursor) -> Compared {
+    fn compare(&mut self, context: &ClassifyContext<'_>, at: U32Cursor) -> Compared {
         self.hits.lookups += 1;
         if let Some((value, mask)) = self.params.mark {
-            if asked.pool.meta(asked.pkt).mark.0 & mask != value {
+            if context.pool.meta(context.pkt).mark.0 & mask != value {
                 return Compared::Fails;
             }
             self.hits.mark += 1;
         }
         for (key, hits) in self.params.keys.iter().zip(&mut self.hits.keys) {
             // A word beyond the packet ends the search in this preference.
-            let Some(word) = word(asked, at.base + key.offset + (at.next & key.offset_mask)) else {
+            let Some(word) = word(context, at.base + key.offset + (at.next & key.offset_mask)) else {
                 return Compared::Beyond;
             };
             if (word ^ key.value) & key.mask != 0 {
@@ -418,20 +418,19 @@ impl Node {
             }
             *hits += 1;
         }
-        Compared::Holds
+        Compared::Matches
     }
 
-    /// What it says of a packet that it matches. A node that neither names a class nor does anything only
-    /// counts.
-    fn decide(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
-        if self.params.indev.as_ref().is_some_and(|indev| !indev.is(asked.pool.meta(asked.pkt).came_in)) {
+    /// The result for a packet that matches. A node that neither names a class nor has actions only counts.
+    fn decide(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
+        if self.params.indev.as_ref().is_some_and(|indev| !indev.is(context.pool.meta(context.pkt).came_in)) {
             return FilterResult::No;
         }
         if self.params.classid.is_none() && self.actions.is_empty() {
             return FilterResult::No;
         }
         self.hits.matched += 1;
-        self.actions.run(self.params.classid.unwrap_or(Handle::NONE), asked)
+        self.actions.run(self.params.classid.unwrap_or(Handle::NONE), context)
     }
 }
 
@@ -455,9 +454,9 @@ fn first_gap(nodes: &[Node], first: u32) -> u32 {
 
 /// A word of the packet. The header's bytes are as the packet came; its DS field may have been rewritten
 /// since.
-fn word(asked: &ClassifyContext<'_>, offset: i32) -> Option<u32> {
-    let word = asked.pool.head(asked.pkt).word(offset)?;
-    Some(if offset == 0 { with_dsfield(word, asked.pool.meta(asked.pkt).dsfield) } else { word })
+fn word(context: &ClassifyContext<'_>, offset: i32) -> Option<u32> {
+    let word = context.pool.head(context.pkt).word(offset)?;
+    Some(if offset == 0 { with_dsfield(word, context.pool.meta(context.pkt).dsfield) } else { word })
 }
 
 /// The first word of a network header with the present DS field in it.

@@ -86,7 +86,7 @@ enum Command {
     Apply(Box<live::Apply>),
     /// Show the policies that tidegate applied, and whether they work
     #[command(after_help = live::STATUS_HELP)]
-    Status(live::Which),
+    Status(live::DeviceOptions),
     /// Keep a policy that waits for confirmation
     #[command(after_help = "\
 Exit codes: 0 confirmed; 1 nothing waits for confirmation; 2 wrong usage or input; 4 not permitted.
@@ -94,7 +94,7 @@ Exit codes: 0 confirmed; 1 nothing waits for confirmation; 2 wrong usage or inpu
 Examples:
   tidegate confirm
   tidegate confirm eth0")]
-    Confirm(live::Which),
+    Confirm(live::DeviceOptions),
     /// Undo the last apply on a device
     ///
     /// The policy before it is applied again, or the configuration before the first. `tidegate down` removes
@@ -117,7 +117,7 @@ permitted.
 Examples:
   tidegate down
   tidegate down eth0")]
-    Down(live::Which),
+    Down(live::DeviceOptions),
     /// Run a policy in user space on real devices, in the foreground
     Daemon(Box<daemon::Options>),
     /// Show classes live: throughput, queueing delay, drops, marks

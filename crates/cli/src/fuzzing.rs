@@ -3,14 +3,14 @@
 //! Each takes any bytes and must return: a panic, an overflow, or memory or time without a bound is a bug.
 
 use std::path::Path;
-use tidegate_loader::{Format, ReadOptions, read_as};
+use tidegate_loader::{InputFormat, ReadOptions, read_as};
 use tidegate_packet::{Pool, Seeded};
 use tidegate_sessions::simulated::ScenarioFiles;
 use tidegate_shims::Machine;
 use tidegate_shims::{Answer, Call};
 
 /// A policy in a known format, carried out on the model machine and read for `check` and `explain`.
-pub fn policy(format: Format, text: &str) {
+pub fn policy(format: InputFormat, text: &str) {
     let options = ReadOptions { devices: vec!["eth0".to_owned()], ..ReadOptions::default() };
     match read_as(format, text, &options) {
         Ok(taken) => drop(taken.reading()),
@@ -23,7 +23,7 @@ pub fn recognised(bytes: &[u8]) {
     for name in ["input", "input.toml", "input.nft"] {
         let format = tidegate_loader::sniff(name, bytes);
         if let Ok(format) = format
-            && format != Format::Script
+            && format != InputFormat::Script
         {
             policy(format, &String::from_utf8_lossy(bytes));
         }

@@ -40,8 +40,8 @@ pub struct Options {
     #[arg(long, value_parser = crate::values::device, value_name = "DEV")]
     pub dev: Option<String>,
     /// The form
-    #[arg(long, value_enum, default_value_t = Print::Tc)]
-    pub print: Print,
+    #[arg(long, value_enum, default_value_t = ImportFormat::Tc)]
+    pub print: ImportFormat,
     /// Print JSON: the commands, and what was refused
     #[arg(long, conflicts_with = "print")]
     pub json: bool,
@@ -52,7 +52,7 @@ pub struct Options {
 
 /// The form of a policy that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Print {
+pub enum ImportFormat {
     /// Commands for a shell
     Tc,
     /// A file for `tc -batch`
@@ -85,7 +85,7 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     };
     let policies = if options.live {
         let listings = tidegate_loader::live_listings(options.dev.as_deref())?;
-        if options.print == Print::Listing {
+        if options.print == ImportFormat::Listing {
             return Ok((listings, true));
         }
         let mut policies = by_daemons(options.dev.as_deref(), &how)?;
@@ -115,8 +115,8 @@ fn import(options: &Options) -> anyhow::Result<(String, bool)> {
     let carried: Vec<&Carried> = policies.iter().flat_map(|policy| &policy.machine.carried).collect();
     let printed = match options.print {
         _ if options.json => document(&policies),
-        Print::Batch => text::batch(carried),
-        Print::Tc | Print::Listing => text::commands(carried),
+        ImportFormat::Batch => text::batch(carried),
+        ImportFormat::Tc | ImportFormat::Listing => text::commands(carried),
     };
     Ok((printed, whole))
 }

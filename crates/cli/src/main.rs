@@ -38,8 +38,8 @@ fn command() -> ExitCode {
 /// cursor.
 fn parsed() -> Result<Cli, ExitCode> {
     parse(std::env::args_os()).map_err(|error| {
-        if let Some(said) = negative(&error) {
-            output::note(format_args!("{said}"));
+        if let Some(written) = negative(&error) {
+            output::note(format_args!("{written}"));
             return u8::try_from(error.exit_code()).unwrap_or(CliExit::Input.into()).into();
         }
         // Rendered as text, an error loses the control sequences of the words it quotes; printed in colour it

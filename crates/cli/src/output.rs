@@ -57,11 +57,11 @@ pub fn set_color(choice: clap::ColorChoice) {
 
 /// Whether standard output takes colours: as `--color` says, else on a terminal without `NO_COLOR`.
 pub(crate) fn has_color() -> bool {
-    let asked = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let requested = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     match *COLOR.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         clap::ColorChoice::Always => true,
         clap::ColorChoice::Never => false,
-        clap::ColorChoice::Auto => asked && io::stdout().is_terminal(),
+        clap::ColorChoice::Auto => requested && io::stdout().is_terminal(),
     }
 }
 

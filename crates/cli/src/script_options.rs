@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::values::duration;
 use tidegate_capture::DEFAULT_TIMEOUT;
-use tidegate_capture::{Exit, Outcome};
-use tidegate_loader::{LoadedPolicy, Sandbox};
+use tidegate_capture::{Exit, ScriptRun};
+use tidegate_loader::{LoadedPolicy, SandboxOptions};
 
 /// The longest that a script may run.
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -28,9 +28,9 @@ impl Default for ScriptOptions {
     }
 }
 
-impl From<ScriptOptions> for Sandbox {
-    fn from(ScriptOptions { timeout, private }: ScriptOptions) -> Sandbox {
-        Sandbox { timeout, private }
+impl From<ScriptOptions> for SandboxOptions {
+    fn from(ScriptOptions { timeout, private }: ScriptOptions) -> SandboxOptions {
+        SandboxOptions { timeout, private }
     }
 }
 
@@ -39,7 +39,7 @@ const SHOWN_LINES: usize = 12;
 const SHOWN_LETTERS: usize = 200;
 
 /// Shows what scripts that failed wrote to standard error, with a hint at their arguments.
-pub(crate) fn show_errors(outcomes: &[Outcome]) {
+pub(crate) fn show_errors(outcomes: &[ScriptRun]) {
     outcomes.iter().filter_map(errors).for_each(|shown| eprint!("{shown}"));
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn must_have_ended(taken: &LoadedPolicy) -> anyhow::Result<()> {
 }
 
 /// What a script wrote to standard error, if it failed and wrote something.
-fn errors(outcome: &Outcome) -> Option<String> {
+fn errors(outcome: &ScriptRun) -> Option<String> {
     // What a refused command wrote is reported with its place.
     let is_refused = outcome.calls.iter().any(|recorded| recorded.code != 0 && !recorded.silenced);
     let has_failed = !is_refused && !matches!(outcome.exit, Exit::Code(0));
@@ -88,8 +88,8 @@ fn time(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
-    fn outcome(exit: Exit, stderr: &str) -> Outcome {
-        Outcome {
+    fn outcome(exit: Exit, stderr: &str) -> ScriptRun {
+        ScriptRun {
             exit,
             calls: Vec::new(),
             stdout: Vec::new(),

@@ -117,7 +117,7 @@ fn is_root() -> bool {
     Command::new("setpriv").args(["--reuid=65534", "true"]).status().is_ok_and(|status| status.success())
 }
 
-fn all_held(who: Who, name: &str) {
+fn check_all(who: Who, name: &str) {
     if skip() {
         return;
     }
@@ -130,16 +130,18 @@ fn all_held(who: Who, name: &str) {
     let mut broken = Vec::new();
     for attack in ATTACKS {
         let (name, expected, _) = attack;
-        let told = ground.run(who, attack);
-        let code =
-            told.lines().find_map(|line| line.strip_prefix("code ")).and_then(|code| code.parse::<u8>().ok());
-        let harmed = ["ESCAPED", "CHANGED", "LEFT", "TYPED"].iter().any(|word| told.contains(word));
-        let ended = told.contains("harness ended") && code.is_some_and(|code| code != WATCHDOG);
+        let output = ground.run(who, attack);
+        let code = output
+            .lines()
+            .find_map(|line| line.strip_prefix("code "))
+            .and_then(|code| code.parse::<u8>().ok());
+        let harmed = ["ESCAPED", "CHANGED", "LEFT", "TYPED"].iter().any(|word| output.contains(word));
+        let ended = output.contains("harness ended") && code.is_some_and(|code| code != WATCHDOG);
         let as_expected = expected.is_none_or(|expected| code == Some(expected));
-        let refused = told.lines().filter(|line| line.starts_with("refused")).count();
+        let refused = output.lines().filter(|line| line.starts_with("refused")).count();
         println!("{who:?}: {name}: {refused} attempts refused, exit code {code:?}");
         if harmed || !ended || !as_expected {
-            broken.push(format!("--- {name} (expected code {expected:?})\n{told}"));
+            broken.push(format!("--- {name} (expected code {expected:?})\n{output}"));
         }
     }
     assert!(broken.is_empty(), "{who:?}:\n{}", broken.join("\n"));
@@ -147,17 +149,17 @@ fn all_held(who: Who, name: &str) {
 
 #[test]
 fn as_root() {
-    all_held(Who::Root, "root");
+    check_all(Who::Root, "root");
 }
 
 #[test]
 fn as_root_where_user_namespaces_are_forbidden() {
-    all_held(Who::RootWithoutUserNamespaces, "caller");
+    check_all(Who::RootWithoutUserNamespaces, "caller");
 }
 
 #[test]
 fn as_an_ordinary_user() {
-    all_held(Who::User, "user");
+    check_all(Who::User, "user");
 }
 
 /// Sockets' buffers are in no process's pages: only a control group counts them.
@@ -174,9 +176,9 @@ fn the_kernels_memory_is_bounded_where_a_control_group_can_be_made() {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/attacks/buffers.sh");
     let output = Command::new(TIDEGATE).arg("run").arg(script).output().expect("tidegate runs");
-    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(LIMITED.into()), "{told}");
-    assert!(told.contains("held more than 2048 MiB of memory") && !told.contains("ESCAPED"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(LIMITED.into()), "{stderr}");
+    assert!(stderr.contains("held more than 2048 MiB of memory") && !stderr.contains("ESCAPED"), "{stderr}");
 }
 
 /// The canaries can change: without tidegate the same scripts do what they try.
@@ -194,11 +196,11 @@ fn the_harness_notices_harm() {
     fs::write(ground.0.join("tidegate"), stand_in).expect("a file");
     fs::set_permissions(ground.0.join("tidegate"), fs::Permissions::from_mode(0o755)).expect("it is ours");
     for name in ["descriptors", "sockets", "files"] {
-        let told = ground.run(Who::User, &(name, None, &[]));
+        let output = ground.run(Who::User, &(name, None, &[]));
         for left in ["/tmp/tidegate-canary", "/var/tmp/tidegate-canary"] {
             let _ = fs::remove_file(left);
         }
-        assert!(["ESCAPED", "CHANGED"].iter().any(|word| told.contains(word)), "{name}:\n{told}");
+        assert!(["ESCAPED", "CHANGED"].iter().any(|word| output.contains(word)), "{name}:\n{output}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tidegate_capture::{CaptureError, CaptureOptions, Exit, Outcome, Shell, run_script};
+use tidegate_capture::{CaptureError, CaptureOptions, Exit, ScriptRun, Shell, run_script};
 use tidegate_shims::{Call, Reply};
 
 fn options() -> CaptureOptions {
@@ -26,13 +26,13 @@ fn model(call: &Call) -> Reply {
     Reply::ok()
 }
 
-fn capture(script: &Path, args: &[&str], options: &CaptureOptions) -> Outcome {
+fn capture(script: &Path, args: &[&str], options: &CaptureOptions) -> ScriptRun {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     run_script(script, &args, options, &mut model).unwrap()
 }
 
 /// `line: tool args -> code`, a line per call.
-fn table(outcome: &Outcome) -> String {
+fn table(outcome: &ScriptRun) -> String {
     outcome
         .calls
         .iter()
@@ -230,15 +230,15 @@ fn root_does_without_user_namespaces() {
         eprintln!("SKIPPED: no unshare(1)");
         return;
     };
-    let said = text(&output.stderr);
-    if !said.contains("tidegate run: ") || said.contains("does not let us make a sandbox") {
-        eprintln!("SKIPPED: {said}");
+    let stderr = text(&output.stderr);
+    if !stderr.contains("tidegate run: ") || stderr.contains("does not let us make a sandbox") {
+        eprintln!("SKIPPED: {stderr}");
         return;
     }
     assert_eq!(
         (text(&output.stdout), output.status.code()),
         ("/sys/class/net/eth0\n".to_owned(), Some(0)),
-        "{said}"
+        "{stderr}"
     );
 }
 

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::computer::{Computer, done, said};
+use common::computer::{Computer, done, stderr};
 use common::wire::{WIRE, Wire};
 use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
@@ -57,8 +57,8 @@ const RULES: &str = "*mangle\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -o eth0 
 
 /// The signals to try at every message; none: a sample, with each signal in turn.
 fn every() -> Vec<String> {
-    let told = std::env::var("TIDEGATE_EVERY_MESSAGE").unwrap_or_default();
-    told.split(',').filter(|signal| !signal.is_empty()).map(str::to_owned).collect()
+    let output = std::env::var("TIDEGATE_EVERY_MESSAGE").unwrap_or_default();
+    output.split(',').filter(|signal| !signal.is_empty()).map(str::to_owned).collect()
 }
 
 /// Those to try at a message of one call.
@@ -103,17 +103,17 @@ struct Row {
 
 impl Row {
     /// Waits until something is so.
-    fn until(&mut self, what: &str, said: &str, is: impl Fn() -> Result<(), String>) {
+    fn until(&mut self, what: &str, output: &str, is: impl Fn() -> Result<(), String>) {
         let begun = Instant::now();
         while let Err(why) = is() {
-            assert!(begun.elapsed() < PATIENCE, "{what}: {why}\n{said}");
+            assert!(begun.elapsed() < PATIENCE, "{what}: {why}\n{output}");
             std::thread::sleep(Duration::from_millis(5));
         }
         self.tries += 1;
         self.longest = self.longest.max(begun.elapsed());
     }
 
-    fn told(&self, what: &str) {
+    fn report(&self, what: &str) {
         println!(
             "{what}: {} tries, all as before, at most {} ms after the death",
             self.tries,
@@ -134,7 +134,7 @@ impl Computer {
     }
 
     fn all(&self) -> (Option<Installed>, Option<Installed>, Vec<String>) {
-        (self.stand("eth0"), self.stand("ifb0"), self.tables())
+        (self.installed("eth0"), self.installed("ifb0"), self.tables())
     }
 
     /// The states that are kept, each without what changes by itself.
@@ -181,7 +181,7 @@ fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
                 assert!(computer.states().iter().all(|state| state["job"].is_null()), "{what}");
                 undo();
             }
-            row.until(&what, &said(&output), || {
+            row.until(&what, &stderr(&output), || {
                 if computer.states() != states {
                     return Err(format!("another state: {:?}", computer.states()));
                 }
@@ -198,7 +198,7 @@ fn tries(computer: &Computer, words: &[&str], call: &str, undo: impl Fn()) {
         at += stride(call);
     }
     let signals = if every().is_empty() { "all in turn".to_owned() } else { every().join(", ") };
-    row.told(&format!(
+    row.report(&format!(
         "{} --backend kernel ({signals}) at `{call}`, which it does {} times",
         words[0],
         at - 1
@@ -260,7 +260,7 @@ fn a_revert_that_dies_at_any_message_goes_on() {
                 break;
             }
             let begun = |state: &Value| !state["job"].is_null();
-            row.until(&format!("{command} at {at}"), &said(&output), || {
+            row.until(&format!("{command} at {at}"), &stderr(&output), || {
                 let states = computer.states();
                 if states.iter().any(begun) { Err(format!("in progress: {states:?}")) } else { Ok(()) }
             });
@@ -272,7 +272,7 @@ fn a_revert_that_dies_at_any_message_goes_on() {
             at += stride("sendto");
         }
         assert_eq!((computer.all(), computer.states()), (before.clone(), vec![]));
-        row.told(&format!("{command} (KILL), {at} messages"));
+        row.report(&format!("{command} (KILL), {at} messages"));
     }
 }
 
@@ -291,21 +291,21 @@ fn what_nobody_watches_over_is_put_in_order_by_the_next_command() {
         let guardian = killed_with_its_guardian(&computer, &policy);
         assert_ne!(computer.all(), before, "the apply was in the middle of it");
         let status = computer.tidegate(&["status", "--json"]);
-        assert_eq!(status.status.code(), Some(3), "{}", said(&status));
-        let told: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+        assert_eq!(status.status.code(), Some(3), "{}", stderr(&status));
+        let document: Value = serde_json::from_slice(&status.stdout).expect("JSON");
         assert_eq!(
-            (&told[0]["condition"], &told[0]["job"]["does"]),
+            (&document[0]["condition"], &document[0]["job"]["does"]),
             (&json!("in progress"), &json!("apply")),
-            "{guardian}: {told:#}"
+            "{guardian}: {document:#}"
         );
-        assert_eq!(told[0]["job"]["alive"], false, "{told:#}");
+        assert_eq!(document[0]["job"]["alive"], false, "{document:#}");
         let words =
             if next == "apply" { vec!["apply", "--backend", "kernel", &policy] } else { vec![next, "eth0"] };
-        let said = done(&computer.tidegate(&words));
+        let output = done(&computer.tidegate(&words));
         if next == "apply" {
             assert!(
-                said.contains("`tidegate apply` was interrupted on `eth0`; that was put in order first"),
-                "{said}"
+                output.contains("`tidegate apply` was interrupted on `eth0`; that was put in order first"),
+                "{output}"
             );
             assert_eq!(computer.tidegate(&["status"]).status.code(), Some(0));
             done(&computer.tidegate(&["down"]));
@@ -334,7 +334,7 @@ fn killed_with_its_guardian(computer: &Computer, policy: &str) -> u32 {
         };
         if let (Some(apply), Some(guardian)) = (of("apply"), of("revert"))
             && state_of(apply).is_some_and(|state| matches!(state, 'T' | 't'))
-            && computer.all().0.is_some_and(|stand| stand.classes.len() > 20)
+            && computer.all().0.is_some_and(|installed| installed.classes.len() > 20)
         {
             break (apply, guardian);
         }
@@ -360,8 +360,8 @@ fn state_of(pid: u32) -> Option<char> {
 
 /// What the daemon of the wire says, in the parts that a change of its policy changes.
 fn runs(wire: &Wire) -> Option<Value> {
-    let told = wire.ask(WIRE, &json!({"ask": "tc", "words": ["class", "show", "dev", WIRE]}))?;
-    Some(told["stdout"].clone())
+    let document = wire.ask(WIRE, &json!({"ask": "tc", "words": ["class", "show", "dev", WIRE]}))?;
+    Some(document["stdout"].clone())
 }
 
 fn strike(wire: &Wire, words: &[&str], call: &str, at: usize) -> Output {
@@ -393,7 +393,7 @@ fn an_apply_to_user_space_that_dies_leads_back() {
     for with_first in [false, true] {
         if with_first {
             let output = wire.tidegate(&["apply", "--backend", "user", &first]);
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", stderr(&output));
         }
         let before = runs(&wire);
         assert_eq!(before.is_some(), with_first);
@@ -402,31 +402,34 @@ fn an_apply_to_user_space_that_dies_leads_back() {
             for at in 1..MOST {
                 let output = strike(&wire, &words, call, at);
                 if !was_killed(&output) {
-                    assert!(output.status.success(), "{}", said(&output));
+                    assert!(output.status.success(), "{}", stderr(&output));
                     assert_ne!(runs(&wire), before);
                     let back = wire.tidegate(&["revert"]);
-                    assert!(back.status.success(), "{}", said(&back));
+                    assert!(back.status.success(), "{}", stderr(&back));
                     assert_eq!(runs(&wire), before);
                     break;
                 }
                 // Once the last state is written, the policy is applied, whoever dies.
                 let status = wire.tidegate(&["status", "--json"]);
-                let told: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-                if status.status.code() == Some(0) && told[0]["policy"] == json!([policy]) {
-                    assert!(told[0]["job"].is_null() && runs(&wire) != before, "{call} {at}: {told:#}");
+                let document: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+                if status.status.code() == Some(0) && document[0]["policy"] == json!([policy]) {
+                    assert!(
+                        document[0]["job"].is_null() && runs(&wire) != before,
+                        "{call} {at}: {document:#}"
+                    );
                     let back = wire.tidegate(&["revert"]);
-                    assert!(back.status.success(), "{call} {at}: {}", said(&back));
+                    assert!(back.status.success(), "{call} {at}: {}", stderr(&back));
                 }
-                row.until(&format!("{call} {at}, first: {with_first}"), &said(&output), || {
+                row.until(&format!("{call} {at}, first: {with_first}"), &stderr(&output), || {
                     let status = wire.tidegate(&["status", "--json"]);
                     let wanted = if with_first { 0 } else { 1 };
                     if status.status.code() != Some(wanted) {
-                        return Err(said(&status));
+                        return Err(stderr(&status));
                     }
                     if runs(&wire) == before { Ok(()) } else { Err(format!("{:?}", runs(&wire))) }
                 });
             }
-            row.told(&format!("apply --backend user at `{call}`, with a policy before: {with_first}"));
+            row.report(&format!("apply --backend user at `{call}`, with a policy before: {with_first}"));
         }
     }
     assert!(wire.tidegate(&["down"]).status.success());
@@ -474,7 +477,7 @@ fn a_daemon_that_dies_while_it_starts_leaves_nothing() {
                 if now == links { Ok(()) } else { Err(format!("{now:?}")) }
             });
         }
-        row.told(&format!("daemon at `{call}`"));
+        row.report(&format!("daemon at `{call}`"));
         wire.transfer(1000);
     }
 }

@@ -37,8 +37,8 @@ impl<'w> Daemon<'w> {
         let mut daemon = Daemon { wire, child: wire.start(&words) };
         until("the daemon is ready", || {
             let ended = daemon.child.try_wait().expect("a child");
-            let said = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
-            assert!(ended.is_none(), "{ended:?}: {said}");
+            let output = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
+            assert!(ended.is_none(), "{ended:?}: {output}");
             daemon.status()["openings"].as_u64() > Some(0)
         });
         daemon
@@ -46,8 +46,8 @@ impl<'w> Daemon<'w> {
 
     fn ask(&self, request: &Value) -> Value {
         self.wire.ask(WIRE, request).unwrap_or_else(|| {
-            let said = std::fs::read_to_string(self.wire.room.join("said")).unwrap_or_default();
-            json!({"nobody answers": request, "said": said})
+            let output = std::fs::read_to_string(self.wire.room.join("said")).unwrap_or_default();
+            json!({"nobody answers": request, "said": output})
         })
     }
 
@@ -61,9 +61,9 @@ impl<'w> Daemon<'w> {
 
     fn tc(&self, words: &str) -> (i64, String, String) {
         let words: Vec<&str> = words.split_whitespace().collect();
-        let told = self.ask(&json!({"ask": "tc", "words": words}));
-        let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
-        (told["code"].as_i64().unwrap_or_else(|| panic!("{told}")), text("stdout"), text("stderr"))
+        let document = self.ask(&json!({"ask": "tc", "words": words}));
+        let text = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
+        (document["code"].as_i64().unwrap_or_else(|| panic!("{document}")), text("stdout"), text("stderr"))
     }
 
     /// Asks it to end, and waits.
@@ -94,8 +94,8 @@ fn packets_are_held_by_disciplines_that_the_kernel_may_not_have() {
     let snapshot = daemon.ask(&json!({"ask": "snapshot"}));
     let device = &snapshot["devices"][0];
     assert_eq!((&device["name"], &device["link_rate_bps"]), (&json!("wire0"), &json!(50_000_000)));
-    let octets = device["qdiscs"][0]["bytes"].as_u64().expect("counted");
-    assert!(octets > 3_000_000, "{octets} octets passed");
+    let raw = device["qdiscs"][0]["bytes"].as_u64().expect("counted");
+    assert!(raw > 3_000_000, "{raw} octets passed");
     // What waits is waiting nowhere else: all that was taken in has gone, one way or the other.
     let counts = |name: &str| daemon.count(name);
     assert_eq!(
@@ -172,10 +172,10 @@ fn a_second_one_on_a_device_is_refused() {
     let policy = wire.file("policy.sh", POLICY);
     let daemon = Daemon::start(&wire, &[&policy]);
     let second = wire.tidegate(&["daemon", &policy]);
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(2));
     assert_eq!(
-        said.trim(),
+        stderr.trim(),
         "tidegate daemon: `wire0` is shaped by another tidegate already; `tidegate down wire0` ends that one"
     );
     assert_eq!(daemon.status()["trouble"], Value::Null);
@@ -185,7 +185,7 @@ fn a_second_one_on_a_device_is_refused() {
 #[test]
 fn what_cannot_be_run_is_refused_and_nothing_is_touched() {
     let Some(wire) = Wire::lay("refused") else { return };
-    let said = |text: &str, words: &[&str]| {
+    let output_of = |text: &str, words: &[&str]| {
         let policy = wire.file("policy.sh", text);
         let words: Vec<&str> = ["daemon", &policy].iter().chain(words).copied().collect();
         let output = wire.tidegate(&words);
@@ -193,18 +193,18 @@ fn what_cannot_be_run_is_refused_and_nothing_is_touched() {
         String::from_utf8_lossy(&output.stderr).trim().to_owned()
     };
     assert_eq!(
-        said("tc qdisc add dev eth7 root fq_codel", &[]),
+        output_of("tc qdisc add dev eth7 root fq_codel", &[]),
         "tidegate daemon: there is no device `eth7` here; there are wire0. Bind the policy to one of them \
         with --dev"
     );
     assert_eq!(
-        said("true", &[]),
+        output_of("true", &[]),
         "tidegate daemon: the policy queues nothing on any device; there is nothing to run"
     );
     let tags = "tc qdisc add dev wire0 clsact\ntc filter add dev wire0 egress protocol ip matchall action \
     vlan push id 7";
-    assert!(said(tags, &[]).contains("pushes or pops VLAN tags"), "{}", said(tags, &[]));
-    assert!(said(POLICY, &["--pid", "999999999"]).contains("there is no process 999999999"));
+    assert!(output_of(tags, &[]).contains("pushes or pops VLAN tags"), "{}", output_of(tags, &[]));
+    assert!(output_of(POLICY, &["--pid", "999999999"]).contains("there is no process 999999999"));
     nothing_is_left(&wire);
 }
 
@@ -282,14 +282,14 @@ fn a_thousand_reloads_under_load_lose_nothing() {
     let extra = "tc class add dev wire0 parent 1: classid 1:30 htb rate 1mbit";
     let ((), sent, arrived) = wire.stream(Duration::from_millis(1), |_| {
         for turn in 0..1000 {
-            let told = match turn % 2 {
+            let document = match turn % 2 {
                 0 => daemon.ask(&policy("40mbit", &[extra])),
                 _ => daemon.ask(&policy("50mbit", &[])),
             };
             assert_eq!(
-                (&told["reloaded"], &told["changed"]),
+                (&document["reloaded"], &document["changed"]),
                 (&json!(true), &json!(2)),
-                "turn {turn}: {told}"
+                "turn {turn}: {document}"
             );
         }
     });
@@ -297,9 +297,9 @@ fn a_thousand_reloads_under_load_lose_nothing() {
     assert_eq!(arrived, sent, "each datagram arrived");
     // One that is refused leaves all as it was.
     let before = daemon.tc("class show dev wire0").1;
-    let told =
+    let document =
         daemon.ask(&policy("30mbit", &["tc class add dev wire0 parent 9: classid 9:1 htb rate 1mbit"]));
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("9:1")), "{told}");
+    assert!(document["error"].as_str().is_some_and(|error| error.contains("9:1")), "{document}");
     assert_eq!(daemon.tc("class show dev wire0").1, before);
     daemon.stop();
     nothing_is_left(&wire);
@@ -311,12 +311,12 @@ fn tc_changes_what_runs_and_is_refused_as_by_the_kernel() {
     let daemon = Daemon::start(&wire, &[&wire.file("policy.sh", POLICY)]);
     assert_eq!(daemon.tc("class change dev wire0 parent 1: classid 1:10 htb rate 60mbit").0, 0);
     assert!(daemon.tc("class show dev wire0").1.contains("class htb 1:10 root leaf 10: prio 0 rate 60Mbit"));
-    let (code, _, said) = daemon.tc("class add dev wire0 parent 9: classid 9:1 htb rate 1mbit");
-    assert_eq!((code, said.lines().next()), (2, Some("RTNETLINK answers: No such file or directory")));
+    let (code, _, output) = daemon.tc("class add dev wire0 parent 9: classid 9:1 htb rate 1mbit");
+    assert_eq!((code, output.lines().next()), (2, Some("RTNETLINK answers: No such file or directory")));
     let lines = "class change dev wire0 parent 1: classid 1:10 htb rate 61mbit\nqdisc change dev wire0 \
     parent 1:10 fq_codel target 9ms\n";
-    let told = daemon.ask(&json!({"ask": "tc", "words": ["-batch", "-"], "input": lines}));
-    assert_eq!(told["code"], 0, "{told}");
+    let document = daemon.ask(&json!({"ask": "tc", "words": ["-batch", "-"], "input": lines}));
+    assert_eq!(document["code"], 0, "{document}");
     assert!(daemon.tc("qdisc show dev wire0").1.contains("target 9ms"));
     daemon.stop();
 }
@@ -354,10 +354,13 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     let mut follower = start();
     until("both are shaped", || daemon(WIRE).is_some() && daemon("wire1").is_some());
     let other = daemon("wire1");
-    let said = done(&wire.tidegate(&["down", WIRE]));
+    let output = done(&wire.tidegate(&["down", WIRE]));
     let pid = follower.child.id();
-    assert!(said.starts_with(&format!("down: {WIRE}\n")), "{said}");
-    assert!(said.contains(&format!("(pid {pid}) leaves {WIRE} alone until {WIRE} comes again")), "{said}");
+    assert!(output.starts_with(&format!("down: {WIRE}\n")), "{output}");
+    assert!(
+        output.contains(&format!("(pid {pid}) leaves {WIRE} alone until {WIRE} comes again")),
+        "{output}"
+    );
     // It looks at all devices again when another one comes: what is shaped then, is shaped by what it does
     // now.
     link("wire2").expect("place").expect("a device");
@@ -390,12 +393,12 @@ fn a_followed_device_that_is_taken_down_stays_down() {
     until("all are shaped", || [WIRE, "wire1", "wire2"].iter().all(|name| daemon(name).is_some()));
     // Nor does one that hangs keep its follower.
     signal(&daemon("wire1").expect("it answers"), "STOP");
-    let said = done(&wire.tidegate(&["down"]));
+    let output = done(&wire.tidegate(&["down"]));
     let ended = format!(
         "down: {WIRE}, wire1, wire2\nended: the daemon that follows devices (pid {})\n",
         follower.child.id()
     );
-    assert_eq!(said, ended);
+    assert_eq!(output, ended);
     follower.child.wait().expect("a child");
     assert_eq!(health(&wire).0, Some(1));
     nothing_is_left(&wire);
@@ -412,15 +415,15 @@ fn a_service_manager_is_told_when_packets_pass_and_when_no_more() {
     command.args(["daemon", &policy]).env("TIDEGATE_RUN", &wire.room).env("NOTIFY_SOCKET", &place);
     let child = wire.near.go(move || command.spawn()).expect("place").expect("it starts");
     let daemon = Daemon { wire: &wire, child };
-    let said = || {
+    let output_of = || {
         let mut room = [0; 200];
-        let octets = heard.recv(&mut room).expect("it says something");
-        String::from_utf8_lossy(&room[..octets]).into_owned()
+        let bytes = heard.recv(&mut room).expect("it says something");
+        String::from_utf8_lossy(&room[..bytes]).into_owned()
     };
-    assert_eq!(said(), "READY=1\nSTATUS=packets pass through tidegate");
+    assert_eq!(output_of(), "READY=1\nSTATUS=packets pass through tidegate");
     assert!(wire.links().iter().any(|link| link.starts_with("tidegate")), "the door is open by then");
     daemon.stop();
-    assert_eq!(said(), "STOPPING=1");
+    assert_eq!(output_of(), "STOPPING=1");
 }
 
 #[test]
@@ -454,8 +457,8 @@ tc qdisc add dev ifb0 root fq_codel\n"
     wire.transfer(1_000_000);
     let packets = |device: &str| {
         let (_, listing, _) = daemon.tc(&format!("-s -j qdisc show dev {device}"));
-        let told: Value = serde_json::from_str(&listing).expect("JSON");
-        told[0]["packets"].as_u64().expect("counted")
+        let document: Value = serde_json::from_str(&listing).expect("JSON");
+        document[0]["packets"].as_u64().expect("counted")
     };
     assert!(packets("wire0") > 15, "what leaves: {}", packets("wire0"));
     assert!(packets("ifb0") > 5, "what arrives: {}", packets("ifb0"));
@@ -487,8 +490,8 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
     let sent = wire.near.go(|| std::net::UdpSocket::bind("10.99.0.1:0")?.send_to(b"hello", "10.99.0.2:7"));
     sent.expect("place").expect("sent");
     let mut room = [0; 10];
-    let (octets, from) = listener.recv_from(&mut room).expect("it arrives");
-    assert_eq!((&room[..octets], from.ip().to_string()), (&b"hello"[..], "10.99.0.1".to_owned()));
+    let (bytes, from) = listener.recv_from(&mut room).expect("it arrives");
+    assert_eq!((&room[..bytes], from.ip().to_string()), (&b"hello"[..], "10.99.0.1".to_owned()));
     let back = wire.far.go(|| std::net::UdpSocket::bind("10.99.0.2:0")?.send_to(b"hello", "10.99.0.1:7"));
     back.expect("place").expect("sent");
     assert!(wire.ask("edge0", &json!({"ask": "stop"})).is_some());
@@ -502,16 +505,16 @@ fn a_container_is_reached_by_a_pair_of_devices_of_ours() {
 /// policy.
 fn health(wire: &Wire) -> (Option<i32>, Value) {
     let output = wire.tidegate(&["status", "--json"]);
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let code = told[0]["code"].as_i64().and_then(|code| i32::try_from(code).ok());
-    (code.or(output.status.code()), told[0].clone())
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let code = document[0]["code"].as_i64().and_then(|code| i32::try_from(code).ok());
+    (code.or(output.status.code()), document[0].clone())
 }
 
 fn done(output: &std::process::Output) -> String {
-    let said =
+    let stderr =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}");
-    said
+    assert!(output.status.success(), "{stderr}");
+    stderr
 }
 
 fn signal(pid: &Value, name: &str) {
@@ -542,13 +545,13 @@ fn status_tells_how_a_daemon_is() {
     let policy = wire.file("policy.sh", POLICY);
     let apply = || done(&wire.tidegate(&["apply", "--backend", "user", &policy]));
     apply();
-    let (code, told) = health(&wire);
+    let (code, document) = health(&wire);
     assert_eq!(
-        (code, &told["condition"], &told["packet_io"]),
+        (code, &document["condition"], &document["packet_io"]),
         (Some(0), &"installed".into(), &"capture".into()),
-        "{told:#}"
+        "{document:#}"
     );
-    assert!(told["lateness_ns"].is_u64() && told["starts"] == 1, "{told:#}");
+    assert!(document["lateness_ns"].is_u64() && document["starts"] == 1, "{document:#}");
     let text = done(&wire.tidegate(&["status"]));
     assert!(text.contains(", started once since boot\n"), "{text}");
 
@@ -556,11 +559,11 @@ fn status_tells_how_a_daemon_is() {
     done(&wire.tidegate(&[
         "tc", "class", "change", "dev", WIRE, "parent", "1:", "classid", "1:20", "htb", "rate", "11mbit",
     ]));
-    let (code, told) = health(&wire);
-    let drift = told["drift"][0].as_str().unwrap_or_default().to_owned();
+    let (code, document) = health(&wire);
+    let drift = document["drift"][0].as_str().unwrap_or_default().to_owned();
     assert!(
         code == Some(5) && drift.contains("classid 1:20 htb") && drift.contains("rate 10Mbit"),
-        "{told:#}"
+        "{document:#}"
     );
     apply();
     assert_eq!(health(&wire).0, Some(0), "apply puts it back");
@@ -574,19 +577,19 @@ fn status_tells_how_a_daemon_is() {
     // It hangs: it is not called dead, and down ends it all the same.
     let pid = health(&wire).1["daemon"]["pid"].clone();
     signal(&pid, "STOP");
-    let (code, told) = health(&wire);
-    assert_eq!((code, &told["condition"]), (Some(8), &"daemon not answering".into()), "{told:#}");
+    let (code, document) = health(&wire);
+    assert_eq!((code, &document["condition"]), (Some(8), &"daemon not answering".into()), "{document:#}");
     let silence = format!(
         "the daemon (pid {pid}) does not answer: it was stopped (SIGSTOP); `kill -CONT {pid}` lets it go on"
     );
-    assert_eq!(told["last_error"], *silence);
-    let said = |words: &[&str]| {
+    assert_eq!(document["last_error"], *silence);
+    let output_of = |words: &[&str]| {
         let output = wire.tidegate(words);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for words in [&["top", "--once"][..], &["top", WIRE], &["tc", "qdisc", "show"], &["capture", WIRE]] {
         assert_eq!(
-            said(words),
+            output_of(words),
             (Some(2), format!("tidegate {}: {WIRE}: {silence}\n", words[0])),
             "{words:?}"
         );
@@ -646,20 +649,23 @@ fn another_door_is_refused_and_not_passed_over() {
     let policy = wire.file("policy.sh", POLICY);
     done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));
     let output = wire.tidegate(&["apply", "--backend", "user", "--packet-io", "nfqueue", &policy]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"),
-        "{said}"
+        stderr.contains("the daemon takes packets by capture and cannot change to nfqueue while it runs"),
+        "{stderr}"
     );
     // What it says to do, does it.
     let again = format!("tidegate apply --backend user --packet-io nfqueue {policy}");
-    assert!(said.contains(&format!("`tidegate down wire0`, then `{again}`")), "{said}");
+    assert!(stderr.contains(&format!("`tidegate down wire0`, then `{again}`")), "{stderr}");
     assert_eq!((health(&wire).0, health(&wire).1["packet_io"].clone()), (Some(0), json!("capture")));
     let output = wire.tidegate(&["apply", "--backend", "user", "--realtime", &policy]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains(&format!("then `tidegate apply --backend user --realtime {policy}`")), "{said}");
+    assert!(
+        stderr.contains(&format!("then `tidegate apply --backend user --realtime {policy}`")),
+        "{stderr}"
+    );
     done(&wire.tidegate(&["down", WIRE]));
     let words: Vec<&str> = again.split(' ').skip(1).collect();
     done(&wire.tidegate(&words));
@@ -678,7 +684,7 @@ fn another_door_is_refused_and_not_passed_over() {
 #[test]
 fn a_standing_shaper_that_is_bypassed_is_said() {
     let Some(wire) = Wire::lay("standing") else { return };
-    let standing = || {
+    let installed = || {
         wire.near.go(|| {
             let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
             kernel
@@ -709,19 +715,19 @@ fn a_standing_shaper_that_is_bypassed_is_said() {
         println!("left out: this kernel has no tbf ({error})");
         return;
     }
-    let before = standing().expect("place");
+    let before = installed().expect("place");
     let policy = wire.file("policy.sh", POLICY);
-    let said = done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));
+    let output = done(&wire.tidegate(&["apply", "--backend", "user", "--packet-io", "capture", &policy]));
     assert!(
-        said.contains(
+        output.contains(
             "wire0 has the kernel's tbf 7:: packets bypass it while tidegate's daemon has the device \
             (capture)"
         ),
-        "{said}"
+        "{output}"
     );
-    let said = done(&wire.tidegate(&["down"]));
-    assert!(said.contains("down: wire0"), "{said}");
-    assert_eq!(standing().expect("place"), before);
+    let output = done(&wire.tidegate(&["down"]));
+    assert!(output.contains("down: wire0"), "{output}");
+    assert_eq!(installed().expect("place"), before);
     wire.transfer(1000);
 }
 
@@ -757,8 +763,8 @@ fn a_container_with_a_default_route_is_reached_too() {
         ["daemon", &policy, "--packet-io", "tun", "--inside", &pid, "--addresses", "10.99.0.1,10.99.0.2"];
     let mut daemon = Daemon { wire: &wire, child: wire.start(&words) };
     until("the door is open", || {
-        let said = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
-        assert!(daemon.child.try_wait().expect("a child").is_none(), "{said}");
+        let output = std::fs::read_to_string(wire.room.join("said")).unwrap_or_default();
+        assert!(daemon.child.try_wait().expect("a child").is_none(), "{output}");
         wire.ask("edge0", &json!({"ask": "status"})).is_some_and(|status| status["door"] == "tun")
     });
     assert_eq!(default(), ["tidegate0", WIRE]);
@@ -782,20 +788,20 @@ fn attacker() {
         std::io::Result::Ok(stream)
     };
     // All connections that can be had, and held.
-    let held: Vec<UnixStream> = (0..200).filter_map(|_| connect().ok()).collect();
+    let streams: Vec<UnixStream> = (0..200).filter_map(|_| connect().ok()).collect();
     let mut open = 0;
-    for stream in &held {
+    for stream in &streams {
         stream.set_nonblocking(true).expect("ours");
         // One that has no place has been told so, and closed.
         std::thread::sleep(Duration::from_millis(1));
         open += usize::from(matches!((&*stream).read(&mut [0; 1]), Err(error)
                 if error.kind() == std::io::ErrorKind::WouldBlock));
     }
-    println!("attack: {} connected, {open} of them open", held.len());
+    println!("attack: {} connected, {open} of them open", streams.len());
     // Four lines of 16 MiB on those that are open.
     let line = vec![b'x'; 16 << 20];
     let mut taken = 0;
-    for stream in held
+    for stream in streams
         .iter()
         .filter(|stream| {
             matches!((&**stream).read(&mut [0; 1]), Err(error)
@@ -809,16 +815,16 @@ fn attacker() {
             taken += written;
             left = &left[written..];
         }
-        let mut said = String::new();
-        let _ = BufReader::new(stream).read_line(&mut said);
-        println!("attack: {}", said.trim());
+        let mut output = String::new();
+        let _ = BufReader::new(stream).read_line(&mut output);
+        println!("attack: {}", output.trim());
     }
     println!("attack: {taken} bytes of 4 lines were taken");
     // And again as many connections as there are, until the other end has seen enough.
     let again: Vec<UnixStream> = (0..200).filter_map(|_| connect().ok()).collect();
     println!("attack: holding {}", again.len());
     let _ = std::io::stdin().read(&mut [0; 1]);
-    drop((held, again));
+    drop((streams, again));
 }
 
 /// An ordinary user takes all connections and says lines of 16 MiB; root's `status` answers before, meanwhile
@@ -827,7 +833,7 @@ fn attacker() {
 fn strangers_take_neither_the_places_nor_the_memory() {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
-    const NOBODY: u32 = 65_534;
+    const NOBODY_UID: u32 = 65_534;
     const MORE_KIB: u64 = 16 << 10;
     let Some(wire) = Wire::lay("attack") else { return };
     if tidegate_sys::process::effective_uid() != 0 {
@@ -852,27 +858,31 @@ fn strangers_take_neither_the_places_nor_the_memory() {
     std::fs::copy(std::env::current_exe().expect("a test"), &program).expect("a copy");
     let mut attack = std::process::Command::new(&program);
     attack.args(["--exact", "attacker", "--nocapture"]).env("TIDEGATE_TEST_ATTACK", socket).current_dir("/");
-    attack.uid(NOBODY).gid(NOBODY).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    attack
+        .uid(NOBODY_UID)
+        .gid(NOBODY_UID)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
     let mut attacker = attack.spawn().expect("it starts");
-    let mut said = BufReader::new(attacker.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
-    let mut told = Vec::new();
-    for line in said.by_ref() {
+    let mut given = BufReader::new(attacker.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let mut lines = Vec::new();
+    for line in given.by_ref() {
         let over = line.starts_with("attack: holding");
-        told.push(line);
+        lines.push(line);
         if over {
             break;
         }
     }
     let meanwhile = (memory(), health(&wire).0);
     drop(attacker.stdin.take());
-    told.extend(said);
+    lines.extend(given);
     attacker.wait().expect("it is ours");
     std::fs::remove_file(&program).expect("it is there");
     let after = (memory(), health(&wire).0);
-    told.iter().filter(|line| line.starts_with("attack:")).for_each(|line| println!("{line}"));
+    lines.iter().filter(|line| line.starts_with("attack:")).for_each(|line| println!("{line}"));
     println!("most memory, KiB, and status: before {before:?}, meanwhile {meanwhile:?}, after {after:?}");
-    assert!(told.iter().any(|line| line.starts_with("attack: 200 connected, 4 of them open")), "{told:#?}");
-    assert!(told.iter().any(|line| line.contains("too long")), "{told:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("attack: 200 connected, 4 of them open")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("too long")), "{lines:#?}");
     assert_eq!([before.1, meanwhile.1, after.1], [Some(0); 3]);
     assert!(after.0 < before.0 + MORE_KIB, "{before:?} {after:?}");
     daemon.stop();

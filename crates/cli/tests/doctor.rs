@@ -16,7 +16,7 @@ use tidegate_sys::process::{self, die_with_parent};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 1));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 97, 0, 2));
-const NOBODY: u32 = 65_534;
+const NOBODY_UID: u32 = 65_534;
 /// Bytes of a frame that carries a datagram of the load.
 const FRAME: u32 = 1000;
 const HEADS: u32 = 42;
@@ -78,12 +78,12 @@ impl Bench {
     /// Puts the policy there; false, with the reason printed, where this kernel has no HTB.
     fn shape(&self) -> bool {
         let policy = self.run.file("policy.sh", POLICY);
-        let said =
+        let output =
             self.say(&["apply", &policy.to_string_lossy(), "--backend", "kernel", "--confirm", "0"], None);
-        if !said.status.success() {
-            eprintln!("SKIPPED: {}", text(&said.stderr));
+        if !output.status.success() {
+            eprintln!("SKIPPED: {}", text(&output.stderr));
         }
-        said.status.success()
+        output.status.success()
     }
 
     /// Sends datagrams at a rate of frames' bits while the doctor looks, and gives what he says.
@@ -103,9 +103,9 @@ impl Bench {
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| load(&socket, bits_per_second, &stop));
-            let said = self.say(&["doctor", "--duration", "1.5s", "--json"], None);
+            let output = self.say(&["doctor", "--duration", "1.5s", "--json"], None);
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            document(&said)
+            document(&output)
         })
     }
 }
@@ -124,16 +124,21 @@ fn load(socket: &UdpSocket, bits_per_second: u64, stop: &std::sync::atomic::Atom
     }
 }
 
-fn text(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).into_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn document(said: &Output) -> Value {
-    serde_json::from_slice(&said.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&said.stderr)))
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
-fn found(told: &Value) -> Vec<&str> {
-    told["findings"].as_array().expect("a list").iter().filter_map(|finding| finding["id"].as_str()).collect()
+fn found(document: &Value) -> Vec<&str> {
+    document["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|finding| finding["id"].as_str())
+        .collect()
 }
 
 #[test]
@@ -163,27 +168,27 @@ fn a_shaper_that_never_has_to_wait_is_told_from_one_that_limits() {
 #[test]
 fn what_is_not_shaped_and_what_cannot_be_looked_at() {
     let Some(bench) = Bench::new("doctor-plain") else { return };
-    let said = bench.say(&["doctor", "--duration", "200ms"], None);
-    let shown = text(&said.stdout);
-    assert_eq!(said.status.code(), Some(1), "{shown}{}", text(&said.stderr));
+    let output = bench.say(&["doctor", "--duration", "200ms"], None);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}{}", text(&output.stderr));
     assert!(
         shown.contains("[not-shaped] nothing is shaped here: packets leave by v0")
             && shown.contains("tidegate apply POLICY --dev v0"),
         "{shown}"
     );
-    let said = bench.say(&["doctor", "--duration", "200ms"], Some(NOBODY));
-    assert_eq!(said.status.code(), Some(1), "{}{}", text(&said.stdout), text(&said.stderr));
-    assert!(text(&said.stdout).contains("needs root"), "{}", text(&said.stdout));
+    let output = bench.say(&["doctor", "--duration", "200ms"], Some(NOBODY_UID));
+    assert_eq!(output.status.code(), Some(1), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).contains("needs root"), "{}", text(&output.stdout));
     for (words, expected) in [
         (["doctor", "--dev", "nosuch"], "there is no device `nosuch`"),
         (["doctor", "--duration", "1ms"], "--duration is from 100ms to 1h"),
         (["doctor", "--host", "no-such-name.invalid"], "no address is known for"),
     ] {
-        let said = bench.say(&words, None);
+        let output = bench.say(&words, None);
         assert!(
-            said.status.code() == Some(2) && text(&said.stderr).contains(expected),
+            output.status.code() == Some(2) && text(&output.stderr).contains(expected),
             "{words:?}: {}",
-            text(&said.stderr)
+            text(&output.stderr)
         );
     }
 }
@@ -268,16 +273,17 @@ fn who_clears_the_ecn_field_is_found() {
     let rules =
         "table ip clear { chain out { type filter hook postrouting priority 0; ip ecn set not-ect; }; }";
     let cleared = places[1].go(move || Command::new("nft").arg(rules).output()).expect("the place is there");
-    if !cleared.as_ref().is_ok_and(|said| said.status.success()) {
+    if !cleared.as_ref().is_ok_and(|output| output.status.success()) {
         eprintln!("SKIPPED: there is no nft here that clears the field: {cleared:?}");
         return;
     }
-    let told = ask();
+    let reply = ask();
     assert_eq!(
-        (&told["facts"]["ecn"]["quoted"], &told["facts"]["ecn"]["answered"]),
+        (&reply["facts"]["ecn"]["quoted"], &reply["facts"]["ecn"]["answered"]),
         (&quoted(0x8a, 0x88), &0x88.into())
     );
-    let finding = told["findings"].as_array().expect("a list").iter().find(|one| one["id"] == "ecn-bleached");
+    let finding =
+        reply["findings"].as_array().expect("a list").iter().find(|one| one["id"] == "ecn-bleached");
     let what = finding.and_then(|finding| finding["what"].as_str()).expect("it is found");
     assert!(what.contains("cleared at or before 10.96.1.2"), "{what}");
 }

@@ -13,13 +13,13 @@ fn tidegate(words: &[&str]) -> Output {
     Command::new(TIDEGATE).args(words).env_remove("TIDEGATE_TOKEN").output().expect("tidegate runs")
 }
 
-fn told(output: &Output) -> (String, String) {
-    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+fn output_of(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
 fn json(output: &Output) -> Value {
-    let (out, err) = told(output);
+    let (out, err) = output_of(output);
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
 }
 
@@ -48,7 +48,7 @@ fn a_sweep_that_somebody_else_measured() {
     let file = place.file("sweep.txt", siemon());
     let file = file.to_string_lossy();
     let run = tidegate(&["overhead", "--from", &file, "--payload"]);
-    let (out, err) = told(&run);
+    let (out, err) = output_of(&run);
     assert_eq!(run.status.code(), Some(0), "{err}");
     let wanted = [
         "up: 53 bytes over IP (53 to 53 with 95 % confidence), byte by byte",
@@ -77,21 +77,21 @@ fn what_is_no_sweep_is_told_with_its_place() {
     let place = Place::new("overhead-wrong");
     let file = place.file("sweep.txt", "100 4489\n200 many\n");
     let run = tidegate(&["overhead", "--from", &file.to_string_lossy()]);
-    let (_, err) = told(&run);
+    let (_, err) = output_of(&run);
     assert_eq!(run.status.code(), Some(2), "{err}");
     assert!(err.contains("sweep.txt:2: `200 many`: a size in bytes and packets per second"), "{err}");
     let few = place.file("few.txt", "100 4489\n200 3200\n");
     let run = tidegate(&["overhead", "--from", &few.to_string_lossy()]);
-    let (out, err) = told(&run);
+    let (out, err) = output_of(&run);
     assert_eq!(run.status.code(), Some(1), "{err}");
     assert!(out.contains("caveat: too little was measured for a result"), "{out}");
 }
 
 #[test]
-fn nobody_is_there() {
+fn no_reply() {
     for command in ["overhead", "calibrate"] {
         let run = tidegate(&[command, "nobody.invalid"]);
-        let (out, err) = told(&run);
+        let (out, err) = output_of(&run);
         assert_eq!((run.status.code(), out.as_str()), (Some(2), ""), "{err}");
         assert!(err.starts_with(&format!("tidegate {command}: ")) && err.contains("nobody.invalid"), "{err}");
     }

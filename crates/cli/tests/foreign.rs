@@ -263,13 +263,16 @@ fn a_full_standard_output_is_an_error_in_every_command() {
         let full = File::options().write(true).open("/dev/full").expect("the device");
         let mut command = Command::new(TIDEGATE);
         let output = command.args(words).current_dir(&place.0).stdout(full).output().expect("tidegate runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
             Some(i32::from(u8::from(tidegate::exit::CliExit::NotWritten))),
-            "{words:?}: {said}"
+            "{words:?}: {stderr}"
         );
-        assert!(said.contains("standard output") && said.contains("No space left"), "{words:?}: {said}");
+        assert!(
+            stderr.contains("standard output") && stderr.contains("No space left"),
+            "{words:?}: {stderr}"
+        );
         // A reader that has seen enough is none.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
@@ -297,14 +300,14 @@ fn a_file_that_does_not_take_everything_has_a_code_of_its_own() {
     for words in cases {
         let output =
             Command::new(TIDEGATE).args(words).current_dir(&place.0).output().expect("tidegate runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
             Some(i32::from(u8::from(tidegate::exit::CliExit::NotWritten))),
-            "{words:?}: {said}"
+            "{words:?}: {stderr}"
         );
-        assert_eq!(said.matches("No space left").count(), 1, "{words:?}: {said}");
-        assert!(said.contains("cannot write /dev/full"), "{words:?}: {said}");
+        assert_eq!(stderr.matches("No space left").count(), 1, "{words:?}: {stderr}");
+        assert!(stderr.contains("cannot write /dev/full"), "{words:?}: {stderr}");
         // One that cannot be begun is wrong usage.
         let words: Vec<&str> =
             words.iter().map(|word| if *word == "/dev/full" { "/nowhere/at/all" } else { word }).collect();
@@ -362,9 +365,9 @@ fn small_files_that_unpack_to_large_ones_are_refused() {
     ] {
         let line = format!("ulimit -v {BOMB_MEMORY}; exec {TIDEGATE} compare {file} {file}");
         let output = Command::new("sh").args(["-c", &line]).current_dir(&place.0).output().expect("sh runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{file}: {said}");
-        assert!(said.contains(why) && said.contains(file), "{file}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{file}: {stderr}");
+        assert!(stderr.contains(why) && stderr.contains(file), "{file}: {stderr}");
     }
 }
 
@@ -401,9 +404,12 @@ fn pipes_and_devices_do_not_hold_a_command() {
                 _ => {}
             }
             let output = tidegate(&place.0, &words);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(!output.status.success(), "{words:?}: {said}");
-            assert!(said.contains("named pipe") || said.contains("this is a device"), "{words:?}: {said}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success(), "{words:?}: {stderr}");
+            assert!(
+                stderr.contains("named pipe") || stderr.contains("this is a device"),
+                "{words:?}: {stderr}"
+            );
         }
     }
     // What a shell hands over is read.

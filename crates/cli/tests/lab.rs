@@ -183,8 +183,8 @@ fn what_the_kernel_is_not_told_is_refused_by_name() {
         let run = tidegate(&all);
         (run.status.code(), stderr(&run))
     };
-    let (code, said) = refused(&["--policy", "fq"]);
-    assert!(code == Some(2) && said.contains("the policy `fq` sets rules of iptables"), "{said}");
+    let (code, output) = refused(&["--policy", "fq"]);
+    assert!(code == Some(2) && output.contains("the policy `fq` sets rules of iptables"), "{output}");
 }
 
 #[test]
@@ -210,14 +210,14 @@ fn a_program_runs_behind_the_link() {
     ];
     let run = tidegate(&words);
     assert_eq!(run.status.code(), Some(7), "the program's own code: {}{}", stdout(&run), stderr(&run));
-    let said = stdout(&run);
-    assert!(said.contains("3 received") && said.contains("198.51.100.7"), "{said}");
-    let least: f64 = said
+    let output = stdout(&run);
+    assert!(output.contains("3 received") && output.contains("198.51.100.7"), "{output}");
+    let least: f64 = output
         .split("= ")
         .nth(1)
         .and_then(|times| times.split('/').next())
         .and_then(|ms| ms.parse().ok())
-        .expect(&said);
+        .expect(&output);
     assert!(least >= 60.0, "no quicker than the line: {least}");
     let log = std::fs::read_to_string(log).expect("the log");
     assert!(log.starts_with("seconds,up_bits_per_second"), "{log}");
@@ -264,7 +264,7 @@ fn what_ends_at_the_far_end_ends_with_the_program() {
 fn runs(word: &str) -> bool {
     let all = std::fs::read_dir("/proc").expect("/proc").flatten();
     all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-        .any(|words| words.split(|octet| *octet == 0).any(|one| one == word.as_bytes()))
+        .any(|words| words.split(|byte| *byte == 0).any(|one| one == word.as_bytes()))
 }
 
 #[test]
@@ -278,14 +278,14 @@ fn nothing_is_left_after_kill_9() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("a line");
+    reader.read_line(&mut line).expect("a line");
     assert_eq!(line, "it runs\n");
     child.kill().expect("it is ours");
     child.wait().expect("it ended");
     // The pipe ends when the last process that could write to it is gone.
-    assert_eq!(said.read_line(&mut line).expect("the end"), 0);
+    assert_eq!(reader.read_line(&mut line).expect("the end"), 0);
 }
 
 /// Ctrl-C: what was done by then is told.
@@ -305,9 +305,9 @@ fn an_interrupted_lab_tells_what_it_has() {
         .spawn()
         .expect("it starts");
     // What takes long is told before it begins.
-    let mut told = String::new();
-    BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut told).expect("a line");
-    assert!(told.contains("Ctrl-C"), "{told}");
+    let mut output = String::new();
+    BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut output).expect("a line");
+    assert!(output.contains("Ctrl-C"), "{output}");
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().expect("kill").success());
     let run = child.wait_with_output().expect("it ends");
@@ -323,7 +323,7 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
     let place = Place::new("refused");
     let link = "[home]\nup = \"1mbit\"\ndown = \"1mbit\"\n[policies.none]\n";
     let fast = "[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"10gbit\"\n[policies.none]\n";
-    for (text, told) in [
+    for (text, output) in [
         (
             format!("duration = \"1s\"\n{link}[[traffic]]\ntcp = \"a -> server\"\ncongestion = \"prague\"\n"),
             "prague",
@@ -334,7 +334,7 @@ fn what_cannot_be_real_is_refused_with_the_way_out() {
         let file = place.file("refused.toml", text);
         let run = tidegate(&["lab", file.to_str().expect("text")]);
         assert_eq!(run.status.code(), Some(2), "{}", stdout(&run));
-        assert!(stderr(&run).contains(told), "{told}: {}", stderr(&run));
+        assert!(stderr(&run).contains(output), "{output}: {}", stderr(&run));
     }
     let run = tidegate(&["shell", "--", "no-such-program-anywhere"]);
     assert_eq!(run.status.code(), Some(2));
@@ -377,9 +377,9 @@ start = "500ms"
     assert!(stderr(&run).contains("on a, `ping -q -c 2"), "who failed is told: {}", stderr(&run));
     let result: Value = serde_json::from_slice(&run.stdout).expect("JSON");
     let events = result["runs"][0]["events"].as_array().expect("events");
-    let said =
+    let output_of =
         |on: &str| events.iter().find(|event| event["on"] == on).and_then(|event| event["output"].as_str());
-    let (server, a) = (said("server").expect("it was heard"), said("a").expect("it was heard"));
+    let (server, a) = (output_of("server").expect("it was heard"), output_of("a").expect("it was heard"));
     assert!(server.starts_with("from the server\n") && server.contains("\nasked to end\n"), "{server}");
     assert!(server.ends_with("[it still ran at its end, and was stopped]\n"), "{server}");
     assert!(a.contains("2 packets transmitted, 2 received") && a.ends_with("[it ended with 127]\n"), "{a}");

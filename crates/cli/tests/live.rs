@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::computer::{Computer, done, json, op, refused, said};
+use common::computer::{Computer, done, json, op, refused, stderr};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -53,19 +53,23 @@ fn until(what: &str, is: impl Fn() -> bool) {
 fn a_home_gateway_comes_changes_and_goes() {
     let Some(computer) = Computer::new("home") else { return };
     computer.tc(MODEM);
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", HOME);
 
     let plan = done(&computer.tidegate(&["apply", &home, "--dry-run", "--backend", "kernel"]));
     assert!(plan.contains("- tc qdisc del dev eth0 root (tbf 7:)"), "{plan}");
     assert!(plan.contains("+ tc class add dev eth0 parent 1:1 classid 1:10 htb"), "{plan}");
-    assert_eq!(computer.stand("eth0"), before, "nothing is done by --dry-run");
-    assert_eq!(computer.stand("ifb0"), None);
+    assert_eq!(computer.installed("eth0"), before, "nothing is done by --dry-run");
+    assert_eq!(computer.installed("ifb0"), None);
 
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    let first = computer.stand("eth0").expect("it is there");
+    let first = computer.installed("eth0").expect("it is there");
     assert_eq!((first.classes.len(), computer.tables()), (3, vec!["tidegate-eth0".to_owned()]));
-    assert!(computer.stand("ifb0").is_some_and(|stand| stand.qdiscs.len() == 2 || stand.qdiscs.len() == 1));
+    assert!(
+        computer
+            .installed("ifb0")
+            .is_some_and(|installed| installed.qdiscs.len() == 2 || installed.qdiscs.len() == 1)
+    );
     let again = done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(again.contains("nothing to change: the policy is already in place"), "{again}");
 
@@ -83,9 +87,12 @@ fn a_home_gateway_comes_changes_and_goes() {
     let status = json(&computer.tidegate(&["status", "--json"]));
     assert_eq!((&status[0]["name"], &status[0]["backend"]), (&"eth0".into(), &"kernel".into()));
     done(&computer.tidegate(&["revert"]));
-    assert_eq!(computer.stand("eth0"), Some(first));
+    assert_eq!(computer.installed("eth0"), Some(first));
     done(&computer.tidegate(&["down"]));
-    assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
+    assert_eq!(
+        (computer.installed("eth0"), computer.installed("ifb0"), computer.tables()),
+        (before, None, vec![])
+    );
     assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
     assert_eq!(computer.tidegate(&["down"]).status.code(), Some(1));
 }
@@ -114,13 +121,16 @@ fn what_is_refused_is_undone_and_has_its_line() {
     }
     computer.tc("tc qdisc add dev eth0 root handle 7: htb default 1\ntc class add dev eth0 parent 7: \
     classid 7:1 htb rate 1mbit");
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
-    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
-    assert!(told.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{told}");
-    assert!(told.contains("the kernel refused it: ") && told.contains("--backend user"), "{told}");
-    assert!(told.contains("the previous configuration is in place"), "{told}");
-    assert_eq!((computer.stand("eth0"), computer.stand("ifb0"), computer.tables()), (before, None, vec![]));
+    let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    assert!(output.contains("home.sh:8: tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel"), "{output}");
+    assert!(output.contains("the kernel refused it: ") && output.contains("--backend user"), "{output}");
+    assert!(output.contains("the previous configuration is in place"), "{output}");
+    assert_eq!(
+        (computer.installed("eth0"), computer.installed("ifb0"), computer.tables()),
+        (before, None, vec![])
+    );
     assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
 
     let chosen = json(&computer.tidegate(&["apply", &home, "--dry-run", "--json"]));
@@ -137,45 +147,45 @@ fn what_is_taken_and_not_done_is_undone() {
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match mark 5 0xff match ip protocol 6 0xff flowid 1:1
 ";
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let output = computer.tidegate(&["apply", &computer.policy("mark.sh", policy), "--backend", "kernel"]);
     if output.status.success() {
         println!("left out: this kernel's u32 matches marks");
         return;
     }
-    let told = refused(&output);
-    assert!(told.contains("the configuration of eth0 is not what was requested"), "{told}");
-    assert!(told.contains("mark.sh:3: tc filter add"), "{told}");
-    assert_eq!(computer.stand("eth0"), before);
+    let text = refused(&output);
+    assert!(text.contains("the configuration of eth0 is not what was requested"), "{text}");
+    assert!(text.contains("mark.sh:3: tc filter add"), "{text}");
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 #[test]
 fn what_is_not_confirmed_goes_by_itself() {
     let Some(computer) = Computer::new("confirm") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", HOME);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "1s"]));
-    assert_ne!(computer.stand("eth0"), before);
-    until("the way back", || computer.stand("eth0") == before && computer.stand("ifb0").is_none());
+    assert_ne!(computer.installed("eth0"), before);
+    until("the way back", || computer.installed("eth0") == before && computer.installed("ifb0").is_none());
     until("it is told", || status(&computer).1["condition"] == "undone");
-    let (code, told) = status(&computer);
-    let undone = &told["undone"];
+    let (code, document) = status(&computer);
+    let undone = &document["undone"];
     assert_eq!(
-        (code, &told["code"], &undone["policy"][0]),
+        (code, &document["code"], &undone["policy"][0]),
         (Some(1), &1.into(), &home.as_str().into()),
-        "{told:#}"
+        "{document:#}"
     );
     assert_eq!(undone["why"], "it was not confirmed within 1 s");
-    assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{told:#}");
-    let text = said(&computer.tidegate(&["status"]));
+    assert!(undone["at"].as_u64() >= undone["applied_at"].as_u64() && undone["at"].is_u64(), "{document:#}");
+    let text = stderr(&computer.tidegate(&["status"]));
     assert!(text.starts_with("eth0: nothing is applied\n  undone 20"), "{text}");
     assert!(text.contains(&format!(" ago): {home}; it was not confirmed within 1 s\n")), "{text}");
 
-    let told = done(&computer.with(
+    let output = done(&computer.with(
         &["apply", &home, "--backend", "kernel"],
         &[("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")],
     ));
-    assert!(told.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{told}");
+    assert!(output.contains("it is undone in 60 s unless you say: tidegate confirm eth0"), "{output}");
     assert_eq!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"]["seconds"], 60);
     assert_eq!(status(&computer).1["undone"], Value::Null, "until the next apply");
     // sudo takes the variable away: then that of a process above counts. Set and empty, it says that this is
@@ -198,13 +208,13 @@ fn what_is_not_confirmed_goes_by_itself() {
     assert!(json(&computer.tidegate(&["status", "--json"]))[0]["confirm"].is_null());
     assert_eq!(computer.tidegate(&["confirm"]).status.code(), Some(1), "nothing waits any more");
     done(&computer.tidegate(&["down", "eth0"]));
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 #[test]
 fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     let Some(computer) = Computer::new("renamed") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let policy = computer
         .policy("tbf.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
     done(&computer.tidegate(&["apply", &policy, "--backend", "kernel", "--force"]));
@@ -218,20 +228,20 @@ fn a_renamed_device_is_not_taken_for_one_that_is_gone() {
     };
     rename("eth0", "wan0");
     let output = computer.tidegate(&["revert", "eth0"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && told.contains("`eth0` is called `wan0` now"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && stderr.contains("`eth0` is called `wan0` now"), "{stderr}");
     rename("wan0", "eth0");
     // Its guardian goes on without the command, too.
     until("the way back", || {
         computer.tidegate(&["revert", "eth0"]);
-        computer.stand("eth0") == before
+        computer.installed("eth0") == before
     });
 }
 
 #[test]
 fn what_was_never_confirmed_does_not_come_back() {
     let Some(computer) = Computer::new("chain") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let home = computer.policy("home.sh", HOME);
     let other = computer
         .policy("other.sh", "tc qdisc add dev eth0 root handle 7: tbf rate 5mbit burst 5k latency 50ms\n");
@@ -243,7 +253,7 @@ fn what_was_never_confirmed_does_not_come_back() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("it still waits to be confirmed"), "{again:?}");
     done(&apply(&other, "1s"));
     until("the way back, past the one that waited as well", || {
-        computer.stand("eth0") == before && computer.stand("ifb0").is_none()
+        computer.installed("eth0") == before && computer.installed("ifb0").is_none()
     });
     until("nothing is kept", || computer.tidegate(&["status"]).status.code() == Some(1));
 }
@@ -261,11 +271,11 @@ fn others_keep_their_rules_and_their_devices() {
     });
     made.expect("the thread is there").expect("netlink").expect("the kernel takes it");
     computer.tc("tc qdisc add dev eth1 root handle 3: pfifo limit 9");
-    let (theirs, home) = (computer.stand("eth1"), computer.policy("home.sh", HOME));
+    let (theirs, home) = (computer.installed("eth1"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert_eq!(computer.tables(), ["somebody", "tidegate-eth0"]);
     done(&computer.tidegate(&["down"]));
-    assert_eq!((computer.tables(), computer.stand("eth1")), (vec!["somebody".to_owned()], theirs));
+    assert_eq!((computer.tables(), computer.installed("eth1")), (vec!["somebody".to_owned()], theirs));
 }
 
 /// What could not be brought back is not taken away unless that is said. (No tc makes a table of sizes like
@@ -279,29 +289,32 @@ fn what_cannot_be_brought_back_is_said_before() {
         Kernel::open().expect("netlink").apply(&Op::Qdisc(modem))
     });
     made.expect("the thread is there").expect("the kernel takes it");
-    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
-    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
+    let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
+    let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel"]));
     assert!(
-        told.contains("the kernel does not list the entries of its size table, which tc did not make"),
-        "{told}"
+        output.contains("the kernel does not list the entries of its size table, which tc did not make"),
+        "{output}"
     );
-    assert!(told.contains("--force"), "{told}");
-    assert_eq!(computer.stand("eth0"), before);
+    assert!(output.contains("--force"), "{output}");
+    assert_eq!(computer.installed("eth0"), before);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--force"]));
-    assert_ne!(computer.stand("eth0"), before);
+    assert_ne!(computer.installed("eth0"), before);
 }
 
 #[test]
 fn what_keeps_the_network_alive_is_not_cut_off() {
     let Some(computer) = Computer::new("control") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let arp = "tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 action drop
 ";
-    let told =
+    let output =
         refused(&computer.tidegate(&["apply", &computer.policy("arp.sh", arp), "--backend", "kernel"]));
-    assert!(told.contains("ARP (addresses of neighbours) would not get through eth0: it is lost"), "{told}");
+    assert!(
+        output.contains("ARP (addresses of neighbours) would not get through eth0: it is lost"),
+        "{output}"
+    );
     let ssh = "tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit
 tc class add dev eth0 parent 1: classid 1:2 htb rate 1kbit
@@ -309,9 +322,9 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 50000 0xf
 ";
     let path = computer.policy("ssh.sh", ssh);
     let session = [("SSH_CONNECTION", "192.0.2.7 50000 192.0.2.1 22")];
-    let told = refused(&computer.with(&["apply", &path, "--backend", "kernel"], &session));
-    assert!(told.contains("your SSH session to 192.0.2.7 would not get through eth0"), "{told}");
-    assert_eq!(computer.stand("eth0"), before);
+    let output = refused(&computer.with(&["apply", &path, "--backend", "kernel"], &session));
+    assert!(output.contains("your SSH session to 192.0.2.7 would not get through eth0"), "{output}");
+    assert_eq!(computer.installed("eth0"), before);
     done(&computer.tidegate(&["apply", &path, "--backend", "kernel"]));
 }
 
@@ -320,56 +333,56 @@ fn mistakes_are_told_and_nothing_is_touched() {
     let Some(computer) = Computer::new("mistakes") else { return };
     let wrong = |words: &[&str]| {
         let output = computer.tidegate(words);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        said(&output)
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
     };
     assert!(wrong(&["apply", "/nowhere/at/all.sh"]).contains("/nowhere/at/all.sh"));
     let elsewhere = computer.policy("elsewhere.sh", "tc qdisc add dev wan7 root pfifo\n");
-    let told = wrong(&["apply", &elsewhere]);
+    let text = wrong(&["apply", &elsewhere]);
     assert!(
-        told.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"),
-        "{told}"
+        text.contains("there is no device `wan7` here; there are eth0. --dev binds a policy to another"),
+        "{text}"
     );
     done(&computer.tidegate(&["apply", &elsewhere, "--dev", "eth0", "--backend", "kernel"]));
     let nat = computer.policy(
         "nat.sh",
         "tc qdisc add dev eth0 root pfifo\niptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n",
     );
-    let told = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
+    let text = refused(&computer.tidegate(&["apply", &nat, "--backend", "kernel"]));
     assert!(
-        told.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"),
-        "{told}"
+        text.contains("MASQUERADE is not set by tidegate; leave it to the firewall that has it"),
+        "{text}"
     );
-    let told = refused(&computer.tidegate(&["revert", "eth7"]));
-    assert!(told.contains("tidegate applied nothing to `eth7`"), "{told}");
+    let text = refused(&computer.tidegate(&["revert", "eth7"]));
+    assert!(text.contains("tidegate applied nothing to `eth7`"), "{text}");
     // A file that is not ours is no state, and nothing is done by it.
     let state = state_file(&computer.files.0.join("run"));
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     for wrong in ["{", "{}", "[]", "{\"backend\": \"kernel\"}", "{\"backend\": \"user\", \"devices\": []}"] {
         std::fs::write(&state, wrong).expect("a file");
         for command in ["down", "revert", "confirm"] {
-            let told = refused(&computer.tidegate(&[command]));
-            assert!(told.contains("is not what tidegate wrote"), "{command} {wrong}: {told}");
+            let text = refused(&computer.tidegate(&[command]));
+            assert!(text.contains("is not what tidegate wrote"), "{command} {wrong}: {text}");
         }
         assert_eq!(computer.tidegate(&["status"]).status.code(), Some(2), "{wrong}");
     }
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 /// What `status` says: the code of the worst condition, and the first policy. Its exit code follows from
 /// that.
 fn status(computer: &Computer) -> (Option<i32>, Value) {
     let output = computer.tidegate(&["status", "--json"]);
-    let told = json(&output);
-    let codes = told.as_array().into_iter().flatten().filter_map(|one| one["code"].as_i64());
+    let document = json(&output);
+    let codes = document.as_array().into_iter().flatten().filter_map(|one| one["code"].as_i64());
     let worst = codes.max().and_then(|code| i32::try_from(code).ok());
     let exit = match worst {
         Some(0) => 0,
         Some(3 | 4) => 3,
         _ => 1,
     };
-    assert_eq!(output.status.code(), Some(exit), "{told:#}");
-    (worst.or(Some(exit)), told[0].clone())
+    assert_eq!(output.status.code(), Some(exit), "{document:#}");
+    (worst.or(Some(exit)), document[0].clone())
 }
 
 #[test]
@@ -378,19 +391,19 @@ fn status_looks_at_the_kernel() {
     let home = computer.policy("home.sh", HOME);
     let apply = || drop(done(&computer.tidegate(&["apply", &home, "--backend", "kernel"])));
     apply();
-    let (code, told) = status(&computer);
+    let (code, document) = status(&computer);
     assert_eq!(
-        (code, &told["condition"], &told["drift"]),
+        (code, &document["condition"], &document["drift"]),
         (Some(0), &"installed".into(), &Value::from(Vec::<Value>::new())),
-        "{told:#}"
+        "{document:#}"
     );
-    assert!(told["applied_at"].as_u64() > Some(1_600_000_000), "{told:#}");
+    assert!(document["applied_at"].as_u64() > Some(1_600_000_000), "{document:#}");
 
     // A class changed by hand, with what brings it back; then a qdisc deleted by hand, a rule, and the
     // device.
     computer.tc("tc class change dev eth0 parent 1:1 classid 1:10 htb rate 111kbit ceil 1500kbit prio 1");
     let output = computer.tidegate(&["status"]);
-    let text = said(&output);
+    let text = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("eth0: drifted") && text.contains("--- eth0: as it is"), "{text}");
     assert!(
@@ -419,24 +432,24 @@ fn status_looks_at_the_kernel() {
         Netfilter::open()?.carry_out(batch)
     });
     rules.expect("the thread is there").expect("netlink").expect("the kernel takes it");
-    let (code, told) = status(&computer);
+    let (code, document) = status(&computer);
     assert_eq!(
-        (code, &told["drift"][0]),
+        (code, &document["drift"][0]),
         (Some(5), &"~ nft table inet tidegate-eth0 is gone\n".into()),
-        "{told:#}"
+        "{document:#}"
     );
     let gone = computer.place.go(|| Links::open()?.delete("eth0"));
     gone.expect("the thread is there").expect("it was there");
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["last_error"]), (Some(6), &"there is no device eth0".into()), "{told:#}");
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["last_error"]), (Some(6), &"there is no device eth0".into()), "{document:#}");
     done(&computer.tidegate(&["down"]));
-    assert_eq!(computer.stand("ifb0"), None);
+    assert_eq!(computer.installed("ifb0"), None);
 }
 
 #[test]
 fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let Some(computer) = Computer::new("guardian") else { return };
-    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     let apply = ["apply", home.as_str(), "--backend", "kernel", "--confirm"];
     let with = |seconds: &'static str| drop(done(&computer.tidegate(&[&apply[..], &[seconds]].concat())));
     with("1s");
@@ -444,18 +457,18 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
     let lock = state_file(&computer.files.0.join("run")).with_file_name(":work.lock");
     let alone = std::iter::repeat_with(|| alone_in(&lock)).flatten().next();
     until("the time is over", || status(&computer).1["confirm"]["left_s"] == 0.0);
-    assert_ne!(computer.stand("eth0"), before);
+    assert_ne!(computer.installed("eth0"), before);
     drop(alone);
     until("the way back", || {
-        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+        computer.installed("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
 
     with("3600s");
-    let (code, told) = status(&computer);
-    let left = told["confirm"]["left_s"].as_f64().expect("it waits");
-    assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{told:#}");
+    let (code, document) = status(&computer);
+    let left = document["confirm"]["left_s"].as_f64().expect("it waits");
+    assert!(code == Some(3) && (3000.0..=3600.0).contains(&left), "{document:#}");
     let guardian =
-        told["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
+        document["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it has one");
     tidegate_sys::process::kill_tree(guardian);
     until("it is missed", || status(&computer).0 == Some(9));
     assert!(
@@ -464,7 +477,7 @@ fn a_guardian_waits_until_it_can_and_its_death_is_told() {
             .is_some_and(|why| why.contains("is gone, so it will not be undone automatically"))
     );
     done(&computer.tidegate(&["revert"]));
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
@@ -475,13 +488,13 @@ fn alone_in(lock: &Path) -> Option<tidegate_sys::service::Alone> {
 #[test]
 fn a_guardian_that_is_asked_to_end_goes_back_first() {
     let Some(computer) = Computer::new("asked") else { return };
-    let (before, home) = (computer.stand("eth0"), computer.policy("home.sh", HOME));
+    let (before, home) = (computer.installed("eth0"), computer.policy("home.sh", HOME));
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--confirm", "3600s"]));
     let guardian =
         status(&computer).1["confirm"]["guardian"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     tidegate_sys::process::request_termination(guardian.expect("it has one"));
     until("the way back", || {
-        computer.stand("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
+        computer.installed("eth0") == before && computer.tidegate(&["status"]).status.code() == Some(1)
     });
 }
 
@@ -532,12 +545,12 @@ fn a_down_that_fails_says_so() {
     // What a guardian of an earlier job said is not this one's error.
     std::fs::write(path.with_extension("guard"), "2026-01-01 00:00:00 UTC guardian 1: an old failure\n")
         .expect("a file");
-    let told = refused(&computer.tidegate(&["down"]));
-    assert!(told.contains("`eth0` is not as it was before; its guardian (process "), "{told}");
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["job"]["does"]), (Some(4), &"down".into()), "{told:#}");
-    let error = told["last_error"].as_str().unwrap_or_default().to_owned();
-    assert!(error.contains("`lo`") || error.contains(" lo"), "{told:#}");
+    let output = refused(&computer.tidegate(&["down"]));
+    assert!(output.contains("`eth0` is not as it was before; its guardian (process "), "{output}");
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["job"]["does"]), (Some(4), &"down".into()), "{document:#}");
+    let error = document["last_error"].as_str().unwrap_or_default().to_owned();
+    assert!(error.contains("`lo`") || error.contains(" lo"), "{document:#}");
     until("it is tried again", || {
         let log = std::fs::read_to_string(path.with_extension("guard")).unwrap_or_default();
         log.lines().filter(|line| line.contains("trying again in")).count() > 1
@@ -553,13 +566,13 @@ fn a_down_that_fails_says_so() {
         std::fs::rename(path.with_extension("right"), &path).expect("a file");
     };
     edit(&|state| drop(state["job"].as_object_mut().expect("a job").remove("error")));
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["last_error"]), (Some(4), &Value::Null), "{told:#}");
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["last_error"]), (Some(4), &Value::Null), "{document:#}");
     // Once it can be done, it is.
     edit(&|state| drop(state["original"]["devices"].as_array_mut().expect("a list").pop()));
     drop(alone);
     until("the guardian has done it", || !path.exists());
-    assert_eq!((computer.stand("ifb0"), computer.tables()), (None, vec![]));
+    assert_eq!((computer.installed("ifb0"), computer.tables()), (None, vec![]));
 }
 
 #[test]
@@ -567,11 +580,11 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
     let Some(computer) = Computer::new("ingress") else { return };
     computer.tc("tc qdisc add dev eth0 handle ffff: ingress\ntc filter add dev eth0 parent ffff: protocol \
     ip prio 3 u32 match ip dport 9 0xffff flowid 1:9");
-    let before = computer.stand("eth0").expect("it is there");
+    let before = computer.installed("eth0").expect("it is there");
     let only_egress = computer.policy("egress.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     let plan = done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
     assert!(!plan.contains("ingress"), "{plan}");
-    let now = computer.stand("eth0").expect("it is there");
+    let now = computer.installed("eth0").expect("it is there");
     assert_eq!((now.filters.len(), now.qdiscs.len()), (before.filters.len(), 2), "{now:#?}");
     assert_eq!(status(&computer).0, Some(0));
     // Someone else's, so that it goes is not ours to tell.
@@ -585,11 +598,11 @@ fn a_policy_without_ingress_leaves_somebody_elses_alone() {
         "qdisc add dev eth0 root handle 1: pfifo limit 7\nqdisc add dev eth0 handle ffff: ingress\n",
     );
     done(&computer.tidegate(&["apply", &both, "--backend", "kernel"]));
-    assert_eq!(computer.stand("eth0").expect("it is there").filters, vec![]);
+    assert_eq!(computer.installed("eth0").expect("it is there").filters, vec![]);
     done(&computer.tidegate(&["apply", &only_egress, "--backend", "kernel"]));
-    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+    assert_eq!(computer.installed("eth0").expect("it is there").filters, before.filters);
     done(&computer.tidegate(&["down"]));
-    assert_eq!(computer.stand("eth0").expect("it is there").filters, before.filters);
+    assert_eq!(computer.installed("eth0").expect("it is there").filters, before.filters);
 }
 
 #[test]
@@ -599,8 +612,8 @@ fn a_dry_run_says_what_this_kernel_would_refuse() {
         return;
     }
     let home = computer.policy("home.sh", &HOME.replace("pfifo limit 60", "fq_codel"));
-    let told = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
-    assert!(told.contains("this would be refused: this kernel has no fq_codel"), "{told}");
+    let output = refused(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
+    assert!(output.contains("this would be refused: this kernel has no fq_codel"), "{output}");
     let home = computer.policy("home.sh", HOME);
     done(&computer.tidegate(&["apply", &home, "--backend", "kernel", "--dry-run"]));
 }
@@ -609,7 +622,7 @@ fn a_dry_run_says_what_this_kernel_would_refuse() {
 #[test]
 fn what_was_applied_for_good_is_there_again_after_a_restart() {
     let Some(computer) = Computer::new("boot") else { return };
-    let before = computer.stand("eth0");
+    let before = computer.installed("eth0");
     let first = computer.policy("first.batch", "qdisc add dev eth0 root handle 1: pfifo limit 7\n");
     let second = computer.policy("second.batch", "qdisc add dev eth0 root handle 1: pfifo limit 8\n");
     let restart = || {
@@ -623,33 +636,36 @@ fn what_was_applied_for_good_is_there_again_after_a_restart() {
         assert_eq!(computer.tidegate(&["status"]).status.code(), Some(1));
     };
     done(&computer.tidegate(&["apply", &first, "--backend", "kernel"]));
-    let applied = computer.stand("eth0");
+    let applied = computer.installed("eth0");
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
-    assert_eq!((computer.stand("eth0"), status(&computer).0), (applied.clone(), Some(0)));
+    assert_eq!((computer.installed("eth0"), status(&computer).0), (applied.clone(), Some(0)));
     // Not confirmed when the machine went down: what was confirmed last is there.
     done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
-    assert_ne!(computer.stand("eth0"), applied);
+    assert_ne!(computer.installed("eth0"), applied);
     // Over one that waits it changes nothing: that would be kept for good.
-    let told = refused(&computer.tidegate(&["apply", "--at-boot"]));
-    assert!(told.contains("`eth0` has a policy that waits to be confirmed"), "{told}");
-    assert!(told.contains("`tidegate confirm eth0` keeps it, `tidegate revert eth0` undoes it"), "{told}");
-    let (code, told) = status(&computer);
-    assert_eq!((code, &told["confirm"]["seconds"]), (Some(3), &3600.into()), "{told:#}");
+    let output = refused(&computer.tidegate(&["apply", "--at-boot"]));
+    assert!(output.contains("`eth0` has a policy that waits to be confirmed"), "{output}");
+    assert!(
+        output.contains("`tidegate confirm eth0` keeps it, `tidegate revert eth0` undoes it"),
+        "{output}"
+    );
+    let (code, document) = status(&computer);
+    assert_eq!((code, &document["confirm"]["seconds"]), (Some(3), &3600.into()), "{document:#}");
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
-    assert_eq!(computer.stand("eth0"), applied);
+    assert_eq!(computer.installed("eth0"), applied);
     // Confirmed: this one.
     done(&computer.tidegate(&["apply", &second, "--backend", "kernel", "--confirm", "3600s"]));
-    let applied = computer.stand("eth0");
+    let applied = computer.installed("eth0");
     done(&computer.tidegate(&["confirm"]));
     restart();
     done(&computer.tidegate(&["apply", "--at-boot"]));
-    assert_eq!(computer.stand("eth0"), applied);
+    assert_eq!(computer.installed("eth0"), applied);
     // Taken down: none.
     done(&computer.tidegate(&["down"]));
     assert_eq!(done(&computer.tidegate(&["apply", "--at-boot"])), "");
-    assert_eq!(computer.stand("eth0"), before);
+    assert_eq!(computer.installed("eth0"), before);
 }
 
 /// Namespaces that are held at once while one is looked for that has the number of another.
@@ -672,16 +688,16 @@ fn a_namespace_with_the_number_of_one_that_is_gone_has_nothing_applied() {
     // Those that are held keep their numbers, so that in the end one gets the number that is free again (the
     // kernel takes its time for that).
     computer.place = NamespaceThread::new("another").expect("a namespace");
-    let mut held = Vec::new();
+    let mut threads = Vec::new();
     let begun = Instant::now();
     while known(&computer.place).inode != before.inode {
         if begun.elapsed() > PATIENCE {
             return println!("left out: the number did not come again");
         }
-        if held.len() == MOST_NAMESPACES {
-            held.clear();
+        if threads.len() == MOST_NAMESPACES {
+            threads.clear();
         }
-        held.push(std::mem::replace(
+        threads.push(std::mem::replace(
             &mut computer.place,
             NamespaceThread::new("another").expect("a namespace"),
         ));

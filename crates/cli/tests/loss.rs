@@ -12,9 +12,9 @@ fn tidegate(words: &[&str]) -> Output {
 }
 
 fn json(output: &Output) -> serde_json::Value {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn packets_sent_blindly_are_counted_in_what_the_far_side_captured() {
     let mut packets = Vec::new();
     let mut packet = [0; 2000];
     for _ in 0..20 {
-        let octets = far.recv(&mut packet).expect("it was sent");
-        packets.push(packet[..octets].to_vec());
+        let bytes = far.recv(&mut packet).expect("it was sent");
+        packets.push(packet[..bytes].to_vec());
     }
     // 3 and 4 and 19 are lost on the way to the capture, 7 comes twice.
     let kept = packets.iter().enumerate().filter(|(n, _)| ![3, 4, 19].contains(n)).map(|(_, packet)| packet);
@@ -125,7 +125,7 @@ fn captures_that_say_too_little_are_told() {
     for (words, expected) in cases {
         let output = tidegate(&[&["loss"], words].concat());
         assert_eq!(output.status.code(), Some(2), "{words:?}");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains(expected), "{words:?}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(expected), "{words:?}: {stderr}");
     }
 }

@@ -14,7 +14,7 @@ fn tidegate(words: &[&str]) -> Output {
     Command::new(TIDEGATE).args(words).env_remove("TIDEGATE_TOKEN").output().expect("tidegate runs")
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -59,7 +59,7 @@ fn a_bloated_line_shows_its_queue_each_way() {
     let mut words = vec!["measure", "server", "--duration", "4s", "--idle", "2s", "--token", token, "--json"];
     words.extend(files);
     let output = behind_a_line(&far, &words);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let of = from_json(&String::from_utf8_lossy(&output.stdout)).expect("a result");
     // Wide bounds: the machine that tests may be busy. Exactness is proved in virtual time.
     let idle = number(run(&of, "idle"), "udp.median");
@@ -111,10 +111,10 @@ fn marks_that_somebody_washes_off_are_told() {
     ];
     let output = tidegate(&words);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}{}", said(&output));
-    let told = text.lines().find(|line| line.contains("sent with code point")).unwrap_or_default();
+    assert!(output.status.success(), "{text}{}", stderr(&output));
+    let message = text.lines().find(|line| line.contains("sent with code point")).unwrap_or_default();
     assert!(
-        told.contains("UDP EF up") && told.ends_with("packets sent with code point 46 arrived with 0."),
+        message.contains("UDP EF up") && message.ends_with("packets sent with code point 46 arrived with 0."),
         "{text}"
     );
 }
@@ -127,7 +127,7 @@ fn a_server_that_is_killed_in_the_middle_leaves_a_partial_result() {
     let far = format!("timeout -s KILL 4 {TIDEGATE} serve --open --quiet");
     let output = behind_a_line(&far, &["measure", "server", "ping", "--duration", "20s"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{text}{}", said(&output));
+    assert_eq!(output.status.code(), Some(3), "{text}{}", stderr(&output));
     assert!(text.contains(", partial") && text.contains("the server is gone"), "{text}");
     assert!(text.contains("UDP down") && !text.contains("UDP up"), "what is not known is not told: {text}");
 }
@@ -153,11 +153,11 @@ fn who_may_not_measure_is_told_why() {
         words.extend(more);
         let output = tidegate(&words);
         assert_eq!(output.status.code(), Some(2), "{more:?}");
-        assert!(said(&output).contains(expected), "{more:?}: {}", said(&output));
+        assert!(stderr(&output).contains(expected), "{more:?}: {}", stderr(&output));
     }
     let words = ["measure", "127.0.0.1", "ping", "--duration", "1s", "--port", &port, "--token", right];
     let output = tidegate(&words);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("round trip"));
 }
 
@@ -201,11 +201,11 @@ fn where_nobody_is_that_is_told() {
     for (words, expected) in cases {
         let output = tidegate(&[&["measure"], words].concat());
         assert_eq!(output.status.code(), Some(2), "{words:?}");
-        assert!(said(&output).contains(expected), "{words:?}: {}", said(&output));
+        assert!(stderr(&output).contains(expected), "{words:?}: {}", stderr(&output));
     }
     let output = tidegate(&["serve"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("--open"), "{}", said(&output));
+    assert!(stderr(&output).contains("--open"), "{}", stderr(&output));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn marks_and_calls_have_their_own_rows() {
     let words =
         ["measure", "127.0.0.1", "voip", "--duration", "1s", "--port", &port, "--dscp", "EF,CS1", "--json"];
     let output = tidegate(&words);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let of = from_json(&String::from_utf8_lossy(&output.stdout)).expect("a result");
     let voip = run(&of, "voip");
     let ids: Vec<&str> =

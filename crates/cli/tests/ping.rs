@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 0, 1));
 const ROUTER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 0, 254));
 const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 98, 1, 1));
-const NOBODY: u32 = 65_534;
+const NOBODY_UID: u32 = 65_534;
 
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(TIDEGATE);
@@ -44,12 +44,12 @@ fn in_place(place: &NamespaceThread, words: &[&str], user: Option<u32>) -> Outpu
     place.go(move || command.output()).expect("the place is there").expect("it is started")
 }
 
-fn text(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).into_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn document(said: &Output) -> Value {
-    serde_json::from_slice(&said.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&said.stderr)))
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
 /// A UDP echo server that drops every fourth request, and says every third answer twice.
@@ -65,8 +65,8 @@ impl Echo {
         stamped::note(&socket, false, false).expect("it is a socket for datagrams");
         let port = socket.local_addr().expect("it has one").port();
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || serve(&socket, answers, &told));
+        let reported = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || serve(&socket, answers, &reported));
         Echo { port, stop, thread: Some(thread) }
     }
 
@@ -100,12 +100,12 @@ fn serve(socket: &UdpSocket, answers: bool, stop: &AtomicBool) -> Vec<Option<u8>
 fn what_is_lost_and_what_comes_twice_is_counted() {
     let echo = Echo::begin(true);
     let target = "voip,127.0.0.1,EF,200";
-    let said = say(&["-t", target, &format!("--udp={}", echo.port), "-c", "40", "-i", ".005", "--json"]);
+    let output = say(&["-t", target, &format!("--udp={}", echo.port), "-c", "40", "-i", ".005", "--json"]);
     let fields = echo.end();
-    assert_eq!((said.status.code(), fields.len()), (Some(0), 40), "{}", text(&said.stderr));
+    assert_eq!((output.status.code(), fields.len()), (Some(0), 40), "{}", text(&output.stderr));
     assert!(fields.iter().all(|field| *field == Some(0xb8)), "{fields:?}");
-    let told = document(&said);
-    let target = &told["targets"][0];
+    let reply = document(&output);
+    let target = &reply["targets"][0];
     assert_eq!(
         (&target["id"], &target["size"], &target["ds_field"]),
         (&"voip".into(), &200.into(), &0xb8.into())
@@ -121,7 +121,7 @@ fn what_is_lost_and_what_comes_twice_is_counted() {
     let lost: Vec<usize> =
         answers(target).iter().enumerate().filter(|(_, took)| took.is_none()).map(|(n, _)| n).collect();
     assert_eq!(lost, (0..40).filter(|n| n % 4 == 3).collect::<Vec<_>>());
-    assert_eq!(told["partial"], Value::Null);
+    assert_eq!(reply["partial"], Value::Null);
 }
 
 fn answers(target: &Value) -> Vec<Option<u64>> {
@@ -132,10 +132,10 @@ fn answers(target: &Value) -> Vec<Option<u64>> {
 fn a_port_that_nobody_listens_at_answers_in_its_way() {
     let port =
         UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
-    let said = say(&["127.0.0.1", &format!("--udp={port}"), "-c", "4", "-i", ".01", "--json"]);
-    let target = &document(&said)["targets"][0];
+    let output = say(&["127.0.0.1", &format!("--udp={port}"), "-c", "4", "-i", ".01", "--json"]);
+    let target = &document(&output)["targets"][0];
     assert_eq!(
-        (said.status.code(), &target["errors_for_answers"], &target["summary"]["lost"]),
+        (output.status.code(), &target["errors_for_answers"], &target["summary"]["lost"]),
         (Some(0), &4.into(), &0.into())
     );
 }
@@ -145,7 +145,7 @@ fn nothing_answered_is_told_and_draws() {
     let echo = Echo::begin(false);
     let place = Directory::new("ping-silent");
     let chart = place.0.join("chart.svg");
-    let said = say(&[
+    let output = say(&[
         "127.0.0.1",
         &format!("--udp={}", echo.port),
         "-c",
@@ -156,8 +156,8 @@ fn nothing_answered_is_told_and_draws() {
         &chart.to_string_lossy(),
     ]);
     assert_eq!(echo.end().len(), 3);
-    assert_eq!(said.status.code(), Some(1), "{}", text(&said.stderr));
-    let shown = text(&said.stdout);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
     assert!(
         shown.contains("100.0 %") && shown.contains("43.9–100.0 %") && shown.contains("no replies"),
         "{shown}"
@@ -172,7 +172,7 @@ fn a_file_is_read_again_and_drawn_in_every_form() {
     let place = Directory::new("ping-files");
     let name = |name: &str| place.0.join(name).to_string_lossy().into_owned();
     let udp = format!("--udp={}", echo.port);
-    let said = say(&[
+    let output = say(&[
         "-t",
         "a,127.0.0.1,0",
         "-t",
@@ -186,7 +186,7 @@ fn a_file_is_read_again_and_drawn_in_every_form() {
         "-w",
         &name("run.json"),
     ]);
-    assert_eq!((said.status.code(), echo.end().len()), (Some(0), 24), "{}", text(&said.stderr));
+    assert_eq!((output.status.code(), echo.end().len()), (Some(0), 24), "{}", text(&output.stderr));
     let outputs = [name("run.svg"), name("run.png"), name("run.html"), name("copy.json")];
     let again = say(&[
         "-r",
@@ -203,7 +203,7 @@ fn a_file_is_read_again_and_drawn_in_every_form() {
     ]);
     assert_eq!(
         (again.status.code(), text(&again.stdout)),
-        (Some(0), text(&said.stdout)),
+        (Some(0), text(&output.stdout)),
         "{}",
         text(&again.stderr)
     );
@@ -240,17 +240,17 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (&["-r", &torn], "version: a text expected, found 7"),
     ];
     for (words, expected) in cases {
-        let said = say(words);
-        let told = text(&said.stderr);
+        let output = say(words);
+        let stderr = text(&output.stderr);
         assert!(
-            said.status.code() == Some(2) && told.contains(expected),
-            "{words:?}: {:?} {told}",
-            said.status
+            output.status.code() == Some(2) && stderr.contains(expected),
+            "{words:?}: {:?} {stderr}",
+            output.status
         );
     }
     let many: Vec<String> = (0..65).flat_map(|n| ["-t".to_owned(), format!("t{n},127.0.0.1,0")]).collect();
-    let said = say(&many.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(text(&said.stderr).contains("from 1 to 64 targets"), "{}", text(&said.stderr));
+    let output = say(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(text(&output.stderr).contains("from 1 to 64 targets"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -266,10 +266,10 @@ fn ctrl_c_gives_what_there_is() {
     }
     let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(interrupted.is_ok_and(|status| status.success()));
-    let said = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("it ends");
     echo.end();
-    assert_eq!(said.status.code(), Some(3), "{}", text(&said.stderr));
-    assert!(document(&said)["partial"].as_str().is_some_and(|why| why.starts_with("stopped after")));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(document(&output)["partial"].as_str().is_some_and(|why| why.starts_with("stopped after")));
 }
 
 /// Does a process handle Ctrl-C by itself?
@@ -333,8 +333,8 @@ fn those_on_the_way_are_found_and_asked() {
     let Some(way) = way() else { return };
     let words = ["--hops", &FAR.to_string(), "-c", "5", "-i", ".05", "--json"].map(str::to_owned);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told = document(&in_place(&way.here, &words, None));
-    let rows: Vec<(&Value, &Value, &Value)> = told["targets"]
+    let reply = document(&in_place(&way.here, &words, None));
+    let rows: Vec<(&Value, &Value, &Value)> = reply["targets"]
         .as_array()
         .expect("a list")
         .iter()
@@ -347,8 +347,8 @@ fn those_on_the_way_are_found_and_asked() {
         .go(|| namespace_thread::set("net/ipv4/icmp_echo_ignore_all", "1"))
         .expect("it is there")
         .expect("it can be set");
-    let told = document(&in_place(&way.here, &words, None));
-    let hop = &told["targets"][0];
+    let reply = document(&in_place(&way.here, &words, None));
+    let hop = &reply["targets"][0];
     assert_eq!((&hop["id"], &hop["hop_limit"], &hop["address"]), (&"hop 1".into(), &1.into(), &far));
     assert_eq!((&hop["interval_ns"], &hop["errors_for_answers"]), (&1_000_000_000.into(), &1.into()));
 }
@@ -365,24 +365,27 @@ fn whoever_may_not_ping_is_told_how_to() {
             .expect("it can be set");
     };
     range("1 0");
-    let said = in_place(&way.here, &words, Some(NOBODY));
-    let told = text(&said.stderr);
+    let output = in_place(&way.here, &words, Some(NOBODY_UID));
+    let stderr = text(&output.stderr);
     let remedies = ["net.ipv4.ping_group_range", "setcap cap_net_raw+ep", "--udp"];
-    assert!(said.status.code() == Some(4) && remedies.iter().all(|words| told.contains(words)), "{told}");
+    assert!(
+        output.status.code() == Some(4) && remedies.iter().all(|words| stderr.contains(words)),
+        "{stderr}"
+    );
     let raw = in_place(&way.here, &words, None);
     range("0 2147483647");
-    let anybody = in_place(&way.here, &words, Some(NOBODY));
-    for said in [raw, anybody] {
-        assert_eq!(said.status.code(), Some(0), "{} {}", text(&said.stdout), text(&said.stderr));
+    let anybody = in_place(&way.here, &words, Some(NOBODY_UID));
+    for output in [raw, anybody] {
+        assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
     }
 }
 
 #[test]
 fn no_way_is_told() {
     let Some(way) = way() else { return };
-    let said = in_place(&way.here, &["192.0.2.77", "-c", "1"], None);
-    let told = text(&said.stderr);
-    assert!(said.status.code() == Some(2) && told.contains("no route to 192.0.2.77"), "{told}");
+    let output = in_place(&way.here, &["192.0.2.77", "-c", "1"], None);
+    let stderr = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && stderr.contains("no route to 192.0.2.77"), "{stderr}");
 }
 
 #[test]
@@ -395,12 +398,12 @@ fn a_line_of_known_truth_is_measured_as_it_is() {
     command.args(["shell", "--up", "5mbit", "--rtt", "30ms", "--up-line", line, "--"]);
     command.args([TIDEGATE, "ping", "server", "-c", "30", "-i", ".02", "--json"]).stdin(Stdio::null());
     die_with_parent(&mut command);
-    let said = command.output().expect("it is started");
-    if text(&said.stderr).contains("need namespaces") {
-        eprintln!("SKIPPED: {}", text(&said.stderr));
+    let output = command.output().expect("it is started");
+    if text(&output.stderr).contains("need namespaces") {
+        eprintln!("SKIPPED: {}", text(&output.stderr));
         return;
     }
-    let target = &document(&said)["targets"][0];
+    let target = &document(&output)["targets"][0];
     // Nothing else goes up that line: every third request is lost.
     let lost: Vec<usize> =
         answers(target).iter().enumerate().filter(|(_, took)| took.is_none()).map(|(n, _)| n).collect();

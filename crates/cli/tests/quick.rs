@@ -21,8 +21,8 @@ fn behind_a_line(more: &[&str], program: &[&str]) -> Output {
 }
 
 fn document(output: &Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
 fn within(what: &str, found: &Value, low: f64, high: f64) {
@@ -80,9 +80,9 @@ fn who_cannot_be_reached_is_named() {
     ];
     for (words, expected) in cases {
         let output = tidegate(words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
-        assert!(said.contains(expected), "{words:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
+        assert!(stderr.contains(expected), "{words:?}: {stderr}");
     }
 }
 
@@ -110,10 +110,10 @@ fn a_policy_is_held_against_none_in_turns() {
         .env("TIDEGATE_RUN", &room)
         .output()
         .expect("tidegate runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut documents = serde_json::Deserializer::from_str(&told).into_iter::<Value>();
-    let verified = documents.next().and_then(Result::ok).unwrap_or_else(|| panic!("{said}{told}"));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut documents = serde_json::Deserializer::from_str(&stdout).into_iter::<Value>();
+    let verified = documents.next().and_then(Result::ok).unwrap_or_else(|| panic!("{stderr}{stdout}"));
     let of = |figure: &str| {
         let all = verified["differences"].as_array().expect("differences");
         all.iter()
@@ -130,5 +130,5 @@ fn a_policy_is_held_against_none_in_turns() {
     assert!(of("upload.rate")["difference"].as_f64() < Some(0.0), "shaping has a price");
     // Nothing of tidegate's stands any more.
     let left = documents.next().and_then(Result::ok);
-    assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{told}");
+    assert!(left.is_none_or(|left| !left.to_string().contains("tbf")), "{stdout}");
 }

@@ -99,9 +99,9 @@ impl Bench {
 
     /// What it says; it must go well.
     fn text(&self, words: &[&str]) -> String {
-        let said = self.say(words);
-        assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
-        String::from_utf8(said.stdout).expect("text")
+        let output = self.say(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
     }
 
     /// Starts the daemon and waits until it answers; false, with the reason printed, where this kernel has no
@@ -115,7 +115,7 @@ impl Bench {
         while !self.say(&["tc", "qdisc", "show", "dev", "v0"]).status.success() {
             if daemon.try_wait().expect("it is ours").is_some() {
                 let mut why = String::new();
-                daemon.stderr.take().map(|mut told| told.read_to_string(&mut why));
+                daemon.stderr.take().map(|mut stderr| stderr.read_to_string(&mut why));
                 assert!(why.contains("not permitted") || why.contains("not supported"), "{why}");
                 eprintln!("SKIPPED: {why}");
                 return false;
@@ -230,15 +230,17 @@ fn prometheus_is_told_over_http_and_into_a_file() {
     let mut command = bench.command(&["metrics", "--listen", "127.0.0.1:0"]);
     command.stderr(Stdio::piped());
     let mut server = bench.spawn(command);
-    let mut told = String::new();
+    let mut message = String::new();
     let mut stderr = BufReader::new(server.stderr.take().expect("it is a pipe"));
-    stderr.read_line(&mut told).expect("it tells where");
-    let address =
-        told.trim().strip_prefix("tidegate metrics: http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    stderr.read_line(&mut message).expect("it tells where");
+    let address = message
+        .trim()
+        .strip_prefix("tidegate metrics: http://")
+        .and_then(|rest| rest.strip_suffix("/metrics"));
     let address: SocketAddr =
-        address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{told}"));
+        address.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("{message}"));
     let ask = |request: &'static str| {
-        let asked = bench.wire.here.go(move || -> std::io::Result<String> {
+        let result = bench.wire.here.go(move || -> std::io::Result<String> {
             let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
             stream.set_read_timeout(Some(LIMIT))?;
             stream.write_all(request.as_bytes())?;
@@ -246,7 +248,7 @@ fn prometheus_is_told_over_http_and_into_a_file() {
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         });
-        asked.expect("the place is there").expect("it answers")
+        result.expect("the place is there").expect("it answers")
     };
     let answer = ask("GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4;"), "{answer}");
@@ -299,18 +301,18 @@ fn packets_of_a_class_are_captured() {
     }
     let _flood = bench.flood();
     let words = bench.text(&["capture", "v0", "1:20", "-c", "3"]);
-    let told: Vec<&str> =
-        words.lines().filter_map(|line| line.split_once(' ')).map(|(_, told)| told).collect();
-    assert_eq!(told.len(), 3, "{words}");
+    let lines: Vec<&str> =
+        words.lines().filter_map(|line| line.split_once(' ')).map(|(_, output)| output).collect();
+    assert_eq!(lines.len(), 3, "{words}");
     // The kernel says a word of its own now and then.
-    let ours = told.iter().filter(|told| told.starts_with("1:20 20: 1042 B waited "));
+    let ours = lines.iter().filter(|output| output.starts_with("1:20 20: 1042 B waited "));
     assert!(ours.count() >= 2, "{words}");
     let file = bench.run.0.join("class.pcapng");
     bench.text(&["capture", "v0", "1:20", "-c", "1000", "-w", &file.to_string_lossy()]);
-    let octets = std::fs::read(&file).expect("it was written");
+    let bytes = std::fs::read(&file).expect("it was written");
     let (mut parser, mut at, mut lengths) = (Parser::new(), 0, Vec::new());
-    while at < octets.len() {
-        match parser.next(&octets[at..]).expect("pcapng") {
+    while at < bytes.len() {
+        match parser.next(&bytes[at..]).expect("pcapng") {
             Next::Packet(used, packet) => {
                 lengths.push(packet.length);
                 at += used;
@@ -322,9 +324,14 @@ fn packets_of_a_class_are_captured() {
     // The kernel says a word of its own now and then.
     let ours = lengths.iter().filter(|length| **length == 1042).count();
     assert!(lengths.len() == 1000 && ours > 950, "{ours} of {}", lengths.len());
-    let text = String::from_utf8_lossy(&octets);
-    let told = |end: &str| text.matches(end).count();
-    assert!(told(", lost") > 0 && told(", sent") > 0, "{} lost, {} sent", told(", lost"), told(", sent"));
+    let text = String::from_utf8_lossy(&bytes);
+    let value_of = |end: &str| text.matches(end).count();
+    assert!(
+        value_of(", lost") > 0 && value_of(", sent") > 0,
+        "{} lost, {} sent",
+        value_of(", lost"),
+        value_of(", sent")
+    );
     let nothing = bench.text(&["capture", "v0", "1:10", "--duration", "100ms"]);
     assert_eq!(nothing, "", "nobody asks port 53");
     // A disk that is full is neither a wrong word nor a daemon that refuses.
@@ -401,7 +408,7 @@ fn the_kernel_is_watched_too() {
         "class add dev v0 parent 1: classid 1:10 htb rate 1mbit",
         "qdisc add dev v0 parent 1:10 handle 10: pfifo limit 5",
     ];
-    let told = bench.wire.here.go(move || {
+    let result = bench.wire.here.go(move || {
         let mut kernel = Kernel::open().map_err(|error| error.to_string())?;
         commands.iter().try_for_each(|command| {
             let words: Vec<String> = command.split_whitespace().map(String::from).collect();
@@ -411,7 +418,7 @@ fn the_kernel_is_watched_too() {
             }
         })
     });
-    if let Err(error) = told.expect("the place is there") {
+    if let Err(error) = result.expect("the place is there") {
         eprintln!("SKIPPED: this kernel has no HTB: {error}");
         return;
     }
@@ -428,9 +435,9 @@ fn the_kernel_is_watched_too() {
 #[test]
 fn where_nothing_is_shaped_that_is_told() {
     let Some(bench) = Bench::new("nothing") else { return };
-    let told = |words: &[&str]| {
-        let said = bench.say(words);
-        (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned())
+    let output_of = |words: &[&str]| {
+        let output = bench.say(words);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let expected = [
         (&["top"][..], "tidegate top: nothing is shaped here; `tidegate apply POLICY` does that\n"),
@@ -445,10 +452,10 @@ fn where_nothing_is_shaped_that_is_told() {
         ),
     ];
     for (words, message) in expected {
-        assert_eq!(told(words), (Some(2), message.to_owned()), "{words:?}");
+        assert_eq!(output_of(words), (Some(2), message.to_owned()), "{words:?}");
     }
     for words in [&["top", "nosuch0"][..], &["capture", "v0"], &["metrics", "--once", "nosuch0"]] {
-        let (code, message) = told(words);
+        let (code, message) = output_of(words);
         assert!(code == Some(2) && message.contains(words[words.len() - 1]), "{words:?}: {message}");
     }
 }

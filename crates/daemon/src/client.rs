@@ -19,7 +19,7 @@ pub struct Client {
     dev: String,
     /// How long each answer may take; the first one together with the call.
     patience: Duration,
-    has_asked: bool,
+    has_prompted: bool,
     stream: BufReader<Until<UnixStream>>,
 }
 
@@ -47,7 +47,7 @@ impl Client {
             )
         })?;
         let stream = BufReader::new(Until::new(stream, end));
-        Ok(Client { dev: dev.to_owned(), patience, has_asked: false, stream })
+        Ok(Client { dev: dev.to_owned(), patience, has_prompted: false, stream })
     }
 
     /// Asks, and takes the first line of the answer.
@@ -65,7 +65,7 @@ impl Client {
     /// # Errors
     /// The daemon is gone.
     pub fn send(&mut self, request: &Value) -> Result<()> {
-        if std::mem::replace(&mut self.has_asked, true) {
+        if std::mem::replace(&mut self.has_prompted, true) {
             self.reset_wait();
         }
         let line = format!("{request}\n");
@@ -81,8 +81,8 @@ impl Client {
     /// The daemon says nothing in time, no JSON, or why it refuses.
     pub fn next_line(&mut self) -> Result<Option<Value>> {
         let mut line = String::new();
-        let told = self.stream.read_line(&mut line);
-        if told.with_context(|| format!("the daemon of `{}` does not answer", self.dev))? == 0 {
+        let result = self.stream.read_line(&mut line);
+        if result.with_context(|| format!("the daemon of `{}` does not answer", self.dev))? == 0 {
             return Ok(None);
         }
         self.reset_wait();

@@ -114,7 +114,7 @@ macro_rules! from {
 from! {
     io::Error => Io,
     serde_json::Error => State,
-    tidegate_loader::ReadError => Policy,
+    tidegate_loader::LoadError => Policy,
     tidegate_plan::rebind::RebindError => Policy,
     tidegate_plan::Incomplete => Policy,
     tidegate_netlink::encode::nft::UnsupportedRule => Policy,

@@ -93,8 +93,9 @@ impl Wanted {
         }
         let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
         for op in &self.ops {
-            let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut source }, op);
-            told.map_err(|error| error!(Policy, "{error}: {op:?}"))?;
+            let result =
+                gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut source }, op);
+            result.map_err(|error| error!(Policy, "{error}: {op:?}"))?;
         }
         Ok(gateway)
     }
@@ -109,8 +110,8 @@ impl Wanted {
 fn netfilter(rules: &[Op]) -> Result<Vec<RuleTable>> {
     let (mut gateway, mut pool, mut draws) = (Gateway::new(), Pool::new(0), Seeded::new(1));
     for rule in rules {
-        let told = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut draws }, rule);
-        told.map_err(|error| error!(Policy, "{error}: {rule:?}"))?;
+        let result = gateway.apply(GatewayContext { now: START, pool: &mut pool, random: &mut draws }, rule);
+        result.map_err(|error| error!(Policy, "{error}: {rule:?}"))?;
     }
     Ok(tidegate_plan::rule_tables(&gateway))
 }
@@ -140,11 +141,11 @@ fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Ve
     let (mut egress, mut ingress) = (Vec::new(), Vec::new());
     for (link, _) in devices {
         let Some(device) = machine.device(&link.name) else { continue };
-        let stand = tidegate_plan::installed(machine, START, &link.name);
-        let qdiscs = &stand.qdiscs;
+        let wanted = tidegate_plan::installed(machine, START, &link.name);
+        let qdiscs = &wanted.qdiscs;
         let hook = |dump: &&QdiscDump| dump.kind.is_hook();
         let hooked = qdiscs.iter().find(hook).map(|dump| dump.kind);
-        refuse_tags(&stand, &link.name)?;
+        refuse_tags(&wanted, &link.name)?;
         if machine.is_configured(device) && qdiscs.iter().any(|dump| !hook(&dump))
             || hooked == Some(Kind::Clsact)
         {
@@ -158,14 +159,14 @@ fn spots(machine: &mut Gateway, devices: &[(LinkInfo, DeviceSpec)]) -> Result<Ve
 }
 
 /// A backend gives frames back as long as they came: tags are the kernel's business.
-fn refuse_tags(stand: &Installed, name: &str) -> Result<()> {
+fn refuse_tags(installed: &Installed, name: &str) -> Result<()> {
     let tags = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { actions, .. } => {
             actions.iter().any(|action| matches!(action.action.act, Act::Vlan(_)))
         }
         _ => false,
     };
-    if let Some(dump) = stand.filters.iter().find(|dump| tags(dump)) {
+    if let Some(dump) = installed.filters.iter().find(|dump| tags(dump)) {
         bail!(
             Policy,
             "a filter at {} of {name} pushes or pops VLAN tags, which only the kernel's back end does: use \

@@ -41,15 +41,15 @@ impl Marks {
         }
         let name = format!("tidegate-{}", wanted.name());
         let batch = nft::own_ruleset(&name, COMMENT, replaces, &wanted.tables)?;
-        let mut held = self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))?;
-        let netfilter = match &mut *held {
+        let mut guard = self.0.lock().map_err(|_| error!(Kernel, "an earlier change failed"))?;
+        let netfilter = match &mut *guard {
             Some(netfilter) => netfilter,
-            None => held.insert(
+            None => guard.insert(
                 Netfilter::open().context("this kernel has no nftables, which set the policy's marks")?,
             ),
         };
-        let told = netfilter.carry_out(batch).context("nftables")?;
-        told.map_err(|(_, refused)| {
+        let result = netfilter.carry_out(batch).context("nftables")?;
+        result.map_err(|(_, refused)| {
             error!(Kernel, "the kernel refuses the rules that set the policy's marks: {refused}")
         })
     }

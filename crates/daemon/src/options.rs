@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use tidegate_loader::Sandbox;
+use tidegate_loader::SandboxOptions;
 
 /// How a daemon runs a policy.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct DaemonOptions {
     /// Arguments for a script.
     pub args: Vec<String>,
     /// The sandbox that scripts run in.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxOptions,
     /// The device to run it on instead of the one that it names. With `*` or `?`: every device whose name
     /// fits, as they come and go.
     pub dev: Option<String>,
@@ -46,7 +46,7 @@ impl DaemonOptions {
         DaemonOptions {
             files,
             args: Vec::new(),
-            sandbox: Sandbox::default(),
+            sandbox: SandboxOptions::default(),
             dev: None,
             pid: None,
             packet_io: PacketIoBackend::Auto,

@@ -61,9 +61,9 @@ impl Silence {
 impl Daemon {
     /// That of a device.
     pub fn of(runtime: &RuntimeDir, dev: &str) -> Daemon {
-        let told =
+        let result =
             Client::within(dev, ANSWER).and_then(|mut client| client.request(&json!({"ask": "status"})));
-        match (told, RuntimeDir::holder(&runtime.lock(dev))) {
+        match (result, RuntimeDir::holder(&runtime.lock(dev))) {
             (Ok(status), _) => Daemon::Answers(status),
             (Err(error), Some(pid)) => {
                 Daemon::Silent(Silence::new(Some(pid).filter(|pid| *pid != 0), &error))

@@ -67,13 +67,13 @@ fn carry_out(
 ) -> Result<()> {
     let moved = (wanted.spots != current.spots).then(|| wanted.spots.clone());
     let (places, log) = (counter.places.clone(), current.ops.clone());
-    let told = counter.command_sender.run(move |running| -> Result<()> {
+    let result = counter.command_sender.run(move |running| -> Result<()> {
         if let Err((at, error)) = running.apply(&ops)? {
-            let told = format!("{error}: {:?}", ops[at]);
+            let text = format!("{error}: {:?}", ops[at]);
             return match undo(running, &found, &log) {
-                Ok(()) => Err(error!(Policy, "{told}; everything is as it was")),
+                Ok(()) => Err(error!(Policy, "{text}; everything is as it was")),
                 Err(problem) => Err(problem.context(format!(
-                    "{told}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
+                    "{text}; and it could not be undone: `tidegate down` and `tidegate apply` start again"
                 ))),
             };
         }
@@ -84,15 +84,15 @@ fn carry_out(
         }
         Ok(())
     });
-    told.map_err(gone)?
+    result.map_err(gone)?
 }
 
 /// Brings back what was found, from wherever the machine is now.
 fn undo(running: &mut DaemonContext<'_>, found: &[Found], log: &[Op]) -> Result<()> {
-    for (name, _, stood) in found {
-        let stands = running
+    for (name, _, wanted) in found {
+        let attached = running
             .visit(|gateway, GatewayContext { now, .. }| tidegate_plan::installed(gateway, now, name))?;
-        let back: Vec<Op> = plan(&stands, stood, log)?.ops().cloned().collect();
+        let back: Vec<Op> = plan(&attached, wanted, log)?.ops().cloned().collect();
         running.apply(&back)?.map_err(|(at, error)| error!(Policy, "{error}: {:?}", back[at]))?;
     }
     Ok(())
@@ -135,7 +135,7 @@ fn found(counter: &Counter, current: &Wanted, wanted: &Wanted) -> Result<Vec<Fou
             names.extend(there.iter().cloned());
             let one =
                 |name: String| (there.contains(&name), tidegate_plan::installed(gateway, now, &name), name);
-            names.into_iter().map(one).map(|(is_there, stands, name)| (name, is_there, stands)).collect()
+            names.into_iter().map(one).map(|(is_there, attached, name)| (name, is_there, attached)).collect()
         })
     });
     found.map_err(gone)?.context("the door is broken")
@@ -146,7 +146,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<ChangePlan>)>
     let mut machine = wanted.machine()?;
     let mut made = Vec::new();
     let mut plans = Vec::new();
-    for (name, is_there, stands) in found {
+    for (name, is_there, attached) in found {
         if !is_there {
             let kind = LinkDriver::of_name(name);
             ensure!(
@@ -156,7 +156,7 @@ fn plans(found: &[Found], wanted: &Wanted) -> Result<(Vec<Op>, Vec<ChangePlan>)>
             );
             made.push(Op::Link(LinkOp::Add { name: name.clone(), kind }));
         }
-        plans.push(plan(stands, &tidegate_plan::installed(&mut machine, START, name), &wanted.ops)?);
+        plans.push(plan(attached, &tidegate_plan::installed(&mut machine, START, name), &wanted.ops)?);
     }
     Ok((made, plans))
 }

@@ -98,11 +98,17 @@ impl Counter {
     }
 
     fn status(&self) -> Result<Value, DaemonGone> {
-        let told = self.command_sender.run(|running| {
+        let snapshot = self.command_sender.run(|running| {
             let state = running.state().clone();
-            (state, running.engine.counts(), running.engine.holds(), running.engine.now(), running.door())
+            (
+                state,
+                running.engine.counts(),
+                running.engine.held_packets(),
+                running.engine.now(),
+                running.door(),
+            )
         })?;
-        let (state, counts, holds, now, door) = told;
+        let (state, counts, capacity, now, door) = snapshot;
         let (wanted, options) = (self.wanted(), self.options());
         let spots = wanted
             .spots
@@ -117,7 +123,7 @@ impl Counter {
             "places": spots.collect::<Vec<_>>(),
             "running_ns": now.0 - crate::machine::START.0,
             "epoch_ns": epoch(now),
-            "holds": holds,
+            "holds": capacity,
             "trouble": state.error,
             "openings": state.openings,
             "starts": self.starts,
@@ -137,7 +143,7 @@ impl Counter {
             "backend": "user",
             "door": self.door(),
             "counts": counted(&counts),
-            "devices": devices.iter().map(Seen::told).collect::<Vec<_>>(),
+            "devices": devices.iter().map(Seen::to_json).collect::<Vec<_>>(),
         }))
     }
 
@@ -212,7 +218,7 @@ impl Counter {
         }
         loop {
             match captured.recv_timeout(PATIENCE) {
-                Ok(packet) => tell(&packet_told(&packet))?,
+                Ok(packet) => tell(&packet_json(&packet))?,
                 // An empty object says that nothing came, and finds out whether anybody listens.
                 Err(mpsc::RecvTimeoutError::Timeout) => tell(&json!({}))?,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
@@ -257,10 +263,10 @@ impl Counter {
                 crate::reload::reload(self, &wanted)
             });
         match done {
-            Ok(told) => {
+            Ok(document) => {
                 *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
                 *self.commands.lock().unwrap_or_else(PoisonError::into_inner) = commands;
-                told
+                document
             }
             Err(error) => refusal(&format!("{error:#}"), "what ran before still runs"),
         }
@@ -406,7 +412,7 @@ fn look(running: &mut DaemonContext<'_>) -> (EngineStats, Time, Vec<Seen>) {
 }
 
 impl Seen {
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         let class = |class: Handle| if class == Handle::ROOT { "root".to_owned() } else { class.to_string() };
         // A class may hold packets of which none has left yet.
         let known = |class: &Handle| self.seen.iter().any(|(of, _)| of == class);
@@ -424,9 +430,9 @@ impl Seen {
                 "sojourn_sum_ns": seen.sojourn.total(),
             })
         });
-        let mut told = device_snapshot(&self.name, self.rate, &self.qdiscs, &self.classes);
-        told["seen"] = seen.collect();
-        told
+        let mut document = device_snapshot(&self.name, self.rate, &self.qdiscs, &self.classes);
+        document["seen"] = seen.collect();
+        document
     }
 }
 
@@ -443,7 +449,7 @@ pub fn device_snapshot(name: &str, rate: Option<Rate>, qdiscs: &[QdiscDump], cla
     })
 }
 
-fn packet_told(packet: &Captured) -> Value {
+fn packet_json(packet: &Captured) -> Value {
     let fate = match packet.outcome {
         PacketOutcome::Left { marked: false } => "left",
         PacketOutcome::Left { marked: true } => "marked",

@@ -73,7 +73,7 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
         engine.never_starve(ssh::session().map(|Ssh { here, there }| Session { here, there }));
     }
     let (command_sender, tasks) = CommandSender::new()?;
-    ends_when_asked(command_sender.clone())?;
+    end_on_signals(command_sender.clone())?;
     let places = Arc::new(Mutex::new(wanted.spots.clone()));
     let counter = Counter {
         command_sender: command_sender.clone(),
@@ -94,7 +94,7 @@ fn run_one(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<()> {
     control::serve(sockets.listener()?, Arc::new(counter))?;
     let split = split(&wanted)?;
     let clock = MonotonicClock::new(START);
-    told(&mut engine, &wanted)?;
+    load_policy(&mut engine, &wanted)?;
     let mut opened = || {
         // A service manager that cannot be notified is no reason to stop.
         let _ = service::notify("READY=1\nSTATUS=packets pass through tidegate");
@@ -162,9 +162,9 @@ fn seed() -> u64 {
 }
 
 /// Tells the engine the policy, before any packet comes.
-fn told(engine: &mut Engine, wanted: &Wanted) -> Result<()> {
-    let told = engine.apply(&mut daemon::Closed, START, &wanted.ops)?;
-    told.map_err(|(at, error)| error!(Policy, "{error}: {:?}", wanted.ops[at]))
+fn load_policy(engine: &mut Engine, wanted: &Wanted) -> Result<()> {
+    let result = engine.apply(&mut daemon::Closed, START, &wanted.ops)?;
+    result.map_err(|(at, error)| error!(Policy, "{error}: {:?}", wanted.ops[at]))
 }
 
 /// Are super-packets too long for the rate of these devices?
@@ -178,7 +178,7 @@ fn split(wanted: &Wanted) -> Result<bool> {
 }
 
 /// Who asks this process to end has the daemon end in order.
-fn ends_when_asked(commands: CommandSender) -> Result<()> {
+fn end_on_signals(commands: CommandSender) -> Result<()> {
     let bell = File::from(interrupt::event_fd()?);
     let wait = move || {
         // Signals that mean something else interrupt the wait, and mean nothing here.

@@ -181,13 +181,13 @@ impl RuntimeDir {
                 // Anyone who took it just now is about to write who they are.
                 let tries =
                     std::iter::repeat_with(|| std::fs::read_to_string(path).unwrap_or_default()).take(TRIES);
-                let told = tries.map(|text| text.trim().parse().ok()).find(|pid| {
+                let reported = tries.map(|text| text.trim().parse().ok()).find(|pid| {
                     if pid.is_none() {
                         std::thread::sleep(LOOK);
                     }
                     pid.is_some()
                 });
-                Some(told.flatten().unwrap_or(0))
+                Some(reported.flatten().unwrap_or(0))
             }
             _ => None,
         }

@@ -31,8 +31,8 @@ pub fn session() -> Option<Ssh> {
     own.or_else(from_above).as_deref().and_then(read)
 }
 
-fn read(told: &str) -> Option<Ssh> {
-    let words: Vec<&str> = told.split_whitespace().collect();
+fn read(sentence: &str) -> Option<Ssh> {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
     let [client, client_port, server, server_port] = words.as_slice() else { return None };
     // An address of one link only has its name behind it.
     let address = |text: &str| text.split('%').next()?.parse().ok();

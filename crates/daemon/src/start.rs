@@ -41,10 +41,10 @@ pub fn start(options: &DaemonOptions, say: MessageHandler<'_>) -> Result<Value> 
     command.arg("daemon").args(options.words()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut child = service::detached(&mut command).spawn().context("the daemon cannot be started")?;
     ready(&mut child, &name).with_context(|| {
-        let said = std::fs::read_to_string(&path).unwrap_or_default();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
         format!(
             "the daemon of `{name}` is not running: {}",
-            said.trim().trim_start_matches("tidegate daemon: ")
+            text.trim().trim_start_matches("tidegate daemon: ")
         )
     })
 }

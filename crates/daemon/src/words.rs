@@ -12,20 +12,21 @@ use tidegate_text::shell_word as quoted;
 /// let command = tidegate_daemon::apply_command(&["home.toml".into()], &json!({"dev": "eth0", "door":
 /// "auto"})); assert_eq!(command, "tidegate apply --backend user --dev eth0 home.toml");
 /// ```
-pub fn apply_command(files: &[String], asked: &Value) -> String {
+pub fn apply_command(files: &[String], document: &Value) -> String {
     let mut words: Vec<String> = ["tidegate", "apply", "--backend", "user"].map(String::from).to_vec();
     let mut option = |name: &str, value: &Value| {
         words.extend(value.as_str().into_iter().flat_map(|value| [name.to_owned(), value.to_owned()]));
     };
-    option("--dev", &asked["dev"]);
-    if asked["door"] != "auto" {
-        option("--packet-io", &asked["door"]);
+    option("--dev", &document["dev"]);
+    if document["door"] != "auto" {
+        option("--packet-io", &document["door"]);
     }
     for (member, switch) in [("realtime", "--realtime"), ("force", "--force")] {
-        words.extend((asked[member] == true).then(|| switch.to_owned()));
+        words.extend((document[member] == true).then(|| switch.to_owned()));
     }
     words.extend(files.iter().cloned());
-    let args: Vec<&str> = asked["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let args: Vec<&str> =
+        document["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !args.is_empty() {
         words.push("--".to_owned());
         words.extend(args.into_iter().map(str::to_owned));
@@ -41,10 +42,10 @@ mod tests {
     #[test]
     fn a_command_has_all_its_words() {
         let files = ["/etc/tidegate/eth0".to_owned()];
-        let asked =
+        let document =
             json!({"args": ["a b"], "dev": "wan0", "door": "nfqueue", "realtime": true, "force": false});
         assert_eq!(
-            apply_command(&files, &asked),
+            apply_command(&files, &document),
             "tidegate apply --backend user --dev wan0 --packet-io nfqueue --realtime /etc/tidegate/eth0 -- 'a b'"
         );
         let plain = json!({"args": [], "dev": null, "door": "auto"});

@@ -87,7 +87,7 @@ fn ops(script: &str) -> Vec<Op> {
     let one = |line: &str| {
         let words: Vec<String> = line.split_whitespace().map(String::from).collect();
         match tc::parse(&words, &Env::default()) {
-            Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+            Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
             other => panic!("{line}: {other:?}"),
         }
     };
@@ -98,7 +98,7 @@ fn spot(dev: &str, direction: TrafficDirection) -> AttachPoint {
     AttachPoint { dev: dev.into(), direction }
 }
 
-/// A machine of `eth0` and `ifb0` that was told this, with a backend on both directions of `eth0`.
+/// A machine with `eth0` and `ifb0`, configured by the script, with a backend on both directions of `eth0`.
 fn machine(script: &str, most: usize) -> (Engine, Harness) {
     let devices = [("eth0".into(), DeviceSpec::default()), ("ifb0".into(), DeviceSpec::of(&LinkDriver::Ifb))];
     let places = [spot("eth0", TrafficDirection::Egress), spot("eth0", TrafficDirection::Ingress)];
@@ -107,7 +107,7 @@ fn machine(script: &str, most: usize) -> (Engine, Harness) {
     (engine, bench)
 }
 
-/// A UDP datagram of this many bytes of frame, from a port, ECN capable if `ecn` says so.
+/// A UDP datagram with a frame of this many bytes, from a port, with this ECN field.
 fn frame(bytes: usize, port: u16, ecn: u8) -> Vec<u8> {
     let mut frame = vec![0; bytes];
     frame[12..14].copy_from_slice(&[8, 0]);
@@ -144,7 +144,7 @@ fn a_rate_is_the_rate_however_late_somebody_wakes_up() {
         go(&mut engine, &mut bench, SECOND, late);
         // 8 Mbit/s are 1000 frames of 1000 bytes; the bucket holds a few more.
         assert!((1000..=1003).contains(&bench.left.len()), "{} left, {late} ns late", bench.left.len());
-        assert_eq!(engine.holds() + bench.left.len() + bench.lost.len(), 1500);
+        assert_eq!(engine.held_packets() + bench.left.len() + bench.lost.len(), 1500);
     }
 }
 
@@ -173,7 +173,7 @@ fn each_ticket_comes_back_once() {
         engine.turn(&mut bench, Time(turn * 1_000_000)).expect("no door");
     }
     let inside = bench.frames.len();
-    assert_eq!(engine.holds(), inside, "tickets are out for what is inside");
+    assert_eq!(engine.held_packets(), inside, "tickets are out for what is inside");
     assert!(
         bench.lost.len() > 100 && bench.left.len() > 50 && bench.next > 2300,
         "some of each: {:?}",
@@ -190,7 +190,7 @@ fn beyond_the_limit_of_memory_nothing_is_held() {
         machine("qdisc add dev eth0 root tbf rate 1mbit burst 2000 limit 2000000", 100);
     (0..500).for_each(|_| bench.put(0, frame(1000, 1, 0), 0));
     go(&mut engine, &mut bench, 1000, 0);
-    assert_eq!(engine.holds(), 100);
+    assert_eq!(engine.held_packets(), 100);
     assert_eq!(engine.counts().no_room as usize, 500 - 100 - bench.left.len());
     assert_eq!(bench.lost.len() as u64, engine.counts().no_room);
 }
@@ -247,7 +247,7 @@ fn a_reload_loses_nothing_that_waits() {
         let change = ops(&format!("class change dev eth0 parent 1: classid 1:10 htb rate {rate}"));
         engine.apply(&mut bench, Time(turn * 1000), &change).expect("no door").expect("a change");
     }
-    assert_eq!((bench.lost.len(), engine.holds() + bench.left.len()), (0, 1000));
+    assert_eq!((bench.lost.len(), engine.held_packets() + bench.left.len()), (0, 1000));
     let refused = ops("class change dev eth0 parent 1: classid 1:99 htb rate 1mbit\nqdisc del dev eth0 root");
     let (at, error) =
         engine.apply(&mut bench, Time(2_000_000), &refused).expect("no door").expect_err("no such class");
@@ -322,8 +322,8 @@ fn the_rate_of_a_link_is_the_most_that_its_disciplines_let_through() {
 
 /// Bytes from a generator that is the same everywhere.
 fn strange(seed: &mut tidegate_packet::Seeded, most: usize) -> Vec<u8> {
-    let octets = (seed.next() as usize) % most;
-    (0..octets).map(|_| seed.next() as u8).collect()
+    let bytes = (seed.next() as usize) % most;
+    (0..bytes).map(|_| seed.next() as u8).collect()
 }
 
 #[test]
@@ -341,18 +341,18 @@ fn frames_of_any_octets_pass_or_are_lost_and_no_ticket_stays() {
         engine.never_starve(None);
         let mut seed = tidegate_packet::Seeded::new(7);
         for turn in 0..2000_u64 {
-            let mut octets = strange(&mut seed, 120);
-            // Half of them say that they are IP, of either version, and are cut anywhere.
-            if turn % 2 == 0 && octets.len() > 15 {
+            let mut bytes = strange(&mut seed, 120);
+            // Half of them claim to be IP, of either version, and are cut anywhere.
+            if turn % 2 == 0 && bytes.len() > 15 {
                 let (kind, version) = if turn % 4 == 0 { ([8, 0], 0x45) } else { ([0x86, 0xdd], 0x60) };
-                octets[12..14].copy_from_slice(&kind);
-                octets[14] = version;
+                bytes[12..14].copy_from_slice(&kind);
+                bytes[14] = version;
             }
-            bench.put((turn % 2) as usize, octets, 0);
+            bench.put((turn % 2) as usize, bytes, 0);
             engine.turn(&mut bench, Time(turn * 10_000)).expect("no door");
         }
         go(&mut engine, &mut bench, 100 * SECOND, 0);
-        assert_eq!((engine.holds(), bench.frames.len()), (0, 0), "{script}");
+        assert_eq!((engine.held_packets(), bench.frames.len()), (0, 0), "{script}");
         assert_eq!(bench.left.len() + bench.lost.len(), 2000, "{script}");
     }
 }
@@ -366,16 +366,16 @@ fn a_hundred_thousand_flows_share_a_bounded_table() {
         20_000,
     );
     for flow in 0..100_000_u32 {
-        let mut octets = frame(200, (flow >> 16) as u16, 0);
-        octets[36..38].copy_from_slice(&(flow as u16).to_be_bytes());
-        bench.put(0, octets, 0);
+        let mut bytes = frame(200, (flow >> 16) as u16, 0);
+        bytes[36..38].copy_from_slice(&(flow as u16).to_be_bytes());
+        bench.put(0, bytes, 0);
         if flow % 64 == 63 {
             engine.turn(&mut bench, Time(u64::from(flow) * 1000)).expect("no door");
         }
     }
     go(&mut engine, &mut bench, 100 * SECOND, 0);
     let (counts, all) = (engine.counts(), bench.left.len() + bench.lost.len());
-    assert_eq!((all, engine.holds()), (100_000, 0), "{counts:?}");
+    assert_eq!((all, engine.held_packets()), (100_000, 0), "{counts:?}");
     // fq_codel holds 10,240 packets, so at 10 times the rate most are dropped, and those that leave come from
     // all flows.
     assert!(counts.dropped > 50_000 && counts.passed > 10_000 && counts.no_room == 0, "{counts:?}");

@@ -34,24 +34,24 @@ pub(crate) fn pcap(bytes: &[u8]) {
     let (mut parser, mut at, mut given) = (Parser::new(), 0, 0);
     let mut idle = 0;
     loop {
-        let octets = &bytes[at..given];
-        match parser.next(octets) {
+        let raw = &bytes[at..given];
+        match parser.next(raw) {
             Ok(Next::Packet(used, packet)) => {
-                assert!(used > 0 && used <= octets.len());
+                assert!(used > 0 && used <= raw.len());
                 frame(packet.bytes);
                 at += used;
             }
             Ok(Next::Passed(used)) => {
-                assert!(used <= octets.len());
+                assert!(used <= raw.len());
                 // Only the format may be recognised without using anything.
                 idle += usize::from(used == 0);
                 assert!(idle <= 1, "it goes on without using anything");
                 at += used;
             }
             Ok(Next::Needs(needed)) => {
-                assert!(needed > octets.len(), "it needs no more than it has");
+                assert!(needed > raw.len(), "it needs no more than it has");
                 if given == bytes.len() {
-                    let _ = parser.end(octets.len());
+                    let _ = parser.end(raw.len());
                     return;
                 }
                 given = (at + needed).min(bytes.len());

@@ -15,7 +15,7 @@ pub use mutate::Mutator;
 
 /// A parser of foreign bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct FuzzTarget {
     /// Its name, and that of its corpus.
     pub name: &'static str,
     /// Where the bytes come from.
@@ -24,12 +24,12 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-const fn target(name: &'static str, bytes: &'static str, run: fn(&[u8])) -> Target {
-    Target { name, bytes, run }
+const fn target(name: &'static str, bytes: &'static str, run: fn(&[u8])) -> FuzzTarget {
+    FuzzTarget { name, bytes, run }
 }
 
 /// All of them.
-pub const TARGETS: &[Target] = &[
+pub const TARGETS: &[FuzzTarget] = &[
     target("tc_words", "arguments of `tc`, parsed and carried out", text::tc_words),
     target("ip_words", "arguments of `ip`, parsed and carried out", text::ip_words),
     target("iptables_words", "arguments of `iptables` and `ip6tables`", text::iptables_words),
@@ -68,6 +68,6 @@ pub const TARGETS: &[Target] = &[
 
 /// The target of this name.
 #[must_use]
-pub fn named(name: &str) -> Option<Target> {
+pub fn named(name: &str) -> Option<FuzzTarget> {
     TARGETS.iter().copied().find(|target| target.name == name)
 }

@@ -103,14 +103,14 @@ fn messages(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn netlink_dump(bytes: &[u8]) {
-    let told = messages(bytes);
+    let bytes = messages(bytes);
     let number =
-        told.first().and_then(|message| message.get(4..8)?.try_into().ok()).map_or(1, u32::from_ne_bytes);
+        bytes.first().and_then(|message| message.get(4..8)?.try_into().ok()).map_or(1, u32::from_ne_bytes);
     let names = |number: u32| Some(format!("dev{number}"));
-    let _ = decode::qdiscs("eth0", number, &told);
-    let _ = decode::classes("eth0", number, &told);
-    let _ = decode::filters("eth0", &told, &names);
-    let _ = decode::actions(&told, &names);
+    let _ = decode::qdiscs("eth0", number, &bytes);
+    let _ = decode::classes("eth0", number, &bytes);
+    let _ = decode::filters("eth0", &bytes, &names);
+    let _ = decode::actions(&bytes, &names);
 }
 
 pub(crate) fn netlink_messages(bytes: &[u8]) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tidegate::fuzzing;
 use tidegate_inspect::Packet;
-use tidegate_loader::Format;
+use tidegate_loader::InputFormat;
 use tidegate_shims::Call;
 use tidegate_sim::Trace;
 use tidegate_syntax::Env;
@@ -45,41 +45,41 @@ pub(crate) fn iptables_words(bytes: &[u8]) {
 }
 
 pub(crate) fn tc_batch(bytes: &[u8]) {
-    fuzzing::policy(Format::Batch, &text(bytes));
+    fuzzing::policy(InputFormat::Batch, &text(bytes));
 }
 
 pub(crate) fn iptables_save(bytes: &[u8]) {
     for ipv6 in [false, true] {
-        fuzzing::policy(Format::IptablesSave(ipv6), &text(bytes));
+        fuzzing::policy(InputFormat::IptablesSave(ipv6), &text(bytes));
     }
 }
 
 pub(crate) fn nft(bytes: &[u8]) {
-    fuzzing::policy(Format::Nft, &text(bytes));
+    fuzzing::policy(InputFormat::Nft, &text(bytes));
 }
 
 pub(crate) fn short_policy(bytes: &[u8]) {
-    fuzzing::policy(Format::Short, &text(bytes));
+    fuzzing::policy(InputFormat::Short, &text(bytes));
 }
 
 pub(crate) fn uci(bytes: &[u8]) {
-    fuzzing::policy(Format::Uci, &text(bytes));
+    fuzzing::policy(InputFormat::Uci, &text(bytes));
 }
 
 pub(crate) fn sqm_conf(bytes: &[u8]) {
-    fuzzing::policy(Format::SqmConf, &text(bytes));
+    fuzzing::policy(InputFormat::SqmConf, &text(bytes));
 }
 
 pub(crate) fn fireqos(bytes: &[u8]) {
-    fuzzing::policy(Format::FireQos, &text(bytes));
+    fuzzing::policy(InputFormat::FireQos, &text(bytes));
 }
 
 pub(crate) fn listing(bytes: &[u8]) {
-    fuzzing::policy(Format::Listing, &text(bytes));
+    fuzzing::policy(InputFormat::Listing, &text(bytes));
 }
 
 pub(crate) fn listing_json(bytes: &[u8]) {
-    fuzzing::policy(Format::TcJson, &text(bytes));
+    fuzzing::policy(InputFormat::TcJson, &text(bytes));
 }
 
 pub(crate) fn recognise(bytes: &[u8]) {

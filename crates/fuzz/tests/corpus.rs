@@ -22,7 +22,7 @@ fn corpus(name: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Runs a target; a panic names the input, so that it can be kept.
-fn run(target: &tidegate_fuzz::Target, what: &str, bytes: &[u8]) {
+fn run(target: &tidegate_fuzz::FuzzTarget, what: &str, bytes: &[u8]) {
     if let Err(panic) = std::panic::catch_unwind(|| (target.run)(bytes)) {
         let path = std::env::temp_dir().join(format!("tidegate-fuzz-{}", target.name));
         let _ = fs::write(&path, bytes);

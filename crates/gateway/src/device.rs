@@ -43,7 +43,7 @@ impl DeviceKind {
     }
 }
 
-/// What a network device is, as far as traffic control asks.
+/// A network device, as far as traffic control depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
     /// Its kind, which decides how packets go through it.
@@ -65,7 +65,7 @@ pub struct DeviceSpec {
     /// How its qdiscs differ from a stock kernel's: a matter of the machine, the same for all its
     /// devices.
     pub switches: Switches,
-    /// Megabits per second, as `/sys/class/net/DEV/speed` tells; `None` if unknown.
+    /// Megabits per second, as in `/sys/class/net/DEV/speed`; `None` if unknown.
     pub speed_mbit: Option<u32>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct Port {
     pub(crate) spec: DeviceSpec,
     pub(crate) shaper: Shaper,
     pub(crate) stacked: Option<Stacked>,
-    /// Packets were redirected here since that was last asked.
+    /// Packets were redirected here since the flag was last taken.
     pub(crate) is_redirect_target: bool,
     /// It is down: filters can lead nothing to it.
     pub(crate) down: bool,

@@ -27,15 +27,15 @@ struct Stop {
     priority: i32,
     table: usize,
     chain: usize,
-    /// One of iptables' table nat: asked once for each connection, not for each packet.
+    /// One of iptables' table nat: evaluated once for each connection, not for each packet.
     translates: bool,
 }
 
-/// All tables as they stood, and what was asked of connections.
+/// All tables at the time of the checkpoint, and what connection tracking was needed for.
 #[derive(Debug)]
 pub struct Checkpoint {
     tables: Vec<NetfilterTable>,
-    asked: ConntrackUse,
+    requested: ConntrackUse,
 }
 
 /// The first address of the device of that name in a family (IPv6?), if it has one.
@@ -75,12 +75,12 @@ impl Firewall {
     }
 
     pub(crate) fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { tables: self.tables.clone(), asked: self.connections.asked() }
+        Checkpoint { tables: self.tables.clone(), requested: self.connections.requested() }
     }
 
     pub(crate) fn revert(&mut self, to: Checkpoint) {
         self.tables = to.tables;
-        self.connections.set_use(to.asked);
+        self.connections.set_use(to.requested);
         self.stops = None;
     }
 
@@ -106,15 +106,17 @@ impl Firewall {
     /// Rules that ask for connections make the machine keep them.
     fn notice(&mut self, op: &NfOp) {
         let Some(rule) = op.command.rule() else { return };
-        let counts =
-            rule.matches.iter().any(|m| asks(&m.what, |what| matches!(what, Condition::Connbytes(_))));
+        let counts = rule
+            .matches
+            .iter()
+            .any(|m| any_condition(&m.what, |what| matches!(what, Condition::Connbytes(_))));
         let keeps = rule
             .targets()
             .any(|target| matches!(target, NetfilterTarget::Connmark(_) | NetfilterTarget::Translate(_)));
         let connected = |what: &Condition| {
             matches!(what, Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_))
         };
-        if counts || keeps || rule.matches.iter().any(|m| asks(&m.what, connected)) {
+        if counts || keeps || rule.matches.iter().any(|m| any_condition(&m.what, connected)) {
             self.connections.activate(counts);
         }
     }
@@ -264,10 +266,10 @@ impl Firewall {
     ) -> bool {
         let Firewall { tables, connections, stops: known, watch, .. } = self;
         let all = known.get_or_insert_with(|| Hook::ALL.map(|hook| stops(tables, hook)));
-        let mut asked = all[hook as usize]
+        let mut selected = all[hook as usize]
             .iter()
             .filter(|stop| !stop.translates && (range.0..range.1).contains(&stop.priority));
-        asked.all(|stop| {
+        selected.all(|stop| {
             tables[stop.table].run(stop.chain, place, connections, pool, pkt, watch.as_mut())
                 == NetfilterVerdict::Accept
         })
@@ -285,7 +287,7 @@ impl Firewall {
 }
 
 /// Does a condition, or one of a set, ask so?
-fn asks(what: &Condition, so: impl Fn(&Condition) -> bool + Copy) -> bool {
+fn any_condition(what: &Condition, so: impl Fn(&Condition) -> bool + Copy) -> bool {
     match what {
         Condition::Any(several) => several.iter().any(so),
         one => so(one),

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! The model machine: devices with their queueing trees, and netfilter's tables before them.
 //!
-//! One [`Gateway`] stands for one Linux machine. Front ends bring it [`Op`]s and read dumps; a driver
-//! (replay, the simulator, later the lab and the live daemon) brings packets and the time.
+//! One [`Gateway`] is one Linux machine. Front ends bring it [`Op`]s and read dumps; a driver (replay, the
+//! simulator, the lab, the daemon) brings packets and the time.
 
 extern crate alloc;
 
@@ -98,8 +98,8 @@ impl Gateway {
         self.dissector = dissector;
     }
 
-    /// Has all devices behave otherwise than a stock kernel's from now on, or no longer; those added later
-    /// are told by their spec.
+    /// Changes how all devices differ from a stock kernel's from now on; devices added later take the
+    /// switches of their spec.
     pub fn switch(&mut self, change: impl Fn(&mut Switches)) {
         for port in &mut self.ports {
             let mut spec = port.spec;
@@ -255,7 +255,7 @@ impl Gateway {
         self.firewall.checkpoint()
     }
 
-    /// Netfilter as it stood.
+    /// Restores netfilter as it was at the checkpoint.
     pub fn revert(&mut self, to: Checkpoint) {
         self.firewall.revert(to);
     }
@@ -363,7 +363,7 @@ impl Gateway {
         self.firewall.watch = Some(Vec::new());
     }
 
-    /// What was noted since this was last asked; it continues.
+    /// The rule traces noted since the last call; noting continues.
     pub fn take_seen(&mut self) -> Vec<RuleTrace> {
         self.firewall.watch.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -439,8 +439,8 @@ impl Gateway {
         self.firewall.counts_hops = true;
     }
 
-    /// Hash keys change when the driver says so, perhaps late; `never_turned` while no maintenance timer has
-    /// run since the start.
+    /// Hash keys change when the driver reports a timer, which may be late; `never_turned`: no maintenance
+    /// timer has run since the start.
     pub fn late_timers(&mut self, never_turned: bool) {
         for port in &mut self.ports {
             port.shaper.late_timers(never_turned);
@@ -553,8 +553,8 @@ fn tag_frame(pool: &mut Pool, pkt: &Pkt) {
     }
 }
 
-/// Does the machine take in a packet whose bytes were rewritten on the way to it? Not without a right
-/// header. What is behind the length that the header tells goes, and the link header is read no more.
+/// Whether the machine accepts a packet whose bytes were rewritten on the way to it: not without a valid
+/// header. Bytes behind the IP length are cut, and the link header is not read again.
 fn is_taken_in(pool: &mut Pool, pkt: &Pkt) -> bool {
     let meta = pool.meta(pkt);
     let network_len = meta.frame_len.saturating_sub(Head::ETHERNET as u32);

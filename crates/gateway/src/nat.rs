@@ -1,4 +1,4 @@
-//! The table nat: asked by the first packet of a connection, carried out on all of them.
+//! The table nat: evaluated for a connection's first packet, applied to all of them.
 
 use super::firewall::{Firewall, Home};
 use core::net::IpAddr;

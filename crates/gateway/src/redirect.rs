@@ -17,9 +17,10 @@ const MAX_REDIRECTS: u32 = Actions::MAX_REDIRECTS;
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReceiveOutcome {
-    /// It continues to routing, as having come in by this device: another one where that stands on the first.
+    /// The packet continues to routing, with this device as its input: another one where that is stacked on
+    /// the first.
     Passed(Pkt, DeviceId),
-    /// A filter led it to this device's egress, which must be polled; an ifb gives it back there (see
+    /// A filter redirected it to this device's egress, which must be polled; an ifb gives it back there (see
     /// [`Gateway::returned_from`]).
     Redirected(DeviceId),
     /// It was dropped, by a filter or because the device it was redirected to had no space.
@@ -32,7 +33,7 @@ impl Gateway {
         self.receive_redirected(world, device, pkt, 0)
     }
 
-    /// The same, for a packet that filters had arrive at so many devices before.
+    /// Receives a packet that filters had arrive at so many devices before.
     fn receive_redirected(
         &mut self,
         world: GatewayContext<'_>,
@@ -95,15 +96,15 @@ impl Gateway {
         self.receive_redirected(GatewayContext { now, pool, random: draws }, DeviceId(to), pkt, before)
     }
 
-    /// The same, if routing is to see it later.
+    /// Receives a packet at ingress that routing will see later.
     fn arrive_later(&mut self, world: GatewayContext<'_>, from: DeviceId, to: u32, pkt: Pkt, before: u32) {
         if let ReceiveOutcome::Passed(pkt, by) = self.arrive_redirected(world, from, to, pkt, before) {
             self.arrived.push_back((pkt, by));
         }
     }
 
-    /// Returns whether a device is up, as each is at first. One that goes down drops what waits in it; then
-    /// it takes nothing, and filters lead nothing to it.
+    /// Sets whether a device is up, as every device is at first. One that goes down drops its backlog; then
+    /// it accepts nothing, and filters redirect nothing to it.
     pub fn set_up(&mut self, world: GatewayContext<'_>, device: DeviceId, up: bool) {
         let GatewayContext { now, pool, random: draws } = world;
         let port = self.port(device);
@@ -133,15 +134,15 @@ impl Gateway {
         self.arrived.pop_front()
     }
 
-    /// Where a packet that an ifb's egress gave belongs: the device it was redirected from, and whether it
-    /// was on its way out there. `None`: it was never led anywhere.
+    /// Where a packet from an ifb's egress belongs: the device it was redirected from, and whether it was on
+    /// its way out there. `None`: it was never redirected.
     pub fn returned_from(&self, pool: &Pool, pkt: &Pkt) -> Option<(DeviceId, bool)> {
         let (device, out) = pool.meta(pkt).redirected_to.place()?;
         Some((DeviceId(u32::from(device)), out))
     }
 
-    /// Gives a packet that was redirected on its way out of `device`, and came back, to that device again.
-    /// The actions that led it away are passed over.
+    /// Offers a packet that was redirected on its way out of `device`, and came back, to that device again.
+    /// The actions that redirected it are skipped.
     pub fn offer_back(&mut self, world: GatewayContext<'_>, device: DeviceId, pkt: Pkt) -> XmitStatus {
         let GatewayContext { now, pool, random: draws } = world;
         let meta = pool.meta_mut(&pkt);
@@ -150,12 +151,12 @@ impl Gateway {
         self.follow(GatewayContext { now, pool, random: draws }, device, offer)
     }
 
-    /// Was a packet led to this device since this was last asked? Then it is to be polled.
+    /// Whether a packet was redirected to this device since the last call: then it must be polled.
     pub fn take_redirect_target_flag(&mut self, device: DeviceId) -> bool {
         core::mem::take(&mut self.port(device).is_redirect_target)
     }
 
-    /// Carries out what the last offer to `device` left to do: its filters may have led the packet away.
+    /// Carries out what the last offer to `device` left to do: its filters may have redirected the packet.
     #[inline]
     pub(crate) fn follow(
         &mut self,
@@ -226,14 +227,14 @@ impl Gateway {
     pub(crate) fn lent<R>(&mut self, device: DeviceId, work: impl FnOnce(&mut Shaper) -> R) -> R {
         let Gateway { ports, shared, firewall, .. } = self;
         let shaper = &mut ports[device.0 as usize].shaper;
-        let asks = shared.actions.needs_connections();
-        if asks {
+        let is_needed = shared.actions.needs_connections();
+        if is_needed {
             shared.actions.swap_connections(&mut firewall.connections);
         }
         shaper.swap_shared(shared);
         let done = work(shaper);
         shaper.swap_shared(shared);
-        if asks {
+        if is_needed {
             shared.actions.swap_connections(&mut firewall.connections);
         }
         done
@@ -286,7 +287,7 @@ impl Gateway {
                     return (XmitStatus::Queued, DeviceId(to));
                 }
                 Some((again, further)) => {
-                    // Anyone who gives it back gives it to the device that led it there last (asked of Linux
+                    // A packet that comes back goes to the device that redirected it last (asked of Linux
                     // 6.1: an ifb whose filter redirects packets to another gets them back, and drops them
                     // then).
                     pool.meta_mut(&again).redirected_to = RedirectedTo::at(to as u16, true);
@@ -299,7 +300,7 @@ impl Gateway {
         (XmitStatus::Refused, from)
     }
 
-    /// Fills in what the kernel would have been told by number: the devices packets are redirected to.
+    /// Fills in what tc would have sent as an index: the devices that packets are redirected to.
     pub(crate) fn complete<'a>(&self, op: &'a FilterOp) -> Result<Cow<'a, FilterOp>, TcError> {
         let mut op = Cow::Borrowed(op);
         if let Some(FilterParams::Fw(_) | FilterParams::U32(_) | FilterParams::Flower(_)) = &op.params {
@@ -322,7 +323,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The same for actions that are made on their own.
+    /// Fills in the devices of actions that are made on their own.
     pub(crate) fn complete_actions(&self, op: &ActionsOp) -> Result<ActionsOp, TcError> {
         let mut op = op.clone();
         if let ActionsOp::Set(_, actions) = &mut op {

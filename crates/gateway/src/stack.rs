@@ -1,4 +1,4 @@
-//! Devices that stand on others: PPPoE, tags, tunnels.
+//! Devices that are stacked on others: PPPoE, tags, tunnels.
 
 use super::firewall::Passage;
 use super::{DeviceId, DeviceKind, DropReason, Gateway, GatewayContext, ReceiveOutcome, XmitStatus};
@@ -8,7 +8,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_packet::{Head, Pkt, Pool};
 use tidegate_policy::{Tunnel, TunnelMode};
 
-/// How deep devices may stand on each other.
+/// How deep devices may be stacked.
 const MOST_STOREYS: usize = 8;
 
 /// How a device wraps what it gives to the one beneath.
@@ -25,7 +25,7 @@ pub enum Encap {
     Tunnel(Tunnel),
 }
 
-/// What a device stands on.
+/// What a device is stacked on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stacked {
     pub(crate) on: Option<DeviceId>,
@@ -51,22 +51,22 @@ impl Gateway {
         self.stack(upper, lower, encap);
     }
 
-    /// The device that another one stands on.
+    /// The device below this one.
     pub fn beneath(&self, device: DeviceId) -> Option<DeviceId> {
         self.ports[device.0 as usize].stacked.and_then(|stacked| stacked.on)
     }
 
-    /// How a device wraps what it gives to the one beneath; `None`: it stands on none and is no tunnel.
+    /// How a device encapsulates packets for the one below; `None`: it is not stacked and is no tunnel.
     pub fn encap(&self, device: DeviceId) -> Option<Encap> {
         self.ports[device.0 as usize].stacked.map(|stacked| stacked.encap)
     }
 
-    /// Takes off what a modem or provider takes off on the way to another machine: PPPoE that no device there
-    /// stands for.
+    /// Removes what a modem or provider removes on the way to another machine: PPPoE that no device there
+    /// handles.
     pub fn unwrap_arrival(&self, pool: &mut Pool, device: DeviceId, pkt: &Pkt) {
-        let stands = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
+        let matches = |stacked: Stacked| stacked.on == Some(device) && stacked.encap == Encap::Pppoe;
         if pool.meta(pkt).ethertype != ethertype::PPPOE
-            || self.ports.iter().any(|port| port.stacked.is_some_and(stands))
+            || self.ports.iter().any(|port| port.stacked.is_some_and(matches))
         {
             return;
         }

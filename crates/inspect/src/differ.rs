@@ -4,7 +4,7 @@
 //! exact.
 
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reach::Reached;
 use crate::reading::Reading;
 use crate::sets::bdd::{Set, TooLarge};
@@ -129,12 +129,12 @@ impl Both {
         let course = match way {
             Way::Forwarded(output) => {
                 let from = named(prober, &packet.from);
-                prober.device(output).map(|output| Course::Leaves(output, EgressPath::Forwarded(from)))
+                prober.device(output).map(|output| PacketEntry::Leaves(output, EgressPath::Forwarded(from)))
             }
             Way::Local(output) => {
-                prober.device(output).map(|output| Course::Leaves(output, EgressPath::Local))
+                prober.device(output).map(|output| PacketEntry::Leaves(output, EgressPath::Local))
             }
-            Way::Arrives(input) => prober.device(input).map(Course::Arrives),
+            Way::Arrives(input) => prober.device(input).map(PacketEntry::Arrives),
             Way::ComesIn | Way::Received => None,
         };
         let (Some(course), Some(id)) = (course, prober.device(device)) else { return true };

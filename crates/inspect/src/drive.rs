@@ -88,7 +88,7 @@ impl<'r> Bench<'r> {
 
     /// Machines on which the qdisc of a command of tc is as the command would make it with these words;
     /// `None`: no one can say it so.
-    pub(crate) fn said(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
+    pub(crate) fn rebuilt(reading: &'r Reading, words: &[String]) -> Option<Bench<'r>> {
         let parsed = tc::parse(words, &Env::default()).ok()?;
         let tc::TcCommand::Apply(Op::Qdisc(op)) = parsed.command else { return None };
         let op = QdiscOp { verb: Verb::Change, ..op };
@@ -409,8 +409,8 @@ impl<'c> Busy<'c> {
 
     /// Did each have more waiting than was held back at a time, or as many as its queue takes?
     fn had_enough(&self, took: Nanos, delay: Nanos) -> bool {
-        let held = |left: &u32| u128::from(*left) * u128::from(delay.0) / u128::from(took.0.max(1));
-        let enough = |(left, is_full): (&u32, &bool)| *is_full || held(left) * 2 <= u128::from(self.room);
+        let value_of = |left: &u32| u128::from(*left) * u128::from(delay.0) / u128::from(took.0.max(1));
+        let enough = |(left, is_full): (&u32, &bool)| *is_full || value_of(left) * 2 <= u128::from(self.room);
         self.left.iter().zip(&self.is_full).all(enough)
     }
 }
@@ -544,11 +544,11 @@ impl Rig {
 
 /// The front of a UDP datagram.
 fn datagram() -> Head {
-    let mut octets = [0_u8; 28];
-    octets[0] = 0x45;
-    octets[8] = 64;
-    octets[9] = proto::UDP;
-    octets[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
-    octets[20..24].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
-    Head::from_network(ethertype::IPV4, &octets)
+    let mut bytes = [0_u8; 28];
+    bytes[0] = 0x45;
+    bytes[8] = 64;
+    bytes[9] = proto::UDP;
+    bytes[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
+    bytes[20..24].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
+    Head::from_network(ethertype::IPV4, &bytes)
 }

@@ -1,6 +1,6 @@
 //! What was found wrong, with what shows it and what fixes it.
 
-use crate::reading::Place;
+use crate::reading::SourceLocation;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,7 +121,7 @@ pub enum Witness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// What is replaced; with empty columns the line as a whole.
-    pub place: Place,
+    pub place: SourceLocation,
     /// By what; a whole line may become several, or none.
     pub text: String,
 }
@@ -143,7 +143,7 @@ pub struct Finding {
     /// How bad.
     pub level: Level,
     /// Where.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// What is wrong, in a sentence.
     pub what: String,
     /// What happens because of it, with the number.

@@ -5,6 +5,7 @@
 //! file said so. What is claimed of it is shown by the engine itself: a [`Finding`] that is more than a note
 //! carries a [`Witness`].
 
+pub mod bytes;
 pub mod checked;
 mod differ;
 mod drive;
@@ -12,7 +13,6 @@ mod explain;
 mod finding;
 mod index;
 mod lost;
-pub mod octets;
 mod packet;
 mod probe;
 mod reach;
@@ -25,14 +25,14 @@ mod walk;
 mod words;
 
 pub use differ::{ClassPair, PacketKind, pairs};
-pub use explain::{EgressError, End, Explainer, Line, Outcome, Scene, Story};
+pub use explain::{EgressError, End, ExplainStep, Explainer, Scene, StepOutcome, Story};
 pub use finding::{Edit, Finding, Fix, Level, Rule, Witness};
 pub use packet::{ANY_PORT, CODE_POINTS, Framing, Packet, PacketError, has_ports, is_icmp, of_frame};
-pub use probe::{Course, Loss, Prober, Stop, Way};
+pub use probe::{Loss, PacketEntry, ProbeResult, Prober, Stop};
 pub use reach::{Arrival, Candidate, Reached};
 pub use reading::{
-    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Place, Reading, Source, Step,
-    Word,
+    CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Reading, Source, SourceLocation,
+    Step, Word,
 };
 pub use rules::check;
 pub use uses::{MarkingRule, Uses};

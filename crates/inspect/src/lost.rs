@@ -23,7 +23,7 @@ pub(crate) enum Thing {
     /// A filter that leads to a class.
     Lead(String, Handle),
     /// A filter that asks for a mark.
-    Asked(String, u32),
+    Matched(String, u32),
     /// A rule that sets a mark.
     Mark(u32),
     /// A chain of netfilter.
@@ -59,29 +59,29 @@ pub(crate) fn clears(step: &Step) -> bool {
 }
 
 /// Was something to be deleted that is there and in use?
-pub(crate) fn is_held(step: &Step) -> bool {
-    clears(step) && says(step, &["Device or resource busy"])
+pub(crate) fn is_in_use(step: &Step) -> bool {
+    clears(step) && has_words(step, &["Device or resource busy"])
 }
 
 /// Is the refusal of a command told?
-pub(crate) fn is_told(step: &Step) -> bool {
-    step.refused.is_some() && !step.may_fail && (!clears(step) || is_held(step))
+pub(crate) fn is_reported(step: &Step) -> bool {
+    step.refused.is_some() && !step.may_fail && (!clears(step) || is_in_use(step))
 }
 
 /// Was it refused because what it makes stands there already?
-pub(crate) fn stands_already(step: &Step) -> bool {
-    says(step, &PRESENT)
+pub(crate) fn exists_already(step: &Step) -> bool {
+    has_words(step, &PRESENT)
 }
 
 fn reason(step: &Step) -> &str {
     step.refused.as_deref().and_then(|text| text.trim().lines().next()).unwrap_or_default()
 }
 
-fn says(step: &Step, words: &[&str]) -> bool {
+fn has_words(step: &Step, words: &[&str]) -> bool {
     words.iter().any(|word| reason(step).contains(word))
 }
 
-fn says_word(step: &Step, wanted: &str) -> bool {
+fn has_word(step: &Step, wanted: &str) -> bool {
     step.words.iter().any(|word| word.text == wanted)
 }
 
@@ -138,8 +138,8 @@ fn makes(step: &Step) -> Vec<Thing> {
         let leads = ["flowid", "classid"].iter().find_map(|keyword| handle(step, keyword));
         made.extend(leads.map(|class| Thing::Lead(dev.clone(), class)));
         let by_mark = step.words.iter().any(|word| word.text == "fw");
-        let asked = number(step.after("handle")).filter(|_| by_mark);
-        made.extend(asked.map(|mark| Thing::Asked(dev.clone(), mark)));
+        let requested = number(step.after("handle")).filter(|_| by_mark);
+        made.extend(requested.map(|mark| Thing::Matched(dev.clone(), mark)));
         made.push(Thing::Filter(dev));
     }
     made
@@ -186,12 +186,12 @@ fn needs(step: &Step) -> Vec<Thing> {
 fn missed(step: &Step, needed: Vec<Thing>, made: impl Fn(&Thing) -> bool) -> Option<Thing> {
     // A class is refused so where its qdisc is not there, and by HFSC where its parent is not.
     let of_class = of_tc(step).is_some_and(|(object, _)| "class".starts_with(object));
-    let of_class = of_class && says(step, &["No such file or directory"]);
+    let of_class = of_class && has_words(step, &["No such file or directory"]);
     let is_it = |thing: &Thing| match thing {
-        Thing::Device(name) => name.is_empty() || says(step, &["Cannot find device"]),
-        Thing::Class(..) => says(step, &["Specified class not found", "Specified class doesn't exist"]),
-        Thing::Qdisc(..) => says(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made(thing),
-        Thing::Chain(_) => says(step, &["No chain/target/match by that name"]),
+        Thing::Device(name) => name.is_empty() || has_words(step, &["Cannot find device"]),
+        Thing::Class(..) => has_words(step, &["Specified class not found", "Specified class doesn't exist"]),
+        Thing::Qdisc(..) => has_words(step, &["Failed to find", "Parent Qdisc"]) || of_class && !made(thing),
+        Thing::Chain(_) => has_words(step, &["No chain/target/match by that name"]),
         _ => false,
     };
     needed.into_iter().find(is_it)
@@ -235,9 +235,9 @@ impl Lost {
         // Who is to have made each thing, or missed it first.
         let mut blamed: BTreeMap<Thing, usize> = BTreeMap::new();
         // The devices whose root stands from before.
-        let mut standing: BTreeMap<String, usize> = BTreeMap::new();
+        let mut existing: BTreeMap<String, usize> = BTreeMap::new();
         // What was to be deleted and is still there.
-        let mut held: BTreeMap<Thing, usize> = BTreeMap::new();
+        let mut in_use: BTreeMap<Thing, usize> = BTreeMap::new();
         let mut made: BTreeSet<Thing> = BTreeSet::new();
         // The first dsmark that was refused.
         let mut dsmark = None;
@@ -247,21 +247,21 @@ impl Lost {
                 continue;
             }
             if clears(step) {
-                let told = if is_told(step) { makes(step) } else { Vec::new() };
-                held.extend(told.into_iter().map(|thing| (thing, at)));
+                let refused = if is_reported(step) { makes(step) } else { Vec::new() };
+                in_use.extend(refused.into_iter().map(|thing| (thing, at)));
                 continue;
             }
-            let absent = says(step, &ABSENT) || is_unnamed(step);
+            let absent = has_words(step, &ABSENT) || is_unnamed(step);
             let needed = if absent { needs(step) } else { Vec::new() };
             let dev = step.after("dev").map(|word| word.text.clone());
-            let present = says(step, &PRESENT).then_some(dev.as_ref()).flatten();
+            let present = has_words(step, &PRESENT).then_some(dev.as_ref()).flatten();
             let cause = needed.iter().find_map(|thing| blamed.get(thing).copied());
-            let cause = cause.or_else(|| present.and_then(|dev| standing.get(dev).copied()));
-            let kept = || makes(step).iter().find_map(|thing| held.get(thing).copied());
+            let cause = cause.or_else(|| present.and_then(|dev| existing.get(dev).copied()));
+            let kept = || makes(step).iter().find_map(|thing| in_use.get(thing).copied());
             let cause = cause.or_else(|| present.and_then(|_| kept()));
             // tcindex reads what dsmark writes: Linux lost both together.
-            let cause = cause.or_else(|| dev.as_ref().filter(|_| says_word(step, "tcindex")).and(dsmark));
-            if says_word(step, "dsmark") {
+            let cause = cause.or_else(|| dev.as_ref().filter(|_| has_word(step, "tcindex")).and(dsmark));
+            if has_word(step, "dsmark") {
                 dsmark.get_or_insert(cause.unwrap_or(at));
             }
             match cause {
@@ -276,7 +276,7 @@ impl Lost {
             }
             let to = cause.unwrap_or(at);
             if let Some(dev) = present.filter(|_| place(step) == Some(Handle::ROOT)) {
-                standing.entry(dev.clone()).or_insert(to);
+                existing.entry(dev.clone()).or_insert(to);
             }
             if present.is_none() {
                 for thing in makes(step) {
@@ -433,7 +433,7 @@ mod tests {
     fn a_link_that_is_not_there_need_not_be_put_down() {
         let none = "Cannot find device \"ifb0\"";
         let lines = steps(&[("ip link set dev ifb0 down", none), ("ip link set dev ifb0 up", none)]);
-        assert_eq!(lines.iter().map(is_told).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(lines.iter().map(is_reported).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]
@@ -460,8 +460,8 @@ mod tests {
             ("tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit", there),
         ];
         assert_eq!(because(&lines), [(1, 0)]);
-        let told: Vec<bool> = steps(&lines).iter().map(is_told).collect();
-        assert_eq!(told, [true, true, true, false, true]);
+        let reported: Vec<bool> = steps(&lines).iter().map(is_reported).collect();
+        assert_eq!(reported, [true, true, true, false, true]);
     }
 
     #[test]

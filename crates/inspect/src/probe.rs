@@ -32,7 +32,7 @@ const OUTSIDE: [u8; 4] = [192, 0, 2, 2];
 
 /// Where a packet is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum PacketEntry {
     /// It leaves by a device, having come there by a route.
     Leaves(DeviceId, EgressPath),
     /// It arrives at a device, before any routing: only the filters there, and what they lead it to.
@@ -43,7 +43,7 @@ pub enum Course {
 
 /// What became of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct ProbeResult {
     /// What the machine took it for; [`Connstate::Untracked`] also where no one asks for connections. It
     /// differs from what the packet's words say where no packets before it could make that true.
     pub state: Connstate,
@@ -119,7 +119,7 @@ pub struct Loss {
     pub why: DropReason,
 }
 
-impl Way {
+impl ProbeResult {
     /// Its stay in the tree of a device.
     pub fn stop_at(&self, device: DeviceId) -> Option<&Stop> {
         self.stops.iter().find(|stop| stop.device == device && stop.led_to.is_none())
@@ -207,38 +207,47 @@ impl Prober {
     }
 
     /// Sends a packet out by a device and lets it leave.
-    pub fn send(&mut self, packet: &Packet, device: DeviceId, route: EgressPath) -> Way {
-        self.travel(packet, Course::Leaves(device, route))
+    pub fn send(&mut self, packet: &Packet, device: DeviceId, route: EgressPath) -> ProbeResult {
+        self.travel(packet, PacketEntry::Leaves(device, route))
     }
 
     /// Sends a packet on a course, sees where it waits, and lets it leave.
-    pub fn travel(&mut self, packet: &Packet, course: Course) -> Way {
+    pub fn travel(&mut self, packet: &Packet, course: PacketEntry) -> ProbeResult {
         self.travel_with(packet, course, &mut |_| ())
     }
 
     /// The same; the observer is shown each stop while the packet is there.
-    pub(crate) fn travel_with(&mut self, packet: &Packet, course: Course, look: Look<'_>) -> Way {
+    pub(crate) fn travel_with(
+        &mut self,
+        packet: &Packet,
+        course: PacketEntry,
+        look: Look<'_>,
+    ) -> ProbeResult {
         self.gateway.forget_connections();
         let instead = self.prepare(packet, course);
         // What was shown to the hooks before is no part of this packet's way.
         drop(self.gateway.take_seen());
         let packet = instead.as_ref().unwrap_or(packet);
         let header = match course {
-            Course::Arrives(device) | Course::Through(device, _) => self.link_header(device),
-            Course::Leaves(device, route) => self.header_before(device, route),
+            PacketEntry::Arrives(device) | PacketEntry::Through(device, _) => self.link_header(device),
+            PacketEntry::Leaves(device, route) => self.header_before(device, route),
         };
-        let Some(pkt) = self.pool.insert(packet.meta(header), packet.head()) else { return Way::nowhere() };
+        let Some(pkt) = self.pool.insert(packet.meta(header), packet.head()) else {
+            return ProbeResult::nowhere();
+        };
         let mut trip = Trip { slot: pkt.slot(), stops: Vec::new(), dropped: None, look };
         let came = match course {
-            Course::Leaves(device, route) => return self.leave(trip, pkt, device, route),
-            Course::Arrives(device) | Course::Through(device, _) => self.arrive(&mut trip, pkt, device),
+            PacketEntry::Leaves(device, route) => return self.leave(trip, pkt, device, route),
+            PacketEntry::Arrives(device) | PacketEntry::Through(device, _) => {
+                self.arrive(&mut trip, pkt, device)
+            }
         };
         match (came, course) {
-            (Some((pkt, came_in)), Course::Through(_, to)) => {
+            (Some((pkt, came_in)), PacketEntry::Through(_, to)) => {
                 self.leave(trip, pkt, to, EgressPath::Forwarded(Some(came_in)))
             }
             (came, _) => {
-                let way = Way { routed: came.is_some(), ..self.told(trip) };
+                let way = ProbeResult { routed: came.is_some(), ..self.result_of(trip) };
                 came.into_iter().for_each(|(pkt, _)| self.pool.release(pkt));
                 way
             }
@@ -246,11 +255,11 @@ impl Prober {
     }
 
     /// Out by a device; an ifb on the way gives the packet back there.
-    fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: EgressPath) -> Way {
+    fn leave(&mut self, mut trip: Trip<'_>, pkt: Pkt, device: DeviceId, route: EgressPath) -> ProbeResult {
         let Prober { gateway, pool, draws, now, .. } = self;
         let offer = gateway.offer(GatewayContext { now: *now, pool, random: draws }, device, route, pkt);
         self.after_offer(&mut trip, device, offer);
-        self.told(trip)
+        self.result_of(trip)
     }
 
     /// Lets go of what filters had arrive somewhere; where the packet itself is among it: by which device.
@@ -431,10 +440,10 @@ impl Prober {
             self.now = self.now.max(next);
             self.gateway.fire(self.now, device);
         }
-        let held =
+        let matches =
             |gateway: &mut Gateway, now| gateway.qdiscs(now, device).iter().any(|q| q.kind == Kind::Plug);
         debug_assert!(
-            self.gateway.qlen(device) == 0 || held(&mut self.gateway, self.now),
+            self.gateway.qlen(device) == 0 || matches(&mut self.gateway, self.now),
             "a packet alone on a machine leaves in the end, but for a plug"
         );
         self.note_losses(trip, device);
@@ -462,12 +471,20 @@ impl Prober {
         }
     }
 
-    fn told(&mut self, trip: Trip<'_>) -> Way {
+    fn result_of(&mut self, trip: Trip<'_>) -> ProbeResult {
         self.drop_copies();
-        let Some(meta) = self.pool.last_known(trip.slot) else { return Way::nowhere() };
+        let Some(meta) = self.pool.last_known(trip.slot) else { return ProbeResult::nowhere() };
         let Meta { dsfield, priority, mark, .. } = *meta;
         let state = conntrack::state(meta);
-        Way { state, mark: mark.0, dsfield, priority, stops: trip.stops, dropped: trip.dropped, routed: true }
+        ProbeResult {
+            state,
+            mark: mark.0,
+            dsfield,
+            priority,
+            stops: trip.stops,
+            dropped: trip.dropped,
+            routed: true,
+        }
     }
 
     fn link_header(&self, device: DeviceId) -> u32 {
@@ -539,12 +556,20 @@ struct Trip<'l> {
     look: Look<'l>,
 }
 
-impl Way {
+impl ProbeResult {
     /// Of a packet for which there was no room: the machine is never that full.
-    fn nowhere() -> Way {
+    fn nowhere() -> ProbeResult {
         debug_assert!(false, "one packet at a time always finds room");
         let state = Connstate::Untracked;
-        Way { state, mark: 0, dsfield: 0, priority: 0, stops: Vec::new(), dropped: None, routed: false }
+        ProbeResult {
+            state,
+            mark: 0,
+            dsfield: 0,
+            priority: 0,
+            stops: Vec::new(),
+            dropped: None,
+            routed: false,
+        }
     }
 }
 
@@ -559,18 +584,18 @@ struct Directions {
 
 impl Directions {
     /// `None`: netfilter does not see the packet.
-    fn of(course: Course) -> Option<Directions> {
+    fn of(course: PacketEntry) -> Option<Directions> {
         match course {
-            Course::Leaves(device, EgressPath::Forwarded(from)) => {
+            PacketEntry::Leaves(device, EgressPath::Forwarded(from)) => {
                 Some(Directions { there: (device, EgressPath::Forwarded(from)), from })
             }
-            Course::Leaves(device, EgressPath::Local) => {
+            PacketEntry::Leaves(device, EgressPath::Local) => {
                 Some(Directions { there: (device, EgressPath::Local), from: None })
             }
-            Course::Through(from, to) => {
+            PacketEntry::Through(from, to) => {
                 Some(Directions { there: (to, EgressPath::Forwarded(Some(from))), from: Some(from) })
             }
-            Course::Leaves(_, EgressPath::Direct) | Course::Arrives(_) => None,
+            PacketEntry::Leaves(_, EgressPath::Direct) | PacketEntry::Arrives(_) => None,
         }
     }
 }
@@ -579,10 +604,10 @@ impl Directions {
 impl Prober {
     /// Makes it true, and gives the packet to send in place of one that answers another: to the address the
     /// other side knows.
-    fn prepare(&mut self, packet: &Packet, course: Course) -> Option<Packet> {
+    fn prepare(&mut self, packet: &Packet, course: PacketEntry) -> Option<Packet> {
         let ways = Directions::of(course)?;
         let answers = packet.reply && matches!(packet.state, None | Some(Connstate::Established));
-        let before = Packet { mark: 0, octets: Vec::new(), length: packet.shortest(), ..packet.clone() };
+        let before = Packet { mark: 0, raw_bytes: Vec::new(), length: packet.shortest(), ..packet.clone() };
         let mut instead = None;
         match packet.state {
             Some(Connstate::Related) if packet.quotes() => {
@@ -635,7 +660,7 @@ impl Prober {
             if length < packet.shortest() {
                 return;
             }
-            let segment = Packet { length, mark: 0, octets: Vec::new(), ..packet.clone() };
+            let segment = Packet { length, mark: 0, raw_bytes: Vec::new(), ..packet.clone() };
             self.show(&segment, ways, true, packet.connmark);
             left -= u64::from(length);
         }

@@ -4,10 +4,10 @@
 //! and the engine has the last word.
 
 use crate::packet::Packet;
-use crate::probe::Course;
+use crate::probe::PacketEntry;
 use crate::reading::Reading;
 use crate::sets::bdd::{Set, TooLarge};
-use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
 use crate::sets::set::{STATES, Space};
 use crate::walk::RuleKey;
 use crate::walk::tree::{By, Parts, Place};
@@ -23,7 +23,7 @@ pub struct Candidate {
     /// The packet.
     pub packet: Packet,
     /// Its way.
-    pub course: Course,
+    pub course: PacketEntry,
 }
 
 /// What comes to a class.
@@ -34,7 +34,7 @@ pub enum Arrival {
     /// Whose packets come there is a hash's choice.
     Hashed,
     /// None: it is shown that no packet can.
-    Nobody,
+    Unreachable,
     /// It is not decided: the question is too large, or the device carries the frames of others.
     Undecided,
 }
@@ -78,7 +78,7 @@ impl Reached {
         }
         match self.walked.seen.classes.contains_key(&(place, By::Hash)) {
             true => Arrival::Hashed,
-            false => Arrival::Nobody,
+            false => Arrival::Unreachable,
         }
     }
 
@@ -90,7 +90,7 @@ impl Reached {
         let bits = bits_of(&self.walked.space, packet, state);
         let seen = self.walked.seen.classes.iter().filter(|((place, _), _)| place.0 == device);
         let comes =
-            |parts: &Parts| self.walked.space.store.holds(parts.by(way), |bit| bits[usize::from(bit)]);
+            |parts: &Parts| self.walked.space.store.contains(parts.by(way), |bit| bits[usize::from(bit)]);
         let mut classes: Vec<Handle> =
             seen.filter(|(_, parts)| comes(parts)).map(|((place, _), _)| place.1).collect();
         classes.dedup();
@@ -227,22 +227,22 @@ impl Reached {
             Way::ComesIn => {
                 let any = reading.gateway.devices().next();
                 let from = packet.from.as_deref().and_then(device);
-                any.map(|any| Course::Leaves(any, EgressPath::Forwarded(from)))
+                any.map(|any| PacketEntry::Leaves(any, EgressPath::Forwarded(from)))
             }
             // The engine is asked of what leaves.
             Way::Received => None,
             Way::Forwarded(output) => {
                 let from = packet.from.as_deref().and_then(device);
                 packet.to = Some(output.clone());
-                device(output).map(|output| Course::Leaves(output, EgressPath::Forwarded(from)))
+                device(output).map(|output| PacketEntry::Leaves(output, EgressPath::Forwarded(from)))
             }
             Way::Local(output) => {
                 (packet.from, packet.to) = (Some("lo".to_owned()), Some(output.clone()));
-                device(output).map(|output| Course::Leaves(output, EgressPath::Local))
+                device(output).map(|output| PacketEntry::Leaves(output, EgressPath::Local))
             }
             Way::Arrives(input) => {
                 packet.from = Some(input.clone());
-                device(input).map(Course::Arrives)
+                device(input).map(PacketEntry::Arrives)
             }
         };
         Ok(course.map(|course| Candidate { packet, course }))
@@ -296,21 +296,21 @@ fn bits_of(space: &Space, packet: &Packet, state: Connstate) -> Vec<bool> {
     }
     let layout = Layout::of(packet);
     let head = packet.head();
-    for (octet, at) in head.network().iter().zip(0..) {
+    for (byte, at) in head.network().iter().zip(0..) {
         for bit in 0..8 {
-            let number = match octet_bit(layout, View::PLAIN, at, bit) {
-                Octet::Bit(number) => number,
-                Octet::Ds(place) => Field::Ds.bit(place),
-                Octet::Fixed(_) => continue,
+            let number = match byte_bit(layout, View::PLAIN, at, bit) {
+                ByteBit::Bit(number) => number,
+                ByteBit::Ds(place) => Field::Ds.bit(place),
+                ByteBit::Fixed(_) => continue,
             };
-            bits[usize::from(number)] = octet >> (7 - bit) & 1 == 1;
+            bits[usize::from(number)] = byte >> (7 - bit) & 1 == 1;
         }
     }
     // Behind options, what follows the header is not where words of fixed offsets are read.
     let behind = head.network().iter().skip(packet.network_header()).zip(0..);
-    for (octet, at) in behind.filter(|_| layout == Layout::V4Options) {
+    for (byte, at) in behind.filter(|_| layout == Layout::V4Options) {
         for bit in 0..8 {
-            bits[usize::from(Field::Transport.bit(at * 8 + bit))] = octet >> (7 - bit) & 1 == 1;
+            bits[usize::from(Field::Transport.bit(at * 8 + bit))] = byte >> (7 - bit) & 1 == 1;
         }
     }
     bits

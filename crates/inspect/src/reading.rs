@@ -21,7 +21,7 @@ pub const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
 
 /// A place in a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file: a number in [`Reading::sources`].
     pub file: usize,
     /// The line, from 1.
@@ -45,7 +45,7 @@ pub struct Word {
     /// What it came to.
     pub text: String,
     /// Where it stands, if that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// It stands there letter by letter; otherwise a variable or a substitution gave it.
     pub literal: bool,
 }
@@ -56,7 +56,7 @@ pub struct Frame {
     /// The function it stands in.
     pub function: String,
     /// Its line.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// One command of a policy, in the order in which they were carried out.
@@ -67,7 +67,7 @@ pub struct Step {
     /// Its words.
     pub words: Vec<Word>,
     /// The line it stands in, if that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// What it came to: operations, by their number in [`Reading::ops`].
     pub ops: Range<usize>,
     /// What the tool complained, where it refused.
@@ -78,7 +78,7 @@ pub struct Step {
     /// are given.
     pub frames: Vec<Frame>,
     /// Where that line stands in a function and passes on nothing: the call that led to it, if it is known.
-    pub called_from: Option<Place>,
+    pub called_from: Option<SourceLocation>,
 }
 
 impl Step {
@@ -251,8 +251,8 @@ impl Reading {
             let word = &rest[from..end];
             out.push_str(&rest[..end]);
             let alone = apart(rest[..from].chars().next_back()) && apart(rest[end..].chars().next());
-            let told = rest[end..].starts_with(" (");
-            if let Some(name) = self.only_name(word).filter(|_| alone && !told) {
+            let reported = rest[end..].starts_with(" (");
+            if let Some(name) = self.only_name(word).filter(|_| alone && !reported) {
                 out.push_str(&format!(" ({name})"));
             }
             rest = &rest[end..];
@@ -316,20 +316,20 @@ impl Reading {
         let list = |one: &FilterDump| (one.block, one.parent, one.pref, one.protocol, one.chain);
         let behind = self.filters.iter().filter(|other| other.dev == dump.dev && list(other) == list(dump));
         let twins = behind.filter(|other| match &other.entry {
-            FilterEntry::Filter { handle: number, params: said, .. } => {
-                number > handle && same_twin(said, params)
+            FilterEntry::Filter { handle: number, params: other, .. } => {
+                number > handle && same_twin(other, params)
             }
             _ => false,
         });
         let twins = twins.count();
         let makes = |at: &usize| {
-            let Op::Filter(FilterOp { pref, protocol, params: Some(said), handle: named, .. }) =
+            let Op::Filter(FilterOp { pref, protocol, params: Some(given), handle: named, .. }) =
                 &self.ops[*at]
             else {
                 return false;
             };
             let place = (*pref == 0 || *pref == dump.pref) && (*protocol == 0 || *protocol == dump.protocol);
-            place && same_filter(said, *named, params, *handle)
+            place && same_filter(given, *named, params, *handle)
         };
         match dump.block {
             0 => nth_or_last(self.index.filter_ops(&dump.dev, dump.parent).rev().filter(makes), twins),
@@ -384,14 +384,14 @@ fn nth_or_last(items: impl Iterator<Item = usize>, number: usize) -> Option<usiz
 }
 
 fn same_filter(
-    said: &tidegate_policy::FilterParams,
+    given: &tidegate_policy::FilterParams,
     named: u32,
     shown: &tidegate_policy::FilterParams,
     handle: u32,
 ) -> bool {
     use tidegate_policy::FilterParams::{Basic, Flow, Flower, Fw, Matchall, U32};
     // By the kind that was said, so that the compiler asks for every kind.
-    match said {
+    match given {
         Fw(a) => matches!(shown, Fw(b) if named == handle && a.classid == b.classid),
         U32(a) => matches!(shown, U32(b) if a.keys == b.keys && a.mark == b.mark && a.classid == b.classid),
         Flow(a) => matches!(shown, Flow(b) if a.keys == b.keys),

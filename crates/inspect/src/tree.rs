@@ -109,7 +109,7 @@ impl Reading {
     }
 
     /// Does a qdisc hold any rate of its own?
-    pub(crate) fn holds_rate(&self, qdisc: &QdiscDump) -> bool {
+    pub(crate) fn has_own_rate(&self, qdisc: &QdiscDump) -> bool {
         match &qdisc.params {
             QdiscParams::Htb(_) | QdiscParams::Tbf(_) => true,
             QdiscParams::Cake(cake) => {

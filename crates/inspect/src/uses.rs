@@ -92,10 +92,10 @@ impl Uses {
                 let seen = reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
                 let markers = reached.markers(reading, dump, &seen.matched, &rules).ok()?;
                 let partial = reached.is_partial(dump, &seen.matched).unwrap_or(false);
-                Some((seen.matched.is_empty(), !seen.asked.is_empty(), markers, partial))
+                Some((seen.matched.is_empty(), !seen.eligible.is_empty(), markers, partial))
             });
             let (idle, fits, markers, partial) = exact.unwrap_or_else(|| {
-                let may = |rule: &&MarkingRule| asks_for_mark(dump, rule) && uses.may_come(rule, dump);
+                let may = |rule: &&MarkingRule| matches_mark(dump, rule) && uses.may_come(rule, dump);
                 (false, true, rules.iter().map(|(_, rule)| rule).filter(may).cloned().collect(), false)
             });
             if idle && fits {
@@ -169,7 +169,7 @@ impl Uses {
 
     /// The rules that write such a mark on any packets, which may never come to the filter.
     pub fn writers(&self, dump: &FilterDump) -> impl Iterator<Item = &MarkingRule> {
-        self.rules.iter().filter(|rule| asks_for_mark(dump, rule))
+        self.rules.iter().filter(|rule| matches_mark(dump, rule))
     }
 
     /// The rules that lead packets of a device to a class by naming it.
@@ -240,7 +240,7 @@ impl Reached {
         let saves = saves(reading);
         let got = &self.routed(got)?;
         let mut found = Vec::new();
-        for (key, rule) in rules.iter().filter(|(_, rule)| asks_for_mark(dump, rule)) {
+        for (key, rule) in rules.iter().filter(|(_, rule)| matches_mark(dump, rule)) {
             let target = rule.rule.targets().filter(|target| mark_bits(target).is_some()).last();
             let Some(target) = target else { continue };
             let by_packet = match target {
@@ -321,7 +321,7 @@ fn mark_bits(target: &NetfilterTarget) -> Option<(u32, u32)> {
 }
 
 /// Does a rule write bits of the mark that a filter asks for, as it asks for them?
-fn asks_for_mark(dump: &FilterDump, rule: &MarkingRule) -> bool {
+fn matches_mark(dump: &FilterDump, rule: &MarkingRule) -> bool {
     rule.rule.targets().filter_map(mark_bits).last().is_some_and(|written| fits_mark(dump, written))
 }
 

@@ -69,7 +69,7 @@ pub struct Driver {
     /// How much later than the network said packets were given out.
     pub lateness: LatenessHistogram,
     /// An address that was requested and that no one has.
-    pub nobody: Option<IpAddr>,
+    pub unknown_address: Option<IpAddr>,
     parties: Vec<Party>,
     /// Of each address the node that has it: parties and machines.
     homes: HashMap<IpAddr, usize>,
@@ -105,7 +105,7 @@ impl Driver {
             routers,
             counts: DriverStats::default(),
             lateness: LatenessHistogram::default(),
-            nobody: None,
+            unknown_address: None,
             party_of: parties.iter().enumerate().map(|(number, party)| (party.node, number)).collect(),
             parties,
             homes,
@@ -185,7 +185,7 @@ impl Driver {
             self.counts.nowhere += 1;
             // What is for everyone is for no one here: neighbours are requested, routers looked for.
             if !is_for_many(ends.dst) {
-                self.nobody.get_or_insert(ends.dst);
+                self.unknown_address.get_or_insert(ends.dst);
             }
             return;
         };

@@ -54,19 +54,19 @@ fn expired4(packet: &[u8], router: [u8; 4]) -> Option<Vec<u8>> {
         return None;
     }
     let quoted = &packet[..packet.len().min(LONGEST[0] - HEAD)];
-    let mut said = vec![0; HEAD];
-    said[0] = 0x45;
-    said[2..4].copy_from_slice(&((HEAD + quoted.len()) as u16).to_be_bytes());
-    (said[8], said[9]) = (HOPS, proto::ICMP);
-    said[12..16].copy_from_slice(&router);
-    said[16..20].copy_from_slice(&packet[12..16]);
-    said[20] = 11;
-    said.extend_from_slice(quoted);
-    let sum = checksum::updated(0xffff, &[], &said[..20]);
-    said[10..12].copy_from_slice(&sum.to_be_bytes());
-    let sum = checksum::updated(0xffff, &[], &said[20..]);
-    said[22..24].copy_from_slice(&sum.to_be_bytes());
-    Some(said)
+    let mut bytes = vec![0; HEAD];
+    bytes[0] = 0x45;
+    bytes[2..4].copy_from_slice(&((HEAD + quoted.len()) as u16).to_be_bytes());
+    (bytes[8], bytes[9]) = (HOPS, proto::ICMP);
+    bytes[12..16].copy_from_slice(&router);
+    bytes[16..20].copy_from_slice(&packet[12..16]);
+    bytes[20] = 11;
+    bytes.extend_from_slice(quoted);
+    let sum = checksum::updated(0xffff, &[], &bytes[..20]);
+    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    let sum = checksum::updated(0xffff, &[], &bytes[20..]);
+    bytes[22..24].copy_from_slice(&sum.to_be_bytes());
+    Some(bytes)
 }
 
 fn expired6(packet: &[u8], router: [u8; 16]) -> Option<Vec<u8>> {
@@ -76,19 +76,19 @@ fn expired6(packet: &[u8], router: [u8; 16]) -> Option<Vec<u8>> {
     }
     let quoted = &packet[..packet.len().min(LONGEST[1] - HEAD)];
     let length = (HEAD - 40 + quoted.len()) as u16;
-    let mut said = vec![0; HEAD];
-    said[0] = 0x60;
-    said[4..6].copy_from_slice(&length.to_be_bytes());
-    (said[6], said[7]) = (proto::ICMPV6, HOPS);
-    said[8..24].copy_from_slice(&router);
-    said[24..40].copy_from_slice(&packet[8..24]);
-    said[40] = 3;
-    said.extend_from_slice(quoted);
+    let mut bytes = vec![0; HEAD];
+    bytes[0] = 0x60;
+    bytes[4..6].copy_from_slice(&length.to_be_bytes());
+    (bytes[6], bytes[7]) = (proto::ICMPV6, HOPS);
+    bytes[8..24].copy_from_slice(&router);
+    bytes[24..40].copy_from_slice(&packet[8..24]);
+    bytes[40] = 3;
+    bytes.extend_from_slice(quoted);
     // The sum goes over the addresses, the length and the protocol too (RFC 8200 8.1).
-    let beside = [&said[8..40], &[0, 0], &length.to_be_bytes()[..], &[0, 0, 0, proto::ICMPV6]].concat();
-    let sum = checksum::updated(checksum::updated(0xffff, &[], &beside), &[], &said[40..]);
-    said[42..44].copy_from_slice(&sum.to_be_bytes());
-    Some(said)
+    let beside = [&bytes[8..40], &[0, 0], &length.to_be_bytes()[..], &[0, 0, 0, proto::ICMPV6]].concat();
+    let sum = checksum::updated(checksum::updated(0xffff, &[], &beside), &[], &bytes[40..]);
+    bytes[42..44].copy_from_slice(&sum.to_be_bytes());
+    Some(bytes)
 }
 
 /// The answer to an echo request over IPv4 (RFC 792) or IPv6 (RFC 4443); `None`: it is none.
@@ -117,24 +117,24 @@ mod tests {
 
     #[test]
     fn sums_are_right() {
-        let mut asked = vec![0x45, 0, 0, 60, 0, 0, 0, 0, 1, 17, 0, 0, 192, 168, 1, 2, 198, 51, 100, 7];
-        asked.resize(60, 7);
+        let mut bytes = vec![0x45, 0, 0, 60, 0, 0, 0, 0, 1, 17, 0, 0, 192, 168, 1, 2, 198, 51, 100, 7];
+        bytes.resize(60, 7);
         let routers = [[192, 0, 2, 1].into(), [192, 168, 1, 1].into(), IpAddr::from([1; 16])];
-        let said = expired(&asked, &routers).expect("an answer");
+        let output = expired(&bytes, &routers).expect("an answer");
         // A sum over what holds its own sum is nothing.
-        assert_eq!(checksum::updated(0xffff, &[], &said[..20]), 0);
-        assert_eq!(checksum::updated(0xffff, &[], &said[20..]), 0);
+        assert_eq!(checksum::updated(0xffff, &[], &output[..20]), 0);
+        assert_eq!(checksum::updated(0xffff, &[], &output[20..]), 0);
         assert_eq!(
-            (&said[12..20], said[20], &said[28..]),
-            (&[192, 168, 1, 1, 192, 168, 1, 2][..], 11, &asked[..])
+            (&output[12..20], output[20], &output[28..]),
+            (&[192, 168, 1, 1, 192, 168, 1, 2][..], 11, &bytes[..])
         );
-        assert_eq!(expired(&said, &routers), None, "about messages nothing is said");
+        assert_eq!(expired(&output, &routers), None, "about messages nothing is said");
 
-        let mut asked = vec![0; 60];
-        (asked[0], asked[6], asked[7], asked[23]) = (0x60, 17, 1, 9);
-        let said = expired(&asked, &routers).expect("an answer");
-        let beside = [&said[8..40], &[0, 0], &said[4..6], &[0, 0, 0, 58]].concat();
-        assert_eq!(checksum::updated(checksum::updated(0xffff, &[], &beside), &[], &said[40..]), 0);
-        assert_eq!((&said[24..40], said[40], &said[48..]), (&asked[8..24], 3, &asked[..]));
+        let mut bytes = vec![0; 60];
+        (bytes[0], bytes[6], bytes[7], bytes[23]) = (0x60, 17, 1, 9);
+        let output = expired(&bytes, &routers).expect("an answer");
+        let beside = [&output[8..40], &[0, 0], &output[4..6], &[0, 0, 0, 58]].concat();
+        assert_eq!(checksum::updated(checksum::updated(0xffff, &[], &beside), &[], &output[40..]), 0);
+        assert_eq!((&output[24..40], output[40], &output[48..]), (&bytes[8..24], 3, &bytes[..]));
     }
 }

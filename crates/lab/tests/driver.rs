@@ -203,9 +203,9 @@ fn a_router_says_where_a_packet_ended() {
         sent.push((START, 0, packet));
     }
     let (given, _) = driven(POLICIES[0], sent.clone());
-    let [(_, 0, said), (_, 1, passed)] = given.as_slice() else { panic!("one of each: {given:?}") };
-    assert_eq!((&said[12..20], said[20], said.len()), (&[ROUTER, HOSTS[0]].concat()[..], 11, 576));
-    assert_eq!((&said[28..], passed), (&sent[0].2[..548], &sent[1].2));
+    let [(_, 0, bytes), (_, 1, passed)] = given.as_slice() else { panic!("one of each: {given:?}") };
+    assert_eq!((&bytes[12..20], bytes[20], bytes.len()), (&[ROUTER, HOSTS[0]].concat()[..], 11, 576));
+    assert_eq!((&bytes[28..], passed), (&sent[0].2[..548], &sent[1].2));
 }
 
 /// A machine answers echo requests, and what is for no one is counted and told.
@@ -222,5 +222,5 @@ fn machines_answer_pings_and_nobody_is_told() {
     let [(_, 0, answer)] = given.as_slice() else { panic!("one answer: {given:?}") };
     assert_eq!((&answer[12..16], &answer[16..20], answer[20]), (&ROUTER[..], &HOSTS[0][..], 0));
     assert_eq!(checksum::updated(0xffff, &[], &answer[20..]), 0, "the answer's checksum holds");
-    assert_eq!((driver.counts.nowhere, driver.nobody), (1, Some([203, 0, 113, 5].into())));
+    assert_eq!((driver.counts.nowhere, driver.unknown_address), (1, Some([203, 0, 113, 5].into())));
 }

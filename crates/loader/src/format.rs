@@ -11,7 +11,7 @@ pub const MAX_POLICY: u64 = 16 << 20;
 /// What a policy may be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Format {
+pub enum InputFormat {
     /// A shell script.
     Script,
     /// Commands for `tc -batch`.
@@ -34,20 +34,20 @@ pub enum Format {
     TcJson,
 }
 
-impl Format {
+impl InputFormat {
     /// In a few words.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Script => "a shell script",
-            Format::Batch => "a batch file for tc",
-            Format::IptablesSave(_) => "rules from iptables-save",
-            Format::Nft => "rules for nft",
-            Format::Short => "a short policy",
-            Format::Uci => "OpenWrt's settings for SQM",
-            Format::SqmConf => "SQM's settings for an interface",
-            Format::FireQos => "a configuration of FireQOS",
-            Format::Listing => "a listing of tc",
-            Format::TcJson => "a listing of tc -j",
+            InputFormat::Script => "a shell script",
+            InputFormat::Batch => "a batch file for tc",
+            InputFormat::IptablesSave(_) => "rules from iptables-save",
+            InputFormat::Nft => "rules for nft",
+            InputFormat::Short => "a short policy",
+            InputFormat::Uci => "OpenWrt's settings for SQM",
+            InputFormat::SqmConf => "SQM's settings for an interface",
+            InputFormat::FireQos => "a configuration of FireQOS",
+            InputFormat::Listing => "a listing of tc",
+            InputFormat::TcJson => "a listing of tc -j",
         }
     }
 }
@@ -116,14 +116,14 @@ const NFT: [&str; 8] = ["table", "flush", "define", "include", "add", "create", 
 ///
 /// # Errors
 /// What it looks like instead, and what to do.
-pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
+pub fn sniff(name: &str, bytes: &[u8]) -> Result<InputFormat, FormatError> {
     if let Some(other) = not_a_text(bytes) {
         return Err(FormatError::NotText(other));
     }
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     if let Some(shebang) = text.lines().next().filter(|line| line.starts_with("#!")) {
-        return Ok(if shebang.contains("nft") { Format::Nft } else { Format::Script });
+        return Ok(if shebang.contains("nft") { InputFormat::Nft } else { InputFormat::Script });
     }
     let lines: Vec<&str> =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -140,39 +140,39 @@ pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, FormatError> {
         ));
     }
     if first.starts_with('*') && lines.contains(&"COMMIT") {
-        return Ok(Format::IptablesSave(
+        return Ok(InputFormat::IptablesSave(
             lines.iter().any(|line| line.contains("::") || line.contains("ipv6-icmp")),
         ));
     }
     if has_extension(".toml") {
-        return Ok(Format::Short);
+        return Ok(InputFormat::Short);
     }
     if lines.iter().any(|line| line.starts_with("config queue") || line.starts_with("config sqm")) {
-        return Ok(Format::Uci);
+        return Ok(InputFormat::Uci);
     }
     if tc::is_listing(text) {
-        return Ok(Format::Listing);
+        return Ok(InputFormat::Listing);
     }
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let begins = words(first);
     if is_batch_line(&begins) {
-        return Ok(Format::Batch);
+        return Ok(InputFormat::Batch);
     }
     if lines.iter().any(|line| is_interface(&words(line))) {
-        return Ok(Format::FireQos);
+        return Ok(InputFormat::FireQos);
     }
     if has_extension(".nft") || NFT.contains(&begins[0].as_str()) && is_nft(&begins) {
-        return Ok(Format::Nft);
+        return Ok(InputFormat::Nft);
     }
     if lines.iter().all(|line| is_setting(line)) && lines.iter().any(|line| line.contains("LINK=")) {
-        return Ok(Format::SqmConf);
+        return Ok(InputFormat::SqmConf);
     }
     let shell = lines.iter().any(|line| SHELL.contains(&line.split(' ').next().unwrap_or("")));
     if has_extension(".sh") || shell || lines.iter().any(|line| calls_tool(line)) {
-        return Ok(Format::Script);
+        return Ok(InputFormat::Script);
     }
     if is_toml(first) && lines.iter().any(|line| line.contains(" = ") || line.starts_with('[')) {
-        return Ok(Format::Short);
+        return Ok(InputFormat::Short);
     }
     Err(looks_like(first))
 }
@@ -235,10 +235,10 @@ fn is_deep(text: &str) -> bool {
 }
 
 /// JSON: tc's listings are lists of objects with a kind, or with a class.
-fn json(text: &str) -> Result<Format, FormatError> {
+fn json(text: &str) -> Result<InputFormat, FormatError> {
     let tc = ["\"kind\"", "\"class\""].iter().any(|key| text.contains(key));
     if tc || text.trim() == "[]" {
-        return Ok(Format::TcJson);
+        return Ok(InputFormat::TcJson);
     }
     Err(FormatError::ForeignJson)
 }
@@ -318,29 +318,29 @@ mod tests {
     #[test]
     fn files_are_known_by_what_stands_in_them() {
         let table = [
-            ("a", "#!/bin/sh\necho", Ok(Format::Script)),
-            ("a", "#!/usr/sbin/nft -f\n", Ok(Format::Nft)),
-            ("a", "DEV=eth0\n/sbin/tc qdisc add dev $DEV root pfifo\n", Ok(Format::Script)),
-            ("a", "$TC qdisc add dev eth0 root pfifo\n", Ok(Format::Script)),
-            ("a", "# x\nqdisc add dev eth0 root pfifo\n", Ok(Format::Batch)),
-            ("a", "q a dev eth0 root pfifo\n", Ok(Format::Batch)),
-            ("a", "*mangle\n-A OUTPUT -j MARK --set-mark 1\nCOMMIT\n", Ok(Format::IptablesSave(false))),
+            ("a", "#!/bin/sh\necho", Ok(InputFormat::Script)),
+            ("a", "#!/usr/sbin/nft -f\n", Ok(InputFormat::Nft)),
+            ("a", "DEV=eth0\n/sbin/tc qdisc add dev $DEV root pfifo\n", Ok(InputFormat::Script)),
+            ("a", "$TC qdisc add dev eth0 root pfifo\n", Ok(InputFormat::Script)),
+            ("a", "# x\nqdisc add dev eth0 root pfifo\n", Ok(InputFormat::Batch)),
+            ("a", "q a dev eth0 root pfifo\n", Ok(InputFormat::Batch)),
+            ("a", "*mangle\n-A OUTPUT -j MARK --set-mark 1\nCOMMIT\n", Ok(InputFormat::IptablesSave(false))),
             (
                 "a",
                 "*mangle\n-A OUTPUT -s fe80::1 -j MARK --set-mark 1\nCOMMIT\n",
-                Ok(Format::IptablesSave(true)),
+                Ok(InputFormat::IptablesSave(true)),
             ),
-            ("a", "table inet q {\n}\n", Ok(Format::Nft)),
-            ("a", "flush ruleset\n", Ok(Format::Nft)),
-            ("a", "config queue 'eth0'\n option enabled 1\n", Ok(Format::Uci)),
-            ("a", "UPLINK=800\nDOWNLINK=9000\n", Ok(Format::SqmConf)),
-            ("a", "interface eth0 world output rate 1Mbit\n class voip\n", Ok(Format::FireQos)),
-            ("a", "device = \"eth0\"\n", Ok(Format::Short)),
-            ("a", "[link]\nup = \"1mbit\"\n", Ok(Format::Short)),
-            ("a.toml", "x\n", Ok(Format::Short)),
-            ("a", ". ./lib.sh\nstart\n", Ok(Format::Script)),
-            ("a", "qdisc htb 1: root refcnt 2 r2q 10\n", Ok(Format::Listing)),
-            ("a", "[{\"kind\":\"htb\"}]\n[]\n", Ok(Format::TcJson)),
+            ("a", "table inet q {\n}\n", Ok(InputFormat::Nft)),
+            ("a", "flush ruleset\n", Ok(InputFormat::Nft)),
+            ("a", "config queue 'eth0'\n option enabled 1\n", Ok(InputFormat::Uci)),
+            ("a", "UPLINK=800\nDOWNLINK=9000\n", Ok(InputFormat::SqmConf)),
+            ("a", "interface eth0 world output rate 1Mbit\n class voip\n", Ok(InputFormat::FireQos)),
+            ("a", "device = \"eth0\"\n", Ok(InputFormat::Short)),
+            ("a", "[link]\nup = \"1mbit\"\n", Ok(InputFormat::Short)),
+            ("a.toml", "x\n", Ok(InputFormat::Short)),
+            ("a", ". ./lib.sh\nstart\n", Ok(InputFormat::Script)),
+            ("a", "qdisc htb 1: root refcnt 2 r2q 10\n", Ok(InputFormat::Listing)),
+            ("a", "[{\"kind\":\"htb\"}]\n[]\n", Ok(InputFormat::TcJson)),
         ];
         for (name, text, expected) in table {
             assert_eq!(sniff(name, text.as_bytes()), expected, "{text}");
@@ -349,15 +349,15 @@ mod tests {
 
     #[test]
     fn what_is_none_is_told_what_it_looks_like() {
-        let told = |bytes: &[u8]| {
+        let text_of = |bytes: &[u8]| {
             sniff("a", bytes).expect_err("is none").to_string().lines().next().unwrap_or_default().to_owned()
         };
-        assert!(told(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
-        assert!(told(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
-        assert!(told(b"<html>").contains("HTML"));
-        assert!(told(b"\x00\x01\x02").contains("not text"));
-        assert!(told(b"\n# only this\n").contains("empty"));
-        assert!(told(b"{\"a\": 1}").contains("JSON"));
-        assert!(told("dear diary".as_bytes()).contains("dear diary"));
+        assert!(text_of(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("pcap"));
+        assert!(text_of(b"Chain OUTPUT (policy ACCEPT)\n").contains("iptables-save"));
+        assert!(text_of(b"<html>").contains("HTML"));
+        assert!(text_of(b"\x00\x01\x02").contains("not text"));
+        assert!(text_of(b"\n# only this\n").contains("empty"));
+        assert!(text_of(b"{\"a\": 1}").contains("JSON"));
+        assert!(text_of("dear diary".as_bytes()).contains("dear diary"));
     }
 }

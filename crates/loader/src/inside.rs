@@ -3,14 +3,14 @@
 use crate::format::MAX_POLICY;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tidegate_capture::{Outcome, Recorded};
+use tidegate_capture::{Recorded, ScriptRun};
 use tidegate_sys::input_file;
 
 /// A tool's refusal of a line of its input: where the tool is called, the line's number, its words.
 type Refused = ((PathBuf, usize), usize, Vec<String>);
 
 /// Says of what was refused in a text behind a command which line of the file that is.
-pub fn point_inside(outcome: &mut Outcome) {
+pub fn point_inside(outcome: &mut ScriptRun) {
     // The first of each tool and line: there may be as many refusals as lines.
     let mut refused: BTreeMap<(&str, &Path, usize), Refused> = BTreeMap::new();
     for recorded in outcome.calls.iter().filter(|recorded| recorded.code != 0) {
@@ -81,8 +81,8 @@ fn may_become(written: &str, word: &str) -> bool {
 fn refused_number(stderr: &str) -> Option<usize> {
     let number = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok();
     stderr.lines().find_map(|line| {
-        if let Some(said) = line.strip_prefix("Command failed ") {
-            return number(said.rsplit_once(':')?.1);
+        if let Some(words) = line.strip_prefix("Command failed ") {
+            return number(words.rsplit_once(':')?.1);
         }
         let behind = ["/dev/stdin:", "Error occurred at line: ", "-restore: line "];
         behind.iter().find_map(|before| number(line.split_once(before)?.1))

@@ -34,20 +34,20 @@ mod to_short;
 mod traced;
 
 use format::BYTE_ORDER_MARK;
-pub use format::{Format, FormatError, MAX_POLICY, sniff};
+pub use format::{FormatError, InputFormat, MAX_POLICY, sniff};
 pub use inside::point_inside;
 pub use live::{ListingsError, live_listings};
 pub use nothing::nothing_found;
 pub use to_short::ShortPolicy;
 
 use line_words::LineWords;
-use lists::Asked;
+use lists::ListedCall;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Outcome, Output, Trouble};
+use tidegate_capture::{CaptureError, CaptureOptions, DEFAULT_TIMEOUT, Exit, Output, ScriptRun, Trouble};
 use tidegate_gateway::DeviceSpec;
 use tidegate_inspect::{CARRIED_OUT_AT, ClassNames, Given, Reading, Source, Step};
 use tidegate_packet::{Dissector, Pool, Seeded};
@@ -63,16 +63,16 @@ struct Readme;
 
 /// How scripts are confined beyond what always holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sandbox {
+pub struct SandboxOptions {
     /// How long a script may run in all.
     pub timeout: Duration,
     /// Home directories and the environment are hidden from it.
     pub private: bool,
 }
 
-impl Default for Sandbox {
-    fn default() -> Sandbox {
-        Sandbox { timeout: DEFAULT_TIMEOUT, private: false }
+impl Default for SandboxOptions {
+    fn default() -> SandboxOptions {
+        SandboxOptions { timeout: DEFAULT_TIMEOUT, private: false }
     }
 }
 
@@ -84,7 +84,7 @@ pub struct ReadOptions {
     /// Devices that are there beside those the files name.
     pub devices: Vec<String>,
     /// The sandbox that scripts run in.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxOptions,
     /// What becomes of a script's output.
     pub output: Output,
     /// How far the machine looks into packets.
@@ -98,7 +98,7 @@ impl Default for ReadOptions {
         ReadOptions {
             args: Vec::new(),
             devices: Vec::new(),
-            sandbox: Sandbox::default(),
+            sandbox: SandboxOptions::default(),
             output: Output::Collect,
             dissector: Dissector::Modern,
             seed: 1,
@@ -111,9 +111,9 @@ pub struct LoadedPolicy {
     /// The machine they configured.
     pub machine: Machine,
     /// What each file is.
-    pub formats: Vec<Format>,
+    pub formats: Vec<InputFormat>,
     /// How taking it in went, one for each file.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ScriptRun>,
     /// The device that a short policy says leads to the modem.
     pub wan: Option<String>,
     /// And the one towards the LAN.
@@ -133,23 +133,23 @@ pub struct LoadedPolicy {
 /// Why a file could not be taken in.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum LoadError {
     /// It cannot be read, or is nothing we know: the file, and why.
     File(PathBuf, String),
     /// A script could not be captured.
     Capture(CaptureError),
 }
 
-impl fmt::Display for ReadError {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::File(path, why) => write!(f, "{}: {why}", path.display()),
-            ReadError::Capture(error) => error.fmt(f),
+            LoadError::File(path, why) => write!(f, "{}: {why}", path.display()),
+            LoadError::Capture(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for ReadError {}
+impl std::error::Error for LoadError {}
 
 /// No command of a policy is about the device that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl LoadedPolicy {
     /// What went wrong, of all files, and what was cut off by their ends: for people. Commands that deleted
     /// what was not there are left out: the machine is as the script wants it.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let whole = |outcome: &Outcome| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
+        let whole = |outcome: &ScriptRun| [outcome.unfinished.clone(), outcome.missing_arguments.clone()];
         let of_scripts = self.outcomes.iter().flat_map(whole).flatten();
         self.troubles().filter(|trouble| !trouble.idle).map(ToString::to_string).chain(of_scripts)
     }
@@ -224,7 +224,7 @@ impl LoadedPolicy {
             down: self.machine.host.down().map(str::to_owned).collect(),
             dissector: self.machine.gateway.dissector(),
             kernel_log: self.machine.kernel_log.clone(),
-            scripts: self.formats.contains(&Format::Script),
+            scripts: self.formats.contains(&InputFormat::Script),
         });
         reading.names.clone_from(&self.names);
         reading
@@ -261,14 +261,14 @@ fn devices_before(machine: &Machine) -> Vec<(String, DeviceSpec)> {
 }
 
 /// A file's text, and what it is.
-type Text = (Format, String);
+type Text = (InputFormat, String);
 
 /// Loads files that belong together, in their order, on one machine.
 ///
 /// # Errors
 /// A file cannot be read, is nothing we know, or cannot be run. What goes wrong inside is told in
 /// [`LoadedPolicy::outcomes`].
-pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
+pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
     let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
     read_texts(files, texts, options)
 }
@@ -276,20 +276,20 @@ pub fn read(files: &[PathBuf], options: &ReadOptions) -> Result<LoadedPolicy, Re
 /// Loads a text that stands in no file; a script cannot be.
 ///
 /// ```
-/// use tidegate_loader::{ReadError, ReadOptions, read_text};
+/// use tidegate_loader::{LoadError, ReadOptions, read_text};
 ///
 /// let unknown = read_text("notes.txt", "buy milk", &ReadOptions::default());
-/// assert!(matches!(unknown, Err(ReadError::File(..))));
+/// assert!(matches!(unknown, Err(LoadError::File(..))));
 /// ```
 ///
 /// # Errors
 /// As for [`read`].
-pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
+pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
     let path = PathBuf::from(name);
     let format =
-        sniff(name, text.as_bytes()).map_err(|why| ReadError::File(path.clone(), why.to_string()))?;
-    if format == Format::Script {
-        return Err(ReadError::File(
+        sniff(name, text.as_bytes()).map_err(|why| LoadError::File(path.clone(), why.to_string()))?;
+    if format == InputFormat::Script {
+        return Err(LoadError::File(
             path,
             "a script must be a file, because it is run; save it first".into(),
         ));
@@ -306,7 +306,7 @@ pub fn read_text(name: &str, text: &str, options: &ReadOptions) -> Result<Loaded
 /// let words = "tc qdisc add dev eth0 root fq_codel".split(' ').map(str::to_owned).collect();
 /// let policy = read_commands("the daemon of eth0", &[words], &ReadOptions::default())?;
 /// assert_eq!(policy.machine.log.len(), 1);
-/// # Ok::<(), tidegate_loader::ReadError>(())
+/// # Ok::<(), tidegate_loader::LoadError>(())
 /// ```
 ///
 /// # Errors
@@ -315,11 +315,11 @@ pub fn read_commands(
     name: &str,
     commands: &[Vec<String>],
     options: &ReadOptions,
-) -> Result<LoadedPolicy, ReadError> {
+) -> Result<LoadedPolicy, LoadError> {
     let (text, list) = lists::of_commands(commands);
     let devices = options.devices.iter().cloned().chain(lists::taken_for_granted(commands)).collect();
     let mut policy = LoadedPolicy::of_devices(devices, options);
-    policy.carry_out(Path::new(name), Format::Batch, &text, Asking::List(list), options)?;
+    policy.carry_out(Path::new(name), InputFormat::Batch, &text, FileCalls::List(list), options)?;
     Ok(policy)
 }
 
@@ -336,17 +336,17 @@ pub fn to_short(reading: &Reading) -> ShortPolicy {
 ///
 /// # Errors
 /// As for [`read`].
-pub fn read_as(format: Format, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
+pub fn read_as(format: InputFormat, text: &str, options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
     read_texts(&[PathBuf::from("input")], vec![(format, text.to_owned())], options)
 }
 
-fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<LoadedPolicy, ReadError> {
+fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Result<LoadedPolicy, LoadError> {
     let (files, texts) = listings_joined(files, texts, options.devices.first().map(String::as_str))?;
     let mut devices = options.devices.clone();
     for (path, (format, text)) in files.iter().zip(&texts) {
         let named = match format {
-            Format::Script => {
-                tidegate_capture::devices_of(path, &options.args).map_err(ReadError::Capture)?
+            InputFormat::Script => {
+                tidegate_capture::devices_of(path, &options.args).map_err(LoadError::Capture)?
             }
             _ => lists::devices(*format, &path.to_string_lossy(), text),
         };
@@ -354,23 +354,23 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     }
     let mut policy = LoadedPolicy::of_devices(devices, options);
     for (path, (format, text)) in files.iter().zip(&texts) {
-        let asking = match format {
-            Format::Script => Asking::Script,
-            _ => Asking::List(
-                lists::calls(*format, path, text).map_err(|why| ReadError::File(path.clone(), why))?,
+        let calls = match format {
+            InputFormat::Script => FileCalls::Script,
+            _ => FileCalls::List(
+                lists::calls(*format, path, text).map_err(|why| LoadError::File(path.clone(), why))?,
             ),
         };
-        policy.carry_out(path, *format, text, asking, options)?;
+        policy.carry_out(path, *format, text, calls, options)?;
     }
     Ok(policy)
 }
 
 /// How a file asks for its calls.
-enum Asking {
+enum FileCalls {
     /// It is run.
     Script,
     /// It lists them.
-    List(Vec<Asked>),
+    List(Vec<ListedCall>),
 }
 
 impl LoadedPolicy {
@@ -401,16 +401,16 @@ impl LoadedPolicy {
     fn carry_out(
         &mut self,
         path: &Path,
-        format: Format,
+        format: InputFormat,
         text: &str,
-        asking: Asking,
+        calls: FileCalls,
         options: &ReadOptions,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), LoadError> {
         let mut pool = Pool::new(0);
         let mut traced = Traced::new(self.machine.shim(&mut pool, &mut self.draws));
-        let (mut outcome, list) = match asking {
-            Asking::Script => (script(path, &self.devices, options, &mut traced)?, None),
-            Asking::List(list) => {
+        let (mut outcome, list) = match calls {
+            FileCalls::Script => (script(path, &self.devices, options, &mut traced)?, None),
+            FileCalls::List(list) => {
                 (lists::carry_out(&list, (path, text), &self.devices, &mut traced), Some(list))
             }
         };
@@ -433,14 +433,14 @@ fn listings_joined(
     files: &[PathBuf],
     texts: Vec<Text>,
     dev: Option<&str>,
-) -> Result<(Vec<PathBuf>, Vec<Text>), ReadError> {
+) -> Result<(Vec<PathBuf>, Vec<Text>), LoadError> {
     let mut others: Vec<(PathBuf, Text)> = Vec::new();
     let mut first: Option<usize> = None;
     for (path, (format, text)) in files.iter().zip(texts) {
         let listing = match format {
-            Format::Listing => text,
-            Format::TcJson => {
-                tcjson::listing(&text, dev).map_err(|why| ReadError::File(path.clone(), why))?
+            InputFormat::Listing => text,
+            InputFormat::TcJson => {
+                tcjson::listing(&text, dev).map_err(|why| LoadError::File(path.clone(), why))?
             }
             _ => {
                 others.push((path.clone(), (format, text)));
@@ -455,7 +455,7 @@ fn listings_joined(
             }
             None => {
                 first = Some(others.len());
-                others.push((path.clone(), (Format::Listing, listing)));
+                others.push((path.clone(), (InputFormat::Listing, listing)));
             }
         }
     }
@@ -468,7 +468,7 @@ fn script(
     devices: &[String],
     options: &ReadOptions,
     traced: &mut Traced<'_>,
-) -> Result<Outcome, ReadError> {
+) -> Result<ScriptRun, LoadError> {
     let capture = CaptureOptions {
         timeout: options.sandbox.timeout,
         private: options.sandbox.private,
@@ -476,26 +476,26 @@ fn script(
         devices: devices.to_vec(),
         ..CaptureOptions::default()
     };
-    tidegate_capture::run_script(path, &options.args, &capture, traced).map_err(ReadError::Capture)
+    tidegate_capture::run_script(path, &options.args, &capture, traced).map_err(LoadError::Capture)
 }
 
 /// A file's text, and what it is.
-fn text(path: &Path) -> Result<Text, ReadError> {
-    let file = |why: String| ReadError::File(path.to_owned(), why);
+fn text(path: &Path) -> Result<Text, LoadError> {
+    let file = |why: String| LoadError::File(path.to_owned(), why);
     let bytes = bytes(path).map_err(file)?;
     let name = path.to_string_lossy();
     let format = sniff(&name, &bytes).map_err(|why| file(why.to_string()))?;
-    if input_file::is_handed_over(path) && format == Format::Script {
+    if input_file::is_handed_over(path) && format == InputFormat::Script {
         return Err(file("a script must be a file, because it is run; save it first".into()));
     }
     let text = match String::from_utf8(bytes) {
         // A shell takes it for a part of the first word.
-        Ok(text) if format != Format::Script => {
+        Ok(text) if format != InputFormat::Script => {
             text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned)
         }
         Ok(text) => text,
         // Comments in scripts may be in any encoding; elsewhere a wrong letter would become part of a name.
-        Err(error) if format == Format::Script => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Err(error) if format == InputFormat::Script => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;

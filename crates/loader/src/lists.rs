@@ -1,21 +1,21 @@
 //! Files that are lists: each line, or the file as a whole, as calls of the tools.
 
 use super::traced::Traced;
-use crate::format::Format;
+use crate::format::InputFormat;
 use crate::short::{self, tell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use tidegate_capture::{Exit, Outcome, Recorded, SourceLine, SourceWord, Trouble};
+use tidegate_capture::{Exit, Recorded, ScriptRun, SourceLine, SourceWord, Trouble};
 use tidegate_inspect::ClassNames;
 use tidegate_policy::LinkDriver;
 use tidegate_shims::{Answer, Call};
 use tidegate_syntax::batch;
-use tidegate_syntax::short::{Line, Short};
+use tidegate_syntax::short::{CompiledCommand, Short};
 use tidegate_syntax::tc::{self, NotListed};
 use tidegate_text::shell_word;
 
 /// A call that a file asks for.
-pub(super) struct Asked {
+pub(super) struct ListedCall {
     pub(super) call: Call,
     /// The line of the file, from 1; `None`: the file as a whole, and what was carried out knows its line.
     pub(super) line: Option<usize>,
@@ -25,14 +25,14 @@ pub(super) struct Asked {
     pub(super) inside: Vec<usize>,
 }
 
-impl Asked {
-    fn new(call: Call, line: Option<usize>) -> Asked {
-        Asked { call, line, may_fail: false, inside: Vec::new() }
+impl ListedCall {
+    fn new(call: Call, line: Option<usize>) -> ListedCall {
+        ListedCall { call, line, may_fail: false, inside: Vec::new() }
     }
 }
 
 /// The devices that a file names.
-pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
+pub(super) fn devices(format: InputFormat, name: &str, text: &str) -> Vec<String> {
     if short::is_short(format) {
         let policies = short::policies(format, name, text).unwrap_or_default();
         let devices =
@@ -40,12 +40,14 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
         return policies.into_iter().flat_map(|(short, _)| devices(short)).collect();
     }
     let markers: &[&str] = match format {
-        Format::Batch | Format::Listing => &["dev"],
-        Format::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
-        Format::Nft => &["oifname", "iifname", "oif", "iif"],
+        InputFormat::Batch | InputFormat::Listing => &["dev"],
+        InputFormat::IptablesSave(_) => &["-o", "-i", "--out-interface", "--in-interface"],
+        InputFormat::Nft => &["oifname", "iifname", "oif", "iif"],
         // A script is asked by the sandbox; JSON has become a listing; a short policy has keys for them.
-        Format::Script | Format::TcJson => return Vec::new(),
-        Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => return Vec::new(),
+        InputFormat::Script | InputFormat::TcJson => return Vec::new(),
+        InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos => {
+            return Vec::new();
+        }
     };
     let mut found = Vec::new();
     for line in text.lines() {
@@ -63,14 +65,14 @@ pub(super) fn devices(format: Format, name: &str, text: &str) -> Vec<String> {
 
 /// The devices that a short policy says lead to the modem and to the LAN; where a file comes to several
 /// policies, none does.
-pub(super) fn ends(format: Format, name: &str, text: &str) -> Option<(String, Option<String>)> {
+pub(super) fn ends(format: InputFormat, name: &str, text: &str) -> Option<(String, Option<String>)> {
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format))?;
     let [(short, _)] = <[_; 1]>::try_from(policies).ok()?;
     Some((short.device.value, short.lan.map(|lan| lan.value)))
 }
 
 /// What the classes of a short policy are called.
-pub(super) fn class_names(format: Format, name: &str, text: &str) -> ClassNames {
+pub(super) fn class_names(format: InputFormat, name: &str, text: &str) -> ClassNames {
     let policies = short::policies(format, name, text).ok().filter(|_| short::is_short(format));
     let names = policies.into_iter().flatten().flat_map(|(short, _)| short.class_names());
     names.map(|(dev, class, name)| ((dev, class), name)).collect()
@@ -80,28 +82,33 @@ pub(super) fn class_names(format: Format, name: &str, text: &str) -> ClassNames 
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+pub(super) fn calls(format: InputFormat, path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
     if short::is_short(format) {
         return short_lines(format, path, text);
     }
     let whole = |tool: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let stdin = Some(text.as_bytes().to_vec());
-        Asked::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
+        ListedCall::new(Call { tool: tool.into(), args, stdin, cwd: PathBuf::from("/") }, None)
     };
     match format {
-        Format::Batch => batch_lines(text),
-        Format::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
-        Format::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
-        Format::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
-        Format::Listing => {
+        InputFormat::Batch => batch_lines(text),
+        InputFormat::IptablesSave(false) => Ok(vec![whole("iptables-restore", &[])]),
+        InputFormat::IptablesSave(true) => Ok(vec![whole("ip6tables-restore", &[])]),
+        InputFormat::Nft => Ok(vec![whole("nft", &["-f", "-"])]),
+        InputFormat::Listing => {
             let listed =
                 tc::read_listing(text).map_err(|NotListed { line, why }| format!("line {line} {why}"))?;
             let call = |args| Call { tool: "tc".into(), args, stdin: None, cwd: PathBuf::from("/") };
-            Ok(listed.into_iter().map(|one| Asked::new(call(one.args), Some(one.line))).collect())
+            Ok(listed.into_iter().map(|one| ListedCall::new(call(one.args), Some(one.line))).collect())
         }
         // A script is run, JSON has become a listing, and a short policy has been compiled.
-        Format::Script | Format::TcJson | Format::Short | Format::Uci | Format::SqmConf | Format::FireQos => {
+        InputFormat::Script
+        | InputFormat::TcJson
+        | InputFormat::Short
+        | InputFormat::Uci
+        | InputFormat::SqmConf
+        | InputFormat::FireQos => {
             Err(format!("is {}, which is not a list of calls ({})", format.name(), path.display()))
         }
     }
@@ -109,24 +116,24 @@ pub(super) fn calls(format: Format, path: &Path, text: &str) -> Result<Vec<Asked
 
 /// How a list of problems with a file begins. What another program understands is no mistake in its
 /// configuration.
-fn what_is_wrong(format: Format) -> String {
+fn what_is_wrong(format: InputFormat) -> String {
     match format {
-        Format::FireQos => format!(
+        InputFormat::FireQos => format!(
             "is {}, and not all of it can be taken in. FireQOS itself can be run instead: `tidegate run \
             /usr/sbin/fireqos start FILE`, and so under `try`, and under `check` and `graph` with its \
             arguments behind `--`",
             format.name()
         ),
-        Format::Short => format!("is {} with mistakes in it", format.name()),
+        InputFormat::Short => format!("is {} with mistakes in it", format.name()),
         _ => format!("is {}, and not all of it can be taken in", format.name()),
     }
 }
 
 /// What a short policy comes to.
-fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, String> {
+fn short_lines(format: InputFormat, path: &Path, text: &str) -> Result<Vec<ListedCall>, String> {
     let policies = short::policies(format, &path.to_string_lossy(), text)
         .map_err(|problems| format!("{}\n{}", what_is_wrong(format), tell(path, text, &problems)))?;
-    let asked = |line: Line| Asked {
+    let call_of = |line: CompiledCommand| ListedCall {
         call: Call {
             tool: line.tool.into(),
             args: line.words,
@@ -137,17 +144,17 @@ fn short_lines(format: Format, path: &Path, text: &str) -> Result<Vec<Asked>, St
         may_fail: line.may_fail,
         inside: line.inside.iter().map(|span| span.line).collect(),
     };
-    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.lines).map(asked).collect())
+    Ok(policies.into_iter().flat_map(|(_, compiled)| compiled.commands).map(call_of).collect())
 }
 
 /// Commands word by word: a text with a line for each, and the calls.
-pub(super) fn of_commands(commands: &[Vec<String>]) -> (String, Vec<Asked>) {
+pub(super) fn of_commands(commands: &[Vec<String>]) -> (String, Vec<ListedCall>) {
     let call = |words: &[String]| {
         let [tool, args @ ..] = words else { return None };
         Some(Call { tool: tool.clone(), args: args.to_vec(), stdin: None, cwd: PathBuf::from("/") })
     };
     let calls = commands.iter().enumerate();
-    let list = calls.filter_map(|(at, words)| Some(Asked::new(call(words)?, Some(at + 1)))).collect();
+    let list = calls.filter_map(|(at, words)| Some(ListedCall::new(call(words)?, Some(at + 1)))).collect();
     // A line break inside a word would shift the lines after it.
     let line = |words: &Vec<String>| {
         words.iter().map(|word| shell_word(word).replace('\n', " ")).collect::<Vec<_>>().join(" ") + "\n"
@@ -170,28 +177,28 @@ pub(super) fn taken_for_granted(commands: &[Vec<String>]) -> BTreeSet<String> {
 }
 
 /// A batch, line by line: what is wrong in one does not hide the next.
-fn batch_lines(text: &str) -> Result<Vec<Asked>, String> {
-    let mut asked = Vec::new();
+fn batch_lines(text: &str) -> Result<Vec<ListedCall>, String> {
+    let mut calls = Vec::new();
     for line in batch::lines(text) {
         let line = line.map_err(|refusal| refusal.remedy.unwrap_or(refusal.stderr))?;
         let call = Call { tool: "tc".into(), args: line.args, stdin: None, cwd: PathBuf::from("/") };
-        asked.push(Asked::new(call, Some(line.number)));
+        calls.push(ListedCall::new(call, Some(line.number)));
     }
-    Ok(asked)
+    Ok(calls)
 }
 
 /// Carries the calls out.
 pub(super) fn carry_out(
-    asked: &[Asked],
+    listed: &[ListedCall],
     (path, text): (&Path, &str),
     devices: &[String],
     traced: &mut Traced<'_>,
-) -> Outcome {
+) -> ScriptRun {
     traced.world(devices);
     let lines: Vec<&str> = text.lines().collect();
-    let mut calls = Vec::with_capacity(asked.len());
+    let mut calls = Vec::with_capacity(listed.len());
     let mut troubles = Vec::new();
-    for Asked { call, line, may_fail, inside } in asked {
+    for ListedCall { call, line, may_fail, inside } in listed {
         let reply = traced.answer(call);
         traced.relabel(inside);
         let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
@@ -219,7 +226,7 @@ pub(super) fn carry_out(
         });
     }
     let code = u8::from(!troubles.is_empty());
-    Outcome {
+    ScriptRun {
         exit: Exit::Code(code),
         calls,
         stdout: Vec::new(),

@@ -50,11 +50,11 @@ impl std::error::Error for ListingsError {
 /// # Errors
 /// There is no tc, or no such device.
 pub fn live_listings(dev: Option<&str>) -> Result<String, ListingsError> {
-    let mut asked = vec!["-d", "qdisc", "show"];
+    let mut conditions = vec!["-d", "qdisc", "show"];
     if let Some(dev) = dev {
-        asked.extend(["dev", dev]);
+        conditions.extend(["dev", dev]);
     }
-    let qdiscs = tc(&asked)?;
+    let qdiscs = tc(&conditions)?;
     let mut out = String::new();
     if let Some(dev) = dev {
         let _ = writeln!(out, "# dev {dev}");

@@ -1,7 +1,7 @@
 //! Policies in which there is no traffic control: said the same by every command, for a user who named the
 //! wrong file, or whose `tc` runs where it is not followed.
 
-use tidegate_capture::{Exit, Outcome, troubles};
+use tidegate_capture::{Exit, ScriptRun, troubles};
 
 /// What is said of them.
 pub(crate) const NOTHING_FOUND: &str = "no traffic control command was run";
@@ -15,7 +15,7 @@ const ELSEWHERE: [&str; 9] =
 /// Why nothing can be said of a policy: none of its files, each with its name and lines, came to a call of
 /// tc, nft or iptables. `None`: one did, or a script was ended before its end.
 pub fn nothing_found<'t>(
-    outcomes: &[Outcome],
+    outcomes: &[ScriptRun],
     files: impl IntoIterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {
     let called =
@@ -25,20 +25,20 @@ pub fn nothing_found<'t>(
     if cut || outcomes.iter().flat_map(|outcome| &outcome.calls).any(|recorded| called(&recorded.call.tool)) {
         return None;
     }
-    let mut said = format!("{NOTHING_FOUND} (tc, nft, iptables), so nothing can be said of it");
+    let mut text = format!("{NOTHING_FOUND} (tc, nft, iptables), so nothing can be said of it");
     let usage = outcomes.iter().find_map(|outcome| troubles::usage(&outcome.stdout, &outcome.stderr));
     for (name, lines) in files {
         if let Some((line, wrapper)) = elsewhere(lines) {
-            said += &format!(
+            text += &format!(
                 "\n  {name}:{line}: `{wrapper}` runs tc somewhere else, where it is not followed; put what \
                 runs there into a file of its own"
             );
         } else if let Some((line, wanted)) = not_reached(lines).filter(|_| usage.is_none()) {
-            said += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
+            text += &format!("\n  {name}:{line}: tc is called here, but the script did not come to it");
             // What failed before the script looked at its arguments is told where it failed.
             if !wanted.is_empty() && outcomes.iter().all(|outcome| matches!(outcome.exit, Exit::Code(0 | 1)))
             {
-                said += &format!(
+                text += &format!(
                     "; it compares its first argument with {}: give it one after `--`",
                     wanted.join(", ")
                 );
@@ -46,9 +46,9 @@ pub fn nothing_found<'t>(
         }
     }
     if let Some(usage) = usage {
-        said += &format!("\n  the script says `{usage}`: give it its arguments after `--`");
+        text += &format!("\n  the script says `{usage}`: give it its arguments after `--`");
     }
-    Some(said)
+    Some(text)
 }
 
 /// The first line of a script that has tc run somewhere else, and by what.

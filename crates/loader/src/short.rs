@@ -1,9 +1,9 @@
 //! A short policy's file: TOML into the tree that `tidegate_syntax::short` reads.
 
-use crate::format::Format;
+use crate::format::InputFormat;
 use std::path::Path;
 use tidegate_syntax::short::{
-    Compiled, Entry, Imported, Node, Problem, Short, Span, Value, compile, read, read_fireqos,
+    Compiled, Entry, Imported, Problem, Short, Span, SpannedValue, TomlValue, compile, read, read_fireqos,
     read_iface_conf, read_uci,
 };
 use toml::Spanned;
@@ -20,32 +20,33 @@ pub fn understand(text: &str) -> Result<(Short, Compiled), Vec<Problem>> {
 }
 
 /// The most problems with one file that are told of.
-const MOST_TOLD: usize = 100;
+const MAX_PROBLEMS: usize = 100;
 
 /// Problems as a compiler tells them.
 pub fn tell(path: &Path, text: &str, problems: &[Problem]) -> String {
     let name = path.display().to_string();
-    let told: String = problems.iter().take(MOST_TOLD).map(|problem| problem.tell(&name, text)).collect();
-    match problems.len().saturating_sub(MOST_TOLD) {
-        0 => told,
-        more => format!("{told}{name}: and {more} more\n"),
+    let sentence: String =
+        problems.iter().take(MAX_PROBLEMS).map(|problem| problem.tell(&name, text)).collect();
+    match problems.len().saturating_sub(MAX_PROBLEMS) {
+        0 => sentence,
+        more => format!("{sentence}{name}: and {more} more\n"),
     }
 }
 
 /// Do files of this format come to short policies?
-pub fn is_short(format: Format) -> bool {
-    matches!(format, Format::Short | Format::Uci | Format::SqmConf | Format::FireQos)
+pub fn is_short(format: InputFormat) -> bool {
+    matches!(format, InputFormat::Short | InputFormat::Uci | InputFormat::SqmConf | InputFormat::FireQos)
 }
 
 /// The short policies that a file comes to: it is one, or SQM's or FireQOS's settings for several interfaces.
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the file.
-pub fn policies(format: Format, name: &str, text: &str) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
+pub fn policies(format: InputFormat, name: &str, text: &str) -> Result<Vec<(Short, Compiled)>, Vec<Problem>> {
     let imported = match format {
-        Format::Uci => read_uci(text)?,
-        Format::SqmConf => read_iface_conf(text, name)?,
-        Format::FireQos => read_fireqos(text)?,
+        InputFormat::Uci => read_uci(text)?,
+        InputFormat::SqmConf => read_iface_conf(text, name)?,
+        InputFormat::FireQos => read_fireqos(text)?,
         _ => return Ok(vec![understand(text)?]),
     };
     let policy = |Imported { entries, notes }: Imported| {
@@ -129,22 +130,22 @@ fn table_of(table: DeTable<'_>, places: &Places<'_>) -> Vec<Entry> {
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-fn node(value: Spanned<DeValue<'_>>, places: &Places<'_>) -> Node {
+fn node(value: Spanned<DeValue<'_>>, places: &Places<'_>) -> SpannedValue {
     let span = places.span(value.span());
     let value = match value.into_inner() {
-        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::String(text) => TomlValue::Text(text.into_owned()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(number) => Value::Whole(number),
-            Err(_) => Value::Other(number.as_str().to_owned()),
+            Ok(number) => TomlValue::Whole(number),
+            Err(_) => TomlValue::Other(number.as_str().to_owned()),
         },
         DeValue::Float(number) => match number.as_str().parse() {
-            Ok(number) => Value::Real(number),
-            Err(_) => Value::Other(number.as_str().to_owned()),
+            Ok(number) => TomlValue::Real(number),
+            Err(_) => TomlValue::Other(number.as_str().to_owned()),
         },
-        DeValue::Boolean(truth) => Value::Truth(truth),
-        DeValue::Datetime(date) => Value::Other(date.to_string()),
-        DeValue::Array(items) => Value::List(items.into_iter().map(|item| node(item, places)).collect()),
-        DeValue::Table(table) => Value::Table(table_of(table, places)),
+        DeValue::Boolean(truth) => TomlValue::Truth(truth),
+        DeValue::Datetime(date) => TomlValue::Other(date.to_string()),
+        DeValue::Array(items) => TomlValue::List(items.into_iter().map(|item| node(item, places)).collect()),
+        DeValue::Table(table) => TomlValue::Table(table_of(table, places)),
     };
-    Node { span, value }
+    SpannedValue { span, value }
 }

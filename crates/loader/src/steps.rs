@@ -1,14 +1,14 @@
 //! From calls to steps: each command with its words, and where they stand.
 
 use super::LoadedPolicy;
-use super::lists::Asked;
+use super::lists::ListedCall;
 use super::traced::Came;
 use crate::format::MAX_POLICY;
 use crate::inside::{line_inside, refused_line};
 use crate::line_words::LineWords;
 use std::path::Path;
-use tidegate_capture::{Outcome, Recorded};
-use tidegate_inspect::{Frame, Place, Source, Step, Word};
+use tidegate_capture::{Recorded, ScriptRun};
+use tidegate_inspect::{Frame, Source, SourceLocation, Step, Word};
 use tidegate_shims::Carried;
 use tidegate_sys::input_file;
 
@@ -18,9 +18,9 @@ impl LoadedPolicy {
         &mut self,
         path: &Path,
         text: &str,
-        outcome: &Outcome,
+        outcome: &ScriptRun,
         came: &[Came],
-        list: Option<&[Asked]>,
+        list: Option<&[ListedCall]>,
     ) {
         let main = self.source(path, Some(text));
         let mut came = came.iter().peekable();
@@ -36,8 +36,11 @@ impl LoadedPolicy {
                 self.note_lines(recorded, &carried, came, file, list.is_some());
                 continue;
             }
-            let place =
-                recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+            let place = recorded.source.as_ref().map(|source| SourceLocation {
+                file,
+                line: source.line,
+                columns: (0, 0),
+            });
             let words = match (list.is_some(), &place) {
                 (true, Some(place)) => self.words_at(place, &recorded.call.args),
                 _ => self.words(recorded),
@@ -69,13 +72,16 @@ impl LoadedPolicy {
         let mut done = came.ops.start;
         let frames = self.frames(recorded);
         let called_from = self.called_from(recorded);
-        let outside =
-            recorded.source.as_ref().map(|source| Place { file, line: source.line, columns: (0, 0) });
+        let outside = recorded.source.as_ref().map(|source| SourceLocation {
+            file,
+            line: source.line,
+            columns: (0, 0),
+        });
         // The text stands where the tool is called.
         let call_of_tool = frames.last().map(|frame| frame.place.clone()).or_else(|| outside.clone());
         for one in carried {
             let (place, from) = match (direct, one.line) {
-                (true, Some(line)) => (Some(Place { file, line, columns: (0, 0) }), Some(0)),
+                (true, Some(line)) => (Some(SourceLocation { file, line, columns: (0, 0) }), Some(0)),
                 (false, Some(line)) => {
                     match call_of_tool.as_ref().and_then(|at| self.inside(at, line, &one.words[1..])) {
                         Some((place, from)) => (Some(place), Some(from)),
@@ -142,7 +148,7 @@ impl LoadedPolicy {
         let mut words = Vec::with_capacity(recorded.call.args.len());
         for text in &recorded.call.args {
             let source = found.next().and_then(Option::as_ref);
-            let place = source.map(|word| Place {
+            let place = source.map(|word| SourceLocation {
                 file: self.source(&word.file, None),
                 line: word.line,
                 columns: (word.columns.start, word.columns.end),
@@ -155,38 +161,43 @@ impl LoadedPolicy {
     /// The commands that a call went through on its way from its line to the tool.
     fn frames(&mut self, recorded: &Recorded) -> Vec<Frame> {
         let frames = recorded.source.as_ref().map_or(&[][..], |source| &source.frames);
-        let mut told = Vec::new();
+        let mut notes = Vec::new();
         for frame in frames {
             let file = self.source(&frame.file, None);
-            told.push(Frame {
+            notes.push(Frame {
                 function: frame.function.clone(),
-                place: Place { file, line: frame.line, columns: (0, 0) },
+                place: SourceLocation { file, line: frame.line, columns: (0, 0) },
             });
         }
-        told
+        notes
     }
 
     /// The call that led to a line inside a function.
-    fn called_from(&mut self, recorded: &Recorded) -> Option<Place> {
+    fn called_from(&mut self, recorded: &Recorded) -> Option<SourceLocation> {
         let (file, line) = recorded.source.as_ref()?.called_from.as_ref()?;
-        Some(Place { file: self.source(file, None), line: *line, columns: (0, 0) })
+        Some(SourceLocation { file: self.source(file, None), line: *line, columns: (0, 0) })
     }
 
     /// Where a command of a batch that a script's call at `call` read stands in the script: letter by letter
     /// in the call's own line (`printf '…' | tc -b -`), or in line `number` of the text behind it (`tc -b -
     /// <<EOF`), where the shell's variables may stand for some of its words. With the column it begins in.
-    fn inside(&self, call: &Place, number: usize, words: &[String]) -> Option<(Place, usize)> {
+    fn inside(
+        &self,
+        call: &SourceLocation,
+        number: usize,
+        words: &[String],
+    ) -> Option<(SourceLocation, usize)> {
         let (line, column) = line_inside(&self.sources[call.file].lines, call.line, number, words)?;
-        Some((Place { line, ..call.clone() }, column))
+        Some((SourceLocation { line, ..call.clone() }, column))
     }
 
     /// The words of a command where they stand in its line.
-    fn words_at(&mut self, place: &Place, words: &[String]) -> Vec<Word> {
+    fn words_at(&mut self, place: &SourceLocation, words: &[String]) -> Vec<Word> {
         self.words_from(place, 0, words)
     }
 
     /// The same, of a command that begins behind others in its line.
-    fn words_from(&mut self, place: &Place, from: usize, words: &[String]) -> Vec<Word> {
+    fn words_from(&mut self, place: &SourceLocation, from: usize, words: &[String]) -> Vec<Word> {
         let own = (place.file, place.line);
         // The commands of one line follow each other; a line of a short policy may be as long as the file.
         let (_, line) = match self.line_words.take().filter(|(of, _)| *of == own) {
@@ -202,7 +213,7 @@ impl LoadedPolicy {
             if let Some((_, end)) = found {
                 from = end;
             }
-            let place = found.map(|columns| Place { columns, ..place.clone() });
+            let place = found.map(|columns| SourceLocation { columns, ..place.clone() });
             Word { text: text.clone(), literal: place.is_some(), place }
         };
         words.iter().map(word).collect()

@@ -159,12 +159,12 @@ impl<'r> Beside<'r> {
             (_, None) => false,
         };
         let differing: Vec<&ClassPair> = found.iter().filter(differs).collect();
-        let misfits = self.told(&differing);
+        let misfits = self.unsupported(&differing);
         self.misfits.extend(misfits);
     }
 
-    fn told(&self, differing: &[&ClassPair]) -> Vec<Misfit> {
-        let mut told = Vec::new();
+    fn unsupported(&self, differing: &[&ClassPair]) -> Vec<Misfit> {
+        let mut unsupported = Vec::new();
         let to =
             |pair: &&&ClassPair, name: &str| self.called.get(&pair.to).is_some_and(|called| called == name);
         let never_wait: Vec<&ClassPair> =
@@ -172,14 +172,14 @@ impl<'r> Beside<'r> {
         if !never_wait.is_empty() {
             let what = "DNS, DHCP, clocks, ARP, neighbours looking for one another and, on uploads, short \
             acknowledgements";
-            told.push(misfit(
+            unsupported.push(misfit(
                 format!("{what}, of {}", self.from(&never_wait)),
                 format!("they go to the class of {CONTROL}, which every short policy has"),
             ));
         }
         let local: Vec<&ClassPair> = differing.iter().filter(|pair| to(pair, LOCAL)).copied().collect();
         if let Some(first) = local.first() {
-            told.push(misfit(
+            unsupported.push(misfit(
                 format!(
                     "what leaves by {} and did not come in by the device towards the provider, of {}",
                     first.from.0,
@@ -206,24 +206,24 @@ impl<'r> Beside<'r> {
                         }
                     };
                     let instead = format!("they go to other classes: {}", self.moves(&here));
-                    told.push(misfit(format!("{what}, of {}", self.from(&here)), instead));
+                    unsupported.push(misfit(format!("{what}, of {}", self.from(&here)), instead));
                 }
             }
         }
         for pair in single.iter().take(MOST_PAIRS) {
             let packet = pair.packet.as_ref().map_or(String::new(), |packet| format!(", `{packet}` for one"));
-            told.push(misfit(
+            unsupported.push(misfit(
                 format!("packets of class {} of {}{packet}", pair.from.1, pair.from.0),
                 format!("they go to {}", self.name(&pair.to)),
             ));
         }
         if let Some(more) = single.get(MOST_PAIRS..).filter(|more| !more.is_empty()) {
-            told.push(misfit(
+            unsupported.push(misfit(
                 format!("packets of {}", self.from(more)),
                 format!("they go to other classes: {}", self.moves(more)),
             ));
         }
-        told
+        unsupported
     }
 
     /// `classes 1:10 and 1:20 of eth0`.

@@ -52,7 +52,7 @@ impl Answer for Traced<'_> {
         self.shim.world(devices)
     }
 
-    fn told(&mut self, files: &[(String, String)]) {
-        self.shim.told(files);
+    fn files_written(&mut self, files: &[(String, String)]) {
+        self.shim.files_written(files);
     }
 }

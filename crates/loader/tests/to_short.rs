@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Course, Level, Packet, Prober, Reading, check};
+use tidegate_inspect::{Level, Packet, PacketEntry, Prober, Reading, check};
 use tidegate_loader::{ReadOptions, ShortPolicy, read, read_text, to_short};
 use tidegate_packet::Handle;
 use tidegate_policy::{ClassParams, QdiscParams};
@@ -30,7 +30,7 @@ impl Dice {
 }
 
 /// What a filter may ask, in u32's words.
-const ASKS: [&str; 12] = [
+const CONDITIONS: [&str; 12] = [
     "match ip dport 22 0xffff",
     "match ip sport 80 0xffff",
     "match ip protocol 17 0xff match ip dport 53 0xffff",
@@ -148,10 +148,10 @@ fn tree(dice: &mut Dice, dev: &str, link: u64, shape: u64, tc: &mut String, rule
     for pref in 1..=dice.roll(6) {
         let to = 1 + dice.roll(count);
         if dice.roll(4) > 0 {
-            let asks = dice.one(&ASKS);
+            let condition = dice.one(&CONDITIONS);
             let _ = writeln!(
                 tc,
-                "filter add dev {dev} parent 1: protocol ip pref {pref} u32 {asks} flowid 1:{to}0"
+                "filter add dev {dev} parent 1: protocol ip pref {pref} u32 {condition} flowid 1:{to}0"
             );
             continue;
         }
@@ -159,9 +159,9 @@ fn tree(dice: &mut Dice, dev: &str, link: u64, shape: u64, tc: &mut String, rule
             tc,
             "filter add dev {dev} parent 1: protocol ip pref {pref} handle {pref} fw flowid 1:{to}0"
         );
-        let asks = dice.one(&MARKED);
-        let chain = if asks.contains("-i ") { "FORWARD" } else { dice.one(&["POSTROUTING", "FORWARD"]) };
-        let _ = writeln!(rules, "-A {chain} {asks} -j MARK --set-mark {pref}");
+        let condition = dice.one(&MARKED);
+        let chain = if condition.contains("-i ") { "FORWARD" } else { dice.one(&["POSTROUTING", "FORWARD"]) };
+        let _ = writeln!(rules, "-A {chain} {condition} -j MARK --set-mark {pref}");
     }
 }
 
@@ -196,7 +196,7 @@ fn send(prober: &mut Prober, packet: &Packet, ifb: Option<&str>) -> Went {
     let device = ifb.map_or(wan, |ifb| prober.device(ifb).expect("the ifb"));
     let way = match ifb {
         None => prober.send(packet, wan, EgressPath::Forwarded(None)),
-        Some(_) => prober.travel(packet, Course::Arrives(wan)),
+        Some(_) => prober.travel(packet, PacketEntry::Arrives(wan)),
     };
     let stop = way.stop_at(device);
     match way.dropped {
@@ -227,8 +227,8 @@ fn name(source: &Reading, dev: &str, class: Handle) -> String {
 fn is_named(short: &ShortPolicy, dev: &str, from: Option<Handle>, to: &str) -> bool {
     let Some(from) = from else {
         // What was in no class was not shaped, or dropped.
-        let said = |what: &str| what.contains("no default class") || what.contains("not there");
-        return short.misfits.iter().any(|one| one.what.contains(dev) && said(&one.what));
+        let matches = |what: &str| what.contains("no default class") || what.contains("not there");
+        return short.misfits.iter().any(|one| one.what.contains(dev) && matches(&one.what));
     };
     let id = from.to_string();
     short.misfits.iter().any(|one| {
@@ -255,10 +255,10 @@ fn what_comes_out_is_what_went_in_but_for_what_is_named() {
             read(&[list, batch], &ReadOptions::default()).unwrap_or_else(|error| panic!("{seed}: {error}"));
         let reading = source.reading();
         let short = to_short(&reading);
-        let told: String =
+        let output: String =
             short.misfits.iter().map(|one| format!("{}: {}\n", one.what, one.instead)).collect();
-        let case = format!("policy {seed}\n{tc}{rules}{}\n{told}", short.text.clone().unwrap_or_default());
-        assert!(!told.contains("cannot be read"), "{case}");
+        let case = format!("policy {seed}\n{tc}{rules}{}\n{output}", short.text.clone().unwrap_or_default());
+        assert!(!output.contains("cannot be read"), "{case}");
         let Some(text) = &short.text else {
             assert!(!short.misfits.is_empty(), "{case}");
             continue;
@@ -353,10 +353,10 @@ fn rates(
             .max()
             .unwrap_or(0);
         let near = |a: u64, b: u64| a.abs_diff(b) <= a / 100 + 2000 + if two { link / 100 } else { 0 };
-        let said = |what: &str| short.misfits.iter().any(|one| one.what.contains(what));
-        let scaled = said("the guaranteed rates of the classes");
+        let matches = |what: &str| short.misfits.iter().any(|one| one.what.contains(what));
+        let scaled = matches("the guaranteed rates of the classes");
         let id = class.classid.to_string();
-        if !scaled && !near(rate, new_rate) && !said(&format!("class {id} of eth0 may send less")) {
+        if !scaled && !near(rate, new_rate) && !matches(&format!("class {id} of eth0 may send less")) {
             wrong.push(format!("rate of {id}: {rate} became {new_rate}"));
         }
         if !near(ceil.max(rate), new_ceil) && !scaled {
@@ -394,8 +394,8 @@ fn of_batch(name: &str, batch: &str, rules: &str) -> (String, String) {
     let policy = read.unwrap_or_else(|error| panic!("{batch}{error}"));
     let short = to_short(&policy.reading());
     std::fs::remove_dir_all(&place).expect("the directory goes");
-    let told = short.misfits.iter().map(|one| format!("{}: {}\n", one.what, one.instead)).collect();
-    (short.text.unwrap_or_default(), told)
+    let output = short.misfits.iter().map(|one| format!("{}: {}\n", one.what, one.instead)).collect();
+    (short.text.unwrap_or_default(), output)
 }
 
 /// An ifb shapes the direction of what is led to it: what leaves by a device is its `up`, what arrives its
@@ -409,10 +409,10 @@ fn what_leaves_is_not_taken_for_what_arrives() {
                 filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff match ip \
                 dport 22 0xffff flowid 1:20\n";
     let redirect = "action mirred egress redirect dev ifb0\n";
-    let prio = |dev: &str, protocol: &str, asks: &str| {
+    let prio = |dev: &str, protocol: &str, condition: &str| {
         format!(
             "qdisc add dev {dev} root handle 1: prio\n\
-             filter add dev {dev} parent 1: protocol {protocol} prio 1 {asks} flowid 1:1 {redirect}"
+             filter add dev {dev} parent 1: protocol {protocol} prio 1 {condition} flowid 1:1 {redirect}"
         )
     };
     let clsact = |dev: &str, hook: &str| {
@@ -472,10 +472,10 @@ fn what_leaves_is_not_taken_for_what_arrives() {
         ),
     ];
     for (at, (feed, written, named, unnamed)) in table.into_iter().enumerate() {
-        let (text, told) = of_batch(&format!("way{at}"), &format!("{tree}{feed}"), "");
-        let case = format!("{feed}\n{text}\n{told}");
+        let (text, output) = of_batch(&format!("way{at}"), &format!("{tree}{feed}"), "");
+        let case = format!("{feed}\n{text}\n{output}");
         assert!(text.contains(written) && text.is_empty() == written.is_empty(), "{case}");
-        assert!(told.contains(named) && !told.contains(unnamed), "{unnamed}\n{case}");
+        assert!(output.contains(named) && !output.contains(unnamed), "{unnamed}\n{case}");
     }
 }
 
@@ -504,10 +504,10 @@ fn a_rule_whose_hosts_the_class_has_is_not_left_out() {
                 class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2\n";
     let rules = "*mangle\n-A POSTROUTING -s 192.168.1.20 -j CLASSIFY --set-class 1:10\n\
                  -A POSTROUTING -d 198.51.100.0/24 -j CLASSIFY --set-class 1:10\nCOMMIT\n";
-    let (text, told) = of_batch("hosts", tree, rules);
-    assert!(text.contains("hosts = [\"192.168.1.20\"]"), "{text}{told}");
+    let (text, output) = of_batch("hosts", tree, rules);
+    assert!(text.contains("hosts = [\"192.168.1.20\"]"), "{text}{output}");
     let named = "to 1:10, which asks for hosts behind the provider: it is left out";
-    assert!(told.contains(named) && told.matches("behind the provider").count() == 1, "{text}{told}");
+    assert!(output.contains(named) && output.matches("behind the provider").count() == 1, "{text}{output}");
 }
 
 /// What a filter of u32 asks is said in words, or as tc's own.
@@ -518,7 +518,7 @@ fn bytes_that_a_filter_asks_for_are_said_in_words() {
                 class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 1\n\
                 class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit prio 2\n\
                 filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10\n";
-    for (asks, said) in [
+    for (condition, output) in [
         (
             "match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 \
             0xff at 33",
@@ -531,8 +531,9 @@ fn bytes_that_a_filter_asks_for_are_said_in_words() {
             0`): it is left out",
         ),
     ] {
-        let filter = format!("filter add dev eth0 parent 1: protocol ip prio 2 u32 {asks} flowid 1:10\n");
-        let (_, told) = of_batch("bytes", &format!("{tree}{filter}"), "");
-        assert!(told.contains(said), "{told}");
+        let filter =
+            format!("filter add dev eth0 parent 1: protocol ip prio 2 u32 {condition} flowid 1:10\n");
+        let (_, text) = of_batch("bytes", &format!("{tree}{filter}"), "");
+        assert!(text.contains(output), "{text}");
     }
 }

@@ -3,9 +3,9 @@
 //! ```text
 //! flood (capacity) ──▶ bisection: [quiet][burst spent][steady at a rate] ──▶ was it sustained? ──▶ both directions at once, with margin
 //! ```
-//! A rate stands if nothing more is lost than when the path is calm, and if the delay is down at its least or
-//! on its way there: what a token bucket saved up is spent before, so a queue is there to begin with, and it
-//! shrinks exactly if the rate is below what the path carries.
+//! A rate is sustained if no more is lost than when the path is calm, and if the delay is at its least or
+//! falling there. A token bucket's burst is spent before, so a queue exists to begin with, and it shrinks
+//! exactly if the rate is below the path's capacity.
 
 use crate::capacity::{self, Capacity, FULL, HEADERS, PathDirection, SPENDING, ip_bits};
 use crate::overhead;
@@ -15,14 +15,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The search ends when the rates that stood and those that did not are this close.
+/// The search ends when the rates that were sustained and those that were not are this close.
 const CLOSE: f64 = 0.004;
 /// And after so many exchanges.
 const STEPS: usize = 9;
 /// How long a rate is tried: time, and packets.
 const LENGTH_NS: f64 = 1.5e9;
 const PACKETS: f64 = 160.0;
-/// With a policer only losses tell, and they are few: so many times longer.
+/// With a policer only losses are evidence, and they are few: the trial is this many times longer.
 const POLICED_LONGER: f64 = 3.0;
 /// A queue shrinks if it does by this share of a packet's time.
 const FALLEN: f64 = 0.4;
@@ -32,7 +32,7 @@ const RISEN_NS: f64 = 1e6;
 const VARIES: f64 = 1.015;
 /// What a policer may drop beyond what is lost anyway, as a share.
 const POLICED: f64 = 0.003;
-/// A share lost that is too much, unless a calm path loses about as much.
+/// A loss share that is too much, unless a calm path loses about as much.
 const OFTEN: f64 = 0.02;
 /// The lead grows up to so many times its length until it leaves a queue.
 const MOST_LEAD: f64 = 64.0;
@@ -46,7 +46,7 @@ pub struct RateTrial {
     /// Bits per second of IP packets.
     pub bits_per_second: f64,
     /// Delay did not rise at this rate.
-    pub stands: bool,
+    pub sustained: bool,
     /// The share of packets that were lost, 0 to 1.
     pub loss: f64,
     /// The delay in the last part, above the least, ns.
@@ -61,7 +61,7 @@ pub struct RateTrial {
 /// What was found of a direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibration {
-    /// The highest rate that stood, in bits per second of IP packets.
+    /// The highest rate that was sustained, in bits per second of IP packets.
     pub bits_per_second: f64,
     /// It is not below the first, nor above the second.
     pub between: (f64, f64),
@@ -162,7 +162,7 @@ pub struct CalibrationDocument {
     pub doubts: Vec<String>,
 }
 
-/// Calibrates these directions with this margin; `told` hears each step.
+/// Calibrates these directions with this margin; `report` is called after each step.
 ///
 /// # Errors
 /// The path's.
@@ -170,12 +170,12 @@ pub fn calibrate<P: Path>(
     path: &mut P,
     ways: &[PathDirection],
     margin: f64,
-    told: &mut dyn FnMut(PathDirection, &RateTrial),
+    report: &mut dyn FnMut(PathDirection, &RateTrial),
 ) -> Result<Calibrated, P::Error> {
     let mut found = Calibrated::default();
     for way in ways {
         let Some(capacity) = capacity::find(path, *way)? else { continue };
-        let calibration = search(path, *way, capacity, told, &mut found.cut)?;
+        let calibration = search(path, *way, capacity, report, &mut found.cut)?;
         match way {
             PathDirection::Up => found.up = Some(calibration),
             PathDirection::Down => found.down = Some(calibration),
@@ -194,7 +194,7 @@ fn search<P: Path>(
     path: &mut P,
     way: PathDirection,
     capacity: Capacity,
-    told: &mut dyn FnMut(PathDirection, &RateTrial),
+    report: &mut dyn FnMut(PathDirection, &RateTrial),
     cut: &mut Option<String>,
 ) -> Result<Calibration, P::Error> {
     let top = capacity.bits_per_second;
@@ -216,15 +216,15 @@ fn search<P: Path>(
             continue;
         }
         let step = evaluate(way.trace(&outcome), next, &capacity);
-        told(way, &step);
-        // Whatever disturbs a measurement makes delays longer: what should stand and did not is tried once
+        report(way, &step);
+        // Any disturbance makes delays longer, so a rate that should be sustained and was not is tried once
         // more.
-        if !step.stands && next < top && failed != Some(next) {
+        if !step.sustained && next < top && failed != Some(next) {
             failed = Some(next);
             continue;
         }
         calibration.steps.push(step);
-        if step.stands {
+        if step.sustained {
             low = low.max(next);
         } else {
             high = high.min(next);
@@ -279,7 +279,7 @@ fn raw(packet: &PacketRecord) -> Option<i64> {
     Some(packet.arrived?.wrapping_sub(packet.sent?) as i64)
 }
 
-/// Did the lead leave a queue, or lose anything? If not, there is a burst that it did not spend.
+/// Whether the lead left a queue, or lost packets. If not, there is a burst that it did not spend.
 fn is_spent(trace: &StreamTrace, capacity: &Capacity) -> bool {
     let least = trace.packets.iter().filter_map(raw).min().unwrap_or(0);
     let lead: Vec<&PacketRecord> = trace.of_phase(LEAD).map(|(_, packet)| packet).collect();
@@ -289,7 +289,7 @@ fn is_spent(trace: &StreamTrace, capacity: &Capacity) -> bool {
     late > 3.0 * ip_bits(FULL) * 1e9 / capacity.bits_per_second || lost * 20 > last.len()
 }
 
-/// Did the rate stand?
+/// Whether the rate was sustained.
 fn evaluate(trace: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let quiet: Vec<i64> = trace.of_phase(QUIET).filter_map(|(_, packet)| raw(packet)).collect();
     let all: Vec<&PacketRecord> = trace.of_phase(STEADY).map(|(_, packet)| packet).collect();
@@ -312,15 +312,22 @@ fn evaluate(trace: &StreamTrace, rate: f64, capacity: &Capacity) -> RateTrial {
     let span = delays.last().map_or(0.0, |last| last.0) - delays.first().map_or(0.0, |first| first.0);
     let falls = slope < -0.001 && -slope * span * 2.0 / 3.0 > FALLEN * service + capacity.irregularity;
     let keeps = is_down && slope < 0.01 || falls;
-    let stands = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
+    let exists = !arrived.is_empty() && !exceeds_loss(lost, sent, capacity) && keeps;
     let carried = overhead::service(trace, LEAD, capacity.irregularity)
         .filter(|lead| lead.is_regular && !lead.is_idle && !capacity.has_burst())
         .map(|lead| ip_bits(FULL) * 1e9 / lead.ns);
-    RateTrial { bits_per_second: rate, stands, loss: crate::share(lost, sent), delay_ns, slope, carried }
+    RateTrial {
+        bits_per_second: rate,
+        sustained: exists,
+        loss: crate::share(lost, sent),
+        delay_ns,
+        slope,
+        carried,
+    }
 }
 
-/// Is more lost than when the path is calm? With a policer every packet tells; a queue tells by its delay,
-/// and only much loss is a sign.
+/// Whether more is lost than when the path is calm. With a policer every packet counts; a queue shows by its
+/// delay, and only heavy loss is a sign.
 fn exceeds_loss(lost: u64, sent: u64, capacity: &Capacity) -> bool {
     let (calm_sent, calm_lost) = capacity.calm;
     if capacity.service.is_policed {
@@ -352,7 +359,7 @@ fn slope(delays: &[(f64, f64)]) -> f64 {
 /// How much the delay rose up and down, and what is doubtful about that.
 type Rises = ((f64, f64), Option<String>);
 
-/// Both directions at once: the delay that is left, and a doubt if it is more than each direction alone had.
+/// Both directions at once: the delay that remains, and a caveat if it is more than each direction alone had.
 fn together<P: Path>(path: &mut P, rates: [f64; 2], capacities: [&Capacity; 2]) -> Result<Rises, P::Error> {
     let quiet = PacketTrain { payload: 100, gap_ns: SECOND / 40, packets: 20, rest_ns: SECOND / 20, dscp: 0 };
     let stream = |at: usize| {
@@ -432,19 +439,20 @@ fn doubts(found: &Calibration) -> Vec<String> {
         ));
     }
     doubts.extend(policed(capacity));
-    let stood =
-        found.steps.iter().filter(|step| step.stands).map(|step| step.bits_per_second).fold(0.0, f64::max);
+    let sustained =
+        found.steps.iter().filter(|step| step.sustained).map(|step| step.bits_per_second).fold(0.0, f64::max);
     let failed = found
         .steps
         .iter()
-        .filter(|step| !step.stands)
+        .filter(|step| !step.sustained)
         .map(|step| step.bits_per_second)
         .fold(f64::INFINITY, f64::min);
-    if failed < stood {
+    if failed < sustained {
         doubts.push("a rate failed though a higher one passed: the capacity of the path varies".into());
     }
     let calm = crate::share(capacity.calm.1, capacity.calm.0);
-    let last = found.steps.iter().find(|step| step.stands && step.bits_per_second == found.bits_per_second);
+    let last =
+        found.steps.iter().find(|step| step.sustained && step.bits_per_second == found.bits_per_second);
     if let Some(step) = last.filter(|step| step.loss > calm + 0.01) {
         let lost = step.loss * 100.0;
         doubts.push(format!(
@@ -452,9 +460,9 @@ fn doubts(found: &Calibration) -> Vec<String> {
         ));
     }
     if found.bits_per_second < capacity.bits_per_second * 0.97 {
-        let (stood, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
+        let (sustained, flood) = (found.bits_per_second / 1e6, capacity.bits_per_second / 1e6);
         doubts.push(format!(
-            "a flood gets {flood:.2} Mbit/s through, but only {stood:.2} passed: there is cross traffic, or \
+            "a flood gets {flood:.2} Mbit/s through, but only {sustained:.2} passed: there is cross traffic, or \
             the capacity varies"
         ));
     }

@@ -18,10 +18,10 @@ pub enum PathDirection {
 }
 
 impl PathDirection {
-    /// Both.
+    /// Both directions, upload first.
     pub const BOTH: [PathDirection; 2] = [PathDirection::Up, PathDirection::Down];
 
-    /// What is said of it.
+    /// Its name in documents and options.
     pub fn name(self) -> &'static str {
         match self {
             PathDirection::Up => "up",
@@ -85,7 +85,7 @@ pub struct Capacity {
     pub peak_bits_per_second: Option<f64>,
     /// Bytes of IP that got through beyond the rate before the burst was spent; at most this.
     pub burst_bytes: f64,
-    /// How the last flood went through.
+    /// How the last flood was served.
     pub service: Service,
     /// Floods agreed with each other at last.
     pub is_settled: bool,
@@ -170,7 +170,7 @@ fn roughly(trace: &StreamTrace, phase: usize) -> Option<f64> {
 /// Looks how much is lost when the path is far from full.
 fn calm<P: Path>(path: &mut P, way: PathDirection, known: &mut Capacity) -> Result<(), P::Error> {
     let gap_ns = (ip_bits(FULL) * 1e9 / (known.bits_per_second * CALM).max(1.0)) as u64;
-    // A policer is told by its losses alone, so what is lost anyway has to be known well.
+    // A policer is found by its losses alone, so the usual loss has to be known well.
     let more = if known.service.is_policed { POLICED_MORE } else { 1.0 };
     let most = MOST_CALM_NS * more.min(2.5) / gap_ns as f64;
     let packets =
@@ -210,7 +210,7 @@ fn settle(known: &mut Capacity, trace: &StreamTrace, is_measured: bool) -> bool 
     (found / before - 1.0).abs() <= SETTLED
 }
 
-/// The phases of a course that have a service time, by phase.
+/// The service time of each phase of a stream that has one.
 pub fn services(trace: &StreamTrace, irregularity: f64) -> Vec<Option<Service>> {
     (0..trace.stream.phases.len()).map(|phase| service(trace, phase, irregularity)).collect()
 }

@@ -1,4 +1,4 @@
-//! How members of documents are written and read where their types alone do not say it.
+//! How members of documents are written and read where their types alone do not define it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ pub(crate) struct MachineLines {
     lines: Vec<String>,
 }
 
-/// What machines are told: `{ "machine": …, "lines": […] }`.
+/// Commands by machine: `{ "machine": …, "lines": […] }`.
 pub(crate) mod commands {
     use super::{Deserialize, Deserializer, Serialize, Serializer, String, Vec};
 
@@ -68,6 +68,6 @@ pub(crate) mod commands {
         from: D,
     ) -> Result<Vec<(String, Vec<String>)>, D::Error> {
         let all = Vec::<Read>::deserialize(from)?;
-        Ok(all.into_iter().map(|told| (told.machine, told.lines)).collect())
+        Ok(all.into_iter().map(|entry| (entry.machine, entry.lines)).collect())
     }
 }

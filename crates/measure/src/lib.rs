@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 //! The arithmetic of measurement, each figure with its definition.
 //!
-//! Spans are nanoseconds in `u64` unless a name says otherwise; nothing here knows a clock.
+//! Durations are nanoseconds in `u64` unless a name has another unit; nothing here reads a clock.
 
 extern crate alloc;
 
@@ -63,7 +63,7 @@ impl Durations {
     pub fn percentile(&self, p: f64) -> Option<u64> {
         let n = self.sorted.len();
         let exact = p.clamp(0.0, 100.0) / 100.0 * n as f64;
-        // Rounded up, forgiving what the division by a hundred loses.
+        // Rounded up, with a tolerance for the division by a hundred.
         let mut rank = exact as usize;
         if exact - rank as f64 > 1e-9 {
             rank += 1;
@@ -129,7 +129,7 @@ impl Pings {
         Pings { rtt, lost }
     }
     /// Requests sent.
-    pub fn asked(&self) -> usize {
+    pub fn sent(&self) -> usize {
         self.lost + self.rtt.count()
     }
     /// Requests lost over requests sent, 0 to 1; 0 of nothing.

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Bursts that chance alone makes as seldom as this are told as bursts.
+/// Bursts whose probability by chance is at most this are reported as bursts.
 const BY_CHANCE: f64 = 0.01;
 
 /// What was lost.
@@ -97,14 +97,14 @@ mod tests {
             order: Some(Order::default()),
             ..DirectionLoss::default()
         };
-        let told = |way: DirectionLoss| way.doubts().join("|");
-        assert!(told(of(0, 0, vec![])).contains("nothing was sent"));
-        assert!(told(of(5, 5, vec![5])).contains("nothing arrived"));
-        assert!(told(of(100, 0, vec![])).contains("up to 3.70 %"));
-        assert!(told(of(1000, 3, vec![3])).contains("in under 1 of 100 measurements"));
+        let text_of = |way: DirectionLoss| way.doubts().join("|");
+        assert!(text_of(of(0, 0, vec![])).contains("nothing was sent"));
+        assert!(text_of(of(5, 5, vec![5])).contains("nothing arrived"));
+        assert!(text_of(of(100, 0, vec![])).contains("up to 3.70 %"));
+        assert!(text_of(of(1000, 3, vec![3])).contains("in under 1 of 100 measurements"));
         // Two neighbours of three losses are no more than chance makes.
-        assert_eq!(told(of(100, 3, vec![2, 1])), "");
-        assert_eq!(told(of(100, 2, vec![1, 1])), "");
+        assert_eq!(text_of(of(100, 3, vec![2, 1])), "");
+        assert_eq!(text_of(of(100, 2, vec![1, 1])), "");
     }
 
     #[test]

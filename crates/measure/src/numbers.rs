@@ -39,7 +39,7 @@ pub fn rate(bits_per_second: f64) -> String {
     rate_in(bits_per_second, USUAL)
 }
 
-/// The same with so many significant digits.
+/// A rate with this many significant digits.
 pub fn rate_in(bits_per_second: f64, digits: usize) -> String {
     scaled(bits_per_second, 1000.0, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"], digits)
 }
@@ -49,7 +49,7 @@ pub fn size(bytes: u64) -> String {
     size_in(bytes as f64, USUAL)
 }
 
-/// The same with so many significant digits.
+/// A size with this many significant digits.
 pub fn size_in(bytes: f64, digits: usize) -> String {
     if bytes < 999.5 {
         return format!("{bytes:.0} B");
@@ -67,7 +67,7 @@ pub fn format_duration(ns: u64) -> String {
     format_duration_in(ns as f64, USUAL)
 }
 
-/// The same with so many significant digits.
+/// A duration with this many significant digits.
 pub fn format_duration_in(ns: f64, digits: usize) -> String {
     let (value, unit) = match libm::round(ns) {
         ns if ns < 999_500.0 => (ns / 1e3, "µs"),
@@ -98,7 +98,7 @@ pub fn percent(share: f64) -> String {
     percent_in(share, USUAL)
 }
 
-/// The same; with more than three digits as many of them as are requested.
+/// A share in per cent; with more than three digits, as many of them as are requested.
 pub fn percent_in(share: f64, digits: usize) -> String {
     let percent = share * 100.0;
     match digits {

@@ -62,8 +62,7 @@ impl Paired {
         })
     }
 
-    /// Is there a difference, as far as these rounds can tell? `false`: the interval holds none, or there is
-    /// no interval.
+    /// Whether these rounds show a difference. `false`: the interval contains 0, or there is no interval.
     pub fn is_sure(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }

@@ -1,39 +1,39 @@
 //! What pings showed, as one document. Tables, pages, pictures and JSON are made from this and nothing else.
 //!
-//! Times are nanoseconds from the beginning, unless a field says otherwise.
+//! Times are nanoseconds from the beginning, unless a field has another unit.
 
 use crate::{Durations, Jitter, Pings, Summary, deviation};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Hosts that were asked repeatedly, and what they answered.
+/// Hosts that were pinged repeatedly, and their replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pinged {
-    /// The version that asked.
+    /// The version of tidegate that measured.
     pub version: String,
-    /// The command that asks again.
+    /// The command that measures again.
     pub again: String,
     /// When it began, ns since 1970.
     pub began_ns: u64,
     /// Why it ended before its time, if it did.
     pub partial: Option<String>,
-    /// Who was asked, in the order of the command line.
+    /// The targets, in the order of the command line.
     pub targets: Vec<PingTarget>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
-/// Someone who was asked, in one way.
+/// A target that was pinged, by one method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PingTarget {
     /// What it is called.
     pub id: String,
     /// The host as it was named.
     pub host: String,
-    /// Its address.
+    /// The target's address.
     pub address: String,
-    /// How it was asked.
+    /// How it was pinged.
     pub way: PingMethod,
     /// The DS field of the requests, with ECN.
     pub ds_field: u8,
@@ -45,18 +45,18 @@ pub struct PingTarget {
     /// From one request to the next, ns.
     pub interval_ns: u64,
     /// Every request, in order.
-    pub asked: Vec<PingRequest>,
+    pub requests: Vec<PingRequest>,
     /// Replies to requests that had one already.
     pub duplicates: u64,
     /// Answers that were ICMP errors, which is what they should be (port unreachable, time exceeded).
     pub errors_for_answers: u64,
     /// Times for a request that were passed over because this computer was too late for them.
     pub passed_over: u64,
-    /// What others, or this computer, said instead of an answer.
+    /// Errors that came instead of replies, from routers or from this computer.
     pub faults: Vec<Fault>,
 }
 
-/// How someone is asked.
+/// The method of a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PingMethod {
     /// By an ICMP echo request.
@@ -74,16 +74,16 @@ pub struct PingRequest {
     /// The round trip, ns; `None`: no reply came.
     pub took_ns: Option<u64>,
     /// How much of the round trip passed before this computer's driver got the request, ns, where the kernel
-    /// tells.
+    /// reports it.
     pub here_ns: Option<u64>,
 }
 
-/// Something that was said instead of an answer.
+/// An error that came instead of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// By whom: an address, or `this computer`.
+    /// Who reported it: an address, or `this computer`.
     pub by: String,
-    /// What.
+    /// The error's text.
     pub what: String,
     /// How often.
     pub count: u64,
@@ -118,11 +118,11 @@ const HUNDRED: usize = 100;
 impl PingTarget {
     /// What the requests come to.
     pub fn figures(&self) -> PingSummary {
-        let pings = Pings::new(self.asked.iter().map(|asked| asked.took_ns));
-        let answered: Vec<u64> = self.asked.iter().filter_map(|asked| asked.took_ns).collect();
-        let here = Durations::new(self.asked.iter().filter_map(|asked| asked.here_ns).collect());
+        let pings = Pings::new(self.requests.iter().map(|request| request.took_ns));
+        let answered: Vec<u64> = self.requests.iter().filter_map(|request| request.took_ns).collect();
+        let here = Durations::new(self.requests.iter().filter_map(|request| request.here_ns).collect());
         PingSummary {
-            sent: self.asked.len() as u64,
+            sent: self.requests.len() as u64,
             lost: pings.lost as u64,
             loss: pings.loss(),
             loss_interval: pings.loss_interval(),
@@ -137,8 +137,8 @@ impl PingTarget {
     /// When its figures must not be believed, and why.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        let lost = self.asked.iter().filter(|asked| asked.took_ns.is_none()).count();
-        let answered = self.asked.len() - lost;
+        let lost = self.requests.iter().filter(|request| request.took_ns.is_none()).count();
+        let answered = self.requests.len() - lost;
         if self.errors_for_answers > 0 && lost > 0 {
             doubts.push(String::from(
                 "its answers are ICMP errors, of which hosts send only so many (Linux: about one a second \
@@ -146,7 +146,7 @@ impl PingTarget {
                 the path",
             ));
         }
-        if answered == 0 && !self.asked.is_empty() {
+        if answered == 0 && !self.requests.is_empty() {
             doubts.push(String::from(
                 "no replies: the host may be down or unreachable, or a firewall drops such requests",
             ));
@@ -169,12 +169,12 @@ mod tests {
     use alloc::vec;
 
     fn target(took: &[Option<u64>]) -> PingTarget {
-        let asked = |(n, took): (usize, &Option<u64>)| PingRequest {
+        let request_of = |(n, took): (usize, &Option<u64>)| PingRequest {
             sent_ns: n as u64 * 1000,
             took_ns: *took,
             here_ns: took.map(|took| took / 10),
         };
-        PingTarget { asked: took.iter().enumerate().map(asked).collect(), ..PingTarget::default() }
+        PingTarget { requests: took.iter().enumerate().map(request_of).collect(), ..PingTarget::default() }
     }
 
     #[test]

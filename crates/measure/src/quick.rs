@@ -1,7 +1,7 @@
-//! What half a minute showed of a line: how long answers take from anyone who stands on the way, idle and
+//! What a test of half a minute shows of a line: how long replies take from each hop of the path, idle and
 //! under load, and what follows.
 //!
-//! Times are nanoseconds from the beginning, rates bits per second, unless a field says otherwise.
+//! Times are nanoseconds from the beginning, rates bits per second, unless a field has another unit.
 
 use crate::pinged::PingRequest;
 use crate::{Durations, Pings};
@@ -19,7 +19,7 @@ pub struct Quick {
     pub began_ns: u64,
     /// Why it is not the whole, if it is not.
     pub partial: Option<String>,
-    /// Who was asked, the nearest first; the last is the remote end.
+    /// The hops that were pinged, the nearest first; the last is the server.
     pub places: Vec<HopResult>,
     /// What went on meanwhile, in order; the first is idle.
     pub phases: Vec<LoadPhase>,
@@ -36,8 +36,8 @@ pub struct HopResult {
     pub name: String,
     /// How many hops away, if that is known.
     pub distance: Option<u8>,
-    /// What he was asked.
-    pub asked: Vec<PingRequest>,
+    /// Every request to it, in order.
+    pub requests: Vec<PingRequest>,
 }
 
 /// What loads the line.
@@ -46,7 +46,7 @@ pub enum LoadDirection {
     /// Nothing of tidegate's.
     #[default]
     Idle,
-    /// What goes away from here.
+    /// An upload.
     Up,
     /// What comes here.
     Down,
@@ -69,7 +69,7 @@ impl LoadDirection {
 /// A stretch of time with one load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadPhase {
-    /// The load.
+    /// What loaded the line.
     pub load: LoadDirection,
     /// From when to when it was measured, ns from the beginning; before that the load grew.
     pub window: (u64, u64),
@@ -88,7 +88,7 @@ pub struct LoadPhase {
 pub enum CapacityEstimate {
     /// It was full.
     Full(f64),
-    /// So much went through and it was not full, or it is not known whether it was.
+    /// This throughput was reached and the line was not full, or it is unknown whether it was.
     AtLeast(f64),
 }
 
@@ -114,14 +114,14 @@ impl CapacityEstimate {
 pub struct Remedy {
     /// A short policy.
     pub policy: String,
-    /// What the simulator says of the line with these figures, by load.
+    /// The simulator's prediction for the line with these figures, by load.
     pub predicted: Vec<PredictedRtt>,
 }
 
 /// A prediction under one load: median and 95th percentile of round trips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PredictedRtt {
-    /// The load.
+    /// The load of the prediction.
     pub load: LoadDirection,
     /// As the line is now.
     pub without: (u64, u64),
@@ -176,12 +176,12 @@ impl Grade {
 
 /// A growth below this is not looked for: it may be anything.
 pub const NOTHING: u64 = 5_000_000;
-/// Fewer answers than this say nothing.
+/// Fewer replies than this are no evidence.
 const FEW: usize = 5;
 /// A way that carries so many times what echoes carried in both directions is not what held the echoes.
 const CLEARLY_MORE: f64 = 1.2;
 
-/// A part of the path between two places that answered, and what waits there.
+/// A part of the path between two hops that replied, and the queueing delay there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The farther one of those nearer than it, by its number; `None`: none of them answered, or there is
@@ -197,9 +197,9 @@ impl Quick {
     /// What a place answered during a phase.
     pub fn pings(&self, place: usize, phase: usize) -> Pings {
         let window = self.phases.get(phase).map_or((0, 0), |phase| phase.window);
-        let asked = self.places.get(place).map_or(&[][..], |place| &place.asked);
-        let within = asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
-        Pings::new(within.map(|asked| asked.took_ns))
+        let requests = self.places.get(place).map_or(&[][..], |place| &place.requests);
+        let within = requests.iter().filter(|request| (window.0..window.1).contains(&request.sent_ns));
+        Pings::new(within.map(|request| request.took_ns))
     }
 
     /// By how much the median round trip to a place grew over the idle one; `None`: too few answers.
@@ -211,7 +211,7 @@ impl Quick {
         Some(median(phase)?.saturating_sub(median(0)?))
     }
 
-    /// The place that tells the most: the remote end, or the farthest that answered.
+    /// The hop with the most information: the server, or the farthest that replied.
     pub fn farthest(&self) -> Option<usize> {
         (0..self.places.len()).rev().find(|place| self.pings(*place, 0).rtt.count() >= FEW)
     }
@@ -242,8 +242,8 @@ impl Quick {
     /// Where packets wait during a phase: stretches of the path, the nearest first, that add up to what round
     /// trips to the farthest place grew by. Empty: nothing grew, or nothing is known.
     ///
-    /// A router may be slow to answer for itself; what is sent past it does not wait for that. A place that
-    /// is clearly slower than one behind it says nothing, then; a little slower may be chance.
+    /// A router may be slow to reply itself while it forwards without delay. So a hop that is clearly slower
+    /// than one behind it is no evidence; a little slower may be chance.
     pub fn stretches(&self, phase: usize) -> Vec<Stretch> {
         let Some(remote) = self.farthest() else { return Vec::new() };
         let answered: Vec<(usize, u64)> =
@@ -271,15 +271,15 @@ impl Quick {
         before.zip(&kept).map(stretch).filter(|stretch| stretch.growth > 0).collect()
     }
 
-    /// The stretch of the path in which most of what waits during a phase stands; `None`: nothing grew,
-    /// nothing is known, or no stretch has half of it.
+    /// The part of the path that holds most of the queueing delay of a phase; `None`: nothing grew, nothing
+    /// is known, or no part has half of it.
     pub fn queue(&self, phase: usize) -> Option<Stretch> {
         let all = self.stretches(phase);
         let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
         all.into_iter().max_by_key(|stretch| stretch.growth).filter(|most| most.growth * 2 >= whole)
     }
 
-    /// The nearest place that most of what waits during a phase precedes.
+    /// The nearest hop behind which most of a phase's queueing delay is.
     pub fn behind_most(&self, phase: usize) -> Option<usize> {
         let all = self.stretches(phase);
         let whole: u64 = all.iter().map(|stretch| stretch.growth).sum();
@@ -290,11 +290,11 @@ impl Quick {
         })
     }
 
-    /// What the line carries away from here, and towards here.
+    /// The line's capacity for upload, and for download.
     ///
-    /// Echoes fill both directions with the same packets, so the slower way holds them to its rate and
-    /// nothing tells which that is, unless one way was loaded alone as well: if that carried clearly more,
-    /// the other way is the slower one.
+    /// Echoes fill both directions with the same packets, so the slower direction limits them to its rate and
+    /// nothing shows which that is, unless one direction was loaded alone as well: if that carried clearly
+    /// more, the other one is the slower.
     pub fn rates(&self) -> (Option<CapacityEstimate>, Option<CapacityEstimate>) {
         let most = |rates: &mut dyn Iterator<Item = CapacityEstimate>| {
             rates.max_by(|a, b| a.bits().total_cmp(&b.bits()))
@@ -341,12 +341,12 @@ mod tests {
 
     /// Pings every 50 ms for 4 s, of which the second half is loaded and takes so much longer.
     fn place(idle: u64, growth: u64) -> HopResult {
-        let asked = (0..80).map(|n| {
+        let selected = (0..80).map(|n| {
             let sent_ns = n * 50 * MS;
             let more = if sent_ns >= 2000 * MS { growth } else { 0 };
             PingRequest { sent_ns, took_ns: Some((idle + more) * MS + n % 3), here_ns: None }
         });
-        HopResult { asked: asked.collect(), ..HopResult::default() }
+        HopResult { requests: selected.collect(), ..HopResult::default() }
     }
 
     fn quick(growths: &[(u64, u64)]) -> Quick {
@@ -383,7 +383,7 @@ mod tests {
         };
         assert_eq!(unfilled(good.clone()), None);
         assert_eq!(unfilled(wireless.clone()), Some(Grade::C));
-        // A router that is slow for itself alone holds nothing up; what is behind it tells.
+        // A router that is slow for itself alone delays nothing; the hops behind it show that.
         let slow = quick(&[(1, 0), (2, 150), (9, 3), (20, 100)]);
         assert_eq!((between(&slow), slow.behind_most(1)), (Some((Some(2), 3)), Some(3)));
         // No stretch has half of it.
@@ -424,10 +424,10 @@ mod tests {
     #[test]
     fn whoever_is_silent_says_nothing() {
         let mut line = quick(&[(1, 0), (2, 0), (20, 300)]);
-        line.places[0].asked.iter_mut().for_each(|asked| asked.took_ns = None);
-        line.places[1].asked.iter_mut().for_each(|asked| asked.took_ns = None);
+        line.places[0].requests.iter_mut().for_each(|request| request.took_ns = None);
+        line.places[1].requests.iter_mut().for_each(|request| request.took_ns = None);
         assert_eq!(between(&line), Some((None, 2)), "it may as well be nearer");
-        line.places[2].asked.clear();
+        line.places[2].requests.clear();
         assert_eq!((line.farthest(), line.grade(), between(&line)), (None, None, None));
     }
 }

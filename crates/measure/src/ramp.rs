@@ -1,5 +1,5 @@
-//! How fast to send so that a line is full, and not much more: for anyone who loads a line without anybody at
-//! its remote end who helps.
+//! How fast to send so that a line is full, and not much more: for load without a helper at the line's remote
+//! end.
 
 use alloc::collections::VecDeque;
 
@@ -94,7 +94,7 @@ pub struct Delayed {
 
 /// Answers that take so much longer have waited, ns.
 const WAITED: u64 = 20_000_000;
-/// How much of the rate a queue at the wrong place changes, at most: slow enough for the answers that tell of
+/// How much of the rate a queue in the wrong place changes, at most: slow enough for the replies that show
 /// it.
 const PULL: f64 = 0.5;
 /// How fast the rate that a line is believed to have follows what is seen.
@@ -164,9 +164,9 @@ impl Delayed {
     }
 }
 
-/// What a line passed while its queue never ended: `bytes` that were sent from one moment to another, each
-/// with how much longer an answer took that was requested then. What was sent in between went through in
-/// between, later by what it waited.
+/// The rate of a line while its queue never ended: `bytes` were sent between two moments, each with the
+/// additional delay of a reply requested then. What was sent in between was carried in between, later by its
+/// queueing delay.
 pub fn passed(bytes: u64, from: (u64, u64), to: (u64, u64)) -> Option<f64> {
     let took = (to.0 + to.1).checked_sub(from.0 + from.1)?;
     (took > 0).then(|| bytes as f64 * 8e9 / took as f64)
@@ -186,7 +186,7 @@ mod tests {
     }
 
     impl Line {
-        /// What went through in a step, and how long what was sent last waits.
+        /// The bytes carried in a step, and the queueing delay of the last one.
         fn step(&mut self, offered: f64) -> (f64, u64) {
             let seconds = STEP as f64 / 1e9;
             let waiting = self.queue_bits + offered * seconds;
@@ -224,9 +224,8 @@ mod tests {
         assert_eq!((ramp.was_full(), ramp.offered()), (false, 80e6));
     }
 
-    /// What is believed of the line, by how much longer answers take than on the idle line, after a buffer of
-    /// 80 ms was full at 1 Mbit/s: beyond 7/8 of the buffer it is at most half, below that what the queue's
-    /// growth says.
+    /// The estimated share of a reply's additional delay, after a buffer of 80 ms was full at 1 Mbit/s:
+    /// beyond 7/8 of the buffer the estimate is at most half, below that it follows the queue's growth.
     #[test]
     fn a_buffer_full_to_seven_eighths_tells_of_too_high_a_rate() {
         let after = |growth_ms: u64| {
@@ -249,8 +248,8 @@ mod tests {
         );
     }
 
-    /// While nothing comes back nothing is decided; a rate that comes back to 85 per cent grows by 4.5 per
-    /// cent a step, and eight steps in a row below that say that the line is full: a sixteenth of each later
+    /// While no reply comes back nothing is decided; a rate that comes back to 85 per cent grows by 4.5 per
+    /// cent a step, and eight steps in a row below that mean that the line is full: a sixteenth of each later
     /// step is learnt.
     #[test]
     fn eight_short_steps_in_a_row_decide() {
@@ -282,29 +281,29 @@ mod tests {
         assert_eq!((passed(1000, (5, 5), (5, 5)), passed(1000, (5, 9), (5, 5))), (None, None));
     }
 
-    /// The rate of a line that tells nothing but how long answers take, within two percent.
+    /// The rate of a line that shows nothing but reply times, within two percent.
     #[test]
     fn a_queue_kept_at_half_tells_the_rate() {
         for (bits, buffer_ms) in [(500e3, 2000.0), (5e6, 400.0), (20e6, 120.0), (100e6, 60.0)] {
             let (mut line, mut ramp) = (line(bits, buffer_ms), Delayed::new(256e3, 1e9, 40_000_000));
             let (mut bytes, mut from, mut to) = (0.0, None, None);
-            // When each was asked, and how long it waited: known once the answer is there.
-            let mut asked = vec![(0, 0)];
+            // When each request was sent, and how long it was queued: known once the reply is there.
+            let mut seen = vec![(0, 0)];
             for now in (0..600).map(|step| step * STEP) {
                 let heard =
-                    asked.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
+                    seen.iter().rev().find(|(at, waited)| at + waited + line.round_trip <= now).copied();
                 if now == 300 * STEP {
                     ramp.level();
                 }
                 if now >= 350 * STEP && from.is_none() {
-                    from = asked.last().copied();
+                    from = seen.last().copied();
                 }
                 ramp.step(heard.map(|(_, waited)| waited));
                 if from.is_some() {
                     bytes += ramp.offered() / 8.0 * STEP as f64 / 1e9;
                 }
-                asked.push((now + STEP, line.step(ramp.offered()).1));
-                to = asked.last().copied();
+                seen.push((now + STEP, line.step(ramp.offered()).1));
+                to = seen.last().copied();
             }
             let found =
                 passed(bytes as u64, from.expect("step 70"), to.expect("120 steps")).expect("seconds");

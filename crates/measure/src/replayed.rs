@@ -1,7 +1,7 @@
 //! What policies would have done with a capture's packets, as one document. Tables, pages and JSON are made
 //! from this and nothing else.
 //!
-//! Times are nanoseconds, sizes bytes of frames, rates bits per second, unless a field says otherwise.
+//! Times are nanoseconds, sizes bytes of frames, rates bits per second, unless a field has another unit.
 
 use crate::{Durations, Summary};
 use alloc::string::String;
@@ -14,7 +14,7 @@ pub struct Replayed {
     pub version: String,
     /// The command that makes it again, to the byte.
     pub again: String,
-    /// The capture.
+    /// The capture that was replayed.
     pub capture: CaptureSummary,
     /// What is beneath the policies' device.
     pub line: ReplayLine,
@@ -29,7 +29,7 @@ pub struct Replayed {
 /// What was captured, and what of it was taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaptureSummary {
-    /// The file.
+    /// The file's name.
     pub file: String,
     /// `pcap`, `pcapng`.
     pub format: String,
@@ -39,7 +39,7 @@ pub struct CaptureSummary {
     pub duration: u64,
     /// Packets that could be read.
     pub packets: u64,
-    /// How it was told which packets go out, in words.
+    /// The rule that decided which packets are outgoing, in words.
     pub rule: String,
     /// Packets that go out, and their bytes.
     pub out: (u64, u64),
@@ -85,7 +85,7 @@ pub struct ReplayOutcome {
 /// A class, or a root without classes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassOutcome {
-    /// Its device.
+    /// The device of the class.
     pub device: String,
     /// Its number: `1:20`; of a root its handle; `direct`, `before any queue` and the like where there is no
     /// number.
@@ -138,7 +138,7 @@ pub struct OutcomeCounts {
     pub dropped: Vec<(String, u64)>,
     /// How long those that left waited: from their arrival until the line began to send them.
     pub waited: Option<Summary>,
-    /// The same, spread out: percentiles of [`LADDER`].
+    /// The distribution of the queueing delay: percentiles of [`LADDER`].
     pub ladder: Vec<u64>,
 }
 

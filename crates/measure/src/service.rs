@@ -57,7 +57,7 @@ pub fn irregularity(trace: &StreamTrace, phase: usize) -> f64 {
     quartile(3) - quartile(1)
 }
 
-/// What the packets of a phase say on a path of this irregularity (ns); `None` if too few arrived.
+/// The service time of a phase's packets on a path of this irregularity (ns); `None` if too few arrived.
 pub fn service(trace: &StreamTrace, phase: usize, irregularity: f64) -> Option<Service> {
     let packets: Vec<&PacketRecord> = trace.of_phase(phase).map(|(_, packet)| packet).collect();
     let mut arrived: Vec<(u32, Passage)> = packets.iter().filter_map(|packet| passage(packet)).collect();
@@ -110,9 +110,9 @@ fn went_as_they_came(passages: &[Passage], slack: f64) -> bool {
     alike.count() * 10 > (passages.len() - 1) * 7
 }
 
-/// The service time of a busy line: where most gaps lie. Others' packets and losses behind the line make gaps
-/// longer, which is no harm. A receiver that gets packets in bunches shows mostly gaps far below the mean:
-/// those tell nothing.
+/// The service time of a busy line: where most gaps are. Other traffic and losses behind the line make gaps
+/// longer, which does no harm. A receiver that gets packets in bunches shows mostly gaps far below the mean:
+/// those are ignored.
 fn regular(gaps: &[f64], mean: f64, slack: f64) -> Option<(f64, f64)> {
     let mut sorted = gaps.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -185,7 +185,8 @@ mod tests {
         }
     }
 
-    /// A receiver that gets eight at once does not make the line eight times as fast: the count tells.
+    /// A receiver that gets eight packets at once does not make the line eight times as fast: the count
+    /// decides.
     #[test]
     fn bunches_tell_by_their_count() {
         let found =

@@ -66,9 +66,9 @@ pub fn wilson(part: u64, whole: u64) -> (f64, f64) {
     (low, (centre + half).min(1.0))
 }
 
-/// How likely chance is to gather `lost` of `sent` packets in at most so many runs of neighbours, if each is
-/// lost for itself (Wald and Wolfowitz 1940: all orders are equally likely, given how many were lost). 1
-/// where there is nothing to tell.
+/// The probability that chance gathers `lost` of `sent` packets in at most `runs` runs of neighbours, if each
+/// is lost independently (Wald and Wolfowitz 1940: all orders are equally likely, given how many were lost).
+/// 1 where there is nothing to test.
 pub(crate) fn gathered_by_chance(sent: u64, lost: u64, runs: u64) -> f64 {
     if lost == 0 || lost >= sent || runs >= lost {
         return 1.0;

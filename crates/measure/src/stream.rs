@@ -1,8 +1,8 @@
 //! What is sent along a path to measure it, and the outcome of each packet.
 //!
-//! Anyone who estimates something about a path says what to send in each direction (an [`Exchange`]), has a
-//! [`Path`] carry it out, and reads the [`ExchangeResult`]. The path may be real, or a simulated link whose
-//! truth is known: the estimator cannot tell.
+//! An estimator describes what to send in each direction (an [`Exchange`]), has a [`Path`] carry it out, and
+//! reads the [`ExchangeResult`]. The path may be real, or a simulated link whose truth is known: the
+//! estimator cannot distinguish them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ pub struct PacketTrain {
 }
 
 impl PacketTrain {
-    /// The least payload: what a packet needs to say which it is.
+    /// The least payload in bytes: what a packet needs to carry its number.
     pub const LEAST: u16 = 24;
     /// The largest payload: what an Ethernet frame takes over IPv6 without fragments.
     pub const MOST: u16 = 1452;
@@ -53,7 +53,7 @@ pub struct Stream {
 pub struct Due {
     /// Its number in the stream, from 0.
     pub number: u32,
-    /// Its phase.
+    /// The phase that it belongs to.
     pub phase: usize,
     /// When, ns from the stream's beginning.
     pub at_ns: u64,
@@ -171,12 +171,12 @@ pub struct ExchangeResult {
 
 /// A way to a remote end that sends and receives.
 pub trait Path {
-    /// Why nothing came of it.
+    /// Why an exchange has no result.
     type Error;
     /// Carries out an exchange and waits for what is still on its way.
     ///
     /// # Errors
-    /// There is nothing to tell. What was cut in the middle is an outcome.
+    /// There is no result. An exchange that was cut off in the middle is a result.
     fn carry_out(&mut self, exchange: &Exchange) -> Result<ExchangeResult, Self::Error>;
 }
 

@@ -2,7 +2,7 @@
 //! else.
 //!
 //! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a
-//! field says otherwise.
+//! field has another unit.
 
 use crate::document::{required, step};
 use crate::{Pings, bits_per_second};
@@ -30,7 +30,7 @@ pub struct TrialDocument {
     pub verdict: Vec<String>,
     /// What the reader should know.
     pub notes: Vec<String>,
-    /// The link.
+    /// The link of the trial.
     pub link: LinkFacts,
     /// The policy's queueing disciplines and classes, parents before children.
     pub tree: Vec<TreeNode>,
@@ -77,7 +77,7 @@ pub struct TrialRun {
     pub probes: Vec<TrialProbe>,
     /// What the load transferred.
     pub flows: Vec<TrialFlow>,
-    /// The classes' (or, where there are none, the root's) course; empty without the policy.
+    /// Time series of the classes (or, where there are none, of the root); empty without the policy.
     pub classes: Vec<ClassSeries>,
     /// Queues that no one governs: the modem's and the provider's.
     pub buffers: Vec<BufferSeries>,
@@ -99,7 +99,7 @@ pub struct FilterDrops {
     pub dropped: u64,
 }
 
-/// Something that is asked repeatedly, and how long each answer took.
+/// A probe: something that is requested repeatedly, and how long each reply took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialProbe {
@@ -124,7 +124,7 @@ impl TrialProbe {
     }
 }
 
-/// A transfer.
+/// A transfer of the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialFlow {
@@ -198,7 +198,7 @@ pub struct BufferSeries {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeNode {
-    /// The device it stands on.
+    /// The device that it is attached to.
     pub device: String,
     /// `1:` of a qdisc, `1:100` of a class.
     pub id: String,

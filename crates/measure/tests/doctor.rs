@@ -2,14 +2,13 @@
 
 use tidegate_measure::doctor::{
     DeviceFacts, DoctorFinding, EcnResult, Facts, FlowTableFacts, Inwards, Processor, Severity, ShaperClass,
-    ShaperFacts, Softnet, judge,
+    ShaperFacts, Softnet, evaluate,
 };
 
 const MBIT: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A computer as it should be: eth0 shaped by HTB to 10 Mbit/s, loaded, what comes in led through an ifb with
-/// cake.
+/// A healthy computer: eth0 shaped by HTB to 10 Mbit/s, loaded, arrivals redirected through an ifb with cake.
 fn healthy() -> Facts {
     let class = |id: &str, is_leaf: bool| ShaperClass { id: id.into(), is_leaf, packets_ever: Some(5000) };
     let shaper = ShaperFacts {
@@ -85,7 +84,7 @@ fn ecn(answered: Option<u8>, quoted: &[(&str, u8)]) -> Option<EcnResult> {
 fn assert_found(name: &str, change: impl FnOnce(&mut Facts), expected: &[(&str, Severity, &str)]) {
     let mut facts = healthy();
     change(&mut facts);
-    let (findings, _) = judge(&facts);
+    let (findings, _) = evaluate(&facts);
     let found: Vec<_> =
         findings.iter().map(|finding: &DoctorFinding| (finding.id, finding.severity)).collect();
     let wanted: Vec<_> = expected.iter().map(|(id, severity, _)| (*id, *severity)).collect();
@@ -115,7 +114,7 @@ fn offloads() {
     let words = "at 10.0 Mbit/s that is a burst of 52.4 ms";
     assert_found("64 KiB at once", on(tso, 10 * MBIT), &[("offload-burst", Warning, words)]);
     let gso = on("tx-generic-segmentation", 200 * MBIT);
-    // (A tenth of the load that it was: nothing can be said about who limits, since something waited.)
+    // (A tenth of the load that it was: the limiting link is unknown, since packets were queued.)
     assert_found("the same at more", gso, &[("offload-burst", Note, "a burst of 2.6 ms")]);
     assert_found("and at still more", on(tso, 500 * MBIT), &[]);
     let split = |facts: &mut Facts| {
@@ -254,7 +253,7 @@ fn who_limits() {
     let mut idle = healthy();
     carries(&mut idle, 1000);
     idle.unknown = vec!["something was not looked at".into()];
-    let (findings, doubts) = judge(&idle);
+    let (findings, doubts) = evaluate(&idle);
     assert_eq!((findings, doubts.len()), (Vec::new(), 2));
     assert!(doubts[0].starts_with("eth0 carried 8.0 kbit/s of 10.0 Mbit/s"), "{doubts:?}");
 }

@@ -128,7 +128,7 @@ fn capacities_of_plain_lines() {
     assert_eq!(capacity(Line { before: Before::Cut, ..Line::new(1e6) }), None);
 }
 
-/// A bucket lets more through at first: what it holds, and what waits in the buffer when the flood is over.
+/// A bucket lets more through at first: its burst, and the backlog of the buffer when the flood is over.
 #[test]
 fn capacities_behind_buckets() {
     for (kbytes, mbit) in [(200.0, 5.0), (1000.0, 20.0)] {
@@ -150,13 +150,13 @@ fn capacities_behind_policers() {
     }
 }
 
-/// The highest rate that stands is the line's, in each direction; what is written leaves the margin and
-/// Ethernet's header.
+/// The highest rate that is sustained is the line's, in each direction; the written rate leaves the margin
+/// and Ethernet's header.
 #[test]
 fn calibrations_of_plain_lines() {
     let (up, down) = (Line { overhead: 38, ..Line::new(4e6) }, Line { overhead: 38, ..Line::new(40e6) });
-    let mut told = 0;
-    let Ok(found) = calibrate(&mut Lines(up, down), &PathDirection::BOTH, 0.05, &mut |_, _| told += 1);
+    let mut reported = 0;
+    let Ok(found) = calibrate(&mut Lines(up, down), &PathDirection::BOTH, 0.05, &mut |_, _| reported += 1);
     for (way, bits) in [(PathDirection::Up, 4e6), (PathDirection::Down, 40e6)] {
         let wanted = bits * FULL / (FULL + 38.0);
         let one = found.of(way).expect("both were asked for");
@@ -165,20 +165,20 @@ fn calibrations_of_plain_lines() {
         assert!(near(one.as_tc_counts(), one.bits_per_second * (FULL + 14.0) / FULL, 1e-9), "{one:?}");
         assert!(one.doubts.is_empty() && one.notes.is_empty() && one.packet == 1428, "{one:?}");
         assert!(
-            one.steps.iter().any(|step| step.stands) && one.steps.iter().any(|step| !step.stands),
+            one.steps.iter().any(|step| step.sustained) && one.steps.iter().any(|step| !step.sustained),
             "{one:?}"
         );
-        let stands = |step: &tidegate_measure::calibrate::RateTrial| {
-            step.stands == (step.bits_per_second <= wanted * 1.001)
+        let matches = |step: &tidegate_measure::calibrate::RateTrial| {
+            step.sustained == (step.bits_per_second <= wanted * 1.001)
         };
         assert!(
-            one.steps.iter().filter(|step| !near(step.bits_per_second, wanted, 0.004)).all(stands),
+            one.steps.iter().filter(|step| !near(step.bits_per_second, wanted, 0.004)).all(matches),
             "{one:?}"
         );
     }
     let (up, down) = found.together.expect("both ways were tried at once");
     assert!(up < 5e6 && down < 2e6 && found.doubts.is_empty() && found.cut.is_none(), "{up} {down}");
-    assert!(told >= 4);
+    assert!(reported >= 4);
 }
 
 /// A policer is named, and so is a bucket.

@@ -1,9 +1,9 @@
-//! Attributes of netlink: a length, a number, bytes, and padding to four. Everything that this program says
-//! to the kernel by netlink is put together here, and everything that the kernel reports is taken apart here.
+//! Attributes of netlink: a length, a number, bytes, and padding to four. Every message of this program to
+//! the kernel is put together here, and every message of the kernel is taken apart here.
 
 use alloc::vec::Vec;
 
-/// Says that what is inside are attributes again (`NLA_F_NESTED`). Older kinds do not say so.
+/// Marks content that is attributes again (`NLA_F_NESTED`). Older kinds do not set it.
 const NESTED: u16 = 0x8000;
 /// What of an attribute's number is its number: not whether it is nested, nor its order of bytes
 /// (`NLA_TYPE_MASK`).
@@ -90,7 +90,7 @@ impl Attributes {
         self
     }
 
-    /// A switch, as a number of 32 bits, if it was said how it stands.
+    /// A switch, as a number of 32 bits, if it is given.
     pub fn switch(&mut self, number: u16, on: Option<bool>) -> &mut Attributes {
         self.maybe(number, on.map(u32::from))
     }
@@ -107,7 +107,7 @@ impl Attributes {
         self.payload(number, &inner.0)
     }
 
-    /// The same, marked as what it is.
+    /// A nest with the flag [`NESTED`].
     pub fn marked_nest(&mut self, number: u16, inner: &Attributes) -> &mut Attributes {
         self.payload(number | NESTED, &inner.0)
     }

@@ -1,6 +1,6 @@
 //! Numbers of netlink, rtnetlink and traffic control, under the names that Linux gives them
 //! (`linux/netlink.h`, `rtnetlink.h`, `if_link.h`, `pkt_sched.h`, `pkt_cls.h`). Those that several files need
-//! stand here, once; what one kind of qdisc, filter or action has stands with it.
+//! are here, once; those of one kind of qdisc, filter or action are in its file.
 
 macro_rules! numbers {
     ($($(#[$about:meta])* $name:ident: $type:ty = $value:expr;)*) => {
@@ -71,7 +71,7 @@ numbers! {
     IFLA_IFNAME: u16 = 3;
     /// Bytes of its largest packet.
     IFLA_MTU: u16 = 4;
-    /// The number of the link that it stands on.
+    /// The index of the link that it is stacked on.
     IFLA_LINK: u16 = 5;
     /// Packets of its transmit queue.
     IFLA_TXQLEN: u16 = 13;
@@ -79,13 +79,13 @@ numbers! {
     IFLA_LINKINFO: u16 = 18;
     /// Its kind's name, within `IFLA_LINKINFO`.
     IFLA_INFO_KIND: u16 = 1;
-    /// What its kind is told, within `IFLA_LINKINFO`.
+    /// The options of its kind, within `IFLA_LINKINFO`.
     IFLA_INFO_DATA: u16 = 2;
     /// A flag of a link: it is up.
     IFF_UP: u32 = 1;
     /// The name of a kind of qdisc, class or filter.
     TCA_KIND: u16 = 1;
-    /// What that kind is told.
+    /// The options of that kind.
     TCA_OPTIONS: u16 = 2;
     /// What that kind has counted.
     TCA_XSTATS: u16 = 4;
@@ -95,7 +95,7 @@ numbers! {
     TCA_STATS2: u16 = 7;
     /// A table of sizes.
     TCA_STAB: u16 = 8;
-    /// Qdiscs that no one requested are to be told too.
+    /// Qdiscs that the kernel attached on its own are dumped too.
     TCA_DUMP_INVISIBLE: u16 = 10;
     /// A filter's chain.
     TCA_CHAIN: u16 = 11;
@@ -107,7 +107,7 @@ numbers! {
     TCM_IFINDEX_MAGIC_BLOCK: u32 = 0xffff_ffff;
     /// An action's kind.
     TCA_ACT_KIND: u16 = 1;
-    /// What its kind is told.
+    /// The options of its kind.
     TCA_ACT_OPTIONS: u16 = 2;
     /// The action's number (`index`).
     TCA_ACT_INDEX: u16 = 3;
@@ -115,7 +115,7 @@ numbers! {
     TCA_ACT_STATS: u16 = 4;
     /// Bytes that someone attached to it.
     TCA_ACT_COOKIE: u16 = 6;
-    /// Its flags.
+    /// The action's flags.
     TCA_ACT_FLAGS: u16 = 7;
     /// Whether hardware counts it.
     TCA_ACT_HW_STATS: u16 = 8;

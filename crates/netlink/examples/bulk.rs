@@ -37,7 +37,7 @@ fn script() -> Vec<String> {
 fn op(line: &str) -> Op {
     let words: Vec<String> = line.split_whitespace().map(String::from).collect();
     match tc::parse(&words, &Env::default()) {
-        Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+        Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -67,14 +67,14 @@ fn timed(work: impl FnOnce(&mut Kernel) + Send + 'static) -> io::Result<Duration
 
 fn round(ops: &[Op], lines: &[String]) -> io::Result<[Duration; 3]> {
     let (one, whole) = (ops.to_vec(), ops.to_vec());
-    let stand = wanted(ops);
+    let state = wanted(ops);
     let one = timed(move |kernel| kernel.carry_out(&one).expect("the kernel takes it"))?;
     let whole = timed(move |kernel| {
         let (live, _) = kernel.installed("link0").expect("what stands is told");
-        let way = plan(&live, &stand, &whole).expect("there is a way");
+        let way = plan(&live, &state, &whole).expect("there is a way");
         kernel.carry_out(way.ops()).expect("the kernel takes it");
         let (live, _) = kernel.installed("link0").expect("what stands is told");
-        assert!(plan(&live, &stand, &whole).expect("there is a way").is_empty());
+        assert!(plan(&live, &state, &whole).expect("there is a way").is_empty());
     })?;
     let file = std::env::temp_dir().join(format!("tidegate-bulk-{}.batch", std::process::id()));
     std::fs::write(&file, lines.join("\n") + "\n")?;

@@ -53,10 +53,10 @@ fn remake_all(devices: &[String]) -> Result<(), String> {
 /// How many qdiscs, classes and filters are as they were.
 fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
     let differs = |error: String| format!("differs {dev}: {error}");
-    let stand = |kernel: &mut Kernel| {
-        kernel.installed(dev).map(|(stand, _)| stand).map_err(|error| differs(error.to_string()))
+    let result_of = |kernel: &mut Kernel| {
+        kernel.installed(dev).map(|(installed, _)| installed).map_err(|error| differs(error.to_string()))
     };
-    let before = stand(kernel)?;
+    let before = result_of(kernel)?;
     let cannot = |incomplete: Incomplete| format!("cannot {}: {}", incomplete.kind, incomplete.missing);
     let back = plan(&Installed::default(), &before, &[]).map_err(cannot)?;
     for way in [plan(&before, &Installed::default(), &[]).map_err(cannot)?, back] {
@@ -64,7 +64,7 @@ fn remade(kernel: &mut Kernel, dev: &str) -> Result<usize, String> {
         let gone = kernel.carry_out(ops.iter().copied());
         gone.map_err(|(at, problem)| differs(format!("{problem}: {:?}", ops[at])))?;
     }
-    let left = plan(&stand(kernel)?, &before, &[]).map_err(cannot)?;
+    let left = plan(&result_of(kernel)?, &before, &[]).map_err(cannot)?;
     match left.steps.first() {
         Some(step) => Err(differs(format!("{:?} {:?}", step.sign, step.item))),
         None => Ok(left.kept),
@@ -129,9 +129,9 @@ fn shown(
         let filters = kernel.filters(dev, what.parent.unwrap_or(Handle::NONE))?;
         return Ok(tc::show_filters(&filters, what, flags));
     }
-    let standing = kernel.qdiscs(dev)?;
+    let installed = kernel.qdiscs(dev)?;
     Ok(match what.object {
-        Object::Qdisc => tc::show_qdiscs(&standing.qdiscs, what, flags),
-        _ => tc::show_classes(&standing.classes, what, flags),
+        Object::Qdisc => tc::show_qdiscs(&installed.qdiscs, what, flags),
+        _ => tc::show_classes(&installed.classes, what, flags),
     })
 }

@@ -54,13 +54,13 @@ impl core::error::Error for KernelError {}
 pub struct InstalledQdiscs {
     /// Its qdiscs, those that was not requested included.
     pub qdiscs: Vec<QdiscDump>,
-    /// Its classes.
+    /// The classes, in the kernel's order.
     pub classes: Vec<ClassDump>,
     /// The kinds of qdiscs and classes that are there too and are not read.
     pub unread: BTreeSet<String>,
 }
 
-/// What the kernel reports of a device, as it tells it: for [`Kernel::read`], now or later.
+/// The messages about a device as the kernel sent them: for [`Kernel::read`], now or later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawDump {
     /// The device's number.
@@ -107,8 +107,8 @@ impl Kernel {
         Ok(Kernel { talk: NetlinkSocket::open()?, links: Links::open()?, numbers: BTreeMap::new() })
     }
 
-    /// Carries out operations in order, one by one, up to the first that fails: beside its trouble stands
-    /// which it was. (Many in one piece are no quicker, and what follows a refusal would be tried all the
+    /// Carries out operations in order, one by one, up to the first that fails; the error comes with that
+    /// operation. (Many in one message are no faster, and what follows a refusal would be tried all the
     /// same.)
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Kernel {
         Ok(InstalledQdiscs { qdiscs, classes, unread })
     }
 
-    /// All that stands on a device, filters included, as the kernel reports it.
+    /// The messages about everything that is installed on a device, filters included.
     ///
     /// # Errors
     /// There is no such device, or what is reported of it is not as it should be.
@@ -212,13 +212,13 @@ impl Kernel {
         let classes = self.classes(number, &qdiscs)?;
         let mut reported = RawDump { number, qdiscs, classes, filters: Vec::new() };
         for place in reported.places(dev)? {
-            // Kinds without filters say so.
+            // Kinds without filters refuse the listing.
             reported.filters.extend(self.dump(RTM_GETTFILTER, number, place).unwrap_or_default());
         }
         Ok(reported)
     }
 
-    /// The same, read; beside it the kinds of what cannot be.
+    /// What is installed, decoded; beside it the kinds that cannot be decoded.
     ///
     /// # Errors
     /// As for [`Kernel::raw`].
@@ -227,7 +227,7 @@ impl Kernel {
         self.read(dev, &dump)
     }
 
-    /// Reads what was told of a device, lately or long ago.
+    /// Decodes the messages about a device, new or stored.
     ///
     /// # Errors
     /// It is not as it should be.
@@ -249,7 +249,7 @@ impl Kernel {
             .iter_mut()
             .filter(|filter| has_ingress && filter.parent.qdisc() == Handle::INGRESS.qdisc())
         {
-            // Its filters are one list, which is told under the class that was named last.
+            // Its filters are one list, which the kernel reports under the class that was named last.
             filter.parent = Handle::INGRESS.qdisc();
         }
         Ok((Installed { qdiscs, classes, filters }, unread))

@@ -52,7 +52,7 @@ impl Netfilter {
             .send_all(messages.iter().map(|message| (message.kind, message.flags, message.body.as_slice())))
     }
 
-    /// The same of messages that were kept: type, flags, and what follows the head of each, the batch's begin
+    /// Sends messages that were stored: type, flags, and what follows the header of each, the batch's begin
     /// and end included.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! This machine's own kernel, in network namespaces that the test makes: what is sent is there as on the
-//! model machine, told in the same words, and what is refused is refused alike.
+//! This machine's own kernel, in network namespaces that the test makes: what is sent is installed as on the
+//! model machine, listed in the same words, and refusals are the same.
 //!
 //! Kinds that the kernel does not have, and machines where no namespace may be made, are left out by name.
 
@@ -26,7 +26,7 @@ struct Seen {
 fn op(command: &str) -> Op {
     let args: Vec<String> = command.split_whitespace().skip(1).map(String::from).collect();
     match tc::parse(&args, &Env::default()) {
-        Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+        Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
         other => panic!("{command}: {other:?}"),
     }
 }
@@ -35,7 +35,7 @@ fn listing(device: &str, qdiscs: &[QdiscDump], classes: &[ClassDump], filters: &
     let flags = ShowFlags::FULL;
     let mut text = tc::show_qdiscs(qdiscs, &ShowWhat::on(Object::Qdisc, device), &flags);
     text += &tc::show_classes(classes, &ShowWhat::on(Object::Class, device), &flags);
-    // Not every kernel counts how often filters are asked.
+    // Not every kernel counts how often filters are evaluated.
     let plain = ShowFlags { stats: false, ..flags };
     for filters in filters {
         text += &tc::show_filters(filters, &ShowWhat::on(Object::Filter, device), &plain);
@@ -68,12 +68,12 @@ fn of_kernel(commands: Vec<String>) -> Seen {
         }
     }
     for device in DEVICES {
-        let standing = kernel.qdiscs(device).expect("what stands there is told");
-        assert!(standing.unread.is_empty(), "{:?}", standing.unread);
-        let places = places(&standing.qdiscs, &standing.classes);
+        let installed = kernel.qdiscs(device).expect("what stands there is told");
+        assert!(installed.unread.is_empty(), "{:?}", installed.unread);
+        let places = places(&installed.qdiscs, &installed.classes);
         let filters: Vec<_> =
             places.iter().map(|at| kernel.filters(device, *at).expect("filters are read")).collect();
-        seen.listings.push(listing(device, &standing.qdiscs, &standing.classes, &filters));
+        seen.listings.push(listing(device, &installed.qdiscs, &installed.classes, &filters));
     }
     seen
 }

@@ -25,7 +25,7 @@ fn place() -> Option<NamespaceThread> {
     }
 }
 
-/// What the real nft says, in the namespace of the calling thread; `None`: there is no nft here.
+/// The output of the real nft, in the namespace of the calling thread; `None`: there is no nft here.
 fn real(args: &[&str], input: &str) -> Option<String> {
     let child = Command::new("nft")
         .args(args)
@@ -181,7 +181,7 @@ fn packets_wait_for_a_program_by_iptables_target() {
                 text.contains("oifname \"link0\" meta mark & 0x00000001 != 0x00000001 counter"),
                 "{text}"
             );
-            // nft tells iptables' target by its name, or in its own words, where it has iptables' libraries;
+            // nft lists iptables' target by its name, or in its own words, where it has iptables' libraries;
             // else not at all.
             if Command::new("iptables").arg("--version").output().is_ok() {
                 assert!(text.contains("NFQUEUE") || text.contains("queue num 7-8 bypass,fanout"), "{text}");
@@ -194,8 +194,8 @@ fn packets_wait_for_a_program_by_iptables_target() {
         .expect("the thread is there");
 }
 
-/// A batch that is refused leaves everything as it was, says which of its messages it was, and no one else's
-/// table is touched by ours.
+/// A batch that is refused leaves everything as it was, and the error names its message; no one else's table
+/// is touched.
 #[test]
 fn all_or_nothing_and_others_keep_theirs() {
     let Some(place) = place() else { return };
@@ -317,7 +317,7 @@ fn connections_keep_marks_for_their_packets() {
     );
 }
 
-/// What no expression says is refused by name, with a way out.
+/// What no expression can express is refused by name, with a remedy.
 #[test]
 fn what_is_not_set_is_refused_by_name() {
     let all = tables("", &["iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE"]);

@@ -110,7 +110,7 @@ fn hashed(mut message: Vec<u8>) -> Vec<u8> {
     message
 }
 
-/// The same of a recorded message, where the hash stands once in place of the table.
+/// A recorded message whose table is given by its hash, expanded.
 fn expanded(message: &[u8]) -> Vec<u8> {
     let (mut out, mut at) = (message[..HEAD].to_vec(), HEAD);
     while at < message.len() {
@@ -125,7 +125,7 @@ fn expanded(message: &[u8]) -> Vec<u8> {
 }
 
 /// What a message holds, as text: its type and flags, its fixed part, and its attributes by number.
-fn told(message: &[u8]) -> String {
+fn message_text(message: &[u8]) -> String {
     let word = |at: usize| u16::from_ne_bytes([message[at], message[at + 1]]);
     let kind = word(4);
     let fixed = if ACTIONS.contains(&kind) { HEAD + 4 } else { HEAD + 20 };
@@ -144,7 +144,7 @@ fn attributes(bytes: &[u8]) -> Option<String> {
         if length < 4 || !(1..130).contains(&(number & 0x3fff)) {
             return None;
         }
-        // A table is told by its hash.
+        // A table is given by its hash.
         let value = if value.len() == TABLE - 4 { &value[..8] } else { value };
         let text = attributes(value).filter(|_| value.len() >= 4);
         let plain = || value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -172,7 +172,7 @@ fn messages_are_those_of_tc() {
     for (words, theirs) in &commands {
         match (ours(words, &devices), theirs.as_slice()) {
             (Some(ours), [theirs]) => {
-                let (ours, theirs) = (told(&hashed(ours)), told(&expanded(theirs)));
+                let (ours, theirs) = (message_text(&hashed(ours)), message_text(&expanded(theirs)));
                 // Chain 0 is where filters are anyway.
                 let theirs = theirs.replace(" b:00000000}", "}");
                 match OTHERWISE.iter().position(|(known, _)| words.replace('\t', " ").contains(known)) {

@@ -56,9 +56,9 @@ impl Sum {
 /// The longest piece that [`rewrite`] writes at once: two IPv6 addresses, from an odd byte on.
 const LONGEST: usize = 34;
 
-/// Writes `new` into the front of an IP packet and keeps the checksums right that it stands under, as far as
-/// they are in `octets`: IPv4's, and TCP's, UDP's or ICMP's. A checksum that was wrong stays as wrong as it
-/// was. What does not fit is not written.
+/// Writes `new` at offset `at` from the network header and updates the checksums that cover it, as far as
+/// `bytes` holds them: IPv4's, and TCP's, UDP's or ICMP's. The update is incremental (RFC 1624), so a wrong
+/// checksum stays wrong by the same amount. What does not fit is not written.
 pub fn rewrite(bytes: &mut [u8], at: usize, new: &[u8]) {
     let (from, to) = (at & !1, (at + new.len()).next_multiple_of(2).min(bytes.len()));
     if at + new.len() > to || to - from > LONGEST {
@@ -84,7 +84,7 @@ pub fn rewrite(bytes: &mut [u8], at: usize, new: &[u8]) {
     }
 }
 
-/// Where a packet's checksums stand.
+/// Offsets of a packet's checksums.
 struct ChecksumFields {
     v6: bool,
     /// Bytes of the network header.
@@ -126,7 +126,7 @@ impl ChecksumFields {
     }
 }
 
-/// Fixes the checksum at a place; a UDP checksum of 0 says that there is none.
+/// Updates the checksum at `place`; a UDP checksum of 0 means that there is none (RFC 768).
 pub(crate) fn update_field(bytes: &mut [u8], place: usize, before: &[u8], after: &[u8], udp: bool) {
     let Some(field) = bytes.get_mut(place..place + 2) else { return };
     let sum = u16::from_be_bytes([field[0], field[1]]);

@@ -163,7 +163,7 @@ fn behind_options(mut protocol: u8, mut data: &[u8]) -> (u8, &[u8]) {
             break;
         }
         let Some((&next, length)) = data.first().zip(data.get(1)) else { break };
-        // One that is longer than the packet still says what follows it.
+        // A header that is longer than the packet still names the protocol behind it.
         let rest = data.get(8 + 8 * usize::from(*length)..).unwrap_or_default();
         (protocol, data) = (next, rest);
     }
@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn both_dissectors_and_the_inside_of_a_tunnel() {
         let head = tunnelled();
-        let said = |keys: FlowKeys| (keys.addrs, keys.protocol, keys.ports);
+        let parts = |keys: FlowKeys| (keys.addrs, keys.protocol, keys.ports);
         let outer = Addrs::V4([192, 0, 2, 1], [192, 0, 2, 2]);
         let inner = Addrs::V4([10, 0, 0, 1], [10, 9, 0, 1]);
         let table = [
-            (said(dissect(&head, Dissector::Modern)), (inner, proto::TCP, (1024, 80))),
-            (said(dissect(&head, Dissector::Legacy)), (outer, proto::IPIP, (0, 0))),
-            (dissect_inner(&head).map_or_else(Default::default, said), (inner, proto::TCP, (1024, 80))),
+            (parts(dissect(&head, Dissector::Modern)), (inner, proto::TCP, (1024, 80))),
+            (parts(dissect(&head, Dissector::Legacy)), (outer, proto::IPIP, (0, 0))),
+            (dissect_inner(&head).map_or_else(Default::default, parts), (inner, proto::TCP, (1024, 80))),
         ];
         for (found, wanted) in table {
             assert_eq!(found, wanted);

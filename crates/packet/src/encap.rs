@@ -9,7 +9,7 @@ pub const PPPOE_LEN: usize = 8;
 pub const OUTER_LEN: usize = 20;
 /// Bytes of the IPv6 header that a tunnel puts before a packet.
 const OUTER_V6_LEN: usize = 40;
-/// Bytes of the header that says how many more tunnels a packet may enter (RFC 2473 section 4.1.1).
+/// Length of the header with the tunnel encapsulation limit, in bytes (RFC 2473 section 4.1.1).
 const LIMIT_LEN: usize = 8;
 /// Bytes of the plain GRE header (RFC 2784).
 pub const GRE_LEN: usize = 4;
@@ -21,7 +21,7 @@ const HOP_LIMIT: u8 = 64;
 /// The outer header of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outer {
-    /// Its source.
+    /// The outer source address.
     pub src: IpAddr,
     /// Its destination, of the same family.
     pub dst: IpAddr,
@@ -29,7 +29,7 @@ pub struct Outer {
     pub ttl: u8,
     /// With a GRE header? In IPv4 only.
     pub gre: bool,
-    /// How many more tunnels the packet may enter, if that is said. In IPv6 only.
+    /// How many more tunnels the packet may enter (RFC 2473); `None`: no limit is set. IPv6 only.
     pub limit: Option<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Flow keys and the hashes over them: what tells one conversation from another.
+//! Flow keys and the hashes over them: what distinguishes one conversation from another.
 
 /// Addresses of a flow, in the order of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub struct HashKey(pub u64, pub u64);
 impl FlowKeys {
     /// The 32-bit flow hash under `key`: the same for both directions of a conversation, never 0.
     ///
-    /// Both ends are put in order first (smaller address and port as source), then the keys are hashed with
-    /// SipHash-2-4 (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. A flow label says
-    /// enough: ports are not looked at then.
+    /// The ends are ordered first (smaller address and port as source), then the keys are hashed with
+    /// SipHash-2-4 (Aumasson and Bernstein 2012) in the memory layout of Linux's flow keys. With a flow
+    /// label, ports are left out (RFC 6437).
     pub fn hash(&self, key: HashKey) -> u32 {
         // The layout is eight-byte aligned, so each form ends in four bytes of padding.
         let mut bytes = [0u8; 72];

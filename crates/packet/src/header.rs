@@ -84,7 +84,7 @@ impl Head {
         self.bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
     }
 
-    /// Takes the packet for what its frame says, as anyone who receives it does.
+    /// Classifies the packet by the EtherType in its frame, as a receiver does.
     pub fn take_up_ethertype(&mut self) {
         self.ethertype = self.frame_ethertype();
     }
@@ -119,7 +119,8 @@ impl Head {
         self.rest
     }
 
-    /// The same packet behind these bytes, of this EtherType; what is too long is cut.
+    /// The packet with these bytes before its network header, and this EtherType; what exceeds the buffer is
+    /// cut.
     pub fn wrapped(&self, ethertype: u16, before: &[u8]) -> Head {
         let mut head = self.clone();
         let (inner, room) = (self.network(), &mut head.bytes[Head::ETHERNET..]);
@@ -136,7 +137,7 @@ impl Head {
         head
     }
 
-    /// The same packet without its first bytes, of this EtherType.
+    /// The packet without its first `data` bytes, and with this EtherType: what a tunnel's end takes out.
     pub fn unwrapped(&self, ethertype: u16, data: usize) -> Head {
         let inner = self.network().get(data..).unwrap_or(&[]);
         let mut head = Head::from_network(ethertype, inner);
@@ -185,7 +186,7 @@ impl Head {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// The same, to change; what the kernel holds the packet for stays.
+    /// The bytes of the frame, writable; the EtherType that the kernel keeps beside them does not change.
     pub fn frame_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..usize::from(self.len)]
     }

@@ -66,13 +66,13 @@ pub struct Meta {
     /// The device that it came in by (or was redirected from), by number, plus one; 0: none, it is the
     /// machine's own.
     pub came_in: u16,
-    /// The actions of the next filter that matches are passed over: it came back from the device they led it
-    /// to.
+    /// The actions of the next filter that matches are skipped: the packet came back from the device to which
+    /// those actions redirected it.
     pub passed_over: bool,
     /// Were bytes of it rewritten on the way, and above that bit the transmit queue it was put into, plus
     /// one.
     rewritten_and_queue: u8,
-    /// The traffic-control index, by which gred tells virtual queues apart.
+    /// The traffic-control index (`skb->tc_index`): gred chooses its virtual queue by it.
     pub tc_index: u8,
     /// What the qdisc that holds it wrote down about it.
     pub scratch: Scratch,
@@ -169,7 +169,7 @@ impl Scratch {
 }
 
 impl Meta {
-    /// What a packet of this frame says about itself; `frame_len` in bytes, link header included.
+    /// The metadata that follow from the headers; `frame_len` in bytes, link header included.
     pub fn of(head: &Head, frame_len: u32) -> Meta {
         Meta {
             len: frame_len,
@@ -320,7 +320,7 @@ impl Pool {
         Some(copy)
     }
 
-    /// From now on copies are told to [`Pool::take_copied`], which must be asked.
+    /// From now on copies are recorded for [`Pool::take_copied`], which must be called regularly.
     pub fn follow_copies(&mut self) {
         self.copied = Some(Vec::new());
     }
@@ -348,8 +348,7 @@ impl Pool {
         self.copied.as_ref().is_some_and(|copied| !copied.is_empty())
     }
 
-    /// The copies made since this was last asked, each with the slot of the packet that it is a copy of, in
-    /// their order.
+    /// The copies since the last call, in order, each with the slot of the packet that it copies.
     #[inline]
     pub fn take_copied(&mut self) -> impl Iterator<Item = (usize, usize)> {
         self.copied
@@ -378,8 +377,10 @@ impl Pool {
     /// Notes in which of its queues a qdisc puts a packet, if someone follows that.
     #[inline]
     pub fn note_queue(&mut self, pkt: &Pkt, queue: u32) {
-        if let Some(stand) = self.queue_locations.as_mut().and_then(|stands| stands.get_mut(pkt.0 as usize)) {
-            stand.queue = Some(queue);
+        if let Some(location) =
+            self.queue_locations.as_mut().and_then(|locations| locations.get_mut(pkt.0 as usize))
+        {
+            location.queue = Some(queue);
         }
     }
 
@@ -393,18 +394,18 @@ impl Pool {
     /// Where the packet in a slot waits or, until the slot is used again, where the one waited that left it.
     /// Nothing is known unless someone follows it.
     pub fn queue_location(&self, slot: usize) -> QueueLocation {
-        self.queue_locations.as_ref().and_then(|stands| stands.get(slot)).copied().unwrap_or_default()
+        self.queue_locations.as_ref().and_then(|locations| locations.get(slot)).copied().unwrap_or_default()
     }
 
-    fn write_queue_location(&mut self, slot: u32, stand: QueueLocation) {
-        let Some(stands) = &mut self.queue_locations else { return };
-        if stands.len() <= slot as usize {
-            stands.resize(slot as usize + 1, QueueLocation::default());
+    fn write_queue_location(&mut self, slot: u32, location: QueueLocation) {
+        let Some(locations) = &mut self.queue_locations else { return };
+        if locations.len() <= slot as usize {
+            locations.resize(slot as usize + 1, QueueLocation::default());
         }
-        stands[slot as usize] = stand;
+        locations[slot as usize] = location;
     }
 
-    /// The slots of the copies that [`Pool::take_copied`] would tell of.
+    /// The slots of the copies that [`Pool::take_copied`] would return.
     pub fn copied(&self) -> impl Iterator<Item = usize> {
         self.copied.iter().flatten().map(|(copy, _)| *copy as usize)
     }
@@ -421,8 +422,8 @@ impl Pool {
         self.live -= 1;
     }
 
-    /// A slot whose watched packet was released, in no particular order; to be asked until `None` before the
-    /// pool takes in anything else, as the slot may be used again then.
+    /// A slot whose watched packet was released, in no particular order. Call it until it returns `None`,
+    /// before the pool takes in another packet: the slot may be used again then.
     #[inline]
     pub fn take_released(&mut self) -> Option<usize> {
         self.released.pop().map(|slot| slot as usize)
@@ -446,7 +447,7 @@ impl Pool {
         self.meta.get(slot)
     }
 
-    /// The header bytes of the packet in a slot, likewise.
+    /// The header bytes of the packet in `slot`, or of the last one that was there.
     pub fn last_head(&self, slot: usize) -> Option<&Head> {
         self.cold.get(slot).map(|cold| &cold.head)
     }
@@ -708,7 +709,7 @@ impl IntrusiveList {
         pool.touch(self.tail);
     }
 
-    /// The same of the packet in this place from the front; those before it should have been touched.
+    /// The metadata of the packet at this place from the front; those before it should have been prefetched.
     #[inline]
     pub fn touch(&self, pool: &mut Pool, place: u32) {
         let mut slot = self.head;
@@ -795,7 +796,7 @@ impl Fifo {
         self.list.touch_back(pool);
     }
 
-    /// The same, to change.
+    /// The metadata of the first packet, writable.
     pub fn front_mut<'a>(&self, pool: &'a mut Pool) -> Option<&'a mut Meta> {
         pool.meta.get_mut(self.list.head as usize)
     }

@@ -2,7 +2,7 @@
 
 use crate::flow::HashKey;
 
-/// A source of random draws. Each qdisc says how wide a draw it needs, so that a recorded run can be
+/// A source of random draws. Each qdisc states how wide a draw it needs, so that a recorded run can be
 /// replayed draw by draw.
 pub trait RandomSource {
     /// One 64-bit word of a random key.

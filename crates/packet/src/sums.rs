@@ -7,22 +7,23 @@ use crate::checksum::{Sum, update_field};
 use crate::dissect::transport;
 use crate::header::{Head, ethertype, proto};
 
-/// Where IPv4's checksum stands.
+/// Offset of IPv4's header checksum.
 const HEADER_SUM: usize = 10;
 
 /// What follows the network header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
-    /// Its protocol.
+    /// IP protocol number.
     pub protocol: u8,
     /// Where it begins, from the network header on.
     pub at: usize,
-    /// Its bytes, as the network header tells.
+    /// Length in bytes, from the network header's length field.
     pub len: usize,
 }
 
 impl Transport {
-    /// Where its checksum stands from its beginning; `None`: it has none, or one of another kind.
+    /// Offset of the protocol's checksum from its first byte; `None`: it has none, or not an Internet
+    /// checksum (RFC 1071).
     pub const fn sum_at(&self) -> Option<usize> {
         match self.protocol {
             proto::TCP => Some(16),
@@ -87,7 +88,7 @@ impl Head {
         }
     }
 
-    /// Where the checksum of what follows the network header stands, and what it should be.
+    /// Offset of the transport checksum and the value that it should have.
     fn transport_sum(&self, transport: Transport) -> Option<(usize, u16)> {
         let place = transport.at + transport.sum_at()?;
         let network = self.network();
@@ -113,8 +114,8 @@ impl Head {
         }
     }
 
-    /// The length that an IPv4 header tells, if a machine takes it: whole, its checksum right, no longer than
-    /// the packet.
+    /// The total length in an IPv4 header, if a receiver accepts it: the header is whole, its checksum right,
+    /// and the packet not shorter.
     pub fn sound_header(&self, network_len: u32) -> Option<u32> {
         let network = self.network();
         let len = word(network, 2).map(u32::from).filter(|len| (20..=network_len).contains(len))?;
@@ -137,8 +138,8 @@ impl Head {
         }
     }
 
-    /// Writes bytes into the network header or behind it; which checksums cover them is said, and those are
-    /// kept right.
+    /// Writes bytes into the network header or behind it. `header` and `transport` name the checksums that
+    /// cover them; those are updated.
     ///
     /// One that UDP leaves out stays left out. Where no one has written checksums yet there is nothing to do
     /// for them.

@@ -61,7 +61,7 @@ impl Wheel {
         self.jiffies
     }
 
-    /// Returns whether the wheel stands as it did when the machine started.
+    /// Returns whether the wheel is as it was when the machine started.
     pub fn set_never_turned(&self, never: bool) {
         self.never_turned.set(never);
     }
@@ -86,7 +86,7 @@ impl Wheel {
     }
 }
 
-/// Where a timer that is to run out at `expires` stands on a wheel turned to there: when it fires, and its
+/// Where a timer that expires at `expires` is put on a wheel turned to `turned_to`: when it fires, and its
 /// level.
 fn place(expires: i64, turned_to: i64) -> (i64, u8) {
     let level = level(expires - turned_to);
@@ -117,7 +117,7 @@ impl PeriodicTimer {
         PeriodicTimer { jiffies, next: jiffies.time(place(expires, jiffies.at(now)).0) }
     }
 
-    /// Its tick.
+    /// The tick that the wheel was made with.
     pub fn jiffies(&self) -> Jiffies {
         self.jiffies
     }
@@ -132,7 +132,7 @@ impl PeriodicTimer {
         Some(at)
     }
 
-    /// The same; `next` tells from the counter's value when it is to run out again.
+    /// The timer's expiry and rearming until `now`; `next` gives from the counter when it expires again.
     pub fn fired_until(&mut self, now: Time, next: impl FnOnce(i64) -> i64) -> Option<Time> {
         let at = self.next;
         if at > now || at == Time::NEVER {
@@ -155,8 +155,8 @@ fn level(ahead: i64) -> u8 {
 mod tests {
     use super::*;
 
-    /// What recorded machines did: PIE, told to look every 15 ms, looks every 16; every 500 ms means the next
-    /// multiple of 8 ms.
+    /// Recorded: PIE with an update every 15 ms runs every 16 ms; one every 500 ms runs at the next multiple
+    /// of 8 ms.
     #[test]
     fn upkeep_comes_at_least_as_late_as_it_was_asked_for() {
         let fired = |ticks: u32| {

@@ -27,17 +27,17 @@ pub enum Cause {
         /// Bytes that are there.
         has: usize,
     },
-    /// A block says that it is shorter than it can be, longer than is believed, or not a multiple of four.
+    /// A block's length is shorter than possible, longer than the limit, or not a multiple of four.
     Length(u32),
     /// The length at the end of a block is not the one at its beginning.
     Lengths(u32, u32),
-    /// A packet says that it is longer than its block.
+    /// A packet's length exceeds its block.
     Captured(u32),
     /// A packet is of an interface that was not described before.
     Interface(u32),
-    /// A section says its byte order in a way that is none.
+    /// A section's byte-order magic is invalid.
     ByteOrder(u32),
-    /// A packet says that more is kept of it than is believed.
+    /// A packet's captured length exceeds the limit.
     TooLong(u32),
 }
 

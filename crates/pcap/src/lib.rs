@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! Capture files: pcap (tcpdump's) and pcapng, read piece by piece and written.
 //!
-//! Nothing here opens a file. A [`Parser`] is shown the bytes that follow those it has used and says what
-//! they are, or how many it needs; a [`Writer`] gives bytes out. So a capture of any length is read with as
+//! Nothing here opens a file. A [`Parser`] is given the bytes that follow those it has used and returns what
+//! they are, or how many it needs; a [`Writer`] returns bytes. So a capture of any length is read with as
 //! much memory as its longest block takes.
 //!
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.

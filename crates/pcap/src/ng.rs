@@ -117,7 +117,7 @@ impl Section {
     }
 
     fn describe(&mut self, body: Words<'_>) {
-        // Microseconds, if it does not say.
+        // Microseconds by default.
         let mut clock = Clock::of(6);
         for (code, value) in body.options(8) {
             match code {

@@ -4,7 +4,7 @@ use crate::broken::Cause;
 use crate::packet::{CapturedPacket, Found, LONGEST, Next};
 use crate::words::Words;
 
-/// What the header says.
+/// The fields of the file header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Old {
     big: bool,
@@ -19,7 +19,7 @@ const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// The major version that there is.
 const VERSION: u16 = 2;
-/// Bytes of a packet that are believed whatever the header says: libpcap's own limit.
+/// The most bytes of a packet that are accepted whatever the header says: libpcap's own limit.
 const USUAL_MOST: u32 = 262_144;
 
 impl Old {
@@ -44,7 +44,7 @@ impl Old {
             VERSION => {}
             other => return Err(Cause::Version(other)),
         }
-        // Above the link type stands how long a check sequence each frame ends with.
+        // The bits above the link type give the length of each frame's check sequence.
         Ok(Old { link: words.word(20) as u16, snap: words.word(16), ..self })
     }
 

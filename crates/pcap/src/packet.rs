@@ -10,7 +10,7 @@ pub const LONGEST: usize = 16 << 20;
 pub struct CapturedPacket<'b> {
     /// Its number in the file, from 1.
     pub number: u64,
-    /// When it was captured, ns since 1970; `None`: the file does not say.
+    /// When it was captured, ns since 1970; `None`: the file has no time for it.
     pub time: Option<u64>,
     /// What it begins with: see [`crate::link`].
     pub link: u16,
@@ -18,7 +18,7 @@ pub struct CapturedPacket<'b> {
     pub bytes: &'b [u8],
     /// How long it was.
     pub length: u32,
-    /// Which way it went, where the capture says so beside the packet.
+    /// The packet's direction, where the capture has it.
     pub direction: Option<CaptureDirection>,
     /// The interface that it was captured on, by its number in the file.
     pub interface: u32,
@@ -38,9 +38,9 @@ pub enum CaptureDirection {
 pub enum Next<'b> {
     /// A packet; this many bytes are used.
     Packet(usize, CapturedPacket<'b>),
-    /// Nothing that is told of; this many bytes are used.
+    /// A block without a packet; this many bytes are used.
     Passed(usize),
-    /// Nothing can be said before this many bytes are there, counted from the same place.
+    /// This many bytes are needed, counted from the same place.
     Needs(usize),
 }
 

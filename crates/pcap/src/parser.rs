@@ -31,8 +31,8 @@ impl Parser {
         Parser::default()
     }
 
-    /// Says what the next bytes are. `octets` begin where those that were used end; what needs more is asked
-    /// again with more.
+    /// Parses the next bytes. `bytes` begin where the used ones end; if it needs more, call it again with
+    /// more.
     ///
     /// # Errors
     /// They cannot be understood. Nothing behind them can either.

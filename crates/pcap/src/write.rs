@@ -18,10 +18,10 @@ const EPB_PACKETID: u16 = 5;
 const EPB_QUEUE: u16 = 6;
 const EPB_VERDICT: u16 = 7;
 
-/// The verdict's kind: what a program at Linux's traffic control says, as a number of eight bytes.
+/// The verdict's kind: the return value of a program at Linux's traffic control, a number of eight bytes.
 const LINUX_TC: u8 = 1;
 
-/// What happened to a packet, as Linux's traffic control says it.
+/// The verdict on a packet, in the numbers of Linux's traffic control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcVerdict {
     /// It continues (`TC_ACT_OK`).
@@ -56,7 +56,7 @@ pub struct Record<'t> {
     pub direction: Option<CaptureDirection>,
     /// Packets lost since the one before: `epb_dropcount`.
     pub dropped_before: Option<u64>,
-    /// The same for each record of one packet: `epb_packetid`.
+    /// A number that all records of one packet share: `epb_packetid`.
     pub id: Option<u64>,
     /// Its queue: `epb_queue`.
     pub queue: Option<u32>,
@@ -114,7 +114,7 @@ impl Writer {
         });
     }
 
-    /// The bytes made since this was last asked.
+    /// The bytes written since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
     }

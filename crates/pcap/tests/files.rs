@@ -6,7 +6,7 @@ use tidegate_pcap::{
 
 /// What is reported of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
+struct ReadPacket {
     time: Option<u64>,
     link: u16,
     bytes: Vec<u8>,
@@ -15,19 +15,19 @@ struct Told {
     interface: u32,
 }
 
-fn told(packet: CapturedPacket<'_>) -> Told {
-    let CapturedPacket { time, link, bytes: octets, length, direction, interface, .. } = packet;
-    Told { time, link, bytes: octets.to_vec(), length, direction, interface }
+fn read_packet(packet: CapturedPacket<'_>) -> ReadPacket {
+    let CapturedPacket { time, link, bytes, length, direction, interface, .. } = packet;
+    ReadPacket { time, link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 /// Reads a file as one that is shown bytes only as it requests them, and checks that it never requests what
 /// it has.
-fn read(file: &[u8]) -> (Vec<Told>, Result<(), Broken>) {
+fn read(file: &[u8]) -> (Vec<ReadPacket>, Result<(), Broken>) {
     let (mut parser, mut at, mut shown, mut packets) = (Parser::new(), 0, 0, Vec::new());
     loop {
         match parser.next(&file[at..at + shown]) {
             Ok(Next::Packet(used, packet)) => {
-                packets.push(told(packet));
+                packets.push(read_packet(packet));
                 assert_eq!(packet.number, packets.len() as u64);
                 (at, shown) = (at + used, shown - used);
             }
@@ -165,8 +165,8 @@ fn of(
     length: u32,
     direction: Option<CaptureDirection>,
     interface: u32,
-) -> Told {
-    Told { time: Some(time), link, bytes: bytes.to_vec(), length, direction, interface }
+) -> ReadPacket {
+    ReadPacket { time: Some(time), link, bytes: bytes.to_vec(), length, direction, interface }
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_four_kinds_of_pcap() {
         (true, 0xa1b2_3c4d, 1),
         (false, 0xa1b2_3c4d, 1),
     ] {
-        // The highest bits tell of a check sequence behind each frame.
+        // The highest bits give the length of a check sequence behind each frame.
         let file =
             old(big, magic, 0x2400_0000 | u32::from(link::RAW), &[(7, 5, b"one", 3), (8, 0, b"", 1500)]);
         let (packets, end) = read(&file);
@@ -198,7 +198,7 @@ fn pcapng_in_both_byte_orders_and_several_sections() {
         of(1_500_000_000, link::ETHERNET, b"abcd", 60, Some(CaptureDirection::Out), 0),
         of(3_601_001_000_000, link::RAW, b"xyz", 60, Some(CaptureDirection::In), 1),
         of(500_000_000, link::SLL, b"", 60, None, 2),
-        Told { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
+        ReadPacket { time: None, ..of(0, link::ETHERNET, b"four", 9, None, 0) },
         of(3_600_005_000_000, link::RAW, b"ok", 2, None, 1),
     ];
     let (packets, end) = read(&[new(true), new(false)].concat());
@@ -284,8 +284,8 @@ fn damage_is_told_with_its_place() {
         (at(44, 24), "block 2, at byte 28: its length is 20 bytes at its beginning and 24 at its end"),
         (pcap(999_999), "block 1, at byte 24: it claims to hold 999999 bytes of the packet"),
     ];
-    for (said, wanted) in table {
-        assert_eq!(said, wanted);
+    for (output, wanted) in table {
+        assert_eq!(output, wanted);
     }
     assert_eq!(read(b"tc qdisc add").1.map_err(|broken| broken.cause), Err(Cause::Unknown));
     assert_eq!(read(b"").1.map_err(|broken| broken.cause), Err(Cause::Unknown));

@@ -1,5 +1,5 @@
-//! What keeps the network alive, asked of the policy before it is applied: where ARP, neighbour discovery,
-//! DHCP and the user's own SSH session go.
+//! What keeps the network alive, checked before a policy is applied: where ARP, neighbour discovery, DHCP and
+//! the user's own SSH session go.
 
 use crate::rebind::real_devices;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use tidegate_inspect::{Explainer, Packet, Reading, Story};
 use tidegate_packet::Rate;
 use tidegate_policy::ClassParams;
 
-/// A class that is sure of less than this may starve what is in it.
+/// A class with a guaranteed rate below this may starve its packets.
 const STARVING: Rate = Rate::bits(8000);
 
 /// What must get through, and what it is to people.

@@ -9,7 +9,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterDump, FilterEntry, Installed};
 use tidegate_policy::{Action, FilterOp, FilterParams, Op, U32Params, Verb};
 
-/// Where a list stands: on what, in which chain, with which preference.
+/// The place of a filter list: its parent, chain and preference.
 type FilterListKey = (Handle, u32, u16);
 
 /// The lists of filters, by place.
@@ -37,13 +37,13 @@ fn counts(filter: &FilterDump) -> bool {
 
 /// Lists of u32 of one qdisc and its classes may use each other's tables, but the kernel reports a table
 /// wherever it likes: such lists cannot be made again.
-pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
+pub(crate) fn shared(installed: &Installed) -> Result<(), Incomplete> {
     let mut tables: BTreeMap<(u16, u32), FilterListKey> = BTreeMap::new();
     let place = |filter: &FilterDump| (filter.parent, filter.chain, filter.pref);
     let broken = |filter: &FilterDump| {
         Err(Incomplete { dev: filter.dev.clone(), kind: "u32", handle: filter.parent, missing: SHARED })
     };
-    for filter in &stand.filters {
+    for filter in &installed.filters {
         if let FilterEntry::U32Table { table, .. } = filter.entry
             && tables
                 .insert((filter.parent.major(), table), place(filter))
@@ -52,7 +52,7 @@ pub(crate) fn shared(stand: &Installed) -> Result<(), Incomplete> {
             return broken(filter);
         }
     }
-    for filter in &stand.filters {
+    for filter in &installed.filters {
         let FilterEntry::Filter { handle, params: FilterParams::U32(params), .. } = &filter.entry else {
             continue;
         };
@@ -210,22 +210,22 @@ fn make(planner: &mut Lists<'_>, filter: &FilterDump) {
             let actions: Vec<Action> =
                 actions.iter().map(|dump| Action { index: 0, ..dump.action.clone() }).collect();
             let handle = if has_own_handle(filter.kind) { *handle } else { 0 };
-            FilterOp { handle, params: Some(said(params, planner.same)), actions, ..op }
+            FilterOp { handle, params: Some(as_command(params, planner.same)), actions, ..op }
         }
     };
     planner.plan.step(Sign::Make, Item::Filter(filter.clone()), vec![Op::Filter(op)]);
 }
 
-/// The parameters as a command says them.
-fn said(params: &FilterParams, same: &Same) -> FilterParams {
+/// The parameters as a command gives them.
+fn as_command(params: &FilterParams, same: &Same) -> FilterParams {
     let mut params = settled::filter(params);
     match &mut params {
         FilterParams::Flow(flow) => {
-            flow.said.bits = flow.mask != u32::MAX || flow.xor != 0;
-            flow.said.rshift = flow.rshift != 0;
-            flow.said.addend = flow.addend != 0;
-            flow.said.divisor = flow.divisor != 0;
-            flow.said.perturb = flow.perturb != 0;
+            flow.given.bits = flow.mask != u32::MAX || flow.xor != 0;
+            flow.given.rshift = flow.rshift != 0;
+            flow.given.addend = flow.addend != 0;
+            flow.given.divisor = flow.divisor != 0;
+            flow.given.perturb = flow.perturb != 0;
             flow.baseclass = flow.baseclass.map(|class| same.live(class));
         }
         FilterParams::Fw(params) => params.classid = params.classid.map(|class| same.live(class)),

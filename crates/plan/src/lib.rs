@@ -7,9 +7,9 @@
 //!                              ├─▶ compare place by place ─▶ ChangePlan { steps } ─▶ operations, in an order in which each finds what it stands on
 //! wanted (dumps of the model) ─┘                                 └─▶ lines: `+` made, `~` changed, `-` taken away
 //! ```
-//! What is alike is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
-//! same function plans the way to a policy, the way back, and, with nothing left to do, says that the kernel
-//! did what it was told.
+//! What is equal is not touched: a queue that need not change keeps its packets. Both sides are dumps, so the
+//! same function plans the change to a policy, the change back, and, with nothing left to do, shows that the
+//! kernel did what was requested.
 //!
 //! [`text`] shows a plan as commands of tc, [`rebind`] binds a policy to another device than it names,
 //! [`essential`] finds what keeps the network alive and would be cut off. Pure: no clock, no IO.
@@ -65,15 +65,15 @@ use tidegate_policy::{ClassOp, ClassParams, Kind, Op, QdiscOp, SharedBlocks, Ver
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The way from what a device has (`live`) to what is wanted there. `log` holds the operations that the
-/// wanted came of, if they are known: dumps do not report everything (tables, distributions).
+/// The changes from what a device has (`live`) to what it should have (`wanted`). `log` holds the operations
+/// that made the wanted state, if they are known: dumps do not report everything (tables, distributions).
 ///
 /// # Errors
-/// Something wanted cannot be made of what its dump tells.
+/// Something that is wanted cannot be made from its dump.
 pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePlan, Incomplete> {
-    for stand in [live, wanted] {
-        hidden(stand)?;
-        filters::shared(stand)?;
+    for installed in [live, wanted] {
+        hidden(installed)?;
+        filters::shared(installed)?;
     }
     let makers = Makers::new(log);
     let mut planner =
@@ -82,27 +82,27 @@ pub fn plan(live: &Installed, wanted: &Installed, log: &[Op]) -> Result<ChangePl
     Ok(planner.plan)
 }
 
-/// Linux does not report the classes of qdiscs that stand below one that drops early (red, sfb, choke, gred):
-/// those cannot be compared.
-fn hidden(stand: &Installed) -> Result<(), Incomplete> {
-    let classes: BTreeSet<Handle> = stand.classes.iter().map(|class| class.classid).collect();
+/// Linux does not report the classes of qdiscs below one that drops early (red, sfb, choke, gred): those
+/// cannot be compared.
+fn hidden(installed: &Installed) -> Result<(), Incomplete> {
+    let classes: BTreeSet<Handle> = installed.classes.iter().map(|class| class.classid).collect();
     let kinds: BTreeMap<u16, Kind> =
-        stand.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
+        installed.qdiscs.iter().map(|qdisc| (qdisc.handle.major(), qdisc.kind)).collect();
     let made = |parent: Handle| kinds.get(&parent.major()).is_some_and(|kind| kind.classes_are_made());
-    let lost = stand.qdiscs.iter().find(|qdisc| made(qdisc.parent) && !classes.contains(&qdisc.parent));
+    let lost = installed.qdiscs.iter().find(|qdisc| made(qdisc.parent) && !classes.contains(&qdisc.parent));
     lost.map_or(Ok(()), |qdisc| Err(Incomplete { missing: HIDDEN, ..Incomplete::of(qdisc) }))
 }
 
-/// Everything on a device as operations that make it where nothing stands.
+/// Everything on a device, as operations that make it on an empty device.
 ///
 /// # Errors
 /// As for [`plan`].
-pub fn remade(stand: &Installed) -> Result<Vec<Op>, Incomplete> {
-    Ok(plan(&Installed::default(), stand, &[])?.ops().cloned().collect())
+pub fn remade(installed: &Installed) -> Result<Vec<Op>, Incomplete> {
+    Ok(plan(&Installed::default(), installed, &[])?.ops().cloned().collect())
 }
 
 /// A qdisc that someone requested: the others come on their own.
-fn is_asked_for(qdisc: &QdiscDump) -> bool {
+fn is_explicit(qdisc: &QdiscDump) -> bool {
     !qdisc.handle.is_none()
 }
 
@@ -140,8 +140,8 @@ impl<'p> Planner<'p> {
 
     /// What is at a place where only one qdisc can be.
     fn root(&mut self, place: Handle) -> Result<(), Incomplete> {
-        let at = |stand: &'p Installed| {
-            stand.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_asked_for(qdisc))
+        let at = |installed: &'p Installed| {
+            installed.qdiscs.iter().find(|qdisc| qdisc.parent == place && is_explicit(qdisc))
         };
         let (live, wanted) = (at(self.live), at(self.wanted));
         match (live, wanted) {
@@ -169,11 +169,11 @@ impl<'p> Planner<'p> {
             && (alike || self.makers.change(live, wanted).is_some())
     }
 
-    /// Does every qdisc with a handle that is wanted stand where it is wanted? One cannot be made while
-    /// another has its handle.
+    /// Whether every wanted qdisc with a handle is already at its parent. One cannot be made while another
+    /// has its handle.
     fn all_stay_in_place(&self) -> bool {
-        let places = |stand: &'p Installed| {
-            stand
+        let places = |installed: &'p Installed| {
+            installed
                 .qdiscs
                 .iter()
                 .filter(|qdisc| below(qdisc) && !is_automatic(qdisc.handle))
@@ -227,10 +227,10 @@ impl<'p> Planner<'p> {
         Ok(())
     }
 
-    /// Does anything wanted stand on a qdisc of this handle?
+    /// Whether anything that is wanted is attached to a qdisc of this handle.
     fn is_named(&self, handle: Handle) -> bool {
         let on_it = |other: Handle| other.major() == handle.major();
-        self.wanted.qdiscs.iter().any(|qdisc| is_asked_for(qdisc) && on_it(qdisc.parent))
+        self.wanted.qdiscs.iter().any(|qdisc| is_explicit(qdisc) && on_it(qdisc.parent))
             || self.wanted.filters.iter().any(|filter| on_it(filter.parent))
             || self.wanted.classes.iter().any(|class| is_made(class) && on_it(class.classid))
     }
@@ -261,8 +261,8 @@ impl<'p> Planner<'p> {
             .map(|class| (class.classid, class))
             .collect();
         let mut waiting: Vec<&'p QdiscDump> =
-            self.wanted.qdiscs.iter().filter(|qdisc| qdisc.parent == place && is_asked_for(qdisc)).collect();
-        // Each is met once, however the dumps say that they hang together.
+            self.wanted.qdiscs.iter().filter(|qdisc| qdisc.parent == place && is_explicit(qdisc)).collect();
+        // Each is visited once, whatever hierarchy the dumps give.
         let mut met: BTreeSet<Handle> = BTreeSet::new();
         while let Some(qdisc) = waiting.pop() {
             if !met.insert(qdisc.handle) {
@@ -305,7 +305,7 @@ impl<'p> Planner<'p> {
             verb,
             dev: class.dev.clone(),
             parent: match class.parent {
-                // What is installed on the qdisc itself tells the root.
+                // Filters of the qdisc itself are listed as the root's.
                 Handle::ROOT => self.same.live(class.classid.qdisc()),
                 parent => self.same.live(parent),
             },
@@ -319,8 +319,8 @@ impl<'p> Planner<'p> {
     /// A qdisc at its class.
     fn leaf(&mut self, wanted: &'p QdiscDump) -> Result<(), Incomplete> {
         let parent = self.same.live(wanted.parent);
-        let stands = self.same.wanted(parent).is_some();
-        let live = self.live.qdiscs.iter().find(|live| stands && live.parent == parent && is_asked_for(live));
+        let exists = self.same.wanted(parent).is_some();
+        let live = self.live.qdiscs.iter().find(|live| exists && live.parent == parent && is_explicit(live));
         match live {
             Some(live) if self.stays(live, wanted) => self.keep_or_change(live, wanted),
             Some(live) => {
@@ -331,10 +331,10 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// What is there and is not wanted, those below first. Filters that led there are gone already.
+    /// What is installed and not wanted, lower levels first. Filters that led there are removed already.
     fn removals(&mut self) {
         let wanted_places: BTreeSet<Handle> =
-            self.wanted.qdiscs.iter().filter(|qdisc| is_asked_for(qdisc)).map(|qdisc| qdisc.parent).collect();
+            self.wanted.qdiscs.iter().filter(|qdisc| is_explicit(qdisc)).map(|qdisc| qdisc.parent).collect();
         let wanted_classes: BTreeSet<Handle> =
             self.wanted.classes.iter().map(|class| class.classid).collect();
         let gone = |class: &ClassDump| {
@@ -378,43 +378,43 @@ impl<'p> Planner<'p> {
 
 /// Does it are attached to a class, and did someone ask for it?
 fn below(qdisc: &QdiscDump) -> bool {
-    is_asked_for(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
+    is_explicit(qdisc) && !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS)
 }
 
-/// How many classes stand above one.
-fn steps_up(stand: &Installed, class: &ClassDump) -> usize {
+/// How many classes are above one.
+fn steps_up(installed: &Installed, class: &ClassDump) -> usize {
     let parents: BTreeMap<Handle, Handle> =
-        stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
+        installed.classes.iter().map(|class| (class.classid, class.parent)).collect();
     std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied())
         .take(parents.len())
         .count()
 }
 
 /// The wanted classes of a qdisc, those above first.
-fn ordered(stand: &Installed, qdisc: Handle) -> Vec<&ClassDump> {
-    let of = stand.classes.iter().filter(|class| is_made(class) && class.classid.qdisc() == qdisc);
+fn ordered(installed: &Installed, qdisc: Handle) -> Vec<&ClassDump> {
+    let of = installed.classes.iter().filter(|class| is_made(class) && class.classid.qdisc() == qdisc);
     let parents: BTreeMap<Handle, Handle> =
-        stand.classes.iter().map(|class| (class.classid, class.parent)).collect();
+        installed.classes.iter().map(|class| (class.classid, class.parent)).collect();
     let up = |class: &ClassDump| {
         std::iter::successors(Some(class.parent), |parent| parents.get(parent).copied())
             .take(parents.len())
             .count()
     };
     let mut all: Vec<(usize, &ClassDump)> = of.map(|class| (up(class), class)).collect();
-    // Those alike keep the order in which they are told.
+    // Equal ones keep the order of the dump.
     all.sort_by_key(|(depth, _)| *depth);
     all.into_iter().map(|(_, class)| class).collect()
 }
 
 /// Are there classes below a class?
-fn is_inner(stand: &Installed, class: Handle) -> bool {
-    stand.classes.iter().any(|other| is_made(other) && other.parent == class)
+fn is_inner(installed: &Installed, class: Handle) -> bool {
+    installed.classes.iter().any(|other| is_made(other) && other.parent == class)
 }
 
-/// Can a class get other values where it stands?
+/// Whether a class can get other values without being recreated.
 fn can_change(live: &ClassParams, wanted: &ClassParams) -> bool {
     match (live, wanted) {
-        // A curve that is not said stays.
+        // A curve that is not given stays.
         (ClassParams::Hfsc(live), ClassParams::Hfsc(wanted)) => {
             [(live.rt, wanted.rt), (live.ls, wanted.ls), (live.ul, wanted.ul)]
                 .iter()

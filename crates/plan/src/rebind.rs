@@ -51,7 +51,7 @@ pub fn real_devices(ops: &[Op]) -> Vec<String> {
     named.into_iter().filter(real).map(str::to_owned).collect()
 }
 
-/// The same policy on device `to`, wherever it names the one device that it is for.
+/// The same policy for device `to`, wherever it names the one device that it is for.
 ///
 /// # Errors
 /// It is for several devices, or for none.
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn a_policy_for_two_devices_or_none_is_bound_to_no_other() {
         let two = ops("qdisc add dev eth0 root pfifo\nqdisc add dev eth1 root pfifo\n");
-        let told = on_device(&two, "wan7").expect_err("two").to_string();
+        let text = on_device(&two, "wan7").expect_err("two").to_string();
         assert_eq!(
-            told,
+            text,
             "the policy is for eth0 and eth1; one for a single device can be bound to another with --dev"
         );
         assert!(

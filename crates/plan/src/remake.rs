@@ -1,4 +1,4 @@
-//! Operations that make what a dump tells.
+//! Operations that make what a dump shows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +53,7 @@ fn missing(qdisc: &QdiscDump) -> Option<&'static str> {
     qdisc.kind.untold(&qdisc.params)
 }
 
-/// The operations that qdiscs and classes came of, by what they are about.
+/// The operations that made qdiscs and classes, by their subject.
 #[derive(Debug, Default)]
 pub(crate) struct Makers<'l> {
     by_handle: BTreeMap<Handle, Vec<&'l QdiscOp>>,
@@ -131,7 +131,7 @@ impl<'l> Makers<'l> {
         Ok(again.collect())
     }
 
-    /// The operations that give a qdisc other values where it stands; `None`: it must be recreated.
+    /// The operations that give an installed qdisc other values; `None`: it must be recreated.
     pub(crate) fn change(&self, live: &QdiscDump, wanted: &QdiscDump) -> Option<Vec<Op>> {
         let change =
             |op: QdiscOp| QdiscOp { verb: Verb::Change, parent: live.parent, handle: live.handle, ..op };
@@ -160,24 +160,28 @@ impl<'l> Makers<'l> {
 /// Packets that a sfq holds if nothing is reported.
 const SFQ_LIMIT: u32 = 127;
 
-/// Microseconds that CoDel, which counts in steps of 1,024 ns, tells as so many again.
-fn codel_time(told: Option<u32>) -> Option<u32> {
+/// Microseconds that CoDel, which counts in steps of 1,024 ns, reports as this value again.
+fn codel_time(reported: Option<u32>) -> Option<u32> {
     let again = |us: u64| us * 1000 / 1024 * 1024 / 1000;
-    told.map(|told| {
-        (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told)
+    reported.map(|reported| {
+        (reported..=reported.saturating_add(2))
+            .find(|us| again((*us).into()) == u64::from(reported))
+            .unwrap_or(reported)
     })
 }
 
-/// Microseconds that PIE, which counts in ticks of 64 ns, tells as so many again.
-fn tick_time(told: Option<u32>) -> Option<u32> {
+/// Microseconds that PIE, which counts in ticks of 64 ns, reports as this value again.
+fn tick_time(reported: Option<u32>) -> Option<u32> {
     let again = |us: u64| us * 1000 / 64 * 64 / 1000;
-    told.map(|told| {
-        (told..=told.saturating_add(2)).find(|us| again((*us).into()) == u64::from(told)).unwrap_or(told)
+    reported.map(|reported| {
+        (reported..=reported.saturating_add(2))
+            .find(|us| again((*us).into()) == u64::from(reported))
+            .unwrap_or(reported)
     })
 }
 
-/// What must be said to have these values.
-fn said(params: &QdiscParams) -> QdiscParams {
+/// The parameters that a command must give to have these values.
+fn as_command(params: &QdiscParams) -> QdiscParams {
     let mut params = params.clone();
     match &mut params {
         QdiscParams::Codel(params) => {
@@ -192,8 +196,7 @@ fn said(params: &QdiscParams) -> QdiscParams {
         }
         QdiscParams::Pie(params) => params.target_us = tick_time(params.target_us),
         QdiscParams::FqPie(params) => params.pie.target_us = tick_time(params.pie.target_us),
-        // The limit of one that was not told any is not one that it could be told: fewer queues would come of
-        // it.
+        // The default limit cannot be given as a parameter: there would be fewer queues.
         QdiscParams::Sfq(params) if params.limit == SFQ_LIMIT => params.limit = 0,
         _ => {}
     }
@@ -207,7 +210,7 @@ fn made(wanted: &QdiscDump, parent: Handle) -> QdiscOp {
         parent,
         handle: wanted.handle,
         kind: Some(wanted.kind.name().to_owned()),
-        params: Some(said(&wanted.params)),
+        params: Some(as_command(&wanted.params)),
         stab: wanted.stab.as_ref().and_then(whole),
         estimator: None,
         blocks: wanted.blocks,
@@ -219,17 +222,21 @@ mod tests {
     use super::*;
 
     /// The kernel keeps CoDel's times in units of 1,024 ns and PIE's in ticks of 64 ns, and reports them cut
-    /// to microseconds: what a dump tells must be said so that it is told again.
+    /// to microseconds: a value must be given so that the dump shows it again.
     #[test]
     fn times_are_said_so_that_they_are_told_again() {
         type Of = fn(Option<u32>) -> Option<u32>;
-        for (unit, said) in [(1024, codel_time as Of), (64, tick_time as Of)] {
-            let told = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;
+        for (unit, granularity) in [(1024, codel_time as Of), (64, tick_time as Of)] {
+            let value_of = |us: u32| (u64::from(us) * 1000 / unit * unit / 1000) as u32;
             for us in (0..3000).chain([4999, 5000, 100_000, 1_000_000, 4_000_000]) {
-                let first = told(us);
-                assert_eq!(said(Some(first)).map(told), Some(first), "{us} µs in units of {unit} ns");
+                let first = value_of(us);
+                assert_eq!(
+                    granularity(Some(first)).map(value_of),
+                    Some(first),
+                    "{us} µs in units of {unit} ns"
+                );
             }
-            assert_eq!(said(None), None);
+            assert_eq!(granularity(None), None);
         }
         assert_eq!([codel_time(Some(4999)), tick_time(Some(19_998))], [Some(5000), Some(19_999)]);
     }

@@ -49,7 +49,7 @@ pub(crate) fn class(params: &ClassParams, inner: bool) -> ClassParams {
     params
 }
 
-/// A table of sizes without its entries, which no one is told.
+/// A size table without its entries, which no dump has.
 pub(crate) fn size_table(table: Option<&SizeTable>) -> Option<SizeTable> {
     table.map(|table| SizeTable { data: Vec::new(), ..table.clone() })
 }
@@ -63,7 +63,7 @@ pub(crate) fn filter(params: &FilterParams) -> FilterParams {
     match &mut params {
         FilterParams::Fw(params) => params.mask = params.mask.filter(|mask| *mask != u32::MAX),
         FilterParams::Flow(params) => {
-            params.said = FlowOptions::default();
+            params.given = FlowOptions::default();
         }
         FilterParams::U32(params) => {
             params.table = named_table(params.table);
@@ -98,7 +98,7 @@ mod tests {
         NetemDistribution, NetemRate, NetemSlot, Police, TbfParams, U32Params,
     };
 
-    /// What dumps leave out, or write in two ways, does not make a qdisc another one; what they tell does.
+    /// A qdisc is not changed for what dumps leave out, or write in two ways; it is for what they show.
     #[test]
     fn what_dumps_do_not_tell_makes_no_difference() {
         let netem = |change: &dyn Fn(&mut NetemParams)| {
@@ -187,8 +187,8 @@ mod tests {
         );
         assert_ne!(filter(&fw(Some(0xff), 1)), filter(&fw(None, 1)));
         let flow = |bits, rshift| {
-            let said = FlowOptions { bits, ..FlowOptions::default() };
-            FilterParams::Flow(FlowParams { said, rshift, ..FlowParams::default() })
+            let options = FlowOptions { bits, ..FlowOptions::default() };
+            FilterParams::Flow(FlowParams { given: options, rshift, ..FlowParams::default() })
         };
         assert_eq!(filter(&flow(true, 3)), filter(&flow(false, 3)));
         assert_ne!(filter(&flow(true, 3)), filter(&flow(true, 4)));

@@ -10,7 +10,7 @@ use tidegate_policy::{Op, Verb};
 pub enum Sign {
     /// It is made.
     Make,
-    /// It gets other values; what waits in it stays.
+    /// It gets other values; its backlog stays.
     Change,
     /// It is taken away.
     Remove,

@@ -6,7 +6,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::FilterEntry;
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 
-/// How things are told: with their details, without what they count.
+/// How items are printed: with their details, without counters.
 const DETAILS: ShowFlags = ShowFlags { stats: false, ..ShowFlags::FULL };
 /// The most lines that are shown of one device.
 const MOST: usize = 60;
@@ -46,14 +46,14 @@ pub fn text(dev: &str, plan: &ChangePlan) -> String {
 /// How a device differs from what was applied to it: what would bring that back, a line for each step.
 pub fn drift(dev: &str, back: &ChangePlan) -> String {
     let shown = text(dev, back);
-    // The head says what is compared with what.
+    // The heading says which states are compared.
     let steps = shown.lines().skip(2).filter(|line| !line.starts_with('=')).map(|line| format!("{line}\n"));
     format!("--- {dev}: as it is\n+++ {dev}: as it was applied\n{}", steps.collect::<String>())
 }
 
 /// The command that does what a step does.
 pub fn line(step: &PlanStep) -> String {
-    let (dev, listing) = told(&step.item);
+    let (dev, listing) = item_text(&step.item);
     let verb = match step.sign {
         Sign::Make => "add",
         Sign::Change => "change",
@@ -73,7 +73,7 @@ pub fn line(step: &PlanStep) -> String {
     }
 }
 
-/// What an item is attached to, as a listing would tell it: a reader of listings wants to have seen that.
+/// The listing of an item's parent: a reader of listings must have seen that first.
 fn above(item: &Item) -> String {
     let parent = match item {
         Item::Qdisc(dump) => dump.parent,
@@ -98,7 +98,7 @@ fn number(kind: &str, handle: u32) -> String {
     }
 }
 
-fn told(item: &Item) -> (&str, String) {
+fn item_text(item: &Item) -> (&str, String) {
     match item {
         Item::Qdisc(dump) => {
             let what = ShowWhat::of(Object::Qdisc);

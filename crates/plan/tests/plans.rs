@@ -23,7 +23,7 @@ const RECORDED: [&[u8]; 5] = [
 ];
 const NOW: Time = Time(1_000_000_000);
 
-/// A machine, and what it was told of the device.
+/// A machine, and the operations on its device.
 struct Machine {
     gateway: Gateway,
     log: Vec<Op>,
@@ -40,14 +40,14 @@ impl Machine {
     }
 
     /// Carries out an operation.
-    fn told(&mut self, op: &Op) -> Result<(), TcError> {
+    fn apply(&mut self, op: &Op) -> Result<(), TcError> {
         let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
         let done = self.gateway.apply(GatewayContext { now: NOW, pool: &mut pool, random: &mut source }, op);
         self.log.extend(done.is_ok().then(|| op.clone()));
         done.map(drop)
     }
 
-    fn stand(&mut self) -> Installed {
+    fn installed(&mut self) -> Installed {
         tidegate_plan::installed(&mut self.gateway, NOW, DEV)
     }
 
@@ -63,9 +63,10 @@ fn machine(script: &str) -> Machine {
         let words: Vec<String> =
             line.replace('\'', "").split_whitespace().skip(1).map(String::from).collect();
         if line.starts_with("tc ")
-            && let Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) = tc::parse(&words, &Env::default())
+            && let Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) =
+                tc::parse(&words, &Env::default())
         {
-            let _ = machine.told(&op);
+            let _ = machine.apply(&op);
         }
     }
     machine
@@ -74,19 +75,19 @@ fn machine(script: &str) -> Machine {
 /// Goes from one to another; what went wrong, if anything.
 fn go(from: &str, to: &str) -> Result<(), String> {
     let (mut from, mut to) = (machine(from), machine(to));
-    let (wanted, log) = (to.stand(), to.log_of_device());
-    let way = plan(&from.stand(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
+    let (wanted, log) = (to.installed(), to.log_of_device());
+    let way = plan(&from.installed(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
     for op in way.ops() {
-        from.told(op).map_err(|error| format!("refused: {error}: {op:?}"))?;
+        from.apply(op).map_err(|error| format!("refused: {error}: {op:?}"))?;
     }
-    let left = plan(&from.stand(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
-    if left.is_empty() { Ok(()) } else { Err(differing(&from.stand(), &left)) }
+    let left = plan(&from.installed(), &wanted, &log).map_err(|incomplete| incomplete.to_string())?;
+    if left.is_empty() { Ok(()) } else { Err(differing(&from.installed(), &left)) }
 }
 
 /// The first thing that is left to do, beside what is there.
 fn differing(live: &Installed, left: &ChangePlan) -> String {
     let step = left.steps.last().expect("there is one");
-    let stands = match &step.item {
+    let installed = match &step.item {
         Item::Qdisc(wanted) => {
             format!("{:?}", live.qdiscs.iter().find(|qdisc| qdisc.parent == wanted.parent))
         }
@@ -101,7 +102,7 @@ fn differing(live: &Installed, left: &ChangePlan) -> String {
                 .collect::<Vec<_>>()
         ),
     };
-    format!("left: {:?} {:?}\n   stands: {stands}", step.sign, step.item)
+    format!("left: {:?} {:?}\n   stands: {installed}", step.sign, step.item)
 }
 
 /// The commands of every folder of an archive of recordings: its name, and `script.tc`.
@@ -157,25 +158,25 @@ fn every_way_between_recorded_scripts_leads_there() {
 fn steps(from: &str, to: &str) -> Vec<String> {
     let script = |text: &str| text.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>();
     let (mut from, mut to) = (machine(&script(from)), machine(&script(to)));
-    let way = plan(&from.stand(), &to.stand(), &to.log_of_device()).expect("everything is told");
-    let told = text::text(DEV, &way);
-    let mut lines = told.lines();
+    let way = plan(&from.installed(), &to.installed(), &to.log_of_device()).expect("everything is told");
+    let output = text::text(DEV, &way);
+    let mut lines = output.lines();
     assert_eq!([lines.next(), lines.next()], [Some("--- link0: installed"), Some("+++ link0: wanted")]);
     for op in way.ops() {
-        from.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
+        from.apply(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
     // What is installed then is what is wanted, in the words of tc, whose judgement is not the planner's.
-    assert_eq!(listed(&from.stand()), listed(&to.stand()), "{told}");
+    assert_eq!(listed(&from.installed()), listed(&to.installed()), "{output}");
     lines.map(str::to_owned).collect()
 }
 
 /// What tc shows of a device, without counters and the numbers that the kernel chose itself.
-fn listed(stand: &Installed) -> Vec<String> {
+fn listed(installed: &Installed) -> Vec<String> {
     use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat, show_classes, show_filters, show_qdiscs};
     let flags = ShowFlags { stats: false, ..ShowFlags::FULL };
-    let all = show_qdiscs(&stand.qdiscs, &ShowWhat::of(Object::Qdisc), &flags)
-        + &show_classes(&stand.classes, &ShowWhat::on(Object::Class, DEV), &flags)
-        + &show_filters(&stand.filters, &ShowWhat::on(Object::Filter, DEV), &flags);
+    let all = show_qdiscs(&installed.qdiscs, &ShowWhat::of(Object::Qdisc), &flags)
+        + &show_classes(&installed.classes, &ShowWhat::on(Object::Class, DEV), &flags)
+        + &show_filters(&installed.filters, &ShowWhat::on(Object::Filter, DEV), &flags);
     let automatic = |word: &str| {
         let major = word.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok());
         word.contains(':') && major.is_some_and(|major| (0x8000..0xff00).contains(&major))
@@ -360,7 +361,7 @@ fn filters_are_told_apart() {
             );
         }
     }
-    // Both directions of clsact, each with its own list; and what is added stands beside what stays.
+    // Both directions of clsact, each with its own list; new filters are added beside those that stay.
     let both =
         "qdisc add dev link0 clsact\nfilter add dev link0 ingress pref 1 protocol ip matchall action drop";
     let more = format!("{both}\nfilter add dev link0 egress pref 1 protocol ip matchall action drop");
@@ -394,22 +395,22 @@ fn on(lines: &str) -> Machine {
     machine(&lines.lines().map(|line| format!("tc {}\n", line.trim())).collect::<String>())
 }
 
-/// Everything on a device is made where nothing stands; what Linux does not show of it is refused with why.
+/// Everything on a device is made on an empty one; what Linux does not show of it is refused with the reason.
 #[test]
 fn a_device_made_again() {
-    let made = tidegate_plan::remade(&on(TREE).stand()).expect("everything is told");
+    let made = tidegate_plan::remade(&on(TREE).installed()).expect("everything is told");
     let mut other = Machine::new();
     for op in &made {
-        other.told(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
+        other.apply(op).unwrap_or_else(|error| panic!("{error}: {op:?}"));
     }
-    assert_eq!((made.len(), listed(&other.stand())), (7, listed(&on(TREE).stand())));
+    assert_eq!((made.len(), listed(&other.installed())), (7, listed(&on(TREE).installed())));
     // A qdisc on a class that is not reported: what else there is of such classes is not known.
     let mut hidden = on("qdisc add dev link0 root handle 2: drr
         class add dev link0 parent 2: classid 2:1 drr
         qdisc add dev link0 parent 2:1 handle 3: pfifo limit 5")
-    .stand();
+    .installed();
     hidden.classes.clear();
-    let refused = |stand: &Installed| tidegate_plan::remade(stand).expect_err("refused").to_string();
+    let refused = |installed: &Installed| tidegate_plan::remade(installed).expect_err("refused").to_string();
     assert_eq!(
         refused(&hidden),
         format!("the pfifo 3: of link0 cannot be created again: the kernel does not list {HIDDEN}")
@@ -418,10 +419,11 @@ fn a_device_made_again() {
     bandwidth 10mbit";
     let expected = "the red 1: of link0 cannot be created again: the kernel does not list how its average \
     falls while it is idle";
-    assert_eq!(refused(&on(averages).stand()), expected);
-    let nothing = plan(&on(TREE).stand(), &on(TREE).stand(), &[]).expect("told");
+    assert_eq!(refused(&on(averages).installed()), expected);
+    let nothing = plan(&on(TREE).installed(), &on(TREE).installed(), &[]).expect("told");
     assert!(
-        nothing.is_empty() && !plan(&Installed::default(), &on(TREE).stand(), &[]).expect("told").is_empty()
+        nothing.is_empty()
+            && !plan(&Installed::default(), &on(TREE).installed(), &[]).expect("told").is_empty()
     );
 }
 
@@ -484,7 +486,7 @@ fn what_cannot_be_changed_in_place() {
 #[test]
 fn handles_that_the_kernel_chose() {
     let handles = |lines: &str| {
-        let made = tidegate_plan::remade(&on(lines).stand()).expect("told");
+        let made = tidegate_plan::remade(&on(lines).installed()).expect("told");
         let handle = |op: &Op| match op {
             Op::Qdisc(op) => Some(op.handle.to_string()),
             _ => None,
@@ -519,12 +521,12 @@ fn handles_that_the_kernel_chose() {
 fn drift_in_commands() {
     let mut live = on(&TREE.replace("limit 50", "limit 60"));
     let mut applied = on(TREE);
-    let back = plan(&live.stand(), &applied.stand(), &applied.log_of_device()).expect("told");
+    let back = plan(&live.installed(), &applied.installed(), &applied.log_of_device()).expect("told");
     let expected = "--- link0: as it is\n+++ link0: as it was applied\n\
         ~ tc qdisc change dev link0 parent 1:10 handle 10: pfifo limit 50\n";
     assert_eq!(text::drift(DEV, &back), expected);
     let words: BTreeSet<&str> =
-        plan(&applied.stand(), &on("qdisc add dev link0 root handle 1: prio").stand(), &[])
+        plan(&applied.installed(), &on("qdisc add dev link0 root handle 1: prio").installed(), &[])
             .expect("told")
             .steps
             .iter()
@@ -534,7 +536,7 @@ fn drift_in_commands() {
     assert_eq!(words, BTreeSet::from(["add", "change", "delete"]));
 }
 
-/// What keeps a network alive: dropped, in a class that is sure of too little, or well.
+/// Traffic that keeps a network alive: dropped, in a class with too low a guaranteed rate, or fine.
 #[test]
 fn what_would_cut_the_network_off() {
     use tidegate_loader::{ReadOptions, read_text};
@@ -586,7 +588,7 @@ fn tables_of_rules() {
     let rule = NetfilterRule { matches, ..NetfilterRule::default() };
     let command = NfCommand::Append("FORWARD".into(), rule.clone());
     machine
-        .told(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))
+        .apply(&Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command }))
         .expect("a rule");
     let tables = tidegate_plan::rule_tables(&machine.gateway);
     assert_eq!(

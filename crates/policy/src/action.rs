@@ -33,8 +33,7 @@ pub struct Action {
     /// Its number among the machine's actions of its kind, from 1, by which `tc actions` names it; 0: the
     /// machine chooses the lowest that is free.
     pub index: u32,
-    /// It was written `police …` without `action` before it; the kernel remembers and tells it in other
-    /// words.
+    /// Written as `police …` without `action` before it; the kernel keeps that and dumps it in another form.
     pub old_style: bool,
     /// Bytes that its owner can know it by (`cookie`), at most 16 (`TC_COOKIE_MAX_SIZE`); empty without.
     pub cookie: Vec<u8>,
@@ -131,7 +130,7 @@ pub enum Act {
 /// A decision, and another one now and then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gact {
-    /// The decision.
+    /// The decision that packets get unless a draw selects the other one.
     pub control: Control,
     /// With which others this one is mixed.
     pub random: Option<RandomGact>,
@@ -159,7 +158,7 @@ pub struct Mirred {
     pub copy: bool,
     /// It arrives there (`ingress`); otherwise it leaves there.
     pub arrives: bool,
-    /// How things continue here: `stolen` for a redirect, `pipe` for a mirror unless it was said otherwise.
+    /// What happens to the packet here: `stolen` for a redirect, `pipe` for a mirror, by default.
     pub control: Control,
 }
 

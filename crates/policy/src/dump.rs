@@ -32,7 +32,7 @@ pub struct QueueStats {
     pub rate: Option<RateSample>,
 }
 
-/// What a rate estimator tells.
+/// The figures of a rate estimator, in a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {
     /// Bytes per second.
@@ -41,10 +41,10 @@ pub struct RateSample {
     pub packets: u64,
 }
 
-/// A queueing discipline as `tc qdisc show` tells it.
+/// A queueing discipline (qdisc) as `tc qdisc show` lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdiscDump {
-    /// The device that it stands on.
+    /// The name of its device.
     pub dev: String,
     /// The kind of qdisc.
     pub kind: Kind,
@@ -66,10 +66,10 @@ pub struct QdiscDump {
     pub xstats: Xstats,
 }
 
-/// A class as `tc class show` tells it.
+/// A class as `tc class show` lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassDump {
-    /// The device that it stands on.
+    /// The name of its device.
     pub dev: String,
     /// The kind of its qdisc.
     pub kind: Kind,
@@ -98,7 +98,7 @@ pub struct FilterDump {
     pub parent: Handle,
     /// The EtherType that packets must have; 3 (`ETH_P_ALL`): any.
     pub protocol: u16,
-    /// Its preference: lower ones are asked first.
+    /// Its preference: lower ones are evaluated first.
     pub pref: u16,
     /// The kind's name.
     pub kind: &'static str,
@@ -117,10 +117,10 @@ pub enum FilterEntry {
     U32Table {
         /// Its number (`800`).
         table: u32,
-        /// Its buckets.
+        /// The number of its buckets.
         divisor: u32,
     },
-    /// A filter.
+    /// One filter.
     Filter {
         /// Handle within the kind.
         handle: u32,
@@ -128,7 +128,7 @@ pub enum FilterEntry {
         params: FilterParams,
         /// Hits, where the kind counts them.
         hits: Option<U32Hits>,
-        /// Its actions.
+        /// The actions of the filter, in order.
         actions: Vec<ActionDump>,
     },
 }
@@ -148,7 +148,7 @@ pub struct ActionDump {
     pub overlimits: u32,
     /// How many filters have it.
     pub binds: u32,
-    /// The same, and one more where it was made on its own.
+    /// References to the action: one a filter, and one more where it was made on its own.
     pub refs: u32,
     /// A filter had it last by `police` without `action`: then the kernel adds its counters to each filter
     /// that has it first.
@@ -165,7 +165,7 @@ pub struct ActionDump {
     pub ctinfo: CtinfoCounts,
 }
 
-/// How often a u32 filter was asked, and with what success.
+/// How often a u32 filter was evaluated, and how often its keys matched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct U32Hits {
     /// Packets that came to it.
@@ -184,7 +184,7 @@ pub struct U32Hits {
 pub struct Installed {
     /// Its qdiscs, those that came without being requested (no handle) included.
     pub qdiscs: Vec<QdiscDump>,
-    /// Its classes.
+    /// The classes, in the order of tc's listing.
     pub classes: Vec<ClassDump>,
     /// The filters of all its qdiscs and classes, each list in its order.
     pub filters: Vec<FilterDump>,

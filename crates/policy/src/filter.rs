@@ -41,7 +41,7 @@ impl FilterParams {
         }
     }
 
-    /// The device that packets must have come in by, if it says so.
+    /// The device that packets must have come in by, if the filter has such a condition.
     pub fn indev_mut(&mut self) -> Option<&mut Indev> {
         match self {
             FilterParams::Fw(params) => params.indev.as_mut(),
@@ -138,7 +138,7 @@ pub enum FlowMode {
 /// flow: packets are dealt to classes by a hash or a map of flow keys (tc-flow(8)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowParams {
-    /// Hash or map; `None` in a change that does not say.
+    /// Hash or map; `None` in a change that keeps the mode.
     pub mode: Option<FlowMode>,
     /// Which keys are hashed or mapped.
     pub keys: FlowKeySet,
@@ -152,17 +152,17 @@ pub struct FlowParams {
     pub addend: u32,
     /// The result is taken modulo this; 0 = not.
     pub divisor: u32,
-    /// The class that result 0 stands for. Default: class 1 of the qdisc.
+    /// The class for result 0. Default: class 1 of the qdisc.
     pub baseclass: Option<Handle>,
     /// Seconds between changes of the hash's seed; 0 = never.
     pub perturb: u32,
     /// Packets must also fulfil these conditions (`match`).
     pub terms: Vec<Term>,
-    /// What a change says; the rest stays.
-    pub said: FlowOptions,
+    /// The options that a change gives; the others stay.
+    pub given: FlowOptions,
 }
 
-/// Which of flow's numbers were said.
+/// Which of flow's numbers were given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowOptions {
     /// and, or, xor.
@@ -190,7 +190,7 @@ impl Default for FlowParams {
             baseclass: None,
             perturb: 0,
             terms: Vec::new(),
-            said: FlowOptions::default(),
+            given: FlowOptions::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! The typed model of everything that tc, netfilter's tables and links can be told.
+//! The typed model of every operation of tc and netfilter's tables, and of links.
 //!
 //! A configuration is a sequence of [`Op`]s, because that is what has meaning in Linux: `change` with the
 //! same words refills a token bucket, `replace` with another handle drops what was queued. Front ends

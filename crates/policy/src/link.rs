@@ -1,4 +1,4 @@
-//! Links: what kinds of device a script can make, and what it can say of one.
+//! Links: the kinds of device that a script can make, and their options.
 
 use alloc::string::String;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -73,7 +73,7 @@ pub struct Tunnel {
     pub remote: IpAddr,
     /// The outer time to live; 0: the packet's own.
     pub ttl: u8,
-    /// How many more tunnels the packet may enter, said in a header of its own (RFC 2473 section 4.1.1); in
+    /// How many more tunnels the packet may enter, carried in a destination option (RFC 2473 section 4.1.1);
     /// IPv6 only.
     pub encap_limit: Option<u8>,
 }
@@ -99,26 +99,26 @@ pub enum LinkOp {
     },
     /// `ip link del NAME`: what attached on it goes with it.
     Delete {
-        /// The device.
+        /// The device's name.
         name: String,
     },
     /// `ip link set NAME name NEW`.
     Rename {
-        /// The device.
+        /// The device's name.
         name: String,
         /// Its new name.
         to: String,
     },
     /// `ip link add NAME numtxqueues N …`: the transmit queues it has from the beginning.
     TxQueues {
-        /// The device.
+        /// The device's name.
         name: String,
         /// How many.
         count: u32,
     },
     /// `ip addr add|del ADDRESS/PREFIX dev NAME`.
     Address {
-        /// The device.
+        /// The device's name.
         name: String,
         /// True to add, false to take away.
         add: bool,

@@ -1,7 +1,7 @@
 //! Netfilter's tables as far as traffic control needs them: chains of rules that set marks and classes.
 //!
-//! iptables and nft speak of the same tables. Those of iptables have well-known names, chains and places;
-//! those that nft makes have any, and each of their base chains says itself where it stands.
+//! iptables and nft work on the same tables. Those of iptables have well-known names, chains and hooks; those
+//! that nft makes have any name, and each of their base chains names its own hook.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -44,7 +44,7 @@ impl Family {
     }
 }
 
-/// A point on a packet's way where chains are asked.
+/// A point on a packet's path where chains are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hook {
     /// It came in; where it goes is not known yet.
@@ -55,7 +55,7 @@ pub enum Hook {
     Forward,
     /// The machine itself sends it.
     Output,
-    /// It leaves.
+    /// After routing, when the packet leaves.
     Postrouting,
 }
 
@@ -98,8 +98,8 @@ impl ChainType {
     }
 }
 
-/// Where a base chain stands: at its hook those of lower priority are asked first; of equals the one made
-/// last.
+/// Where a base chain is attached: of a hook's chains lower priorities are evaluated first; of equal ones the
+/// one made last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
     /// What it is for: filtering, translation, marking.
@@ -118,7 +118,7 @@ impl Base {
     /// sources at this one.
     pub const SOURCES: i32 = 100;
 
-    /// Where a built-in chain of iptables stands; `None`: it is none.
+    /// Where a built-in chain of iptables is attached; `None`: there is no such chain.
     pub fn of_iptables(table: &str, chain: &str) -> Option<Base> {
         let hook = match chain {
             "PREROUTING" => Hook::Prerouting,
@@ -187,7 +187,7 @@ pub enum NfCommand {
     NewBase(String, Base, Option<bool>),
     /// nft's `add rule … handle N` and `insert rule … handle N`.
     Beside {
-        /// The chain.
+        /// The chain's name.
         chain: String,
         /// The rule by its handle,
         handle: u64,
@@ -260,7 +260,7 @@ pub enum Condition {
     Source([u8; 16], u8),
     /// `-d`.
     Destination([u8; 16], u8),
-    /// `-i`: name, a final `+` stands for any ending.
+    /// `-i`: a name; a final `+` matches any ending.
     In(String),
     /// `-o`.
     Out(String),
@@ -314,7 +314,7 @@ pub enum Connstate {
     Related = 4,
     /// It fits no connection and cannot begin one.
     Invalid = 8,
-    /// No one asked.
+    /// The packet is not tracked (`UNTRACKED`).
     Untracked = 16,
 }
 
@@ -347,7 +347,7 @@ pub enum CountDirection {
     Original,
     /// Against that.
     Reply,
-    /// The sum.
+    /// The sum of both directions.
     Both,
 }
 
@@ -366,7 +366,7 @@ pub struct Connbytes {
 
 impl Connbytes {
     /// Is it so for a connection with these packets and bytes, as it began and against that?
-    pub fn holds(&self, packets: [u64; 2], bytes: [u64; 2]) -> bool {
+    pub fn matches(&self, packets: [u64; 2], bytes: [u64; 2]) -> bool {
         let of = |counted: [u64; 2]| match self.direction {
             CountDirection::Original => counted[0],
             CountDirection::Reply => counted[1],
@@ -390,7 +390,7 @@ pub enum NetfilterTarget {
     Drop,
     /// No one keeps its connection: `-j CT --notrack` (true), or the same in older words, `-j NOTRACK`.
     Notrack(bool),
-    /// Drop it and tell the sender: with what, in iptables' words.
+    /// Drops the packet and notifies the sender; the reply's type in iptables' words.
     Reject(String),
     /// Note it down: level 0 to 7, prefix, and what else to note (the bits of `--log-tcp-sequence` and its
     /// like).
@@ -468,7 +468,7 @@ pub struct Translate {
 /// A target that translates addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translator {
-    /// SNAT: the source, to what the rule says.
+    /// SNAT: rewrites the source.
     Source,
     /// DNAT: the destination.
     Destination,
@@ -489,7 +489,7 @@ impl Translator {
         }
     }
 
-    /// The option that says to what.
+    /// The option that gives the new address.
     pub const fn option(self) -> &'static str {
         match self {
             Translator::Source => "--to-source",
@@ -548,7 +548,7 @@ pub struct RuleTable {
     pub family: Family,
     /// The table's name: `mangle`, or what the user called it.
     pub name: String,
-    /// Its chains.
+    /// The table's chains.
     pub chains: Vec<RuleChain>,
 }
 

@@ -1,4 +1,4 @@
-//! Operations: what one command asks of the kernel.
+//! Operations: what one command requests of the kernel.
 
 use crate::action::Action;
 use crate::filter::FilterParams;
@@ -29,21 +29,21 @@ pub enum Op {
     Link(LinkOp),
     /// `ip link set DEV txqueuelen N`, `ifconfig DEV txqueuelen N`.
     TxQueueLen {
-        /// The device.
+        /// The device's name.
         dev: String,
         /// Packets.
         packets: u32,
     },
     /// `ethtool -G DEV tx N`.
     Ring {
-        /// The device.
+        /// The device's name.
         dev: String,
         /// Frames of the transmit ring.
         frames: u32,
     },
     /// `ip link set DEV mtu N`.
     Mtu {
-        /// The device.
+        /// The device's name.
         dev: String,
         /// Bytes of the largest network packet.
         bytes: u32,
@@ -112,7 +112,7 @@ pub struct ClassOp {
     pub classid: Handle,
     /// The kind's name as given.
     pub kind: Option<String>,
-    /// Its parameters.
+    /// The class's parameters; `None` where the command gives none.
     pub params: Option<ClassParams>,
     /// The rate estimator; one that is there stays when nothing is reported.
     pub estimator: Option<Estimator>,
@@ -129,7 +129,7 @@ pub struct FilterOp {
     pub block: u32,
     /// The qdisc or class it is attached to; [`Handle::NONE`] = the root qdisc.
     pub parent: Handle,
-    /// Preference: lower is asked first; 0 = the kernel chooses.
+    /// Preference: lower is evaluated first; 0 = the kernel chooses.
     pub pref: u16,
     /// EtherType; 3 = all; 0 by default.
     pub protocol: u16,

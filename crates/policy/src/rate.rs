@@ -50,7 +50,7 @@ pub struct RateSpec {
     pub linklayer: LinkLayer,
 }
 
-/// A rate estimator (`estimator INTERVAL CONSTANT`), as tc tells the kernel of it.
+/// A rate estimator (`estimator INTERVAL CONSTANT`), as tc passes it to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimator {
     /// Every 2^this quarter seconds the rate is measured, 0 to 5.
@@ -85,9 +85,9 @@ pub struct SizeTable {
 }
 
 impl SizeTable {
-    /// Its entries as tc computes them, which the kernel is told and does not report: entry i is the cost of
-    /// the longest length that falls into it, at least `mpu`, then whole cells. `None`: they do not fit with
-    /// this `size_log`.
+    /// The table's entries as tc computes them; the kernel takes them and does not report them. Entry i is
+    /// the cost of the longest length that falls into it, at least `mpu`, then whole cells. `None`: they do
+    /// not fit with this `size_log`.
     pub fn entries(&self) -> Option<Vec<u16>> {
         let cost = |length: u64| {
             let length = length.max(self.mpu.into());

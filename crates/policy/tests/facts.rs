@@ -62,14 +62,14 @@ fn a_size_table_tells_costs() {
 /// strerror(3), as tc prints it.
 #[test]
 fn refusals_in_the_c_librarys_words() {
-    let said = [
+    let expected = [
         (Errno::Perm, "Operation not permitted"),
         (Errno::NoEnt, "No such file or directory"),
         (Errno::Exist, "File exists"),
         (Errno::Inval, "Invalid argument"),
         (Errno::Links, "Too many links"),
     ];
-    for (errno, text) in said {
+    for (errno, text) in expected {
         assert_eq!(errno.text(), text);
         assert_eq!(TcError::bare(errno).to_string(), format!("RTNETLINK answers: {text}"));
     }
@@ -222,12 +222,16 @@ fn what_a_connection_has_carried() {
         (Average, Both, 160),
     ];
     for (mode, direction, wanted) in table {
-        let holds = |from, to| Connbytes { from, to, mode, direction }.holds(packets, bytes);
-        let found =
-            [holds(wanted, wanted), holds(wanted + 1, u64::MAX), holds(0, wanted - 1), holds(0, u64::MAX)];
+        let matches = |from, to| Connbytes { from, to, mode, direction }.matches(packets, bytes);
+        let found = [
+            matches(wanted, wanted),
+            matches(wanted + 1, u64::MAX),
+            matches(0, wanted - 1),
+            matches(0, u64::MAX),
+        ];
         assert_eq!(found, [true, false, false, true], "{mode:?} {direction:?}");
     }
-    assert!(Connbytes { from: 0, to: 0, mode: Average, direction: Both }.holds([0, 0], [0, 0]));
+    assert!(Connbytes { from: 0, to: 0, mode: Average, direction: Both }.matches([0, 0], [0, 0]));
 }
 
 #[test]

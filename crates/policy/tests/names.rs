@@ -1,5 +1,5 @@
-//! Names in tc, iptables and nft, numbers of the kernel's headers, and what each kind says of a packet that
-//! waits.
+//! Names in tc, iptables and nft, numbers of the kernel's headers, and what each kind does first with a
+//! packet that waits.
 
 use std::sync::Arc;
 use tidegate_policy::netfilter::{ChainType, Choice, Connstate, Connstates, Family, Hook, Translator};
@@ -13,7 +13,7 @@ use tidegate_policy::{
     RedCurve, RedParams, Ticks, Tunnel, TunnelMode, Width,
 };
 
-/// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 stand alone; 0x10000000 is a jump, 0x20000000 a chain.
+/// `TC_ACT_*` of linux/pkt_cls.h: -1 to 8 are plain decisions; 0x10000000 is a jump, 0x20000000 a chain.
 #[test]
 fn decisions_have_the_kernels_numbers() {
     let table = [
@@ -91,7 +91,7 @@ fn names_are_those_of_the_tools() {
     );
     let widths = [(Width::U8, "u8", 1), (Width::U16, "u16", 2), (Width::U32, "u32", 4)];
     for (width, name, bytes) in widths {
-        assert_eq!((width.name(), width.octets()), (name, bytes));
+        assert_eq!((width.name(), width.bytes()), (name, bytes));
     }
     assert_eq!([Layer::Link, Layer::Network, Layer::Transport].map(Layer::number), [0, 1, 2]);
     assert_eq!([Family::Ipv4, Family::Ipv6, Family::Inet].map(Family::name), ["ip", "ip6", "inet"]);
@@ -148,7 +148,7 @@ fn numbers_are_compared() {
     let table = [(1, 2, [false, false, true]), (2, 2, [true, false, false]), (3, 2, [false, true, false])];
     for (left, right, expected) in table {
         let found =
-            [EmatchCompare::Eq, EmatchCompare::Gt, EmatchCompare::Lt].map(|how| how.holds(left, right));
+            [EmatchCompare::Eq, EmatchCompare::Gt, EmatchCompare::Lt].map(|how| how.matches(left, right));
         assert_eq!(found, expected, "{left} {right}");
     }
 }
@@ -242,7 +242,7 @@ fn red(idle: Option<Box<tidegate_policy::IdleTable>>) -> QdiscParams {
 /// quanta, and the delays that AQMs aim at.
 #[test]
 fn what_goes_before_a_packet() {
-    let said = |params: QdiscParams, kind: Kind| format!("{:?}", kind.ahead(&params));
+    let output_of = |params: QdiscParams, kind: Kind| format!("{:?}", kind.ahead(&params));
     let table = [
         (QdiscParams::Codel(Default::default()), Kind::Codel, "[Held { us: 5000, spares_frame: true }]"),
         (QdiscParams::Pie(Default::default()), Kind::Pie, "[Held { us: 15000, spares_frame: false }]"),
@@ -281,16 +281,16 @@ fn what_goes_before_a_packet() {
         ),
     ];
     for (params, kind, expected) in table {
-        assert_eq!(said(params, kind), expected, "{kind:?}");
+        assert_eq!(output_of(params, kind), expected, "{kind:?}");
     }
     let fifo = |limit| QdiscParams::Fifo(tidegate_policy::FifoParams { limit: Some(limit) });
-    assert_eq!(said(fifo(7), Kind::Bfifo), "[Bytes { queue: \"queue\", limit: 7 }]");
+    assert_eq!(output_of(fifo(7), Kind::Bfifo), "[Bytes { queue: \"queue\", limit: 7 }]");
     let tbf = tidegate_policy::TbfParams { limit: 9000, ..Default::default() };
-    assert_eq!(said(QdiscParams::Tbf(tbf), Kind::Tbf), "[Bytes { queue: \"queue\", limit: 9000 }]");
-    assert_eq!(said(red(None), Kind::Red), "[Bytes { queue: \"queue\", limit: 8000 }]");
+    assert_eq!(output_of(QdiscParams::Tbf(tbf), Kind::Tbf), "[Bytes { queue: \"queue\", limit: 9000 }]");
+    assert_eq!(output_of(red(None), Kind::Red), "[Bytes { queue: \"queue\", limit: 8000 }]");
     let sfq = |limit, depth| {
         let params = tidegate_policy::SfqParams { quantum: 1514, limit, depth, ..Default::default() };
-        said(QdiscParams::Sfq(params), Kind::Sfq)
+        output_of(QdiscParams::Sfq(params), Kind::Sfq)
     };
     let turns = |limit: u32| {
         format!("[Turns {{ quantum: 1514 }}, Packets {{ queue: \"flow's own queue\", limit: {limit} }}]")
@@ -365,7 +365,8 @@ fn what_cake_keeps_apart() {
     }
 }
 
-/// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio tell what a change must keep.
+/// A tick of the packet schedulers is 64 ns (`/proc/net/psched`); gred and prio report what a change must
+/// keep.
 #[test]
 fn ticks_bands_and_virtual_queues() {
     assert_eq!(Ticks(1000).duration(), tidegate_packet::Nanos(64_000));

@@ -1,4 +1,4 @@
-//! What one end saw of a stream, packet by packet, and how that is told to the other in parts.
+//! What one end received of a stream, packet by packet, and how that is reported to the other in parts.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -96,7 +96,7 @@ impl PacketArrivals {
                 (COPIED, seen.copies > 0),
                 (OTHER_DS, arrived && seen.ds != so_far.ds),
             ];
-            let flags = flags.iter().filter(|(_, holds)| *holds).fold(0, |sum, (flag, _)| sum | flag);
+            let flags = flags.iter().filter(|(_, matches)| *matches).fold(0, |sum, (flag, _)| sum | flag);
             to.u8(flags);
             if !arrived {
                 return;
@@ -204,7 +204,7 @@ impl Departures {
     }
 }
 
-/// What a packet is told against: the one before it in the same part.
+/// The values that a packet is encoded against: those of the packet before it in the same part.
 #[derive(Default)]
 struct SoFar {
     before: u64,
@@ -212,7 +212,7 @@ struct SoFar {
     ds: Option<u8>,
 }
 
-/// Cuts what is said of packets into parts, each of which can be read alone.
+/// Encodes packets in parts, each of which can be decoded alone.
 fn parts<T>(all: &[T], mut write: impl FnMut(&mut Writer, &mut SoFar, &T)) -> Vec<(u32, Vec<u8>)> {
     let mut parts = Vec::new();
     let mut number = 0;

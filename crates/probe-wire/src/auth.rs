@@ -69,7 +69,7 @@ impl Token {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What stands for a token where none is requested.
+    /// The token of a server that requires none.
     pub fn open() -> Token {
         Token(Vec::new())
     }
@@ -79,15 +79,15 @@ impl Token {
         self.prove_with(side, client, server, &[])
     }
 
-    /// The same, with what the side says beside it.
+    /// A proof that also covers `said`, data that the side sends beside it.
     pub fn prove_with(
         &self,
         side: Role,
         client: &[u8; NONCE_LEN],
         server: &[u8; NONCE_LEN],
-        said: &[u8],
+        bytes: &[u8],
     ) -> Proof {
-        self.keyed(side, client, server, said).finalize().into_bytes().into()
+        self.keyed(side, client, server, bytes).finalize().into_bytes().into()
     }
 
     /// Is that a side's proof? It takes as long whatever is wrong with it.
@@ -101,16 +101,16 @@ impl Token {
         self.proves_with(proof, side, client, server, &[])
     }
 
-    /// The same, with what the side says beside it.
+    /// Verifies a proof that also covers `said`, data that the side sends beside it.
     pub fn proves_with(
         &self,
         proof: &Proof,
         side: Role,
         client: &[u8; NONCE_LEN],
         server: &[u8; NONCE_LEN],
-        said: &[u8],
+        bytes: &[u8],
     ) -> bool {
-        self.keyed(side, client, server, said).verify_slice(proof).is_ok()
+        self.keyed(side, client, server, bytes).verify_slice(proof).is_ok()
     }
 
     /// The key of the session that these draws begin.
@@ -123,9 +123,9 @@ impl Token {
         side: Role,
         client: &[u8; NONCE_LEN],
         server: &[u8; NONCE_LEN],
-        said: &[u8],
+        bytes: &[u8],
     ) -> Hmac<Sha256> {
-        hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, said])
+        hashed(&self.0, &[b"tidegate 2 proof ", side.name(), client, server, bytes])
     }
 }
 
@@ -151,7 +151,7 @@ impl Role {
 pub struct SessionKey([u8; 32]);
 
 impl SessionKey {
-    /// Seals what a side says over TCP.
+    /// The seal of a side's messages over TCP.
     pub fn seal(&self, side: Role) -> Seal {
         Seal { key: self.derived(b"messages", side.name()), number: 0 }
     }
@@ -194,7 +194,7 @@ impl fmt::Debug for SessionKey {
     }
 }
 
-/// Seals one thing after the other, so that none can be changed, left out, said twice or out of order.
+/// Seals messages in sequence, so that none can be changed, left out, repeated or reordered.
 #[derive(Debug)]
 pub struct Seal {
     key: SessionKey,
@@ -245,10 +245,10 @@ mod tests {
         assert!(!right.proves(&proof, Role::Server, &client, &server));
         assert!(!right.proves(&proof, Role::Client, &client, &[3; NONCE_LEN]));
         assert!(!wrong.proves(&proof, Role::Client, &client, &server));
-        // What is said beside a proof is proved with it.
-        let said = right.prove_with(Role::Server, &client, &server, b"limits");
-        assert!(right.proves_with(&said, Role::Server, &client, &server, b"limits"));
-        assert!(!right.proves_with(&said, Role::Server, &client, &server, b"others"));
+        // Data sent beside a proof is covered by it.
+        let bytes = right.prove_with(Role::Server, &client, &server, b"limits");
+        assert!(right.proves_with(&bytes, Role::Server, &client, &server, b"limits"));
+        assert!(!right.proves_with(&bytes, Role::Server, &client, &server, b"others"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Bytes that say nothing we understand, or more than there may be.
+/// Bytes that are no valid message, or more than is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
 pub(crate) struct Writer(pub(crate) Vec<u8>);
 
 impl Writer {
-    pub(crate) fn octets(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
@@ -114,15 +114,15 @@ impl Writer {
     }
 
     pub(crate) fn u16(&mut self, value: u16) {
-        self.octets(&value.to_be_bytes());
+        self.bytes(&value.to_be_bytes());
     }
 
     pub(crate) fn u32(&mut self, value: u32) {
-        self.octets(&value.to_be_bytes());
+        self.bytes(&value.to_be_bytes());
     }
 
     pub(crate) fn u64(&mut self, value: u64) {
-        self.octets(&value.to_be_bytes());
+        self.bytes(&value.to_be_bytes());
     }
 
     pub(crate) fn number(&mut self, mut value: u64) {
@@ -139,7 +139,7 @@ impl Writer {
 
     pub(crate) fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
-        self.octets(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 }
 

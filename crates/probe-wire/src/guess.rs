@@ -52,7 +52,7 @@ fn surprises(text: &[u8]) -> usize {
     count
 }
 
-/// How many characters from here on stood somewhere before.
+/// How many characters from here on repeat earlier text.
 fn copied(text: &[u8], at: usize) -> usize {
     let same =
         |from: usize| text[from..].iter().zip(&text[at..]).take_while(|(one, other)| one == other).count();

@@ -1,7 +1,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! What the two ends of a measurement say to each other: messages over a TCP connection, packets over UDP,
-//! and the serving end's sessions.
+//! The protocol between the two ends of a measurement: messages over a TCP connection, packets over UDP, and
+//! the server's sessions.
 //!
 //! ```text
 //! client                                   server
@@ -18,10 +18,10 @@
 //!                                   ◀──    Seen…, Departed…, Told
 //! ```
 //! Everything after the handshake is sealed by keys of the session (`auth.rs`): messages, packets, flows and
-//! their samples. Before a proof was seen the server says less than it was told, so no one can have it flood
-//! someone else; anyone who says nothing is forgotten. Nothing here has a clock, a socket or a source of
-//! chance: time, addresses and draws are arguments. All that is taken in has a bound, and what is refused has
-//! a [`Reason`] and a counter.
+//! their samples. Before a valid proof the server sends fewer bytes than it received, so it cannot be used to
+//! flood others (amplification); silent clients are dropped. Nothing here has a clock, a socket or a random
+//! source: time, addresses and draws are arguments. All input is bounded, and each refusal has a [`Reason`]
+//! and a counter.
 
 extern crate alloc;
 
@@ -47,5 +47,5 @@ pub use sessions::{ConnectionId, PacketResponse, ServerStats, SessionAction, Ses
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The port that a server listens at if no one says otherwise, TCP and UDP.
+/// The default port of a server, TCP and UDP.
 pub const PORT: u16 = 8787;

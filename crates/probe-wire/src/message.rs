@@ -1,4 +1,4 @@
-//! The messages over TCP: four bytes of length, one of kind, what the kind says.
+//! The messages over TCP: four bytes of length, one of kind, then the kind's own fields.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -76,7 +76,7 @@ pub struct TcpSample {
 }
 
 impl TcpSample {
-    /// Its bytes.
+    /// Bytes of an encoded sample.
     pub const ENCODED_LEN: usize = 40;
     /// Its bytes with its seal behind them.
     pub const SEALED: usize = TcpSample::ENCODED_LEN + TAG;
@@ -136,17 +136,17 @@ impl TcpSample {
     }
 }
 
-/// What is said over TCP.
+/// A message over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlMessage {
     /// Client: I want to measure; this is what I drew.
     Hello {
-        /// Its draw.
+        /// The client's random nonce.
         draw: [u8; NONCE_LEN],
     },
     /// Server: prove that you may.
     Challenge {
-        /// Its draw.
+        /// The server's random nonce.
         draw: [u8; NONCE_LEN],
         /// A token is requested.
         wants_token: bool,
@@ -166,7 +166,7 @@ pub enum ControlMessage {
     Refused(String),
     /// Client: this is to be sent.
     Plan {
-        /// What.
+        /// What to send in both directions.
         exchange: Exchange,
         /// How long nothing must come before the rest is taken for lost, ns.
         quiet_ns: u64,
@@ -175,7 +175,7 @@ pub enum ControlMessage {
     Go,
     /// Both, during an exchange: still there; so many packets have arrived.
     Alive {
-        /// Of the stream towards who says it.
+        /// Packets that have arrived of the stream towards the sender of this message.
         arrived: u32,
     },
     /// Client: all of mine has been sent.
@@ -194,8 +194,8 @@ pub enum ControlMessage {
         /// A part of [`crate::Departures`].
         part: Vec<u8>,
     },
-    /// Server: that was all there is to tell.
-    Told {
+    /// Server: the report is complete.
+    ReportEnd {
         /// What went wrong with it, in words; empty: nothing.
         problem: String,
     },
@@ -292,7 +292,7 @@ impl ControlMessage {
         let mut reader = Reader(bytes);
         let message = read(&mut reader)?;
         if message.is_first() {
-            // Anyone who is not known yet says more than he is told.
+            // Before it is authenticated, a client sends more bytes than it receives.
             return if bytes.len() == FIRST {
                 Ok(message)
             } else {
@@ -303,7 +303,7 @@ impl ControlMessage {
         Ok(message)
     }
 
-    /// Is it what someone says first?
+    /// Whether it is a client's first message.
     fn is_first(&self) -> bool {
         matches!(self, ControlMessage::Hello { .. } | ControlMessage::Flow { .. })
     }
@@ -311,20 +311,20 @@ impl ControlMessage {
     fn write(&self, to: &mut Writer) {
         match self {
             ControlMessage::Hello { draw } => {
-                to.octets(&[1, VERSION]);
-                to.octets(draw);
+                to.bytes(&[1, VERSION]);
+                to.bytes(draw);
             }
             ControlMessage::Challenge { draw, wants_token } => {
-                to.octets(&[2, VERSION, u8::from(*wants_token)]);
-                to.octets(draw);
+                to.bytes(&[2, VERSION, u8::from(*wants_token)]);
+                to.bytes(draw);
             }
             ControlMessage::Proof(proof) => {
                 to.u8(3);
-                to.octets(proof);
+                to.bytes(proof);
             }
             ControlMessage::Welcome { proof, session, limits } => {
                 to.u8(4);
-                to.octets(proof);
+                to.bytes(proof);
                 write_welcome(to, *session, limits);
             }
             ControlMessage::Refused(why) => {
@@ -345,13 +345,13 @@ impl ControlMessage {
             ControlMessage::Sent => to.u8(9),
             ControlMessage::Seen { first, part } => write_part(to, 10, *first, part),
             ControlMessage::Departed { first, part } => write_part(to, 11, *first, part),
-            ControlMessage::Told { problem: trouble } => {
+            ControlMessage::ReportEnd { problem: trouble } => {
                 to.u8(12);
                 to.text(shortened(trouble, TEXT));
             }
             ControlMessage::Flow { session, number, plan, tag } => {
                 to.u8(13);
-                to.octets(tag);
+                to.bytes(tag);
                 write_flow(to, *session, *number, plan);
             }
         }
@@ -389,7 +389,7 @@ fn read(from: &mut Reader<'_>) -> Result<ControlMessage, Malformed> {
         9 => ControlMessage::Sent,
         10 => ControlMessage::Seen { first: from.u32()?, part: rest(from) },
         11 => ControlMessage::Departed { first: from.u32()?, part: rest(from) },
-        12 => ControlMessage::Told { problem: from.text(TEXT)? },
+        12 => ControlMessage::ReportEnd { problem: from.text(TEXT)? },
         13 => {
             let tag = from.array()?;
             let (session, number) = (from.u32()?, from.u32()?);
@@ -442,7 +442,7 @@ fn rest(from: &mut Reader<'_>) -> Vec<u8> {
 fn write_part(to: &mut Writer, kind: u8, first: u32, part: &[u8]) {
     to.u8(kind);
     to.u32(first);
-    to.octets(part);
+    to.bytes(part);
 }
 
 /// The front of a text, as many whole letters as fit.
@@ -508,7 +508,7 @@ mod tests {
             ControlMessage::Sent,
             ControlMessage::Seen { first: 3, part: vec![1, 2, 3] },
             ControlMessage::Departed { first: 4, part: vec![] },
-            ControlMessage::Told { problem: "ü".into() },
+            ControlMessage::ReportEnd { problem: "ü".into() },
             ControlMessage::flow(&Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]), 9, 1, plan),
         ]
     }
@@ -556,7 +556,7 @@ mod tests {
         // for it.
         let mut writer = Writer::default();
         writer.number(2);
-        writer.octets(&[1; 9]);
+        writer.bytes(&[1; 9]);
         let refused = read_stream(&mut Reader(&writer.0)).expect_err("two phases need ten octets");
         assert_eq!(refused, Malformed("more phases than there may be"));
     }
@@ -591,23 +591,23 @@ mod tests {
     #[test]
     fn sealed_messages_come_back_in_their_order_only() {
         let key = Token::open().session_key(&[1; NONCE_LEN], &[2; NONCE_LEN]);
-        let (mut says, mut hears) = (key.seal(Role::Server), key.seal(Role::Server));
+        let (mut sealer, mut opener) = (key.seal(Role::Server), key.seal(Role::Server));
         for message in examples() {
-            let bytes = message.encode_sealed(&mut says);
+            let bytes = message.encode_sealed(&mut sealer);
             let (front, body) = bytes.split_first_chunk().unwrap();
             assert_eq!(ControlMessage::length(*front, MOST + TAG), Ok(body.len()));
-            assert_eq!(ControlMessage::decode_sealed(body, &mut hears), Ok(message));
+            assert_eq!(ControlMessage::decode_sealed(body, &mut opener), Ok(message));
         }
-        let bytes = ControlMessage::Go.encode_sealed(&mut says);
+        let bytes = ControlMessage::Go.encode_sealed(&mut sealer);
         let mut forged = bytes[4..].to_vec();
         forged[0] ^= 1;
         assert!(ControlMessage::decode_sealed(&forged, &mut key.seal(Role::Server)).is_err());
         assert!(
-            ControlMessage::decode_sealed(&ControlMessage::Go.encode()[4..], &mut hears).is_err(),
+            ControlMessage::decode_sealed(&ControlMessage::Go.encode()[4..], &mut opener).is_err(),
             "without a seal"
         );
         let refused = ControlMessage::Refused("no".into());
-        assert_eq!(ControlMessage::decode_sealed(&refused.encode()[4..], &mut hears), Ok(refused));
+        assert_eq!(ControlMessage::decode_sealed(&refused.encode()[4..], &mut opener), Ok(refused));
     }
 
     #[test]

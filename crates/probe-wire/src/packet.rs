@@ -16,7 +16,7 @@ use tidegate_measure::stream::PacketTrain;
 use crate::auth::{PACKET_TAG, SessionKey};
 
 const MAGIC: [u8; 2] = *b"tG";
-/// Where the hash stands.
+/// The offset of the hash.
 const TAG_AT: usize = 8;
 
 /// What a packet is for.
@@ -46,7 +46,7 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Its bytes.
+    /// Bytes of the header, the least size of a packet.
     pub const ENCODED_LEN: usize = PacketTrain::LEAST as usize;
 
     /// Reads the front of a packet; `None`: it is none of tidegate's.

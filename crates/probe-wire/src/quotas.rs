@@ -34,7 +34,7 @@ pub struct Quotas {
     pub longest_ns: u64,
     /// Packets remembered, of all sessions together.
     pub packets: u64,
-    /// What each session is told that it may do.
+    /// The limits that each session is given.
     pub limits: Limits,
 }
 
@@ -79,7 +79,7 @@ pub enum Reason {
     SessionsEach,
     /// Not the token.
     Token,
-    /// Not what should be said now.
+    /// Not allowed in this state.
     OutOfTurn,
     /// Not a message.
     Malformed,
@@ -99,7 +99,7 @@ pub enum Reason {
     NoHello,
     /// The server remembers as many packets as it can.
     Memory,
-    /// A flow of a session that is not there, or not from who has its key, or said twice.
+    /// A flow of an unknown session, or without its key, or repeated.
     Secret,
     /// Too many flows.
     Flows,

@@ -23,7 +23,7 @@ use crate::quotas::{Quotas, Reason};
 /// Addresses whose handshakes are remembered; the ones that may call again soonest are forgotten first.
 const REMEMBERED: usize = 4096;
 
-/// A connection.
+/// The number of a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(u64);
 
@@ -36,13 +36,13 @@ pub enum SessionAction {
     Say(ControlMessage),
     /// Say this and hang up.
     Last(ControlMessage),
-    /// Hang up without a word: the words would be longer than what he said.
+    /// Close the connection without a message: the message would be longer than the client's own.
     HangUp,
     /// Say `Go`, and send the stream down to this address.
     Start(Start),
     /// Say `Go`, sealed by the flow's key, and let the flow flow.
     Flow(FlowPlan, SessionKey),
-    /// Wait until everything has come or nothing has for so long (ns), and tell what came.
+    /// Wait until all packets have arrived or none has for so long (ns), then report what arrived.
     Tell {
         /// How long nothing must have come.
         quiet_ns: u64,
@@ -58,7 +58,7 @@ pub struct Start {
     pub down: Stream,
     /// Its number, for the packets' headers.
     pub exchange: u8,
-    /// The session's number, likewise.
+    /// The session's number; checked in every packet, as the exchange is.
     pub session: u32,
     /// By which its packets are sealed.
     pub key: SessionKey,
@@ -92,7 +92,7 @@ pub struct ServerStats {
     pub refused: BTreeMap<Reason, u64>,
 }
 
-/// Who has called and what comes of it.
+/// The connections, and the state of each.
 #[derive(Debug)]
 pub struct Sessions {
     token: Option<Token>,
@@ -113,7 +113,7 @@ struct Caller {
     from: IpAddr,
     since: u64,
     heard: u64,
-    /// Bytes that he said more than he was told.
+    /// How many bytes it sent more than it received.
     credit: usize,
     draw: [u8; NONCE_LEN],
     /// What its session would be called.
@@ -123,7 +123,7 @@ struct Caller {
 
 #[derive(Debug)]
 enum Stage {
-    /// It has said nothing.
+    /// It has sent nothing.
     Fresh,
     /// It was requested a proof.
     Challenged { draw: [u8; NONCE_LEN] },
@@ -186,8 +186,8 @@ impl Sessions {
         Sessions { controls, ..self }
     }
 
-    /// Someone connects; `draw` and `number` were drawn for him. A stranger may lose his place to him: his
-    /// time is [over](Sessions::is_overdue).
+    /// A connection is opened; `draw` and `number` were drawn for it. A stranger may lose its place to it:
+    /// its time is [over](Sessions::is_overdue).
     ///
     /// # Errors
     /// He is not let in: hang up without a word.
@@ -264,7 +264,7 @@ impl Sessions {
         }
     }
 
-    /// How long a message may be that this caller says now.
+    /// How long the caller's next message may be, in bytes.
     pub fn most(&self, call: ConnectionId) -> usize {
         match self.calls.get(&call).map(|caller| &caller.stage) {
             Some(Stage::Session(_)) => MOST + TAG,
@@ -272,12 +272,12 @@ impl Sessions {
         }
     }
 
-    /// A caller said something that is no message.
+    /// A caller sent something that is no message.
     pub fn garbled(&mut self, call: ConnectionId, why: Malformed) -> SessionAction {
         self.last(call, if why == Malformed::VERSION { Reason::Version } else { Reason::Malformed })
     }
 
-    /// A caller says something.
+    /// Handles a caller's message.
     pub fn on_message(&mut self, now: u64, call: ConnectionId, message: ControlMessage) -> SessionAction {
         let Some(caller) = self.calls.get_mut(&call) else { return SessionAction::HangUp };
         caller.heard = now;
@@ -327,7 +327,7 @@ impl Sessions {
         heard
     }
 
-    /// What has come of a call's exchange.
+    /// The packets of a call's exchange that have arrived.
     pub fn seen(&self, call: ConnectionId) -> Option<&PacketArrivals> {
         match self.calls.get(&call).map(|caller| &caller.stage) {
             Some(Stage::Session(session)) => session.seen.as_ref(),
@@ -397,7 +397,7 @@ impl Sessions {
         &self.counts
     }
 
-    /// Its quotas.
+    /// The quotas in force.
     pub fn quotas(&self) -> &Quotas {
         &self.quotas
     }
@@ -486,11 +486,18 @@ impl Sessions {
         Ok(SessionAction::Start(start))
     }
 
-    fn flow(&mut self, now: u64, call: ConnectionId, said: &ControlMessage) -> Result<SessionAction, Reason> {
-        let ControlMessage::Flow { session, number, plan, .. } = said else { return Err(Reason::OutOfTurn) };
+    fn flow(
+        &mut self,
+        now: u64,
+        call: ConnectionId,
+        control_message: &ControlMessage,
+    ) -> Result<SessionAction, Reason> {
+        let ControlMessage::Flow { session, number, plan, .. } = control_message else {
+            return Err(Reason::OutOfTurn);
+        };
         let from = self.calls.get(&call).ok_or(Reason::OutOfTurn)?.from;
         let of = self.by_number.get(session).copied().filter(|of| {
-            let key = self.key(*of).filter(|key| said.is_flow_of(key));
+            let key = self.key(*of).filter(|key| control_message.is_flow_of(key));
             key.is_some() && self.calls.get(of).is_some_and(|c| c.from == from)
         });
         let Some(of) = of else {
@@ -602,7 +609,8 @@ impl Sessions {
         reason
     }
 
-    /// Tells whom it refuses why, if he is known or has said more than that.
+    /// The last message to a caller that is refused, with the reason if it is authenticated or has sent more
+    /// than that.
     fn last(&mut self, call: ConnectionId, reason: Reason) -> SessionAction {
         let words = ControlMessage::Refused(self.refuse(reason).to_string());
         let Some(caller) = self.calls.get(&call) else { return SessionAction::HangUp };
@@ -623,8 +631,8 @@ fn permitted(stream: &Stream, limits: &Limits) -> Result<(), Reason> {
     if stream.length_ns() > limits.longest_ns {
         return Err(Reason::Long);
     }
-    // Of the whole: packets close to each other are how queues are asked, and there is a bound on how many
-    // there are.
+    // Counted over the whole plan: short gaps between packets are how queues are probed, and their number is
+    // bounded.
     let seconds = stream.length_ns().max(1_000_000_000) as f64 / 1e9;
     if stream.bytes() as f64 * 8.0 / seconds > limits.bits_per_second as f64 {
         return Err(Reason::Rate);
@@ -637,7 +645,7 @@ fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Whose handshakes are counted together: of IPv6 a /64, which anybody has.
+/// The addresses whose handshakes are counted together: for IPv6 a /64, the least that a customer has.
 fn neighbourhood(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -1,5 +1,5 @@
-//! What the Internet may send: garbage, what was cut, mutated, replayed or said out of turn. Seeded, so that
-//! a failure comes again.
+//! Input that the Internet may send: garbage, truncated, mutated, replayed or out-of-turn messages. Seeded,
+//! so that a failure can be repeated.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -29,7 +29,7 @@ impl Draws {
         self.next() % end
     }
 
-    fn octets(&mut self, most: u64) -> Vec<u8> {
+    fn bytes(&mut self, most: u64) -> Vec<u8> {
         (0..self.below(most)).map(|_| self.next() as u8).collect()
     }
 
@@ -71,7 +71,7 @@ impl Draws {
             }
             8 => ControlMessage::Sent,
             9 => ControlMessage::Alive { arrived: 3 },
-            10 => ControlMessage::Seen { first: self.next() as u32, part: self.octets(40) },
+            10 => ControlMessage::Seen { first: self.next() as u32, part: self.bytes(40) },
             11 => ControlMessage::Refused("why".to_owned()),
             _ => {
                 let way = if self.below(2) == 0 { FlowDirection::Up } else { FlowDirection::Down };
@@ -88,7 +88,7 @@ fn nothing_that_comes_breaks_a_decoder_or_takes_more_memory_than_it_has_octets()
     let mut random = Draws(0x9e37_79b9_7f4a_7c15);
     for round in 0..ROUNDS {
         let bytes = if round % 3 == 0 {
-            random.octets(600)
+            random.bytes(600)
         } else {
             let session = random.next() as u32;
             let message = random.message(session).encode();
@@ -124,12 +124,12 @@ fn quotas() -> Quotas {
     }
 }
 
-/// What was heard from a caller and said to him.
+/// Bytes received from a caller and sent to it.
 #[derive(Default)]
-struct Told {
+struct SessionSeen {
     from: Option<IpAddr>,
     heard: usize,
-    said: usize,
+    sent: usize,
     proven: bool,
     draw: Option<[u8; NONCE_LEN]>,
     session: u32,
@@ -142,7 +142,7 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
     let token = Token::new("A good secret, that is 24 or more long").expect("it is long enough");
     let mut random = Draws(0x0123_4567_89ab_cdef);
     let mut sessions = Sessions::new(Some(token.clone()), quotas());
-    let mut told: BTreeMap<ConnectionId, Told> = BTreeMap::new();
+    let mut sessions_seen: BTreeMap<ConnectionId, SessionSeen> = BTreeMap::new();
     let (mut now, mut welcomed, mut started) = (0, 0, 0);
     for round in 0..ROUNDS {
         now += random.below(400_000_000);
@@ -151,40 +151,45 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
                 let from = IpAddr::from([10, 0, 0, random.below(4) as u8]);
                 let session = random.next() as u32;
                 if let Ok(call) = sessions.call(now, from, [round as u8; NONCE_LEN], session) {
-                    told.insert(call, Told { from: Some(from), session, ..Told::default() });
+                    sessions_seen
+                        .insert(call, SessionSeen { from: Some(from), session, ..SessionSeen::default() });
                 }
             }
             2 => {
                 // Garbage, strangers' packets, other addresses.
-                let packet = random.octets(60);
+                let packet = random.bytes(60);
                 let from = SocketAddr::from(([10, 0, 0, random.below(4) as u8], 9));
                 assert!(
                     matches!(sessions.datagram(now, from, &packet, 0, None), PacketResponse::Nothing),
                     "round {round}"
                 );
             }
-            3 => datagram(&mut random, &mut sessions, &mut told, now),
+            3 => datagram(&mut random, &mut sessions, &mut sessions_seen, now),
             _ => {
-                let Some(call) = told.keys().nth(random.below(told.len().max(1) as u64) as usize).copied()
+                let Some(call) = sessions_seen
+                    .keys()
+                    .nth(random.below(sessions_seen.len().max(1) as u64) as usize)
+                    .copied()
                 else {
                     continue;
                 };
-                let (welcome, start) = say(&mut random, &mut sessions, &mut told, call, (now, &token));
+                let (welcome, start) =
+                    say(&mut random, &mut sessions, &mut sessions_seen, call, (now, &token));
                 welcomed += welcome;
                 started += start;
             }
         }
         // Some have lost their place to others.
-        told.retain(|call, _| {
+        sessions_seen.retain(|call, _| {
             let sojourns = !sessions.is_overdue(now, *call);
             if !sojourns {
                 sessions.hang_up(*call);
             }
             sojourns
         });
-        assert!(told.len() <= 12 && sessions.sessions() <= 4, "round {round}");
+        assert!(sessions_seen.len() <= 12 && sessions.sessions() <= 4, "round {round}");
         let remembered: usize =
-            told.keys().filter_map(|call| sessions.seen(*call)).map(|seen| seen.all().len()).sum();
+            sessions_seen.keys().filter_map(|call| sessions.seen(*call)).map(|seen| seen.all().len()).sum();
         assert!(remembered <= 1500, "round {round}: {remembered}");
     }
     // The test is worth something only if it comes that far, and meets most of what can be refused.
@@ -192,15 +197,15 @@ fn nobody_is_sent_more_than_he_sent_before_he_proved_himself_and_all_bounds_hold
     assert!(sessions.counts().refused.len() > 8, "{:?}", sessions.counts());
 }
 
-/// A caller says something, right or wrong; how many sessions and exchanges began.
+/// A caller sends a message, valid or not; returns how many sessions and exchanges began.
 fn say(
     random: &mut Draws,
     sessions: &mut Sessions,
-    told: &mut BTreeMap<ConnectionId, Told>,
+    seen: &mut BTreeMap<ConnectionId, SessionSeen>,
     call: ConnectionId,
     (now, token): (u64, &Token),
 ) -> (u64, u64) {
-    let own = told.get_mut(&call).expect("it is one of them");
+    let own = seen.get_mut(&call).expect("it is one of them");
     let most = sessions.most(call);
     let message = match random.below(8) {
         // As it should be.
@@ -253,20 +258,25 @@ fn say(
         }
         _ => {}
     }
-    own.said += answer;
+    own.sent += answer;
     if !own.proven {
-        assert!(own.said <= own.heard, "{} octets said to {} heard", own.said, own.heard);
+        assert!(own.sent <= own.heard, "{} octets said to {} heard", own.sent, own.heard);
     }
     if matches!(step, SessionAction::Last(_) | SessionAction::HangUp) || random.below(40) == 0 {
         sessions.hang_up(call);
-        told.remove(&call);
+        seen.remove(&call);
     }
     began
 }
 
 /// A packet with a session's number, from its own address or another.
-fn datagram(random: &mut Draws, sessions: &mut Sessions, told: &mut BTreeMap<ConnectionId, Told>, now: u64) {
-    let Some(own) = told.values_mut().nth(random.below(12) as usize) else { return };
+fn datagram(
+    random: &mut Draws,
+    sessions: &mut Sessions,
+    seen: &mut BTreeMap<ConnectionId, SessionSeen>,
+    now: u64,
+) {
+    let Some(own) = seen.values_mut().nth(random.below(12) as usize) else { return };
     let right = random.below(2) == 0;
     let from = if right { own.from } else { Some(IpAddr::from([192, 0, 2, 1])) };
     let from = SocketAddr::new(from.unwrap_or(IpAddr::from([0, 0, 0, 0])), 1000 + random.below(3) as u16);

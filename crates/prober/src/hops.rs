@@ -98,7 +98,7 @@ fn ask(plans: &[PingSchedule], enough: impl Fn(&PingProgress) -> bool) -> Result
 }
 
 fn is_answered(target: &PingTarget) -> bool {
-    target.asked.iter().any(|asked| asked.took_ns.is_some())
+    target.requests.iter().any(|request| request.took_ns.is_some())
 }
 
 /// The place of the first target that the host itself answered.
@@ -111,7 +111,7 @@ fn read(seen: &PingProgress, to: IpAddr) -> Vec<Hop> {
     let end = found_host(seen, to).map_or(seen.targets.len(), |host| host + 1);
     let hop = |(n, target): (usize, &PingTarget)| {
         let address = seen.answered_by[n];
-        let took_ns = target.asked.iter().filter_map(|asked| asked.took_ns).min();
+        let took_ns = target.requests.iter().filter_map(|request| request.took_ns).min();
         let distance = u8::try_from(n + 1).unwrap_or(u8::MAX);
         Hop { distance, address, took_ns, answers_echo: false, is_host: address == Some(to) }
     };
@@ -147,7 +147,7 @@ mod tests {
 
     fn seen(answers: &[Option<(u8, u64)>]) -> PingProgress {
         let target = |answer: &Option<(u8, u64)>| PingTarget {
-            asked: vec![PingRequest { took_ns: answer.map(|(_, took)| took), ..PingRequest::default() }],
+            requests: vec![PingRequest { took_ns: answer.map(|(_, took)| took), ..PingRequest::default() }],
             ..PingTarget::default()
         };
         let by = |answer: &Option<(u8, u64)>| answer.map(|(by, _)| address(by));
@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn the_way_ends_at_the_host_and_silence_has_its_place() {
         let hops = read(&seen(&[Some((1, 10)), None, Some((9, 30)), Some((9, 31))]), address(9));
-        let told: Vec<_> =
+        let found: Vec<_> =
             hops.iter().map(|hop| (hop.distance, hop.address, hop.took_ns, hop.is_host)).collect();
         let expected = [
             (1, Some(address(1)), Some(10), false),
             (2, None, None, false),
             (3, Some(address(9)), Some(30), true),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
         assert_eq!(read(&seen(&[Some((1, 10)), None, None]), address(9)).len(), 1);
         assert_eq!(read(&seen(&[None, None]), address(9)), []);
     }
@@ -187,17 +187,17 @@ mod tests {
             is_host: false,
         };
         let often = Duration::from_millis(100);
-        let told = |hop: &Hop| {
+        let tuple = |hop: &Hop| {
             let plan = watch(hop, address(9), PingMethod::Udp(7), often)?;
             Some((plan.address, plan.way, plan.hop_limit, plan.interval))
         };
-        assert_eq!(told(&hop), Some((address(9), PingMethod::Udp(7), Some(2), SLOWLY)));
+        assert_eq!(tuple(&hop), Some((address(9), PingMethod::Udp(7), Some(2), SLOWLY)));
         assert_eq!(
-            told(&Hop { answers_echo: true, ..hop }),
+            tuple(&Hop { answers_echo: true, ..hop }),
             Some((address(2), PingMethod::Icmp, None, often))
         );
         let host = Hop { address: Some(address(9)), is_host: true, ..hop };
-        assert_eq!(told(&host), Some((address(9), PingMethod::Udp(7), None, often)));
-        assert_eq!(told(&Hop { address: None, ..hop }), None);
+        assert_eq!(tuple(&host), Some((address(9), PingMethod::Udp(7), None, often)));
+        assert_eq!(tuple(&Hop { address: None, ..hop }), None);
     }
 }

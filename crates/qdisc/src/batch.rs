@@ -36,9 +36,9 @@ impl Budget {
 /// The qdisc in which a plain enqueue takes place.
 #[derive(Clone, Copy)]
 pub(crate) struct ParentQdisc<'a> {
-    /// Its handle.
+    /// The handle of the qdisc whose batch this is.
     pub(crate) qdisc: Handle,
-    /// Its filters.
+    /// The qdisc's filters, in order of preference.
     pub(crate) filters: &'a FilterList,
 }
 

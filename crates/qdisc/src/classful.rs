@@ -74,7 +74,7 @@ pub trait Classful {
         None
     }
 
-    /// The same, to change.
+    /// The inner classes, mutable; see `as_inner_classes`.
     fn as_inner_classes_mut(&mut self) -> Option<&mut dyn InnerClasses> {
         None
     }
@@ -84,7 +84,7 @@ pub trait Classful {
 pub trait InnerClasses: Classful {
     /// Whether a filter in the list of `holder` (the qdisc or a class) that leads to `class` holds it, so
     /// that it cannot be deleted.
-    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+    fn may_pin(&self, holder: Handle, class: Handle) -> bool {
         let _ = holder;
         self.has_class(class)
     }
@@ -100,8 +100,8 @@ pub trait InnerClasses: Classful {
         self.child(class)
     }
 
-    /// A qdisc made for `class` was refused: it says that its class is empty before it goes, though what is
-    /// attached there may have packets.
+    /// A qdisc made for `class` was refused: the class reports itself empty before it goes, though its child
+    /// may hold packets.
     fn child_refused(&mut self, cx: &mut Context<'_>, class: Handle) {
         self.child_emptied(cx, class);
     }

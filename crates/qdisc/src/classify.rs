@@ -1,11 +1,11 @@
-//! How a qdisc asks filters about a packet, and what happens to one that does not stay.
+//! How a qdisc has its filters classify a packet, and what happens to a packet that does not stay.
 
 use crate::context::{Context, DropReason};
 use crate::discipline::{Enqueue, QdiscState};
 use tidegate_classify::{ActionInput, ClassifyContext, FilterList, FilterVerdict, Redirect};
 use tidegate_packet::{Handle, Pkt};
 
-/// What a qdisc's filters say of a packet.
+/// The result of a qdisc's filters for a packet.
 #[non_exhaustive]
 pub enum ClassifyResult {
     /// None matches.
@@ -39,7 +39,7 @@ pub(crate) fn decide(
 ) -> Option<FilterVerdict> {
     let before = cx.pool.meta(pkt).passed_over;
     let meter = ActionInput { len, whole, now: cx.now, passed_over: before };
-    let mut asked = ClassifyContext {
+    let mut context = ClassifyContext {
         pool: cx.pool,
         pkt,
         meter,
@@ -47,8 +47,8 @@ pub(crate) fn decide(
         random: cx.random.random(),
         link_header: cx.device.link_header,
     };
-    let verdict = filters.classify(at, &mut asked);
-    if before && !asked.meter.passed_over {
+    let verdict = filters.classify(at, &mut context);
+    if before && !context.meter.passed_over {
         cx.pool.meta_mut(pkt).passed_over = false;
     }
     verdict

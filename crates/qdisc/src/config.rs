@@ -47,7 +47,7 @@ impl Shaper {
         result
     }
 
-    /// Linux stops the device while its hooks come or go: what waits in its tree is dropped without being
+    /// Linux stops the device while its hooks come or go: the backlog of its tree is dropped without being
     /// counted.
     fn do_ingress(
         &mut self,
@@ -67,7 +67,7 @@ impl Shaper {
         Ok(())
     }
 
-    /// The device stops: what waits in its tree is dropped without being counted.
+    /// Stops the device: the backlog of its tree is dropped without being counted.
     pub fn stop(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource) {
         self.configure(|shaper| shaper.empty(now, pool, random));
     }
@@ -417,7 +417,7 @@ impl Shaper {
         let parent = self.filter_parent(op.parent)?;
         self.on(now, pool, source, parent.qdisc(), |node, cx| {
             node.with_filters(parent, |node, filters| {
-                let has_class = |class: Handle| node.may_hold(parent, class);
+                let has_class = |class: Handle| node.may_pin(parent, class);
                 let owner = Owner {
                     qdisc: parent.qdisc(),
                     holder: parent,
@@ -561,9 +561,10 @@ impl Shaper {
         let parent = self.filter_parent(parent)?;
         if let Some(node) = self.node(parent.qdisc()) {
             let only = (!all).then_some(parent);
-            let told = DumpContext { now, actions: &shared.actions };
+            let context = DumpContext { now, actions: &shared.actions };
             // A parent that can have no filters lists none.
-            let _ = node.with_filters(parent, |_, filters| filters.dump(told, dev, parent, only, &mut out));
+            let _ =
+                node.with_filters(parent, |_, filters| filters.dump(context, dev, parent, only, &mut out));
         }
         Ok(out)
     }
@@ -588,8 +589,8 @@ impl Shaper {
         self.classes_until(dev, now, |_| false)
     }
 
-    /// The classes that `tc class show` lists: SFB cannot tell of its class, nor netem of one without a
-    /// child, and with that Linux ends the whole listing. The classes behind are there all the same.
+    /// The classes that `tc class show` lists. SFB cannot dump its class, nor netem one without a child, and
+    /// Linux ends the whole listing there; the classes behind exist all the same.
     pub fn list_classes(&mut self, dev: &str, now: Time) -> Vec<ClassDump> {
         self.classes_until(dev, now, |node| node.kind() == Kind::Sfb || node.is_bare_netem())
     }
@@ -699,7 +700,7 @@ impl QdiscNode {
 
 const NO_PARENT: TcError = TcError::new(Errno::Inval, "Parent Qdisc doesn't exists");
 
-/// Does a kind tell its parent, while it is made with options, what these left no space for?
+/// Whether a kind reports to its parent, while it is made with options, the packets that no longer fit.
 fn reports_when_made(kind: Kind, accepted: bool) -> bool {
     match kind.reports() {
         Reports::Never => false,

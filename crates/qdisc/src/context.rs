@@ -26,17 +26,17 @@ pub struct DeviceInfo {
     pub switches: Switches,
 }
 
-/// Behaviours that a stock Linux 6.1 with its tc does not show. All are off unless someone asks.
+/// Behaviours that a stock Linux 6.1 with its tc does not show. All are off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
     /// The module parameter `htb_hysteresis`: classes of HTB change their mode less often, and are less
     /// exact.
     pub htb_hysteresis: bool,
-    /// A RED told to be adaptive adapts. Since iproute2 5.7 tc says so in a way in which the kernel only
-    /// notes it down.
+    /// A RED with `adaptive` adapts. Since iproute2 5.7 tc encodes the flag so that the kernel only stores
+    /// it.
     pub adaptive_red: bool,
-    /// No packet skips an empty pfifo_fast while the device has space: it shows only where the transmit queue
-    /// has no places at all, and the recorded kernels were told so.
+    /// No packet skips an empty pfifo_fast while the device has space. The bypass is visible only where the
+    /// transmit queue has length 0, and the recorded kernels were run without it.
     pub no_bypass: bool,
 }
 
@@ -81,7 +81,7 @@ pub struct Context<'a> {
     pub actions: &'a mut Actions,
     /// The machine's shared blocks of filters.
     pub(crate) blocks: &'a mut Blocks,
-    /// The device.
+    /// The device that the tree is attached to.
     pub device: DeviceInfo,
     /// Where maintenance timers are armed.
     pub(crate) wheel: &'a Wheel,
@@ -95,7 +95,7 @@ pub struct Context<'a> {
     /// Packets and bytes dropped in the tree since the shaper was entered; each Node compares before and
     /// after.
     pub(crate) dropped: DropCount,
-    /// Packets that vanished from a qdisc whose ancestors were not told.
+    /// Packets that vanished from a qdisc without its ancestors being notified.
     pub(crate) vanished: DropCount,
     /// What must still be added to the bytes lost before the ancestors hear of them: see
     /// [`Context::drop_instead`].
@@ -131,9 +131,9 @@ impl Context<'_> {
         self.pool.release(pkt);
     }
 
-    /// Drops a packet that waited, in a qdisc which then says of the arrival, `len` bytes long, that it was
-    /// not taken. Its ancestors believe that: they count the arrival's bytes as lost and not this packet's,
-    /// so that their backlog is off from then on, as in Linux.
+    /// Drops a waiting packet in a qdisc that then reports the arrival, `len` bytes long, as not taken. Its
+    /// ancestors count the arrival's bytes as dropped instead of this packet's, so their backlog is wrong
+    /// from then on, as in Linux.
     pub(crate) fn drop_instead(&mut self, at: Handle, pkt: Pkt, why: DropReason, len: u32) {
         self.misheard = u64::from(len).wrapping_sub(u64::from(self.pool.meta(&pkt).len));
         self.drop(at, pkt, why);
@@ -174,14 +174,14 @@ impl Context<'_> {
         });
     }
 
-    /// Has a second copy of a packet offered at the root; then the qdisc `at` that set the original aside is
-    /// told to continue.
+    /// Has a second copy of a packet offered at the root; then the qdisc `at`, which set the original aside,
+    /// continues.
     pub(crate) fn copy(&mut self, at: Handle, copy: Pkt) {
         debug_assert!(self.copied.is_none(), "a copy is not copied again");
         *self.copied = Some((copy, at));
     }
 
-    /// A copy that was never offered is gone: it is told of, but no one counts it.
+    /// A copy that was never offered is gone: an event reports it, but no counter does.
     pub(crate) fn forget(&mut self, at: Handle, copy: Pkt) {
         self.record(EventKind::Drop(DropReason::Full), at, &copy);
         self.pool.release(copy);
@@ -213,23 +213,23 @@ pub enum DropReason {
     Overflow,
     /// CoDel's law.
     Codel,
-    /// The law of another AQM: that of RED, CHOKe, SFB and PIE, which judge arrivals, or of a qdisc made
-    /// outside.
+    /// The early drop of another AQM: RED, CHOKe, SFB and PIE, which decide at enqueue, or a qdisc from
+    /// outside this crate.
     Early,
     /// Longer than the bucket can ever hold.
     TooLong,
     /// No class would have it.
     Unclassified,
-    /// A filter says so.
+    /// A filter's verdict.
     Policy,
-    /// Netfilter says so, before any queue.
+    /// A netfilter rule, before any queue.
     Netfilter,
-    /// The same at the last hook, where the packet is the outgoing device's already.
+    /// A netfilter rule at the last hook, where the packet is already the outgoing device's.
     NetfilterLeaving,
     /// The queue it waited in was taken away, emptied or made smaller; packets of one group are freed
     /// together.
     Purged(u16),
-    /// The same, of a packet that is freed at once: one held back for a peek, or one of a pfifo_fast.
+    /// Dropped by a purge and freed at once: a packet held for a peek, or one of pfifo_fast.
     PurgedAtOnce,
     /// An acknowledgement that later ones of its connection make needless.
     Superseded,
@@ -243,9 +243,9 @@ pub enum DropReason {
 /// Something that happened, for those who watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// The virtual time of the event.
     pub time: Time,
-    /// What.
+    /// What happened to the packet.
     pub what: EventKind,
     /// The qdisc's handle.
     pub at: Handle,
@@ -264,8 +264,8 @@ pub struct Event {
 pub enum EventKind {
     /// A packet was dropped.
     Drop(DropReason),
-    /// A filter led a packet away to another device. (The kernel sends a copy there and frees the packet that
-    /// was enqueued.)
+    /// A filter redirected a packet to another device. (The kernel sends a copy there and frees the packet
+    /// that was enqueued.)
     Redirected,
 }
 
@@ -343,14 +343,14 @@ impl EventRing {
 pub(crate) struct Watchdogs {
     /// When each fires, by number; `NEVER` when not armed.
     armed: Vec<Time>,
-    /// The same, earliest first, with entries left behind by re-arming.
+    /// The armed watchdogs, earliest first, with stale entries left behind by re-arming.
     heap: BinaryHeap<Reverse<(Time, u32)>>,
     free: Vec<u32>,
 }
 
 impl Watchdogs {
     /// The number of no watchdog.
-    pub(crate) const NOBODY: u32 = u32::MAX;
+    pub(crate) const NO_WATCHDOG: u32 = u32::MAX;
 
     /// A number for a new shaping node.
     pub(crate) fn register(&mut self) -> u32 {

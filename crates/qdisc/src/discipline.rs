@@ -12,7 +12,7 @@ use tidegate_policy::{QdiscParams, TcError};
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueue {
-    /// It waits.
+    /// The packet is queued.
     Queued,
     /// It waits or is gone, and its own flow lost a packet: slow down.
     Congested,
@@ -66,7 +66,7 @@ pub enum Trimmed {
 /// held back for a peek still counts.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscState {
-    /// Its handle.
+    /// The handle of the qdisc.
     pub handle: Handle,
     /// Packets waiting.
     pub qlen: u32,
@@ -88,7 +88,7 @@ pub trait Visit {
 /// - returns a packet or keeps it, and drops one by [`Context::drop`] only (a [`Pkt`] that goes out of scope
 ///   is a bug, and panics);
 /// - takes limits from [`QdiscState`], in which a packet that a parent peeked at still counts;
-/// - says [`Dequeue::Throttled`] when something waits and may not go, after [`Context::wake`];
+/// - returns [`Dequeue::Throttled`] when it has a backlog that may not leave yet, after [`Context::wake`];
 /// - takes the time, randomness and the pool from [`Context`] and from nowhere else: the same seed must give
 ///   the same bytes.
 ///
@@ -122,8 +122,8 @@ pub trait Discipline: Send {
 
     /// If more waits than the parameters allow, the packet to drop for it: `held`, the one that was held for
     /// a peek, goes first. Called after a change, until there is none.
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
-        let _ = (cx, own, held);
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
+        let _ = (cx, own, peeked);
         Trimmed::Nothing
     }
 
@@ -151,7 +151,7 @@ pub trait Discipline: Send {
         None
     }
 
-    /// The same, to change.
+    /// The classful interface, mutable; see `as_classful`.
     fn as_classful_mut(&mut self) -> Option<&mut dyn Classful> {
         None
     }
@@ -161,7 +161,7 @@ pub trait Discipline: Send {
         None
     }
 
-    /// The same, to change.
+    /// The rehashing interface, mutable; see `as_rehash`.
     fn as_rehash_mut(&mut self) -> Option<&mut dyn Rehash> {
         None
     }
@@ -172,7 +172,7 @@ pub trait Rehash {
     /// When the hash key is due to change; [`Timer::NEVER`] if it stays.
     fn rehash_due(&self) -> Timer;
 
-    /// The same, of those that fire at a later time than `due`.
+    /// When the keys that fire later than `due` are next to change.
     fn rehash_due_after(&self, due: Timer) -> Timer {
         Some(self.rehash_due()).filter(|timer| timer.at > due.at).unwrap_or(Timer::NEVER)
     }

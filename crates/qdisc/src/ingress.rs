@@ -122,19 +122,19 @@ impl Ingress {
     /// Carries out an operation on the qdisc itself.
     pub(crate) fn qdisc_op(&mut self, op: &QdiscOp, blocks: &mut Blocks) -> Result<(), TcError> {
         const WRONG_KIND: TcError = TcError::new(Errno::Inval, "Invalid qdisc name");
-        let asked = match op.kind.as_deref() {
+        let kind = match op.kind.as_deref() {
             Some("ingress") => Some(Kind::Ingress),
             Some("clsact") => Some(Kind::Clsact),
             Some(_) => return Err(TcError::new(Errno::NoEnt, "Specified qdisc kind is unknown")),
             None => None,
         };
-        let Some(there) = self.kind else { return self.without(op, asked, blocks) };
+        let Some(there) = self.kind else { return self.without(op, kind, blocks) };
         match op.verb {
             Verb::Delete if !op.handle.is_none() && op.handle != HANDLE => {
                 Err(TcError::new(Errno::Inval, "Invalid handle"))
             }
             Verb::Add => Err(TcError::new(Errno::Exist, "Exclusivity flag on, cannot modify")),
-            _ if asked.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
+            _ if kind.is_some_and(|kind| kind != there) => Err(WRONG_KIND),
             Verb::Delete => {
                 let had = self.blocks();
                 *self = Ingress { had: true, ..Ingress::default() };
@@ -147,9 +147,9 @@ impl Ingress {
         }
     }
 
-    /// The same where there is none yet.
-    fn without(&mut self, op: &QdiscOp, asked: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
-        match (op.verb, asked) {
+    /// Carries out an operation where no hook exists yet.
+    fn without(&mut self, op: &QdiscOp, kind: Option<Kind>, blocks: &mut Blocks) -> Result<(), TcError> {
+        match (op.verb, kind) {
             (Verb::Delete, _) if !self.had => {
                 Err(TcError::new(Errno::NoEnt, "Cannot find specified qdisc on specified device"))
             }
@@ -287,11 +287,11 @@ impl Ingress {
         all: bool,
         out: &mut Vec<FilterDump>,
     ) -> Result<(), TcError> {
-        let told = DumpContext { now, actions: &shared.actions };
+        let context = DumpContext { now, actions: &shared.actions };
         let holder = self.holder(parent)?;
         let block = self.hook(holder).block;
         if let Some(filters) = shared.blocks.get(block) {
-            dump_shared(filters, told, (dev, parent), block, out);
+            dump_shared(filters, context, (dev, parent), block, out);
             return Ok(());
         }
         let only = (!all).then_some(holder);
@@ -300,7 +300,9 @@ impl Ingress {
             (false, Some(Kind::Ingress)) => Some(HANDLE),
             _ => None,
         };
-        self.with_hook(holder, |hook| hook.filters.dump(told, dev, place.unwrap_or(hook.named), only, out));
+        self.with_hook(holder, |hook| {
+            hook.filters.dump(context, dev, place.unwrap_or(hook.named), only, out)
+        });
         Ok(())
     }
 }
@@ -321,16 +323,16 @@ pub fn dump_block(shared: &Shared, now: Time, number: u32) -> Result<Vec<FilterD
     Ok(out)
 }
 
-/// The same at a place.
+/// Dumps a shared block's hook at a device.
 fn dump_shared(
     filters: &FilterList,
-    told: DumpContext<'_>,
+    context: DumpContext<'_>,
     (dev, parent): (&str, Handle),
     block: u32,
     out: &mut Vec<FilterDump>,
 ) {
     let before = out.len();
-    filters.dump(told, dev, parent, None, out);
+    filters.dump(context, dev, parent, None, out);
     out[before..].iter_mut().for_each(|dump| dump.block = block);
 }
 

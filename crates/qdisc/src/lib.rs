@@ -3,8 +3,8 @@
 //! The queueing disciplines, packet-exact with Linux.
 //!
 //! A [`Shaper`] is the root of one device's egress: packets are [offered](Shaper::offer),
-//! [polled](Shaper::poll) out, and [timeouts](Shaper::timeout) say when to poll again. Inside is a tree of
-//! [`QdiscNode`]s. A `QdiscNode` does the counting that every qdisc has in common and runs one
+//! [polled](Shaper::poll) out, and [timeouts](Shaper::timeout) give the time of the next poll. Inside is a
+//! tree of [`QdiscNode`]s. A `QdiscNode` does the counting that every qdisc has in common and runs one
 //! [`Discipline`]; a qdisc owns its children. Time, randomness and packets come in through [`Context`].
 
 extern crate alloc;

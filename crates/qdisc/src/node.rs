@@ -37,8 +37,8 @@ impl Stats {
         self.bytes += u64::from(len);
     }
 
-    /// This many bytes no longer wait. The sum may fall below zero, above a qdisc that told less than the
-    /// truth ([`Context::drop_instead`]).
+    /// Takes this many bytes from the backlog. The sum may fall below zero above a qdisc that reported a
+    /// wrong length ([`Context::drop_instead`]).
     #[inline]
     fn gone(&mut self, bytes: u64) {
         self.backlog = self.backlog.wrapping_sub(bytes);
@@ -47,8 +47,8 @@ impl Stats {
 
 /// One qdisc.
 ///
-/// Conservation: packets taken in = sent + dropped + waiting; bytes likewise. Both hold after every call,
-/// whatever happened below.
+/// Conservation: packets taken in = sent + dropped + waiting, and likewise for bytes. Both hold after every
+/// call.
 ///
 /// Two lines of the cache, of which most packets need the first only: a tree of thousands of leaves is as
 /// fast as it is small.
@@ -62,7 +62,7 @@ pub struct QdiscNode {
     rare: Option<Box<Rare>>,
 
     /// A packet taken for a peek: already counted as sent, still waiting.
-    held: Option<Pkt>,
+    peeked: Option<Pkt>,
     parent: Handle,
     kind: Kind,
     /// Rate estimators are at work; then something is in `rare`.
@@ -127,24 +127,24 @@ impl QdiscNode {
     /// What is installed where a qdisc may hang and none does. (An `Option` would have its mark in the line
     /// that packets do not need.)
     pub(crate) fn absent() -> QdiscNode {
-        QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NOBODY)
+        QdiscNode::assemble(Kind::Pfifo, Body::Noop(Noop), Handle::NONE, Watchdogs::NO_WATCHDOG)
     }
 
     /// The qdisc, if one is attached here.
     #[inline]
     pub(crate) fn there(&self) -> Option<&QdiscNode> {
-        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+        (self.watchdog != Watchdogs::NO_WATCHDOG).then_some(self)
     }
 
-    /// The same, to change.
+    /// The qdisc's body, mutable.
     #[inline]
     pub(crate) fn there_mut(&mut self) -> Option<&mut QdiscNode> {
-        (self.watchdog != Watchdogs::NOBODY).then_some(self)
+        (self.watchdog != Watchdogs::NO_WATCHDOG).then_some(self)
     }
 
     /// Takes it away, if one is attached here, and ends it.
     pub(crate) fn leave(&mut self, cx: &mut Context<'_>) {
-        if self.watchdog != Watchdogs::NOBODY {
+        if self.watchdog != Watchdogs::NO_WATCHDOG {
             core::mem::replace(self, QdiscNode::absent()).destroy(cx);
         }
     }
@@ -170,7 +170,7 @@ impl QdiscNode {
             parent,
             kind,
             body,
-            held: None,
+            peeked: None,
             stats: Stats::default(),
             watchdog,
             measured: false,
@@ -234,7 +234,7 @@ impl QdiscNode {
         estimators.iter().find(|(id, _)| *id == of).map(|(_, estimator)| estimator.sample())
     }
 
-    /// Begins to measure the rate of the qdisc or of one of its classes, if asked to.
+    /// Begins to estimate the rate of the qdisc or of one of its classes, if the parameters request it.
     pub(crate) fn estimate(&mut self, cx: &Context<'_>, of: Handle, params: Option<Estimator>) {
         self.measure(cx.now);
         let (Some(params), Some(sent)) = (params, self.sent(of)) else { return };
@@ -371,7 +371,7 @@ impl QdiscNode {
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         // A fifo can be looked at and never has a packet held: its second line is not needed.
         if !matches!(self.body, Body::Fifo(_))
-            && let Some(pkt) = self.held.take()
+            && let Some(pkt) = self.peeked.take()
         {
             self.body.catch_up(cx.now, self.own());
             self.stats.qlen -= 1;
@@ -486,7 +486,7 @@ impl QdiscNode {
             }
             _ => {
                 let own = self.own();
-                if self.held.is_some() || !self.body.dequeue_run(cx, own, budget, out) {
+                if self.peeked.is_some() || !self.body.dequeue_run(cx, own, budget, out) {
                     return false;
                 }
             }
@@ -535,7 +535,7 @@ impl QdiscNode {
     }
 
     fn peek_any(&mut self, cx: &mut Context<'_>) -> Peek {
-        if let Some(pkt) = &self.held {
+        if let Some(pkt) = &self.peeked {
             return Peek::Packet(cx.pool.meta(pkt).len);
         }
         let before = cx.dropped;
@@ -548,7 +548,7 @@ impl QdiscNode {
                 let len = cx.pool.meta(&pkt).len;
                 self.stats.qlen += 1;
                 self.stats.backlog = self.stats.backlog.wrapping_add(u64::from(len));
-                self.held = Some(pkt);
+                self.peeked = Some(pkt);
                 Peek::Packet(len)
             }
             Dequeue::Empty => Peek::Empty,
@@ -556,9 +556,9 @@ impl QdiscNode {
         }
     }
 
-    /// The slot of the packet that [`QdiscNode::peek`] told of; nothing has changed since.
+    /// The slot of the packet that the last [`QdiscNode::peek`] returned; the queue has not changed since.
     pub(crate) fn peek_slot(&self) -> Option<usize> {
-        self.held.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
+        self.peeked.as_ref().map(Pkt::slot).or_else(|| self.body.peek_slot())
     }
 
     /// Whatever was dropped below since `before` no longer waits here, and counts as dropped here.
@@ -587,8 +587,8 @@ impl QdiscNode {
         self.stats.qlen -= vanished.packets;
         self.stats.gone(vanished.bytes);
         loop {
-            let (before, own, fresh) = (cx.dropped, self.own(), self.held.is_none());
-            let trimmed = self.body.get_mut().trim(cx, own, &mut self.held);
+            let (before, own, fresh) = (cx.dropped, self.own(), self.peeked.is_none());
+            let trimmed = self.body.get_mut().trim(cx, own, &mut self.peeked);
             self.settle(cx, before);
             let (pkt, sent) = match trimmed {
                 Trimmed::Dropped(pkt) => (pkt, false),
@@ -610,19 +610,19 @@ impl QdiscNode {
         result
     }
 
-    /// Drops everything that waits in it; its own counters are left as they are, its ancestors' follow: they
-    /// are told what it counted as waiting, which need not be what was there (`Context::drop_instead`,
+    /// Drops the whole backlog; the qdisc's own counters stay as they are, its ancestors' follow. They
+    /// subtract what it counted as its backlog, which need not be what was there (`Context::drop_instead`,
     /// `Context::vanish`).
     pub fn purge(&mut self, cx: &mut Context<'_>) {
         let (before, own) = (cx.dropped, self.own());
         self.body.get_mut().purge(cx, own);
         if matches!(self.body, Body::Sfq(_)) {
             // Linux empties it by taking everything out as if to send it.
-            let held = self.held.as_ref().map_or(0, |pkt| u64::from(cx.pool.meta(pkt).len));
-            self.stats.packets += u64::from(self.stats.qlen) - u64::from(self.held.is_some());
-            self.stats.bytes += self.stats.backlog - held;
+            let waiting = self.peeked.as_ref().map_or(0, |pkt| u64::from(cx.pool.meta(pkt).len));
+            self.stats.packets += u64::from(self.stats.qlen) - u64::from(self.peeked.is_some());
+            self.stats.bytes += self.stats.backlog - waiting;
         }
-        if let Some(pkt) = self.held.take() {
+        if let Some(pkt) = self.peeked.take() {
             cx.drop(self.handle, pkt, DropReason::PurgedAtOnce);
         }
         cx.dropped = before.and(self.stats.qlen, self.stats.backlog);
@@ -630,8 +630,8 @@ impl QdiscNode {
         self.stats.backlog = 0;
     }
 
-    /// The device's transmit queue has another length: what waits is dropped without being counted, and the
-    /// root takes the new size if it is of a kind that does.
+    /// Adapts to a new length of the device's transmit queue: the backlog is dropped without being counted,
+    /// and the root takes the new size if its kind does.
     pub(crate) fn resize(&mut self, cx: &mut Context<'_>) {
         self.purge(cx);
         self.body.resize(cx.device);
@@ -776,10 +776,10 @@ impl QdiscNode {
     pub(crate) fn has_class(&self, class: Handle) -> bool {
         self.classful().is_some_and(|classful| classful.has_class(class))
     }
-    pub(crate) fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+    pub(crate) fn may_pin(&self, holder: Handle, class: Handle) -> bool {
         let Some(classful) = self.classful() else { return false };
         match classful.as_inner_classes() {
-            Some(inner) => inner.may_hold(holder, class),
+            Some(inner) => inner.may_pin(holder, class),
             None => classful.has_class(class),
         }
     }
@@ -869,7 +869,7 @@ impl QdiscNode {
         }
     }
 
-    /// As `tc qdisc show` tells it.
+    /// The qdisc as `tc qdisc show` lists it.
     pub fn dump(&mut self, dev: &str, now: Time) -> QdiscDump {
         self.measure(now);
         let own = self.own();
@@ -897,7 +897,7 @@ impl QdiscNode {
         }
     }
 
-    /// Its classes, as `tc class show` tells them.
+    /// The qdisc's classes as `tc class show` lists them.
     pub fn dump_classes(&mut self, dev: &str, now: Time, out: &mut Vec<ClassDump>) {
         let from = out.len();
         let handle = self.handle;
@@ -919,7 +919,7 @@ impl QdiscNode {
 /// A tree may end with packets in it, their pool with them: the ticket held for a peek is then no loss.
 impl Drop for QdiscNode {
     fn drop(&mut self) {
-        core::mem::forget(self.held.take());
+        core::mem::forget(self.peeked.take());
     }
 }
 
@@ -929,6 +929,6 @@ mod tests {
 
     #[test]
     fn a_qdisc_is_two_lines_of_the_cache_and_most_packets_need_the_first() {
-        assert_eq!((size_of::<QdiscNode>(), core::mem::offset_of!(QdiscNode, held)), (128, 64));
+        assert_eq!((size_of::<QdiscNode>(), core::mem::offset_of!(QdiscNode, peeked)), (128, 64));
     }
 }

@@ -28,7 +28,7 @@ pub enum XmitStatus {
     Refused,
     /// It was dropped before it came to the device, which need not be polled.
     Stopped,
-    /// A filter led it elsewhere before it came to the device, which need not be polled.
+    /// A filter redirected the packet before it came to this device, which need not be polled.
     Away,
 }
 
@@ -36,7 +36,7 @@ pub enum XmitStatus {
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum IngressVerdict {
-    /// It continues.
+    /// The packet continues.
     Passed(Pkt),
     /// A filter leads it to another device.
     Redirected(Pkt, Redirect),
@@ -49,7 +49,7 @@ pub enum IngressVerdict {
 pub struct BacklogLocation {
     /// Its handle; [`Handle::NONE`] of one that was not requested.
     pub qdisc: Handle,
-    /// Its kind.
+    /// The kind of the qdisc.
     pub kind: Kind,
     /// [`Handle::ROOT`], or the class it is attached to.
     pub on: Handle,
@@ -247,21 +247,21 @@ impl Shaper {
         offer_to(root, &mut cx, ways, pkt)
     }
 
-    /// Offers packets for sending, in order, as [`Shaper::offer`] would one by one, and tells of each what
-    /// its sender learns and where it was redirected. For many at once this is quicker: they wait for memory
-    /// together.
+    /// Offers packets for sending in order, as [`Shaper::offer`] would one by one, and reports for each the
+    /// sender's result and where it was redirected. For many packets this is faster, because their cache
+    /// misses overlap.
     pub fn offer_batch(
         &mut self,
         now: Time,
         pool: &mut Pool,
         random: &mut dyn RandomSource,
         packets: &mut Vec<Pkt>,
-        mut told: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
+        mut report: impl FnMut(XmitStatus, Option<(Pkt, Redirect)>),
     ) {
         if self.ingress.is_there() {
             for pkt in packets.drain(..) {
                 let offer = self.offer(now, pool, random, pkt);
-                told(offer, self.redirected.take());
+                report(offer, self.redirected.take());
             }
             return;
         }
@@ -272,7 +272,7 @@ impl Shaper {
         }
         for pkt in packets.drain(..) {
             let offer = offer_to(root, &mut cx, ways, pkt);
-            told(offer, cx.redirected.take());
+            report(offer, cx.redirected.take());
         }
     }
 
@@ -291,9 +291,8 @@ impl Shaper {
         }
     }
 
-    /// On devices with several transmit queues Linux looks behind each packet for more that go into its
-    /// queue, so that at the end of a run the tree is asked once more in vain; qdiscs that shape count
-    /// that.
+    /// On devices with several transmit queues Linux looks behind each packet for more of the same queue, so
+    /// the tree is polled once more in vain at the end of a run; qdiscs that shape count that.
     ///
     /// Few devices have several. Inlined, this cost every poll 19 instructions, for a second context on the
     /// stack.
@@ -367,8 +366,8 @@ impl Shaper {
         self.on(now, pool, random, handle, |node, cx| node.perturb(cx, due));
     }
 
-    /// Hash keys change when the driver says so, perhaps late, as on a machine that sleeps; `never_turned`
-    /// while no maintenance timer has run since the machine started.
+    /// Hash keys change when the driver reports a timer, which may be late, as on a machine that sleeps.
+    /// `never_turned`: no maintenance timer has run since the machine started.
     pub fn late_timers(&mut self, never_turned: bool) {
         self.late_timers = true;
         self.wheel.set_never_turned(never_turned);
@@ -414,7 +413,8 @@ impl Shaper {
         cx.drop(Handle::NONE, pkt, why);
     }
 
-    /// Drops a packet that a hook's filters led to a device which takes none; the hook's qdisc counts it.
+    /// Drops a packet that a hook's filters redirected to a device that accepts none; the hook's qdisc counts
+    /// it.
     pub fn drop_at_hook(&mut self, now: Time, pool: &mut Pool, random: &mut dyn RandomSource, pkt: Pkt) {
         self.ingress.count_drop();
         self.refuse(now, pool, random, pkt, DropReason::Policy);

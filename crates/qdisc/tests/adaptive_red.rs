@@ -1,5 +1,5 @@
-//! A RED told to be adaptive adapts only where that is switched on: a stock kernel with today's tc notes it
-//! down.
+//! A RED with `adaptive` adapts only where that is switched on: a stock kernel with today's tc only stores
+//! the flag.
 
 use tidegate_packet::{Handle, Head, Meta, Pool, Seeded, Time};
 use tidegate_policy::{QdiscOp, QdiscParams, RedCurve, RedParams, SharedBlocks, Verb};

@@ -1,4 +1,4 @@
-//! Packets offered and polled in batches meet the same fate as one by one: two machines, one of each, must
+//! Packets offered and polled in batches are treated as one by one: two machines, one of each kind, must
 //! never differ.
 
 use std::fmt::Write as _;
@@ -79,17 +79,17 @@ impl Machine {
             pkt
         };
         let mut packets: Vec<Pkt> = metas.iter().map(|meta| insert(meta, &mut self.pool)).collect();
-        let mut told: Vec<XmitStatus> = Vec::new();
+        let mut xmit_statuses: Vec<XmitStatus> = Vec::new();
         if self.batched {
             self.shaper.offer_batch(now, &mut self.pool, &mut self.random, &mut packets, |offer, _| {
-                told.push(offer)
+                xmit_statuses.push(offer)
             });
         } else {
             for pkt in packets {
-                told.push(self.shaper.offer(now, &mut self.pool, &mut self.random, pkt));
+                xmit_statuses.push(self.shaper.offer(now, &mut self.pool, &mut self.random, pkt));
             }
         }
-        let _ = writeln!(self.log, "{now:?} {told:?}");
+        let _ = writeln!(self.log, "{now:?} {xmit_statuses:?}");
     }
 
     fn poll(&mut self, now: Time, room: usize) {

@@ -10,15 +10,15 @@ use rig::{CASES, PacketInput, Rig};
 fn no_packet_costs_an_allocation() {
     // What counts does count.
     assert_eq!(allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8]))).count_total, 1);
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     for case in CASES.iter().filter(|case| case.leaves <= 100) {
         for arrival in [PacketInput::Given, PacketInput::Single, PacketInput::Parsed] {
             let mut rig = Rig::new(case, arrival);
             rig.steady(50_000);
             let seen = allocation_counter::measure(|| rig.steady(50_000));
-            told.push((case.name, arrival, seen.count_total, rig.whole()));
+            found.push((case.name, arrival, seen.count_total, rig.whole()));
         }
     }
-    let wanted: Vec<_> = told.iter().map(|(name, arrival, ..)| (*name, *arrival, 0, true)).collect();
-    assert_eq!(told, wanted);
+    let wanted: Vec<_> = found.iter().map(|(name, arrival, ..)| (*name, *arrival, 0, true)).collect();
+    assert_eq!(found, wanted);
 }

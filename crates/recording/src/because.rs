@@ -7,7 +7,7 @@ pub(crate) type Parsed<T> = Result<T, String>;
 
 /// Says what was being read.
 pub(crate) trait Because<T> {
-    /// The same, with what was being read before the reason.
+    /// Adds what was being read before the reason.
     fn because(self, what: impl FnOnce() -> String) -> Parsed<T>;
 }
 

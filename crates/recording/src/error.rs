@@ -13,11 +13,11 @@ pub enum RecordingError {
     Empty,
     /// A line of a file.
     Line {
-        /// The file.
+        /// The file's name.
         file: &'static str,
         /// The line, from 1.
         line: usize,
-        /// Its text.
+        /// The line's text.
         text: String,
         /// What is wrong with it.
         why: String,
@@ -54,12 +54,12 @@ pub enum RandomError {
         /// The recorded width.
         recorded: u8,
         /// The width that was requested.
-        asked: u8,
+        requested: u8,
     },
     /// One was requested after all were used.
     None {
         /// The width that was requested.
-        asked: u8,
+        requested: u8,
         /// How many were recorded.
         of: usize,
     },
@@ -75,10 +75,10 @@ pub enum RandomError {
 impl fmt::Display for RandomError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RandomError::Width { number, recorded, asked } => {
+            RandomError::Width { number, recorded, requested: asked } => {
                 write!(f, "draw {number} has width {recorded}, {asked} was asked for")
             }
-            RandomError::None { asked, of } => {
+            RandomError::None { requested: asked, of } => {
                 write!(f, "a draw of width {asked} was asked for after all {of} were used")
             }
             RandomError::Left { left, of } => write!(f, "{left} of {of} recorded draws were not used"),

@@ -57,7 +57,7 @@ pub struct RecordedLink {
 pub struct ScheduleRow {
     /// When, ns from the recording's zero.
     pub time: i64,
-    /// What.
+    /// What happened then.
     pub what: RowKind,
 }
 

@@ -13,7 +13,7 @@ const SOURCE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub struct RecordedArrival {
     /// What queues and filters read of it.
     pub meta: Meta,
-    /// Its headers.
+    /// The packet's headers.
     pub head: Head,
     /// What people call its flow.
     pub flow: String,
@@ -44,7 +44,7 @@ impl RecordedArrival {
                 number("ack")?,
                 id,
             ),
-            hex => octets(hex)?,
+            hex => hex_bytes(hex)?,
         };
         let address =
             |name: &str| field(name).parse::<IpAddr>().because(|| format!("{name} `{}`", field(name)));
@@ -181,7 +181,7 @@ fn priority(text: &str) -> Parsed<u32> {
     }
 }
 
-fn octets(hex: &str) -> Parsed<Vec<u8>> {
+fn hex_bytes(hex: &str) -> Parsed<Vec<u8>> {
     if !hex.is_ascii() || hex.len() % 2 == 1 {
         return Err(format!("payload `{hex}` is not pairs of hexadecimal digits"));
     }

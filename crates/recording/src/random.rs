@@ -90,14 +90,17 @@ impl RecordedRandom {
             Some(row) => {
                 self.taken += 1;
                 if row.width != width && self.error.is_none() {
-                    self.error =
-                        Some(RandomError::Width { number: self.taken, recorded: row.width, asked: width });
+                    self.error = Some(RandomError::Width {
+                        number: self.taken,
+                        recorded: row.width,
+                        requested: width,
+                    });
                 }
                 row.value
             }
             None => {
                 let taken = self.taken;
-                self.error.get_or_insert(RandomError::None { asked: width, of: taken });
+                self.error.get_or_insert(RandomError::None { requested: width, of: taken });
                 0
             }
         }

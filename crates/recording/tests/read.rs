@@ -56,8 +56,7 @@ fn a_datagram_is_made_of_its_row() {
 #[test]
 fn each_protocol_has_its_header() {
     let of = |row: &str| arrival(COLUMNS, row).head.network().to_vec();
-    // TCP: ports, sequence and acknowledgement numbers, five words, flags (ACK where none are said), window
-    // 65535.
+    // TCP: ports, sequence and acknowledgement numbers, five words, flags (ACK by default), window 65535.
     let header = |flags: u8| [0, 9, 0, 80, 0, 0, 0, 5, 0, 0, 1, 0, 0x50, flags, 0xff, 0xff];
     let flags = [
         ("", 0x10),
@@ -73,10 +72,10 @@ fn each_protocol_has_its_header() {
         ("C", 128),
         ("F", 1),
     ];
-    for (said, wanted) in flags {
-        let n = of(&format!("0,1,80,10.0.0.1,10.9.0.2,tcp,9,80,0,0,,{said},5,256,,"));
-        assert_eq!((n[9], &n[20..36]), (6, &header(wanted)[..]), "{said}");
-        assert_eq!(sum(&[&n[12..20], &[0, 6, 0, 46], &n[20..]].concat()) % 0xffff, 0, "{said}");
+    for (output, wanted) in flags {
+        let n = of(&format!("0,1,80,10.0.0.1,10.9.0.2,tcp,9,80,0,0,,{output},5,256,,"));
+        assert_eq!((n[9], &n[20..36]), (6, &header(wanted)[..]), "{output}");
+        assert_eq!(sum(&[&n[12..20], &[0, 6, 0, 46], &n[20..]].concat()) % 0xffff, 0, "{output}");
     }
     // An echo request: type 8 (RFC 792) or 128 (RFC 4443), the identifier in the port's place, the sequence
     // number is the id.
@@ -117,9 +116,9 @@ fn what_is_not_said_is_nothing() {
         (&packet.head.network()[24..26], &packet.head.network()[28..]),
         (&[0, 12][..], &[0, 0, 0, 7][..])
     );
-    for (said, wanted) in [("", 0), ("6", 6), ("1:", 0x1_0000), (":2", 2), ("ffff:10", 0xffff_0010)] {
-        let packet = arrival(COLUMNS, &format!("0,1,80,10.0.0.1,10.9.0.2,udp,1,2,0,0,,,,,{said},"));
-        assert_eq!(packet.meta.priority, wanted, "{said}");
+    for (output, wanted) in [("", 0), ("6", 6), ("1:", 0x1_0000), (":2", 2), ("ffff:10", 0xffff_0010)] {
+        let packet = arrival(COLUMNS, &format!("0,1,80,10.0.0.1,10.9.0.2,udp,1,2,0,0,,,,,{output},"));
+        assert_eq!(packet.meta.priority, wanted, "{output}");
     }
 }
 
@@ -140,7 +139,7 @@ fn rows_happen_in_the_order_of_the_file() {
 
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
-    let said = |link: &str, rows: &str| {
+    let output_of = |link: &str, rows: &str| {
         let schedule = format!("time_ns,id,size,src,dst,proto,prio,payload\n{rows}");
         Recording::parse(&texts(link, &schedule), 1).err().map_or_else(String::new, |error| error.to_string())
     };
@@ -163,7 +162,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ),
     ];
     for (link, rows, wanted) in table {
-        assert_eq!(said(link, rows), wanted);
+        assert_eq!(output_of(link, rows), wanted);
     }
     assert_eq!(
         Recording::parse(&texts(LINK, ""), 1).err().map(|e| e.to_string()).as_deref(),
@@ -182,12 +181,12 @@ fn draws_are_taken_in_their_order() {
     assert_eq!(draws.check(), Err(RandomError::Left { left: 1, of: 5 }));
     assert_eq!((draws.word(), draws.check()), (11, Ok(())));
     assert_eq!((draws.u32(), draws.u16()), (0, 0));
-    assert_eq!(draws.check(), Err(RandomError::None { asked: 32, of: 5 }), "the first trouble stays");
+    assert_eq!(draws.check(), Err(RandomError::None { requested: 32, of: 5 }), "the first trouble stays");
     let mut draws = RecordedRandom::parse(text, 0).expect("it is right");
     assert_eq!((draws.u64(), draws.u64()), (7, 8));
-    assert_eq!(draws.check(), Err(RandomError::Width { number: 1, recorded: 32, asked: 64 }));
-    let said = RecordedRandom::parse("head\n1,2\n", 0).expect_err("a field is missing").to_string();
-    assert_eq!(said, "draws.csv:2: `1,2`: a field is missing");
+    assert_eq!(draws.check(), Err(RandomError::Width { number: 1, recorded: 32, requested: 64 }));
+    let output = RecordedRandom::parse("head\n1,2\n", 0).expect_err("a field is missing").to_string();
+    assert_eq!(output, "draws.csv:2: `1,2`: a field is missing");
 }
 
 #[test]

@@ -98,13 +98,13 @@ fn spread(figures: &Pings) -> Vec<String> {
             vec![unanswered(figures).to_owned(), String::new(), String::new(), String::new(), String::new()]
         }
     };
-    cells.push(if figures.asked() > 0 { percent(figures.loss()) } else { String::new() });
+    cells.push(if figures.sent() > 0 { percent(figures.loss()) } else { String::new() });
     cells
 }
 
 /// Where there is no figure: was nothing asked, or nothing answered?
 pub(crate) fn unanswered(figures: &Pings) -> &'static str {
-    if figures.asked() > 0 { "no answer" } else { "not asked" }
+    if figures.sent() > 0 { "no answer" } else { "not asked" }
 }
 
 /// The other probes, without → with.
@@ -120,18 +120,19 @@ fn waits(pairs: &[Pair<'_>]) -> Table {
             table.rule();
         }
         for id in others {
-            let asked = pair.probe(id);
-            let Some(probe) = asked.any() else { continue };
+            let figures = pair.probe(id);
+            let Some(probe) = figures.any() else { continue };
             let what = format!("{}, {}", probe.title, probe.unit);
             let (load, what) = (pair.load().to_owned(), cut(&what, 46));
             // The time measured may be shorter than the time between two web pages.
-            if asked.both(|f| (f.asked() > 0).then_some(())) == [None, None] {
+            if figures.both(|f| (f.sent() > 0).then_some(())) == [None, None] {
                 table.row([load, what, "none began".to_owned(), String::new(), String::new()]);
                 continue;
             }
-            let ms =
-                |p: f64| arrow(asked.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""));
-            let lost = arrow(asked.both(|f| Some(f.loss())), |loss| percent(loss).replace(" %", ""));
+            let ms = |p: f64| {
+                arrow(figures.both(|f| f.rtt.percentile(p)), |ns| milliseconds(ns).replace(" ms", ""))
+            };
+            let lost = arrow(figures.both(|f| Some(f.loss())), |loss| percent(loss).replace(" %", ""));
             table.row([load, what, ms(50.0), ms(95.0), format!("{lost} %")]);
         }
     }

@@ -1,7 +1,7 @@
 //! A course as a terminal shows it: a line for each class, as many columns as there is room for.
 
 use std::fmt::Write;
-use tidegate_analysis::watch::{Course, Figures, Row};
+use tidegate_analysis::watch::{DeviceInterval, Figures, QueueRow};
 use tidegate_measure::numbers::{USUAL, percent_in, rate, significant};
 
 /// What names have at most before columns go for them; longer ones get what is left.
@@ -51,7 +51,7 @@ const COLUMNS: [Column; 12] = [
 ];
 
 /// A course in lines of at most so many columns, each ended.
-pub fn screen(course: &Course, columns: usize) -> String {
+pub fn screen(course: &DeviceInterval, columns: usize) -> String {
     let mut text = cut(&headline(course), columns) + "\n";
     let longest = course.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or(0).max(8);
     let shown = fitting(columns.saturating_sub(longest.min(NAME)));
@@ -76,7 +76,7 @@ pub fn screen(course: &Course, columns: usize) -> String {
 }
 
 /// Whose disciplines they are, and what shares are of.
-fn headline(course: &Course) -> String {
+fn headline(course: &DeviceInterval) -> String {
     let mut line = course.device.clone();
     match (course.shaped_bps, course.link_bps) {
         (Some(shaped), Some(link)) if shaped < link => {
@@ -113,8 +113,8 @@ fn fitting(columns: usize) -> Vec<&'static Column> {
     shown
 }
 
-fn name(row: &Row) -> String {
-    match &row.holds {
+fn name(row: &QueueRow) -> String {
+    match &row.leaf {
         Some(qdisc) => format!("{}{} {qdisc}", row.branch, row.id),
         None => format!("{}{}", row.branch, row.id),
     }

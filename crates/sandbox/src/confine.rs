@@ -89,10 +89,10 @@ fn limit(spec: &Spec) -> io::Result<()> {
 }
 
 /// Keeps the capabilities of [`KEPT`], and CAP_NET_ADMIN, which changes the links and settings of the network
-/// namespace: in a user namespace for programs too, because the kernel asks for it before it lets settings be
-/// written (of the host's root it does not). The host's own CAP_NET_ADMIN makes the kernel load modules, so
-/// what this process starts cannot have that: the bounding set lacks it. In a user namespace the ways to such
-/// modules are closed by the system call filter.
+/// namespace: in a user namespace for programs too, because the kernel requires it for writing settings (from
+/// the host's root it does not). The host's own CAP_NET_ADMIN makes the kernel load modules, so programs
+/// started here cannot have it: the bounding set lacks it. In a user namespace the ways to such modules are
+/// closed by the system call filter.
 fn shed_capabilities() -> io::Result<()> {
     let kept = if is_hosts_root()? { KEPT } else { KEPT.union(CapabilitySet::NET_ADMIN) };
     for capability in CapabilitySet::all().difference(kept).iter() {
@@ -111,8 +111,8 @@ fn shed_capabilities() -> io::Result<()> {
 
 /// Are we the host's own root, without a user namespace of tidegate's?
 fn is_hosts_root() -> io::Result<bool> {
-    // The first namespace maps all users to themselves. So does one made for root whose users stand for
-    // themselves: there too the kernel lets settings be written without the capability.
+    // The first namespace maps all users to themselves. So does one made for root with an identity mapping:
+    // there too the kernel lets settings be written without the capability.
     let map = std::fs::read_to_string("/proc/self/uid_map")?;
     Ok(map.split_whitespace().collect::<Vec<_>>() == ["0", "0", "4294967295"])
 }

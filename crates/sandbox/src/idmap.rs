@@ -2,8 +2,8 @@
 //!
 //! An ordinary user is root inside and no one else. Root becomes a spare range of users, so that a process
 //! that got out would own nothing; the host's files are then shown to that range through identity-mapped
-//! mounts (Linux 5.12, overlays over them 5.19). Where a file system cannot do that, root's users stand for
-//! themselves, which the kernel confines by the user namespace alone.
+//! mounts (Linux 5.12, overlays over them 5.19). Where a file system cannot do that, users are mapped to
+//! themselves, and only the user namespace confines them.
 
 use std::fs::{self, File};
 use std::io;

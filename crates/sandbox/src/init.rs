@@ -62,7 +62,7 @@ fn prepare(control: &Control<Stdin>, spec: &Spec, own_users: bool) -> Result<Opt
         note(format!(
             "no kernel link without loading a module: {names} exist as files in /sys and /proc/sys only"
         ));
-        settings::stand_in(&missing)
+        settings::cover_missing(&missing)
             .map_err(|error| SandboxError::new("stand in for settings of links", error))?;
     }
     let listener =
@@ -87,7 +87,7 @@ struct Init<'a> {
 }
 
 impl Init<'_> {
-    /// Does what the caller asks until it closes the socket.
+    /// Carries out the caller's requests until it closes the socket.
     fn serve(&mut self) -> Result<(), SandboxError> {
         while let Ok((message, _)) = self.control.receive() {
             match message {
@@ -110,7 +110,7 @@ impl Init<'_> {
         Ok(())
     }
 
-    /// Answers what may be asked at any time.
+    /// Answers the requests that are allowed at any time.
     fn answer(&mut self, message: Message) {
         let _ = match message {
             Message::Words(bytes) => {

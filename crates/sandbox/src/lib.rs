@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! Runs programs no one has read yet where they can harm nothing. The one place in tidegate that confines.
 //!
-//! Three processes of the same executable stand in a row, because a namespace must be entered by a process
-//! with a single thread and a process namespace begins with the next child:
+//! Three processes of the same executable run one inside the other, because a namespace must be entered by a
+//! process with a single thread and a process namespace begins with the next child:
 //!
 //! ```text
 //! caller ── Sandbox::start ──▶ outer: new session, namespaces ──▶ init (process 1): root, links, confine ──▶ program
@@ -12,7 +12,7 @@
 //! When one of them dies, the kernel kills those to its right, and with the last one every mount and link is
 //! gone. The executable must call [`stage`] first thing in `main`.
 //!
-//! What is closed, by whom (the threat model is in `docs/security.md`, each line is tried in
+//! What is closed, and what closes it (the threat model is in `docs/security.md`, each line is tested in
 //! `crates/cli/tests/attacks.rs`):
 //!
 //! | attack surface | closed by |
@@ -165,8 +165,8 @@ impl Sandbox {
         }
     }
 
-    /// Runs a program, its words given, the program's name first; [`Sandbox::report`] says how it ended. One
-    /// at a time.
+    /// Runs a program with these arguments, its name first; [`Sandbox::report`] gives how it ended. One at a
+    /// time.
     ///
     /// # Errors
     /// The sandbox is gone, or the words are too long.
@@ -175,7 +175,7 @@ impl Sandbox {
         self.control.send(&Message::Run)
     }
 
-    /// Readable when [`Sandbox::report`] has something to say.
+    /// Readable when [`Sandbox::report`] has a report.
     #[must_use]
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
@@ -201,7 +201,7 @@ impl Sandbox {
     /// Changes a network link inside; programs there may not do that themselves.
     ///
     /// # Errors
-    /// What the kernel says, or that the sandbox is gone.
+    /// The kernel's error, or that the sandbox is gone.
     pub fn change_link(&mut self, request: &LinkRequest) -> io::Result<()> {
         match self.ask(&Message::Link(request.clone()))? {
             (Message::LinkDone(None), _) => Ok(()),
@@ -301,11 +301,13 @@ fn set_up(
     users: Users,
     cgroup: Option<&Cgroup>,
 ) -> Result<(TcpListener, Vec<String>), SandboxError> {
-    let (tell, told) = mpsc::sync_channel(1);
+    let (tell, receiver) = mpsc::sync_channel(1);
     std::thread::scope(|scope| {
         // The kernel takes its time to move a process: meanwhile that one builds its root.
         let mover = std::thread::Builder::new()
-            .spawn_scoped(scope, move || told.recv().ok().zip(cgroup).map(|(init, cgroup)| cgroup.take(init)))
+            .spawn_scoped(scope, move || {
+                receiver.recv().ok().zip(cgroup).map(|(init, cgroup)| cgroup.take(init))
+            })
             .map_err(|error| SandboxError::new("start a thread", error))?;
         let mut notes = Vec::new();
         let listener = handshake(control, outer, spec, users, tell, &mut notes);
@@ -316,8 +318,8 @@ fn set_up(
     })
 }
 
-/// Answers the stages until the listener has come and the first process inside is known, which `tell` passes
-/// on.
+/// Answers the stages until the listener has come and the first process inside is known, which is passed to
+/// `tell`.
 fn handshake(
     control: &Control,
     outer: u32,

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use tidegate_sys::netlink::{LinkUpdate, Links};
 
-/// Kinds of link that can stand for any other, best first.
-const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
+/// Kinds of link that can replace any other, best first.
+const SUBSTITUTE_KINDS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 /// The loopback link carries the calls of the tools: it stays as it is.
 const LOOPBACK: &str = "lo";
 
@@ -103,9 +103,9 @@ pub(crate) fn create_all<'a>(links: Option<&mut Links>, names: &'a [String]) -> 
 /// Packets in the transmit queue of an Ethernet device, as drivers set it.
 const TXQLEN: u32 = 1000;
 
-/// Creates a link of a kind, or of the first kind that can stand for it.
+/// Creates a link of a kind, or of the first kind that can replace it.
 fn create(links: &mut Links, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
-    let kinds = std::iter::once(kind).chain(STAND_INS).filter(|kind| is_there(kind));
+    let kinds = std::iter::once(kind).chain(SUBSTITUTE_KINDS).filter(|kind| is_there(kind));
     let none =
         Err(io::Error::new(io::ErrorKind::Unsupported, "no kind of link without loading a kernel module"));
     kinds.fold(none, |made, kind| made.or_else(|_| links.create(name, kind, txqlen)))

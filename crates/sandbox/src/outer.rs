@@ -55,7 +55,7 @@ fn enter(control: &Control<Stdin>, user_namespace: bool, words: &[OsString]) -> 
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
     step("create mount, network, process and cgroup namespaces", tidegate_sys::confine::unshare(rest))?;
-    // By this name it is found whatever directory it stands in, and whoever we are now.
+    // By this name it is found in any directory, and as any user.
     let mut command = Command::new("/proc/self/exe");
     command.arg0(INIT).arg(if user_namespace { "user" } else { "root" }).args(words);
     let socket = io::stdin()

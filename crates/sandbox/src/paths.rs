@@ -12,7 +12,7 @@ pub const TOOLS: &str = "/run/tidegate/bin";
 
 /// The name under which the process outside is started.
 pub(crate) const OUTER: &str = "tidegate-sandbox-outer";
-/// The same of the first process inside.
+/// The name of the first process inside.
 pub(crate) const INIT: &str = "tidegate-sandbox-init";
 /// The host's tree while we build.
 pub(crate) const OLD: &str = "/.old";

@@ -140,7 +140,7 @@ fn everybody_writes(dir: &Path) -> io::Result<()> {
     Ok(rustix::fs::chmod(dir, rustix::fs::Mode::from_raw_mode(0o1777))?)
 }
 
-/// What came of the host's directories.
+/// What is hidden and kept of the host's directories.
 #[derive(Default)]
 struct Covered {
     /// Under an overlay: writable, with the tools in it.
@@ -266,7 +266,7 @@ impl Root<'_> {
         Ok(())
     }
 
-    /// Hides home directories, where that was asked for, with all but what is kept.
+    /// Hides home directories, where that is requested, with everything in them but what is kept.
     fn hide_homes(&mut self) -> io::Result<()> {
         if !self.spec.private {
             return Ok(());
@@ -482,7 +482,7 @@ fn limit_proc(spec: &Spec, own_users: bool) -> io::Result<()> {
     }
     // If memory is short, it is ours that is taken.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
-    // What tells of the host's keys and memory.
+    // Files that reveal the host's keys and memory.
     let (file, dir) = (fresh("mask")?.join("file"), fresh("mask")?);
     fs::write(&file, "")?;
     for masked in MASKED.map(|name| Path::new("/proc").join(name)).iter().filter(|path| path.exists()) {
@@ -501,7 +501,7 @@ fn limit_proc(spec: &Spec, own_users: bool) -> io::Result<()> {
 const USER_LIMITS: &[(&str, &str)] =
     &[("max_user_namespaces", "0"), ("max_inotify_instances", "16"), ("max_inotify_watches", "4096")];
 
-/// Entries of `/proc` that belong to no process and tell of the host.
+/// Entries of `/proc` that belong to no process and reveal the host.
 const MASKED: [&str; 9] =
     ["acpi", "kallsyms", "kcore", "key-users", "keys", "latency_stats", "sched_debug", "scsi", "timer_list"];
 

@@ -1,4 +1,4 @@
-//! Settings of network links for which the kernel makes no link: files in memory stand in for them.
+//! Settings of network links for which the kernel makes no link: files in memory replace them.
 //!
 //! Scripts write to `/proc/sys/net/ipv4/conf/eth0/rp_filter` and the like. Where no kind of link can be made
 //! without loading a module, those directories do not exist; here they get the kernel's defaults, and keep
@@ -25,7 +25,7 @@ type Settings = Vec<(PathBuf, Vec<u8>)>;
 ///
 /// # Errors
 /// The step that failed; a kernel without the directories has nothing to cover.
-pub(crate) fn stand_in(missing: &[&str]) -> io::Result<()> {
+pub(crate) fn cover_missing(missing: &[&str]) -> io::Result<()> {
     for dir in PER_LINK.map(Path::new).into_iter().filter(|dir| dir.is_dir()) {
         let mut links: Vec<(PathBuf, Settings)> = Vec::new();
         for entry in fs::read_dir(dir)?.flatten().take(MAX_LINKS) {

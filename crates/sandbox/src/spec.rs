@@ -9,7 +9,7 @@ pub enum Users {
     /// A new one in which root is a spare range of users outside, as far as its file systems can be mapped:
     /// needs root.
     Spare,
-    /// A new one in which users stand for themselves, or just for the caller.
+    /// A new one in which users are mapped to themselves, or only the caller is mapped.
     Namespace,
     /// The caller's own: needs root, for systems where user namespaces are forbidden.
     Caller,

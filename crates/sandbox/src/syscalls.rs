@@ -24,7 +24,7 @@ const NEW_NAMESPACES: u64 = 0x7e02_0000;
 /// SIOCBRADDBR, SIOCBRDELBR).
 const REFUSED_IOCTLS: [u64; 12] =
     [0x5412, 0x541c, 0x540e, 0x541d, 0x8980, 0x8981, 0x8982, 0x8983, 0x8940, 0x8941, 0x89a0, 0x89a1];
-/// Commands of `fcntl(2)` by which a program makes others wait or be told: F_SETLEASE, F_NOTIFY.
+/// Commands of `fcntl(2)` by which a program makes others wait or gets notified: F_SETLEASE, F_NOTIFY.
 const REFUSED_FCNTLS: [u64; 2] = [1024, 1026];
 /// Options of sockets that take memory of the whole machine's budget for BPF: SO_ATTACH_FILTER,
 /// SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.

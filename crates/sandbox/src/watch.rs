@@ -1,4 +1,4 @@
-//! Files that a program may write to tell something: what stands in them.
+//! Files that a program may write to: their content.
 
 use std::fs;
 use std::io::Read;

@@ -23,7 +23,7 @@ pub(crate) enum Going {
     Login(TransactionId, FlowSpec),
     Source(SourceId),
     Ping(ProbeId),
-    Errand(TransactionId),
+    Transaction(TransactionId),
 }
 
 /// Between whom, on which ways, when.
@@ -73,7 +73,7 @@ impl Talk {
                 // Once: the next would begin when none begins any more.
                 let once = Talk { stop: self.start + Nanos(1), ..asker };
                 let what = Transaction { port: item.port, ..transactions::login() };
-                Going::Login(net.transaction(once.errand(item, what)), spec)
+                Going::Login(net.transaction(once.transaction(item, what)), spec)
             }
             TrafficKind::Udp { payload, every, pace } => {
                 let arrivals = match *pace {
@@ -89,21 +89,21 @@ impl Talk {
             }
             TrafficKind::Request { every, request, reply } => {
                 let what = transactions::request(*every, item.port, *request, *reply);
-                Going::Errand(net.transaction(self.errand(item, what)))
+                Going::Transaction(net.transaction(self.transaction(item, what)))
             }
             TrafficKind::Dns { every } => {
                 let what = Transaction { every: *every, ..transactions::dns() };
-                Going::Errand(net.transaction(self.errand(item, what)))
+                Going::Transaction(net.transaction(self.transaction(item, what)))
             }
             TrafficKind::Ssh { every } => {
                 let what = Transaction { every: *every, port: item.port, ..transactions::login() };
-                Going::Errand(net.transaction(self.errand(item, what)))
+                Going::Transaction(net.transaction(self.transaction(item, what)))
             }
             TrafficKind::Web { every, shape, patience } => {
                 let page = shape.map_or_else(transactions::page, transactions::page_like);
                 let patience = patience.unwrap_or(page.patience);
                 let what = Transaction { every: *every, port: item.port, patience, ..page };
-                Going::Errand(net.transaction(self.errand(item, what)))
+                Going::Transaction(net.transaction(self.transaction(item, what)))
             }
         }
     }
@@ -177,7 +177,7 @@ impl Talk {
         }
     }
 
-    fn errand(self, item: &TrafficItem, what: Transaction) -> TransactionSpec {
+    fn transaction(self, item: &TrafficItem, what: Transaction) -> TransactionSpec {
         TransactionSpec {
             what,
             client: self.src,

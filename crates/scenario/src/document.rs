@@ -1,6 +1,6 @@
 //! From runs to the document that tables, pages and comparisons are made of.
 
-use crate::judge;
+use crate::expectations;
 use crate::lay::START;
 use crate::model::{
     BufferSize, LinkDirection, LinkEnd, NodeRole, Scenario, ScenarioLink, TrafficItem, TrafficKind,
@@ -45,7 +45,7 @@ pub fn experiment(
         notes: notes(scenario, prepared),
     };
     experiment.notes.extend(unreliable(&experiment));
-    experiment.comparisons = judge::comparisons(scenario, &experiment);
+    experiment.comparisons = expectations::comparisons(scenario, &experiment);
     experiment
 }
 
@@ -158,15 +158,15 @@ pub fn change_in_words(up: &LinkDirection, down: &LinkDirection) -> String {
 }
 
 fn policies(scenario: &Scenario, prepared: &Prepared) -> Vec<doc::PolicyRecord> {
-    let told = |policy: usize| {
-        let setups = prepared.setups[policy].iter().filter(|setup| !setup.told.is_empty());
-        setups.map(|setup| (scenario.nodes[setup.node].name.clone(), setup.told.clone())).collect()
+    let machines = |policy: usize| {
+        let setups = prepared.setups[policy].iter().filter(|setup| !setup.shown.is_empty());
+        setups.map(|setup| (scenario.nodes[setup.node].name.clone(), setup.shown.clone())).collect()
     };
     let all = scenario.policies.iter().enumerate();
     all.map(|(number, policy)| doc::PolicyRecord {
         name: policy.name.clone(),
         title: policy.title.clone(),
-        commands: told(number),
+        commands: machines(number),
     })
     .collect()
 }
@@ -177,7 +177,7 @@ fn load(of: &crate::model::ScenarioLoad) -> doc::LoadRecord {
 
 /// The document of one run.
 pub fn run<T: TrafficDriver>(mut run: ScenarioRun<'_, T>, seed: u64) -> doc::RunRecord {
-    let (transfers, probes) = T::told(&mut run);
+    let (transfers, probes) = T::records(&mut run);
     let scenario = run.scenario;
     let (from, to) = scenario.window();
     let to = run.cut.map_or(to, |cut| to.min(since(cut)));
@@ -267,7 +267,7 @@ pub fn probe(
 
 /// The probes of an errand, from what took how long until everything, the first and the first paint: of a
 /// page three, else one.
-pub fn errand_probes(
+pub fn transaction_probes(
     item: &TrafficItem,
     base: &dyn Fn(&str, Answers) -> doc::ProbeRecord,
     [all, first, paint]: [Answers; 3],

@@ -21,7 +21,7 @@ enum Due<'s> {
     WindowBegins,
     WindowEnds,
     Happens(&'s TimelineEvent),
-    Asked(&'s MachineCommand),
+    Command(&'s MachineCommand),
 }
 
 /// Does a run from its beginning to its end, or until it is stopped; `asked`: what happens beside what the
@@ -34,7 +34,7 @@ pub fn run<T: TrafficDriver>(
     scenario: &Scenario,
     prepared: &Prepared,
     case: CaseRun,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     mut watch: RunWatch<'_>,
     traffic: T,
 ) -> Result<doc::RunRecord, RunError> {
@@ -45,7 +45,7 @@ pub fn run<T: TrafficDriver>(
         observer.begin(scenario, &mut run.laid)?;
     }
     run.begin()?;
-    run.go(asked, &mut watch)?;
+    run.go(commands, &mut watch)?;
     Ok(document::run(run, seed))
 }
 
@@ -94,9 +94,9 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
     }
 
     /// Runs to the end of the window and a while beyond.
-    fn go(&mut self, asked: &'s [TimelineEntry], watch: &mut RunWatch<'_>) -> Result<(), Outside> {
+    fn go(&mut self, commands: &'s [TimelineEntry], watch: &mut RunWatch<'_>) -> Result<(), Outside> {
         let mut seconds = 0;
-        for (at, due) in self.agenda(asked) {
+        for (at, due) in self.agenda(commands) {
             self.advance(at, watch)?;
             match due {
                 Due::Step => {
@@ -106,7 +106,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
                 Due::WindowBegins => self.edges[0] = self.acked(),
                 Due::WindowEnds => self.edges[1] = self.acked(),
                 Due::Happens(what) => self.happens(what),
-                Due::Asked(command) => {
+                Due::Command(command) => {
                     for number in 0..self.laid.nodes.len() {
                         self.tell(number, command);
                     }
@@ -145,7 +145,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
     }
 
     /// What there is to do, in the order of time: of what falls together, readings come first.
-    fn agenda(&self, asked: &'s [TimelineEntry]) -> Vec<(Time, Due<'s>)> {
+    fn agenda(&self, commands: &'s [TimelineEntry]) -> Vec<(Time, Due<'s>)> {
         let scenario = self.scenario;
         let (from, to) = scenario.window();
         let steps = to.div_ceil(self.step.0);
@@ -155,10 +155,10 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
         all.push((START + Nanos(to), Due::WindowEnds));
         let policy = &scenario.policies[self.case.policy].at;
         all.extend(scenario.at.iter().chain(policy).map(|at| (START + at.time, Due::Happens(&at.what))));
-        for at in asked {
+        for at in commands {
             match &at.what {
                 TimelineEvent::Command { machine: usize::MAX, command } => {
-                    all.push((START + at.time, Due::Asked(command)))
+                    all.push((START + at.time, Due::Command(command)))
                 }
                 what => all.push((START + at.time, Due::Happens(what))),
             }
@@ -187,7 +187,7 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
                 self.courses.read(&mut machine.gateway, named, Roots::All, at);
             }
         }
-        for (device, qdiscs, classes) in self.traffic.standing() {
+        for (device, qdiscs, classes) in self.traffic.installed() {
             let name = self.scenario.device_name(device);
             self.courses.read_device(&name, &qdiscs, &classes, Roots::All);
             let root = qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
@@ -234,13 +234,13 @@ impl<'s, T: TrafficDriver> ScenarioRun<'s, T> {
             let simulated = machines.get(number)?;
             host.now = now;
             std::mem::swap(&mut host.gateway, &mut simulated.gateway);
-            let reply = prepare::told(&mut host.shim(pool, &mut simulated.random), &command.words);
+            let reply = prepare::run_command(&mut host.shim(pool, &mut simulated.random), &command.words);
             std::mem::swap(&mut host.gateway, &mut simulated.gateway);
             Some(reply)
         });
-        let said = reply.map(|reply| [reply.stdout, reply.stderr].concat()).unwrap_or_default();
+        let bytes = reply.map(|reply| [reply.stdout, reply.stderr].concat()).unwrap_or_default();
         let on = self.scenario.nodes[self.laid.nodes[number]].name.clone();
-        self.note(on, command.line(), String::from_utf8_lossy(&said).into_owned());
+        self.note(on, command.line(), String::from_utf8_lossy(&bytes).into_owned());
         self.follow_rings();
     }
 

@@ -2,8 +2,8 @@
 
 use crate::document;
 use crate::drive::run;
+use crate::expectations;
 use crate::files::Files;
-use crate::judge;
 use crate::model::{Scenario, TimelineEntry};
 use crate::prepare::{Prepared, prepare};
 use crate::run::{CaseRun, RunError, RunWatch};
@@ -46,10 +46,10 @@ pub fn simulate_case(
     scenario: &Scenario,
     prepared: &Prepared,
     case: CaseRun,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     watch: RunWatch<'_>,
 ) -> Result<RunRecord, RunError> {
-    run(scenario, prepared, case, asked, watch, Simulated::default())
+    run(scenario, prepared, case, commands, watch, Simulated::default())
 }
 
 /// Does all runs of a scenario in virtual time, one after the other, and judges them. A program with several
@@ -68,6 +68,6 @@ pub fn simulate(scenario: &mut Scenario, files: &dyn Files) -> Result<Experiment
         runs.push(simulate_case(scenario, &prepared, case, &[], watch)?);
     }
     let experiment = document::experiment(scenario, &prepared, "sim", String::new(), runs);
-    judge::check(scenario, &experiment)?;
+    expectations::check(scenario, &experiment)?;
     Ok(experiment)
 }

@@ -118,7 +118,7 @@ fn device_ids(node: &ScenarioNode, gateway: &Gateway) -> Vec<DeviceId> {
 fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> CableDirection {
     // A device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
     // unless someone says so.
-    let asked = ring.filter(|ring| *ring != DeviceSpec::default().ring);
+    let requested = ring.filter(|ring| *ring != DeviceSpec::default().ring);
     CableDirection {
         bits_per_second: line.rate,
         packet_rate: line.packet_rate.filter(|rate| *rate > 0),
@@ -126,7 +126,7 @@ fn direction(line: &LinkDirection, role: NodeRole, ring: Option<u32>) -> CableDi
         jitter: line.jitter.unwrap_or_default(),
         framing: line.framing.unwrap_or_default(),
         limit: limit(line, role),
-        ring: asked.or(line.ring).unwrap_or(1),
+        ring: requested.or(line.ring).unwrap_or(1),
         queue_limit: line.bql,
     }
 }

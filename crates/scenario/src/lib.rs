@@ -47,10 +47,10 @@ mod begin;
 mod bounds;
 pub mod document;
 mod drive;
+mod expectations;
 mod experiment;
 mod file;
 mod files;
-mod judge;
 pub mod lay;
 pub mod model;
 pub mod prepare;
@@ -62,10 +62,10 @@ pub mod tables;
 pub mod transactions;
 
 pub use drive::run;
+pub use expectations::check;
 pub use experiment::{can_be_simulated, cases, link_seconds, simulate, simulate_case};
 pub use file::{BadCommand, parse, parse_command};
 pub use files::{FileError, Files, NoFiles, PolicyCommands, PolicyEnd, PolicyFile};
-pub use judge::check;
 pub use run::RunError;
 pub use simulated::Simulated;
 

@@ -29,7 +29,7 @@ pub struct MachinePlan {
     /// Where the file is named.
     at: TextRange,
     /// All of it as commands, for people.
-    pub told: Vec<String>,
+    pub shown: Vec<String>,
     distributions: Distributions,
 }
 
@@ -77,18 +77,18 @@ fn setup(
     let distributions = files.distributions();
     let mut setup =
         MachinePlan { node, commands: of.machine.setup.clone(), distributions, ..MachinePlan::default() };
-    setup.told = setup.commands.iter().map(MachineCommand::line).collect();
+    setup.shown = setup.commands.iter().map(MachineCommand::line).collect();
     match source {
         None => {}
         Some(PolicySource::Commands(commands)) => {
-            setup.told.extend(commands.iter().map(MachineCommand::line));
+            setup.shown.extend(commands.iter().map(MachineCommand::line));
             setup.commands.extend(commands.iter().cloned());
         }
         Some(PolicySource::File { path, args, at }) => {
             let loaded = load(of, path, args, at, files)?;
             ended_well(&loaded, path, at)?;
             known_devices(of, &loaded.ops, at)?;
-            setup.told.extend(loaded.carried.iter().map(|words| line(words)));
+            setup.shown.extend(loaded.carried.iter().map(|words| line(words)));
             notes.extend(loaded.notes);
             (setup.ops, setup.at) = (loaded.ops, at.clone());
         }
@@ -207,7 +207,7 @@ pub fn machine(scenario: &Scenario, setup: &MachinePlan) -> Result<tidegate_shim
     let mut machine = bare(scenario, setup.node, &setup.distributions, (&mut pool, &mut draws));
     let mut shim = machine.shim(&mut pool, &mut draws);
     for command in &setup.commands {
-        let reply = told(&mut shim, &command.words);
+        let reply = run_command(&mut shim, &command.words);
         // To clear away what is not there does no harm, as in a script.
         if reply.code != 0 && !clears_nothing(&command.words, &reply) {
             return Err(refused(node, command, &reply));
@@ -287,7 +287,7 @@ fn ring(scenario: &Scenario, node: usize, device: &str) -> Option<u32> {
 }
 
 /// Tells a machine something, as on its shell.
-pub fn told(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
+pub fn run_command(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
     call(words).map_or_else(Reply::ok, |call| shim.answer(&call))
 }
 
@@ -303,8 +303,8 @@ fn clears_nothing(words: &[String], reply: &Reply) -> bool {
 
 /// What a machine would not do.
 pub fn refused(node: &ScenarioNode, command: &MachineCommand, reply: &Reply) -> Diagnostic {
-    let said = String::from_utf8_lossy(&reply.stderr).into_owned();
-    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
+    let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let reason = lines.next().unwrap_or("refused without a word").to_owned();
     let missing = command.words.windows(2).find(|pair| pair[0] == "dev").map(|pair| pair[1].clone());
     let remedy = match missing.filter(|_| reason.contains("Cannot find device")) {

@@ -119,12 +119,12 @@ pub trait TrafficDriver: Sized {
 
     /// What stands on devices of the machine that is outside of the network's model, each by its number
     /// there.
-    fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
+    fn installed(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         Vec::new()
     }
 
     /// What its pieces came to.
-    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>);
+    fn records(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>);
 
     /// How late things happened, where a real clock decides.
     fn lateness(&self) -> Option<doc::Lateness> {

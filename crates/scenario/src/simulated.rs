@@ -1,7 +1,7 @@
 //! Simulated hosts in virtual time.
 
 use crate::begin::{Going, Talk};
-use crate::document::{self, control_name, errand_probes, name, per_step, piece_id, since};
+use crate::document::{self, control_name, name, per_step, piece_id, since, transaction_probes};
 use crate::lay::LaidOut;
 use crate::model::{TrafficItem, TrafficKind};
 use crate::run::{Outside, ScenarioRun, TrafficDriver};
@@ -64,7 +64,7 @@ impl TrafficDriver for Simulated {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut ScenarioRun<'_, Simulated>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>) {
+    fn records(run: &mut ScenarioRun<'_, Simulated>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match piece.going {
@@ -163,12 +163,12 @@ fn probes(run: &ScenarioRun<'_, Simulated>, piece: &Piece) -> Vec<doc::ProbeReco
             (probe.received, probe.packets) = per_step(arrived, u64::from(payload), run);
             vec![probe]
         }
-        Going::Errand(errand) => {
+        Going::Transaction(errand) => {
             let goes = net.completions(errand);
             let all = |of: &dyn Fn(&Completion) -> Option<Nanos>| {
                 goes.iter().map(|go| (since(go.began), of(go).map(|took| took.0))).collect::<Vec<_>>()
             };
-            errand_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])
+            transaction_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])
         }
     }
 }

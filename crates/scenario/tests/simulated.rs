@@ -4,7 +4,7 @@ use std::path::Path;
 use tidegate_scenario::{NoFiles, RunError, parse, simulate};
 
 /// Does everything hold that the scenario expects? And does it expect anything?
-fn holds(name: &str, text: &str) {
+fn check(name: &str, text: &str) {
     let path = Path::new(name);
     let mut scenario =
         parse(path, text, &NoFiles).unwrap_or_else(|wrong| panic!("{}", wrong.shown(path, text)));
@@ -50,7 +50,7 @@ fn a_packet_comes_to_the_next_machine_as_a_stranger() {
         classes(tos),
         classes(tos),
     );
-    holds("sim-stranger", &text);
+    check("sim-stranger", &text);
 }
 
 #[test]
@@ -107,7 +107,7 @@ below = 0.0
 figure = 'outside.loss'
 below = 0.0
 ";
-    holds("sim-tunnels", text);
+    check("sim-tunnels", text);
 }
 
 #[test]
@@ -153,7 +153,7 @@ above = 100
 figure = 'upload.time'
 below = '2s'
 ";
-    holds("sim-pppoe", text);
+    check("sim-pppoe", text);
 }
 
 /// The driver's ring is a queue beneath every policy; `ethtool -G` makes it short.
@@ -167,7 +167,7 @@ fn a_long_ring_hides_from_the_policy() {
          [[expect]]\nfigure = 'ping.p95'\nbetween = ['3s', '7s']\nabove = '200ms'\n\
          [[expect]]\nfigure = 'ping.p95'\nbetween = ['8s', '12s']\nbelow = '60ms'\n"
     );
-    holds("sim-ring", &text);
+    check("sim-ring", &text);
 }
 
 /// A transmit queue that is taken away leaves the card's ring alone to hold packets.
@@ -181,7 +181,7 @@ fn a_transmit_queue_changes_its_length() {
          [[expect]]\nfigure = 'udp.rate'\nbetween = ['7s', '12s']\nwithin = ['1.8mbit', '2mbit']\n",
         LINE.replace("buffer = '64kB'", "ring = 2")
     );
-    holds("sim-txqueuelen", &text);
+    check("sim-txqueuelen", &text);
 }
 
 #[test]
@@ -211,7 +211,7 @@ within = [109, 109]
 figure = 'ping.there-mean'
 within = ['10ms', '10.2ms']
 ";
-    holds("sim-directions", text);
+    check("sim-directions", text);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_login_comes_before_a_copy() {
          [[expect]]\nwhat = 'seven turns, and what both sides think'\nfigure = 'scp.time'\nover = \
          'bare.time of none/copies'\nabove = 1.3\n"
     );
-    holds("sim-scp", &text);
+    check("sim-scp", &text);
 }
 
 /// Machines talk too: what they send passes OUTPUT, what is for them INPUT.
@@ -239,7 +239,7 @@ fn machines_are_hosts_too() {
          [[expect]]\nfigure = 'in.loss'\nof = 'rules/own'\nwithin = [1, 1]\n\
          [[expect]]\nfigure = 'ping.loss'\nof = 'rules/own'\nbelow = 0\n"
     );
-    holds("sim-own", &text);
+    check("sim-own", &text);
 }
 
 #[test]

@@ -20,14 +20,14 @@ const AS_FRAMES: f64 = 1514.0 / 1500.0;
 
 /// One way of a line, as it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Way {
+pub struct LineDirection {
     /// What went through of IP packets, bits per second.
     pub bits: f64,
     /// How long what came last into its full buffer waited there, s; `None`: it was not filled.
     pub full: Option<f64>,
 }
 
-impl Way {
+impl LineDirection {
     fn buffer(self) -> u64 {
         (self.full.unwrap_or(USUAL_BUFFER) * self.bits / 8.0).max(LEAST_BUFFER) as u64
     }
@@ -35,11 +35,11 @@ impl Way {
 
 /// A line, as it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct MeasuredLine {
     /// Away from here.
-    pub up: Option<Way>,
+    pub up: Option<LineDirection>,
     /// Towards here.
-    pub down: Option<Way>,
+    pub down: Option<LineDirection>,
     /// A round trip when it is idle, s.
     pub round_trip: f64,
 }
@@ -57,7 +57,7 @@ pub struct Traffic {
 
 /// What the simulator says of a line under a load: pings' median and 95th percentile, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Said {
+pub struct Prediction {
     /// As it is.
     pub without: (f64, f64),
     /// With the policy.
@@ -86,28 +86,29 @@ const NAMELESS: &str = "/policy.toml";
 /// ```
 /// use std::sync::atomic::AtomicBool;
 /// use tidegate_scenario::run::ExperimentWatch;
-/// use tidegate_sessions::predict::{Line, Traffic, TriedPolicy, Way, predict};
+/// use tidegate_sessions::predict::{LineDirection, MeasuredLine, Traffic, TriedPolicy, predict};
 ///
-/// let line = Line { up: Some(Way { bits: 4e6, full: Some(0.3) }), down: None, round_trip: 0.02 };
+/// let up = LineDirection { bits: 4e6, full: Some(0.3) };
+/// let line = MeasuredLine { up: Some(up), down: None, round_trip: 0.02 };
 /// let policy = TriedPolicy::Short("device = \"eth0\"\nup = \"3500kbit\"\npreset = \"home\"\n");
 /// let load = Traffic { name: "upload".to_owned(), up: 1, down: 0 };
 /// let stop = AtomicBool::new(false);
 /// let watch = ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
-/// let said = predict(&line, policy, "eth0", &[load], &watch).unwrap();
+/// let predicted = predict(&line, policy, "eth0", &[load], &watch).unwrap();
 /// // The median ping beside an upload, without the policy and with it.
-/// assert!(said[0].without.0 > 0.1 && said[0].with.0 < 0.08);
+/// assert!(predicted[0].without.0 > 0.1 && predicted[0].with.0 < 0.08);
 /// ```
 pub fn predict(
-    line: &Line,
+    line: &MeasuredLine,
     policy: TriedPolicy<'_>,
     dev: &str,
     loads: &[Traffic],
     watch: &ExperimentWatch<'_>,
-) -> Result<Vec<Said>> {
+) -> Result<Vec<Prediction>> {
     let (up, down) = match (line.up, line.down) {
         (Some(up), Some(down)) => (up, down),
-        (Some(up), None) => (up, Way { bits: up.bits * OTHER, full: None }),
-        (None, Some(down)) => (Way { bits: down.bits / OTHER, full: None }, down),
+        (Some(up), None) => (up, LineDirection { bits: up.bits * OTHER, full: None }),
+        (None, Some(down)) => (LineDirection { bits: down.bits / OTHER, full: None }, down),
         (None, None) => return invalid("no rate was measured"),
     };
     let (path, text) = match policy {
@@ -121,13 +122,13 @@ pub fn predict(
     };
     let text = scenario((up, down), line.round_trip, &path, dev, loads)?;
     let experiment = of_text((Path::new("the line as measured"), &text), files, watch)?;
-    let said = |load: &Traffic| said(&experiment, &load.name);
-    let all: Option<Vec<Said>> = loads.iter().map(said).collect();
+    let prediction_of = |load: &Traffic| prediction(&experiment, &load.name);
+    let all: Option<Vec<Prediction>> = loads.iter().map(prediction_of).collect();
     all.ok_or_else(|| Error::Invalid("the simulator gave no result".to_owned()))
 }
 
 fn scenario(
-    (up, down): (Way, Way),
+    (up, down): (LineDirection, LineDirection),
     trip: f64,
     policy: &Path,
     dev: &str,
@@ -137,7 +138,7 @@ fn scenario(
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let policy = policy.to_str().ok_or_else(|| Error::Invalid("the policy's path is not text".to_owned()))?;
     let policy = quoted(policy);
-    let frames = |way: Way| tc_rate((way.bits * AS_FRAMES) as u64);
+    let frames = |way: LineDirection| tc_rate((way.bits * AS_FRAMES) as u64);
     let lan = if dev == "eth1" { "eth0" } else { "eth1" };
     let mut text = format!(
         "warm-up = \"4s\"\nduration = \"12s\"\n[home]\nhosts = [\"a\"]\nwan = {}\nlan = \"{lan}\"\nup \
@@ -161,13 +162,13 @@ fn scenario(
     Ok(text)
 }
 
-fn said(experiment: &Experiment, load: &str) -> Option<Said> {
+fn prediction(experiment: &Experiment, load: &str) -> Option<Prediction> {
     let pair = |policy: &str| {
         let case = experiment.case(policy, load)?;
         let figure = |name: &str| Some(case.figure(name).ok()?.median);
         Some((figure("ping.median")?, figure("ping.p95")?))
     };
-    Some(Said { without: pair("without")?, with: pair("with")? })
+    Some(Prediction { without: pair("without")?, with: pair("with")? })
 }
 
 #[cfg(test)]
@@ -182,15 +183,22 @@ mod tests {
             // A list of commands needs no sandbox.
             let commands = format!("qdisc add dev {dev} root tbf rate 3500kbit burst 5k limit 10k\n");
             std::fs::write(&file, commands).expect("a file");
-            let line = Line { up: Some(Way { bits: 4e6, full: Some(0.3) }), down: None, round_trip: 0.02 };
+            let line = MeasuredLine {
+                up: Some(LineDirection { bits: 4e6, full: Some(0.3) }),
+                down: None,
+                round_trip: 0.02,
+            };
             let load = Traffic { name: "tcp_4up".into(), up: 4, down: 0 };
             let stop = std::sync::atomic::AtomicBool::new(false);
             let watch =
                 ExperimentWatch { stop: &stop, begin: &|_, _| {}, seconds: &|_| {}, observer: &|| None };
-            let said = predict(&line, TriedPolicy::File(&file), dev, &[load], &watch);
+            let result = predict(&line, TriedPolicy::File(&file), dev, &[load], &watch);
             let _ = std::fs::remove_file(&file);
-            let said = said.unwrap_or_else(|error| panic!("{dev}: {error}"));
-            assert!(said[0].without.0 > 0.15 && said[0].with.0 < 0.08, "{dev}: {said:?}");
+            let predictions = result.unwrap_or_else(|error| panic!("{dev}: {error}"));
+            assert!(
+                predictions[0].without.0 > 0.15 && predictions[0].with.0 < 0.08,
+                "{dev}: {predictions:?}"
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ const UP: u32 = 1;
 
 /// A route of this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct RouteEntry {
     to: IpAddr,
     prefix: u8,
     metric: u32,
@@ -17,7 +17,7 @@ pub struct Route {
 }
 
 /// All of them that are in use.
-pub fn all() -> Vec<Route> {
+pub fn all() -> Vec<RouteEntry> {
     let read =
         |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     let (v4, v6) = (read("route"), read("ipv6_route"));
@@ -25,8 +25,8 @@ pub fn all() -> Vec<Route> {
 }
 
 /// The devices of default routes, the best first.
-pub fn defaults(routes: &[Route]) -> Vec<String> {
-    let mut found: Vec<&Route> =
+pub fn defaults(routes: &[RouteEntry]) -> Vec<String> {
+    let mut found: Vec<&RouteEntry> =
         routes.iter().filter(|route| route.prefix == 0 && route.device != "lo").collect();
     found.sort_by_key(|route| route.metric);
     let mut names: Vec<String> = Vec::new();
@@ -39,7 +39,7 @@ pub fn defaults(routes: &[Route]) -> Vec<String> {
 }
 
 /// The device that leads to an address: of the longest prefix, then of the least metric.
-pub fn device(routes: &[Route], to: IpAddr) -> Option<String> {
+pub fn device(routes: &[RouteEntry], to: IpAddr) -> Option<String> {
     let best = routes
         .iter()
         .filter(|route| route.takes(to))
@@ -47,7 +47,7 @@ pub fn device(routes: &[Route], to: IpAddr) -> Option<String> {
     best.map(|route| route.device.clone())
 }
 
-impl Route {
+impl RouteEntry {
     fn takes(&self, address: IpAddr) -> bool {
         match (self.to, address) {
             (IpAddr::V4(net), IpAddr::V4(address)) => {
@@ -64,26 +64,26 @@ impl Route {
 }
 
 /// Device, network, gateway, flags, two counts, metric, mask: addresses as the machine keeps them in memory.
-fn ipv4(line: &str) -> Option<Route> {
+fn ipv4(line: &str) -> Option<RouteEntry> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let address = |word: &str| Some(Ipv4Addr::from(u32::from_str_radix(word, 16).ok()?.to_ne_bytes()));
     let mask = u32::from(address(words.get(7)?)?);
     let is_up = u32::from_str_radix(words.get(3)?, 16).ok()? & UP != 0;
     let to = address(words.get(1)?)?.into();
     let metric = words.get(6)?.parse().ok()?;
-    is_up.then(|| Route { to, prefix: mask.leading_ones() as u8, metric, device: words[0].to_owned() })
+    is_up.then(|| RouteEntry { to, prefix: mask.leading_ones() as u8, metric, device: words[0].to_owned() })
 }
 
 /// Network, its prefix, source, its prefix, next hop, metric, two counts, flags, device; all in hexadecimal
 /// digits.
-fn ipv6(line: &str) -> Option<Route> {
+fn ipv6(line: &str) -> Option<RouteEntry> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
     let to = Ipv6Addr::from(u128::from_str_radix(words.first()?, 16).ok()?).into();
     let is_up = number(8)? & UP != 0;
     let (prefix, metric) = (u8::try_from(number(1)?).ok().filter(|prefix| *prefix <= 128)?, number(5)?);
     let device = (*words.get(9)?).to_owned();
-    is_up.then_some(Route { to, prefix, metric, device })
+    is_up.then_some(RouteEntry { to, prefix, metric, device })
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
             "00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
             00000000000000000000000000000000 ffffffff 00000001 00000000 00200201 lo",
         ];
-        let routes: Vec<Route> =
+        let routes: Vec<RouteEntry> =
             v4.into_iter().filter_map(ipv4).chain(v6.into_iter().filter_map(ipv6)).collect();
         let leads = |to: &str| device(&routes, to.parse().expect("an address"));
         assert_eq!(leads("192.168.1.9").as_deref(), Some("eth1"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tidegate_capture::Exit;
-use tidegate_loader::{LoadedPolicy, MAX_POLICY, ReadOptions, Sandbox};
+use tidegate_loader::{LoadedPolicy, MAX_POLICY, ReadOptions, SandboxOptions};
 use tidegate_measure::experiment::{Experiment, RunRecord};
 use tidegate_policy::NetemDistribution;
 use tidegate_scenario::model::{Scenario, TimelineEntry};
@@ -24,7 +24,7 @@ use tidegate_sys::input_file;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScenarioFiles {
     /// How scripts are confined.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxOptions,
 }
 
 impl Files for ScenarioFiles {
@@ -68,7 +68,7 @@ impl Files for WithPolicy<'_> {
         if file.path != self.name {
             return ScenarioFiles::default().policy(file);
         }
-        let options = options(file, Sandbox::default());
+        let options = options(file, SandboxOptions::default());
         let loaded = tidegate_loader::read_text(&self.name.to_string_lossy(), self.text, &options);
         Ok(commands(&loaded.map_err(FileError::new)?))
     }
@@ -78,7 +78,7 @@ impl Files for WithPolicy<'_> {
     }
 }
 
-fn options(file: &PolicyFile, sandbox: Sandbox) -> ReadOptions {
+fn options(file: &PolicyFile, sandbox: SandboxOptions) -> ReadOptions {
     ReadOptions {
         args: file.args.clone(),
         sandbox,
@@ -117,7 +117,7 @@ fn commands(loaded: &LoadedPolicy) -> PolicyCommands {
 pub fn carry_out(
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     watch: &ExperimentWatch<'_>,
 ) -> Result<Vec<RunRecord>, RunError> {
     can_be_simulated(scenario)?;
@@ -138,7 +138,7 @@ pub fn carry_out(
             let observer =
                 observer.as_mut().map(|one| one.as_mut() as &mut dyn tidegate_scenario::run::RunObserver);
             let of_run = RunWatch { stop: watch.stop, seconds: watch.seconds, observer };
-            let result = simulate_case(scenario, prepared, *case, asked, of_run);
+            let result = simulate_case(scenario, prepared, *case, commands, of_run);
             if let Ok(mut results) = results.lock() {
                 results[at] = Some(result);
             }

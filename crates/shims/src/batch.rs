@@ -2,20 +2,20 @@
 
 use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
-use tidegate_syntax::batch::{self, Line};
+use tidegate_syntax::batch::{self, BatchLine};
 
 /// The most bytes that all lines of one batch may print: each can ask for everything that the others have
 /// made.
 const MAX_PRINTED: usize = 64 << 20;
 
-/// Carries out the lines of a batch; `one` carries out a command and says whether the tool ends with it, with
-/// its own code.
+/// Carries out the lines of a batch; `one` carries out a command and returns whether the tool ends with it,
+/// with its own code.
 pub(super) fn run(
     shim: &mut ToolShim<'_>,
     tool: &str,
     text: &[u8],
     force: bool,
-    mut one: impl FnMut(&mut ToolShim<'_>, &Line) -> (Reply, bool),
+    mut one: impl FnMut(&mut ToolShim<'_>, &BatchLine) -> (Reply, bool),
 ) -> Reply {
     let text = String::from_utf8_lossy(text);
     let mut all = Reply::ok();
@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(shim.tc(&words("-batch -"), Some(batch)), Reply::ok());
         shim.is_over = Some(Box::new(|| true));
         let late = shim.tc(&words("-force -batch -"), Some(b"class show dev eth0\nclass show dev eth0\n"));
-        let told = "tidegate: the run's time was up at line 1 of the batch\n";
-        assert_eq!(late, Reply::error(1, told.to_owned()));
+        let text = "tidegate: the run's time was up at line 1 of the batch\n";
+        assert_eq!(late, Reply::error(1, text.to_owned()));
     }
 
     #[test]

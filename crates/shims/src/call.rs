@@ -7,17 +7,17 @@ use std::path::PathBuf;
 pub struct Call {
     /// The name it was called by, without its directory: `tc`, `iptables-restore`.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments, without the tool's name.
     pub args: Vec<String>,
-    /// What it was given to read, where the call asks for that: `-batch FILE`, `iptables-restore`, `nft -f`.
+    /// What it reads, where the call needs it: `-batch FILE`, `iptables-restore`, `nft -f`.
     pub stdin: Option<Vec<u8>>,
     /// The directory it was called in.
     pub cwd: PathBuf,
 }
 
 impl Call {
-    /// Did it ask for something to go that was not there, by what the tool said? Scripts that first undo what
-    /// an earlier run left do so.
+    /// Whether it deleted something that was not there, by the tool's message. Scripts that first undo an
+    /// earlier run do so.
     #[must_use]
     pub fn deletes_nothing(&self, stderr: &str) -> bool {
         const ABSENT: [&str; 5] = [
@@ -67,7 +67,7 @@ pub struct Reply {
     pub code: u8,
     /// What changes in the sandbox.
     pub effects: Vec<Effect>,
-    /// The tool does not end by itself, as `tc monitor`: it waits until it is killed, or the script ends.
+    /// The tool does not end on its own, as `tc monitor`: it waits until it is killed, or the script ends.
     pub waits: bool,
 }
 
@@ -96,7 +96,7 @@ pub trait Answer {
     /// Answers one call; the script waits.
     fn answer(&mut self, call: &Call) -> Reply;
 
-    /// A run begins; once its time is up, `is_over` says so, and an answer of many steps stops.
+    /// Begins a run; once its time is up, `is_over` is true, and a reply of many steps stops.
     fn begin(&mut self, is_over: Box<dyn Fn() -> bool>) {
         let _ = is_over;
     }
@@ -108,9 +108,9 @@ pub trait Answer {
         Vec::new()
     }
 
-    /// What stands in files that scripts write to instead of calling a tool: before each call, and when the
+    /// The content of files that scripts write to instead of calling a tool: before each call, and when the
     /// script has ended.
-    fn told(&mut self, files: &[(String, String)]) {
+    fn files_written(&mut self, files: &[(String, String)]) {
         let _ = files;
     }
 }

@@ -11,8 +11,8 @@ use tidegate_syntax::units::{parse_percent, rate_in_words as rate};
 /// Classes by device and minor number.
 type Made = BTreeSet<(String, u16)>;
 
-/// A sentence about an operation that was carried out; `None` where there is nothing to say.
-/// `made`: the classes that operations so far were about, see [`super::Machine`].
+/// A caveat about an operation that was carried out; `None` where there is none. `made`: the classes of
+/// operations so far, see [`super::Machine`].
 pub(super) fn doubt(op: &Op, gateway: &Gateway, made: &Made) -> Option<String> {
     match op {
         Op::Qdisc(op) if op.verb != Verb::Delete => qdisc(op, gateway),
@@ -125,7 +125,7 @@ fn htb(op: &ClassOp, params: &HtbClassParams, gateway: &Gateway, made: &Made) ->
     let frame = longest(gateway, &op.dev);
     let bytes = |spec: &RateSpec, ns: u64| (spec.rate.0 as f64 * ns as f64 / 1e9) as u32;
     let least = bytes(sure, buffer.duration().0).min(bytes(ceil, cbuffer.duration().0));
-    // What tc takes by itself is a frame and a half of headers; far below, the rate is missed.
+    // tc's default burst is a frame and a half of headers; far below that the rate is missed.
     (least < frame / 2).then(|| {
         format!(
             "burst or cburst is {least} bytes, less than half a frame ({frame}): give about rate / 250 \

@@ -6,10 +6,10 @@ use tidegate_policy::{
     ClassLayout, ClassOp, Errno, FilterOp, FilterParams, Kind, Op, QdiscOp, TcError, Verb,
 };
 
-/// A sentence or two for the writer of the script; `None` where the kernel's words say all.
+/// An explanation for the writer of the script; `None` where the kernel's message is enough.
 pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option<String> {
     match op {
-        Op::Qdisc(op) if says(error, "Specified class not found") => {
+        Op::Qdisc(op) if has_words(error, "Specified class not found") => {
             Some(no_class(machine, &op.dev, op.parent))
         }
         Op::Qdisc(op) => {
@@ -26,7 +26,7 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
                 && op.verb != Verb::Delete
                 && op.parent.minor() != 0
                 && op.parent != Handle::ROOT
-                && stands(machine, &op.dev, op.parent.qdisc());
+                && qdisc_exists(machine, &op.dev, op.parent.qdisc());
             if lacks_parent { Some(no_class(machine, &op.dev, op.parent)) } else { class(op, error) }
         }
         Op::Filter(op) => filter(op, error),
@@ -34,7 +34,7 @@ pub(super) fn explain(machine: &mut Machine, op: &Op, error: &TcError) -> Option
     }
 }
 
-fn says(error: &TcError, words: &str) -> bool {
+fn has_words(error: &TcError, words: &str) -> bool {
     error.message.as_deref().is_some_and(|message| message.contains(words))
 }
 
@@ -45,8 +45,8 @@ fn no_qdisc(dev: &str, handle: Handle) -> String {
     )
 }
 
-/// Does a qdisc stand on a device?
-fn stands(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
+/// Whether a device has a qdisc with this handle.
+fn qdisc_exists(machine: &mut Machine, dev: &str, handle: Handle) -> bool {
     let (now, gateway) = (machine.now, &mut machine.gateway);
     let qdiscs = gateway.device(dev).map(|id| gateway.qdiscs(now, id)).unwrap_or_default();
     qdiscs.iter().any(|qdisc| qdisc.handle == handle)
@@ -93,34 +93,35 @@ fn no_class(machine: &mut Machine, dev: &str, class: Handle) -> String {
 
 fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
     let dev = &op.dev;
-    if says(error, "kind is unknown") {
+    if has_words(error, "kind is unknown") {
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        let asked = op.kind.as_deref().unwrap_or_default();
-        let begins = || known.iter().copied().find(|name| !asked.is_empty() && name.starts_with(asked));
-        let near = tidegate_syntax::nearest(asked, known.iter().copied()).or_else(begins);
+        let condition = op.kind.as_deref().unwrap_or_default();
+        let begins =
+            || known.iter().copied().find(|name| !condition.is_empty() && name.starts_with(condition));
+        let near = tidegate_syntax::nearest(condition, known.iter().copied()).or_else(begins);
         let near = near.map_or(String::new(), |name| format!(" did you mean {name}?"));
-        return Some(format!("There is no kind \"{asked}\" here;{near} known are {}.", known.join(", ")));
+        return Some(format!("There is no kind \"{condition}\" here;{near} known are {}.", known.join(", ")));
     }
     let absent = ["Failed to find", "Cannot find specified qdisc", "handle of zero"];
-    if op.verb == Verb::Delete && absent.iter().any(|text| says(error, text)) {
+    if op.verb == Verb::Delete && absent.iter().any(|text| has_words(error, text)) {
         return Some(nothing_to_delete());
     }
-    if says(error, "Failed to find") {
+    if has_words(error, "Failed to find") {
         return Some(no_qdisc(dev, op.parent));
     }
-    if says(error, "Exclusivity flag") || says(error, "NLM_F_REPLACE needed") {
+    if has_words(error, "Exclusivity flag") || has_words(error, "NLM_F_REPLACE needed") {
         return Some(format!(
             "There is a qdisc already; delete it first (tc qdisc del dev {dev} …) or write replace \
             instead of add."
         ));
     }
-    if says(error, "Cannot move an existing qdisc") {
+    if has_words(error, "Cannot move an existing qdisc") {
         return Some(format!(
             "The handle {} is another qdisc's on {dev}; give this one a handle of its own.",
             op.handle
         ));
     }
-    if says(error, "Invalid qdisc name") {
+    if has_words(error, "Invalid qdisc name") {
         return Some(match op.verb {
             Verb::Replace => format!(
                 "A qdisc of another kind has the handle {} there; leave the handle out, or name another.",
@@ -130,7 +131,7 @@ fn qdisc(op: &QdiscOp, error: &TcError) -> Option<String> {
                 .into(),
         });
     }
-    if says(error, "Change operation") {
+    if has_words(error, "Change operation") {
         return Some("This kind cannot be changed while it runs; delete it and add it again.".into());
     }
     if error.errno == Errno::OpNotSupp && op.kind.as_deref() == Some(Kind::Multiq.name()) {
@@ -181,10 +182,10 @@ fn class(op: &ClassOp, error: &TcError) -> Option<String> {
 fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
     let dev = &op.dev;
     let absent = ["Parent Qdisc", "Specified class doesn't exist", "Qdisc not classful"];
-    if op.verb == Verb::Delete && absent.iter().any(|text| says(error, text)) {
+    if op.verb == Verb::Delete && absent.iter().any(|text| has_words(error, text)) {
         return Some(nothing_to_delete());
     }
-    if says(error, "Parent Qdisc") {
+    if has_words(error, "Parent Qdisc") {
         let parent = if op.parent.is_none() {
             "a root qdisc".to_owned()
         } else {
@@ -192,22 +193,22 @@ fn filter(op: &FilterOp, error: &TcError) -> Option<String> {
         };
         return Some(format!("{dev} has not {parent} for the filter to hang on; add that first."));
     }
-    if says(error, "Specified class doesn't exist") {
+    if has_words(error, "Specified class doesn't exist") {
         return Some(format!("There is no class {} on {dev} for the filter to hang on.", op.parent));
     }
-    if says(error, "kind does not match") {
+    if has_words(error, "kind does not match") {
         return Some(format!(
             "Preference {} is taken by filters of another kind; choose another prio.",
             op.pref
         ));
     }
-    if says(error, "priority/protocol not found") && op.verb != Verb::Delete {
+    if has_words(error, "priority/protocol not found") && op.verb != Verb::Delete {
         return Some(format!(
             "Preference {} is taken by filters for another protocol; choose another prio.",
             op.pref
         ));
     }
-    if says(error, "already exists") {
+    if has_words(error, "already exists") {
         return Some("There is such a filter already; write replace, or another handle.".into());
     }
     if error.message.is_none() { unsaid_of_filter(op, error.errno) } else { None }
@@ -256,7 +257,7 @@ mod tests {
     use tidegate_packet::{Pool, Seeded};
 
     /// What tc prints behind the kernel's words, after a drr with two classes and one filter of each kind.
-    fn told(line: &str) -> String {
+    fn explanation(line: &str) -> String {
         let mut machine = Machine::for_script(["eth0"]);
         let (mut pool, mut draws) = (Pool::new(0), Seeded::new(1));
         let mut tc = |line: &str| {
@@ -283,8 +284,8 @@ mod tests {
     #[test]
     fn a_handle_that_another_kind_has() {
         for (verb, remedy) in [("change", "replace instead of change"), ("replace", "leave the handle out")] {
-            let told = told(&format!("qdisc {verb} dev eth0 root handle 1: prio"));
-            assert!(told.contains(remedy), "{verb}: {told}");
+            let text = explanation(&format!("qdisc {verb} dev eth0 root handle 1: prio"));
+            assert!(text.contains(remedy), "{verb}: {text}");
         }
     }
 
@@ -403,7 +404,7 @@ mod tests {
             ),
         ];
         for (line, wanted) in table {
-            assert_eq!(told(&format!("{at} {line}")), wanted);
+            assert_eq!(explanation(&format!("{at} {line}")), wanted);
         }
     }
 }

@@ -12,7 +12,7 @@ use tidegate_syntax::ip::Route;
 
 /// Modules that are loaded when the machine starts.
 const MODULES: [&str; 6] = ["ip_tables", "nf_conntrack", "sch_fq_codel", "sch_htb", "tcp_cubic", "x_tables"];
-/// Where the files that tell of links stand.
+/// The directory of the files that describe links.
 pub(super) const NET: &str = "/sys/class/net";
 
 /// The machine beside its queues.
@@ -26,7 +26,7 @@ pub struct Host {
     pub(super) assumes_default: bool,
     /// Settings that were written, by their path under `/proc/sys`.
     pub(super) settings: BTreeMap<String, String>,
-    /// What stands in files of the sandbox, as far as it was told.
+    /// The content of files in the sandbox, as far as it is known.
     pub(super) files: BTreeMap<String, String>,
     /// Modules that are loaded.
     pub(super) modules: BTreeSet<String>,
@@ -72,7 +72,7 @@ impl Host {
         Host { modules: MODULES.iter().map(|name| (*name).to_owned()).collect(), ..Host::default() }
     }
 
-    /// Takes in a link that is there: up, and of the kind its name tells.
+    /// Adds a link that exists: up, and of the kind that its name implies.
     pub(super) fn meet(&mut self, name: &str) {
         if !self.links.contains_key(name) {
             self.add(name, LinkDriver::of_name(name), true);
@@ -159,7 +159,7 @@ pub(super) fn network(address: IpAddr, prefix: u8) -> IpAddr {
 /// The files of a link under [`NET`], as the kernel writes them.
 pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(PathBuf, String)> {
     let loopback = link.kind == LinkDriver::Loopback;
-    let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
+    let mac = link.mac.map(|byte| format!("{byte:02x}")).join(":");
     let (bare, arp_type) = match &link.kind {
         LinkDriver::Loopback => (false, "772"),
         LinkDriver::PointToPoint => (true, "512"),
@@ -219,7 +219,7 @@ pub(super) fn files_of(name: &str, link: &LinkState, spec: &DeviceSpec) -> Vec<(
     let index = link.index;
     all.push((format!("{NET}/{name}/uevent").into(), format!("INTERFACE={name}\nIFINDEX={index}\n")));
     if link.kind == LinkDriver::Ethernet {
-        // By this scripts tell a card from what is made in software.
+        // Scripts distinguish a card from a software device by this.
         all.push((format!("{NET}/{name}/device/uevent").into(), "DRIVER=e1000e\n".to_owned()));
     }
     all

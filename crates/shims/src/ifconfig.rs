@@ -7,7 +7,7 @@ use crate::shim::ToolShim;
 use crate::world;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_policy::{LinkDriver, LinkOp, Op, TunnelMode};
-use tidegate_syntax::ip::{ShownLink, Which};
+use tidegate_syntax::ip::{LinkSelector, ShownLink};
 
 /// What `ifconfig -V` prints.
 const VERSION: &str = "net-tools 2.10\n";
@@ -29,7 +29,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
     let words = &words[at..];
     let Some((name, changes)) = words.split_first() else {
         world::meet_all(shim);
-        let which = Which { up: !all, ..Which::default() };
+        let which = LinkSelector { up: !all, ..LinkSelector::default() };
         let mut links = ip::links(shim, &which);
         links.sort_by(|a, b| a.name.cmp(&b.name));
         return Reply::text(if short { table(&links) } else { links.iter().map(text).collect() });
@@ -38,7 +38,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String]) -> Reply {
         shim.machine.grow_one(name);
     }
     world::meet_all(shim);
-    let which = Which { dev: Some(name.clone()), ..Which::default() };
+    let which = LinkSelector { dev: Some(name.clone()), ..LinkSelector::default() };
     let Some(link) = ip::links(shim, &which).pop() else {
         return Reply::error(
             if changes.is_empty() { 1 } else { 255 },
@@ -225,7 +225,7 @@ fn text(link: &ShownLink) -> String {
         });
     }
     let queue = link.txqueuelen;
-    let mac = link.mac.map(|octet| format!("{octet:02x}")).join(":");
+    let mac = link.mac.map(|byte| format!("{byte:02x}")).join(":");
     out.push_str(&match &link.kind {
         LinkDriver::Loopback => format!("        loop  txqueuelen {queue}  (Local Loopback)\n"),
         LinkDriver::PointToPoint => format!("        ppp  txqueuelen {queue}  (Point-to-Point Protocol)\n"),

@@ -31,7 +31,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, call: &Call, lines: &mut Vec<usize
                 Reply::error(code, stderr)
             }
         },
-        IptCommand::Check(op) if holds(shim, &op) => Reply::ok(),
+        IptCommand::Check(op) if rule_exists(shim, &op) => Reply::ok(),
         IptCommand::Check(_) => {
             Reply::error(1, format!("{tool}: Bad rule (does a matching rule exist in that chain?).\n"))
         }
@@ -160,7 +160,7 @@ fn lowered(there: &NetfilterTable, restore: &Restore, table: &RestoredTable) -> 
 }
 
 /// Is there such a rule?
-fn holds(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
+fn rule_exists(shim: &mut ToolShim<'_>, op: &NfOp) -> bool {
     let NfCommand::Delete(chain, rule) = &op.command else { return false };
     let table = shim.machine.gateway.table(op.family == Family::Ipv6, &op.table);
     table.chains().iter().any(|c| c.name == *chain && c.rules.iter().any(|r| r.rule == *rule))

@@ -66,7 +66,7 @@ impl ToolShim<'_> {
     /// The devices of the machine, as ip shows them.
     pub fn links(&mut self) -> Vec<tidegate_syntax::ip::ShownLink> {
         world::meet_all(self);
-        ip::links(self, &tidegate_syntax::ip::Which::default())
+        ip::links(self, &tidegate_syntax::ip::LinkSelector::default())
     }
 }
 
@@ -95,8 +95,8 @@ impl Answer for ToolShim<'_> {
         world::begin(self, devices)
     }
 
-    fn told(&mut self, files: &[(String, String)]) {
-        world::told(self, files);
+    fn files_written(&mut self, files: &[(String, String)]) {
+        world::apply_written_files(self, files);
     }
 }
 

@@ -13,7 +13,7 @@ use tidegate_syntax::{Device, Env};
 
 /// A machine that scripts configure: the gateway, and the present on it.
 pub struct Machine {
-    /// The model.
+    /// The model machine.
     pub gateway: Gateway,
     /// What it is beside its queues.
     pub host: Host,
@@ -44,7 +44,7 @@ pub struct Carried {
     pub words: Vec<String>,
     /// How many operations of the log were done with it and all before it.
     pub ops: usize,
-    /// The line of the batch, or of what the call was given to read, that said it; `None`: the call itself.
+    /// The line of the batch, or of what the call read, that gave it; `None`: the call itself.
     pub line: Option<usize>,
 }
 
@@ -100,7 +100,7 @@ impl Machine {
         machine
     }
 
-    /// A machine on which a script is taken in, with these devices, each of the kind that its name tells.
+    /// A machine on which a script is captured, with these devices, each of the kind that its name implies.
     pub fn for_script<'n>(devices: impl IntoIterator<Item = &'n str>) -> Machine {
         let mut machine = Machine::new([], DeviceSpec::default());
         machine.grows = true;
@@ -134,7 +134,7 @@ impl Machine {
         }
     }
 
-    /// As [`Machine::grow`], for a name that stands by itself.
+    /// As [`Machine::grow`], for a name outside a command.
     pub(super) fn grow_one(&mut self, name: &str) {
         let kind = LinkDriver::of_name(name);
         let natural = matches!(
@@ -185,9 +185,9 @@ pub(super) fn iptables_words(op: &Op) -> Option<(&'static str, Vec<String>)> {
         NfCommand::Zero(chain) => say(&[&["-Z"], chain.as_deref().as_slice()].concat()),
         NfCommand::NewChain(chain) => say(&["-N", chain]),
         NfCommand::DeleteChain(chain) => say(&[&["-X"], chain.as_deref().as_slice()].concat()),
-        // A script cannot say this; counters begin at 0 there.
+        // A script cannot express this; counters begin at 0 there.
         NfCommand::Counters(..) => return None,
-        // Only nft says these.
+        // Only nft can express these.
         NfCommand::NewTable
         | NfCommand::DeleteTable
         | NfCommand::NewBase(..)
@@ -206,7 +206,7 @@ pub(super) fn iptables_words(op: &Op) -> Option<(&'static str, Vec<String>)> {
 fn split_quoted(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (number, part) in text.split('"').enumerate() {
-        // Every second part stands in quotes.
+        // Every second part is quoted.
         if number % 2 == 1 {
             words.push(part.to_owned());
         } else {

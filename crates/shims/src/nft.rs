@@ -8,7 +8,7 @@ use tidegate_gateway::GatewayContext;
 use tidegate_policy::netfilter::{Condition, Family, NfCommand, NfOp};
 use tidegate_policy::{Errno, Op, TcError};
 use tidegate_syntax::Refusal;
-use tidegate_syntax::nft::{self, Ask, Command, Listing, Scope, Shown, ShownChain, Span, Style};
+use tidegate_syntax::nft::{self, Ask, ChainListing, Command, Listing, Scope, Span, Style, TableListing};
 
 /// What the words before a command ask.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Options {
     words: Vec<String>,
 }
 
-/// What was done: operations, the command that says them, and its line.
+/// What was done: operations, the command for them, and its line.
 struct Done {
     ops: Vec<NfOp>,
     words: String,
@@ -310,9 +310,10 @@ fn is_there(shim: &ToolShim<'_>, op: &NfOp) -> bool {
 fn list(shim: &ToolShim<'_>, command: &Command, listing: &Listing, style: Style) -> Result<String, Refused> {
     let missing = |span| Err((span, Errno::NoEnt.text().to_owned()));
     let all = shown(shim.machine.gateway.all_tables());
-    let of_family = |table: &&Shown| listing.family.is_none_or(|family| table.family == family);
-    let tables: Vec<Shown> = all.iter().filter(of_family).cloned().collect();
-    let print = |tables: &[Shown], style| tables.iter().map(|table| nft::print_table(table, style)).collect();
+    let of_family = |table: &&TableListing| listing.family.is_none_or(|family| table.family == family);
+    let tables: Vec<TableListing> = all.iter().filter(of_family).cloned().collect();
+    let print =
+        |tables: &[TableListing], style| tables.iter().map(|table| nft::print_table(table, style)).collect();
     Ok(match &listing.scope {
         Scope::Ruleset => print(&tables, style),
         Scope::Tables => nft::print_tables(&tables),
@@ -325,19 +326,19 @@ fn list(shim: &ToolShim<'_>, command: &Command, listing: &Listing, style: Style)
             let Some(table) = tables.iter().find(|table| table.name == *name) else {
                 return missing(command.table);
             };
-            let chains: Vec<ShownChain> =
+            let chains: Vec<ChainListing> =
                 table.chains.iter().filter(|one| one.name == *chain).cloned().collect();
             if chains.is_empty() {
                 return missing(command.chain);
             }
-            nft::print_table(&Shown { chains, ..table.clone() }, style)
+            nft::print_table(&TableListing { chains, ..table.clone() }, style)
         }
     })
 }
 
 /// Tables as nft sees them: of iptables' own, what was used.
-fn shown(tables: &[NetfilterTable]) -> Vec<Shown> {
-    let chain = |chain: &NetfilterChain| ShownChain {
+fn shown(tables: &[NetfilterTable]) -> Vec<TableListing> {
+    let chain = |chain: &NetfilterChain| ChainListing {
         name: chain.name.clone(),
         handle: chain.handle,
         base: chain.base.map(|base| (base, chain.policy.unwrap_or(true))),
@@ -351,8 +352,8 @@ fn shown(tables: &[NetfilterTable]) -> Vec<Shown> {
         let used = |chain: &&NetfilterChain| {
             table.is_free() || !chain.rules.is_empty() || chain.policy != Some(true)
         };
-        let chains: Vec<ShownChain> = table.chains().iter().filter(used).map(chain).collect();
-        (table.is_free() || !chains.is_empty()).then(|| Shown {
+        let chains: Vec<ChainListing> = table.chains().iter().filter(used).map(chain).collect();
+        (table.is_free() || !chains.is_empty()).then(|| TableListing {
             family: table.family(),
             name: table.name().to_owned(),
             of_iptables: !table.is_free(),
@@ -363,7 +364,7 @@ fn shown(tables: &[NetfilterTable]) -> Vec<Shown> {
     tables.iter().enumerate().filter_map(table).collect()
 }
 
-/// A command as `-e` tells it.
+/// A command as `-e` prints it.
 fn echoed(done: &Done, style: Style) -> String {
     match done.handle.filter(|_| style.handles) {
         Some(handle) => format!("{} # handle {handle}\n", done.words),
@@ -376,7 +377,7 @@ fn note(shim: &mut ToolShim<'_>, done: Vec<Done>, of_file: bool) {
     for one in done {
         shim.machine.log.extend(one.ops.into_iter().map(Op::Netfilter));
         if one.words.is_empty() {
-            // What no command says belongs to the one before.
+            // Operations without a command belong to the one before.
             let ops = shim.machine.log.len();
             if let Some(last) = shim.machine.carried.last_mut() {
                 last.ops = ops;
@@ -389,7 +390,7 @@ fn note(shim: &mut ToolShim<'_>, done: Vec<Done>, of_file: bool) {
     shim.line = None;
 }
 
-/// The words of a command; what stands in quotes stays together, with them, because nft wants to see them.
+/// The words of a command; quoted text stays together, with its quotes, because nft needs them.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut quoted) = (String::new(), false);

@@ -29,7 +29,7 @@ struct Manner {
 /// `sysctl` with these words; `stdin` is the file of `-p`.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     let mut manner = Manner::default();
-    let (mut all, mut reply, mut asked) = (false, Reply::ok(), 0);
+    let (mut all, mut reply, mut requested) = (false, Reply::ok(), 0);
     let mut args = words.iter().peekable();
     while let Some(word) = args.next() {
         match word.as_str() {
@@ -44,7 +44,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
             "-p" | "-f" | "--load" => {
                 args.next_if(|next| !next.starts_with('-'));
                 settings(shim, stdin.unwrap_or_default(), manner, &mut reply);
-                asked += 1;
+                requested += 1;
             }
             option if option.starts_with('-') && !option.starts_with("--") => {
                 for letter in option.chars().skip(1) {
@@ -65,11 +65,11 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
                 args.next();
                 let value = args.next().map_or("", String::as_str);
                 one(shim, &format!("{key}={value}"), manner, &mut reply);
-                asked += 1;
+                requested += 1;
             }
             key => {
                 one(shim, key, manner, &mut reply);
-                asked += 1;
+                requested += 1;
             }
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
         for (path, value) in known(shim) {
             say(&path, &value, manner, &mut reply);
         }
-    } else if asked == 0 && reply == Reply::ok() && words.iter().all(|word| word.starts_with('-')) {
+    } else if requested == 0 && reply == Reply::ok() && words.iter().all(|word| word.starts_with('-')) {
         return Reply::error(1, "sysctl [-n] [-q] [-e] [-w] [-p FILE] NAME[=VALUE]…\n");
     }
     if reply.code == 0 && words.iter().any(|word| word.contains('=')) {
@@ -124,7 +124,8 @@ fn one(shim: &mut ToolShim<'_>, word: &str, manner: Manner, reply: &mut Reply) {
             if numeric(&now) && !numeric(value) {
                 return fail(reply, format!("sysctl: setting key \"{key}\": Invalid argument\n"));
             }
-            // The namespace's own settings can be written, so their files tell; others are only remembered.
+            // The namespace's own settings can be written, so their files have the value; others are only
+            // remembered.
             let host = &mut shim.machine.host;
             match host.files.get_mut(&path).filter(|_| path.starts_with("/proc/sys/net/")) {
                 Some(file) => value.clone_into(file),
@@ -150,7 +151,7 @@ fn say(path: &str, value: &str, manner: Manner, reply: &mut Reply) {
     reply.stdout.extend(line.into_bytes());
 }
 
-/// What the kernel inside says now, else what was written, else what is usual.
+/// The value in the kernel inside, else the one that was written, else the default.
 fn value_of(shim: &ToolShim<'_>, path: &str) -> Option<String> {
     let host = &shim.machine.host;
     let usual = || {
@@ -179,7 +180,7 @@ fn known(shim: &ToolShim<'_>) -> Vec<(String, String)> {
 /// The file of a setting named on sysctl's command line: `net.ipv4.ip_forward`, `net.ipv4.ip_forward=1`, with
 /// slashes too.
 ///
-/// With the dot as separator a slash stands for a dot in a name (`eth0/1`), and the other way round.
+/// With the dot as separator a slash means a dot in a name (`eth0/1`), and the other way round.
 #[must_use]
 pub fn sysctl_path(word: &str) -> Option<String> {
     let key = word.split('=').next().unwrap_or("").trim();

@@ -7,14 +7,16 @@ use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use tidegate_packet::Handle;
 use tidegate_policy::{Errno, Op, TcError};
-use tidegate_syntax::tc::{self, GetFilter, Object, Parsed, ShowActions, ShowChains, ShowWhat, TcCommand};
+use tidegate_syntax::tc::{
+    self, GetFilter, Object, ShowActions, ShowChains, ShowWhat, TcCommand, TcCommandLine,
+};
 
 /// `tc` with these words; `stdin` is the text of a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
     shim.machine.grow(words);
     match tc::parse(words, &shim.machine.env()) {
         Err(refusal) => refused(shim, "tc", refusal),
-        Ok(Parsed { command: TcCommand::Batch { force, .. }, flags, .. }) => {
+        Ok(TcCommandLine { command: TcCommand::Batch { force, .. }, flags, .. }) => {
             run_batch(shim, stdin.unwrap_or_default(), flags, force)
         }
         Ok(parsed) => {
@@ -25,14 +27,14 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
 }
 
 /// One command; `words` are what to write for it again.
-fn one(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply {
+fn one(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -> Reply {
     let mut stderr = parsed.stderr.clone().into_bytes();
     let reply = carry_out(shim, parsed, words);
     stderr.extend(reply.stderr);
     Reply { stderr, ..reply }
 }
 
-fn carry_out(shim: &mut ToolShim<'_>, parsed: Parsed, words: &[String]) -> Reply {
+fn carry_out(shim: &mut ToolShim<'_>, parsed: TcCommandLine, words: &[String]) -> Reply {
     match parsed.command {
         TcCommand::Apply(op) => {
             match shim.apply(op.clone()) {
@@ -119,7 +121,7 @@ fn no_block(number: u32) -> Reply {
     Reply::error(1, format!("Cannot find block \"{number}\"\n"))
 }
 
-/// What tc says where the kernel refuses a question about filters.
+/// tc's message where the kernel refuses a request for filters.
 fn not_answered(error: &TcError) -> Reply {
     Reply::error(2, format!("{error}\nWe have an error talking to the kernel\n"))
 }
@@ -200,7 +202,7 @@ fn run_batch(shim: &mut ToolShim<'_>, text: &[u8], flags: tc::ShowFlags, force: 
         shim.line = Some(line.number);
         shim.machine.grow(&line.args);
         match tc::parse_line(&line.args, flags, &shim.machine.env()) {
-            Ok(Parsed { command: TcCommand::Monitor, .. }) => (Reply::error(1, ENDLESS), true),
+            Ok(TcCommandLine { command: TcCommand::Monitor, .. }) => (Reply::error(1, ENDLESS), true),
             Ok(parsed) => (one(shim, parsed, &line.args), false),
             Err(refusal) => {
                 let ends = tidegate_syntax::batch::ends_all(&refusal);

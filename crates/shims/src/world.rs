@@ -1,4 +1,4 @@
-//! The machine as scripts see it without asking a tool: the files of `/sys`, and what is written to them.
+//! The machine as scripts see it without calling a tool: the files of `/sys`, and what is written to them.
 
 use super::host::{self, NET};
 use super::shim::ToolShim;
@@ -30,7 +30,7 @@ impl ToolShim<'_> {
     }
 }
 
-/// The machine before the script: its devices are there and have addresses; the files that tell of them.
+/// The machine before the script: its devices exist and have addresses; returns the files that describe them.
 ///
 /// The first device that can lead out has 192.0.2.2/24 and the default route by 192.0.2.1, the others
 /// 192.168.1.1/24 and so on: enough for scripts that look for the device of the default route.
@@ -61,8 +61,9 @@ pub(super) fn begin(shim: &mut ToolShim<'_>, devices: &[String]) -> Vec<(PathBuf
     for module in &host.modules {
         files.extend(host::module_files(module));
     }
-    let told = files.iter().map(|(path, text)| (path.to_string_lossy().into_owned(), text.trim().to_owned()));
-    shim.machine.host.files.extend(told);
+    let found =
+        files.iter().map(|(path, text)| (path.to_string_lossy().into_owned(), text.trim().to_owned()));
+    shim.machine.host.files.extend(found);
     files
 }
 
@@ -226,11 +227,11 @@ fn change(shim: &mut ToolShim<'_>, change: LinkChange) {
     shim.effects.push(Effect::Link(change));
 }
 
-/// What stands in files that scripts write to: what differs from before is done to the model.
-pub(super) fn told(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
+/// The content of files that scripts write to: changes are applied to the model.
+pub(super) fn apply_written_files(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
     for (path, text) in files {
         let before = shim.machine.host.files.insert(path.clone(), text.clone());
-        // What we never wrote is the kernel's own and says nothing of the script.
+        // A file that we never wrote is the kernel's own and shows nothing of the script.
         if before.as_ref().is_none_or(|before| before == text) {
             continue;
         }
@@ -259,6 +260,6 @@ pub(super) fn told(shim: &mut ToolShim<'_>, files: &[(String, String)]) {
             shim.did("ip", &words);
         }
     }
-    // The files say so already.
+    // The files show that already.
     shim.effects.clear();
 }

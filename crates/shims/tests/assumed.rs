@@ -1,4 +1,4 @@
-//! What no one said, and is assumed: the default route, and the speed of devices; and what is said of
+//! Assumptions where nothing is known: the default route, and the speed of devices; and explanations of
 //! refusals.
 
 use tidegate_packet::{Pool, Seeded};
@@ -63,7 +63,7 @@ fn a_percentage_says_which_speed_was_assumed() {
     assert_eq!(found[1..], [(0, String::new()), (0, String::new())]);
 }
 
-/// What to do stands behind the tool's own words.
+/// The remedy comes after the tool's own words.
 #[test]
 fn refusals_say_what_to_do() {
     let cases = [

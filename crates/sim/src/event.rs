@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Arrival = 0,
     /// A device behind a machine's port has put a frame on the wire and wants the next.
     Sent = 1,
-    /// A machine's port asked to be polled.
+    /// A machine's port is due to be polled.
     Wake = 2,
     /// A TCP sender's timer.
     Timer = 3,
@@ -82,7 +82,7 @@ pub(crate) struct Front {
     pub(crate) index: usize,
 }
 
-/// Bits of an entry that say what it is about.
+/// Bits of an entry that give its kind and its index.
 const WHAT_BITS: u32 = INDEX_BITS + 4;
 
 impl Events {

@@ -9,7 +9,7 @@ use tidegate_packet::{Pkt, Pool, Seeded, Time};
 pub struct GatewayMachine {
     /// The machine, for operations and dumps.
     pub gateway: Gateway,
-    /// Its randomness.
+    /// The machine's source of randomness.
     pub random: Seeded,
     /// Tunnels end at other machines of the network, so what comes through one is wrapped when it comes.
     pub tunnels_are_met: bool,
@@ -78,7 +78,7 @@ impl Forwarder for GatewayMachine {
             Origin::Returned => {
                 let offer = self.gateway.offer_back(world, device, pkt);
                 self.end_arrived(pool);
-                return told(offer);
+                return offer_result(offer);
             }
         };
         let offer = match (origin, from) {
@@ -86,7 +86,7 @@ impl Forwarder for GatewayMachine {
             _ => self.gateway.offer(world, device, route, pkt),
         };
         self.end_arrived(pool);
-        told(offer)
+        offer_result(offer)
     }
 
     #[inline]
@@ -142,11 +142,11 @@ impl Forwarder for GatewayMachine {
         self.gateway.fire(now, device)
     }
 
-    fn losses(&mut self, port: Port, told: &mut dyn FnMut(DropRecord)) {
+    fn losses(&mut self, port: Port, report: &mut dyn FnMut(DropRecord)) {
         let Some(device) = self.device(port) else { return };
         for event in self.gateway.events(device) {
             if let EventKind::Drop(why) = event.what {
-                told(DropRecord { slot: event.slot as usize, at: event.at, why });
+                report(DropRecord { slot: event.slot as usize, at: event.at, why });
             }
         }
     }
@@ -156,7 +156,7 @@ impl Forwarder for GatewayMachine {
     }
 }
 
-fn told(offer: tidegate_gateway::XmitStatus) -> OfferResult {
+fn offer_result(offer: tidegate_gateway::XmitStatus) -> OfferResult {
     match offer {
         tidegate_gateway::XmitStatus::Queued | tidegate_gateway::XmitStatus::Away => OfferResult::Queued,
         tidegate_gateway::XmitStatus::Congested => OfferResult::Congested,

@@ -18,7 +18,7 @@ pub enum Origin {
     Outside,
     /// Came in at this port: it passes PREROUTING and FORWARD.
     Port(Port),
-    /// Comes from this device of the same machine, which stands on the one it is offered to.
+    /// Comes from this device of the same machine, which is stacked on the one it is offered to.
     Above(Port),
     /// Was redirected on its way out of this very port, to a device that gave it back.
     Returned,
@@ -28,7 +28,7 @@ pub enum Origin {
 #[must_use]
 #[derive(Debug)]
 pub enum ReceiveResult {
-    /// It continues, as having come in by this port (another one where that stands on the first).
+    /// The packet continues, with this port as its input (another one where that is stacked on the first).
     Passed(Pkt, Port),
     /// It waits at another device, which will give it back, or it is gone.
     Taken,
@@ -48,16 +48,16 @@ pub enum OfferResult {
 /// A packet that a machine lost or redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropRecord {
-    /// Its slot.
+    /// The packet's slot in the pool.
     pub slot: usize,
-    /// The qdisc.
+    /// The qdisc that dropped it.
     pub at: Handle,
     /// Why it was lost.
     pub why: DropReason,
 }
 
-/// A machine that queues. What it loses it releases to the pool itself; the simulator learns of that through
-/// [`Pool::take_released`].
+/// A machine that queues. Packets that it drops it releases to the pool itself; the simulator notices them
+/// through [`Pool::take_released`].
 pub trait Forwarder {
     /// Takes a packet to send out of `port`.
     fn offer(&mut self, pool: &mut Pool, now: Time, port: Port, origin: Origin, pkt: Pkt) -> OfferResult;
@@ -78,7 +78,7 @@ pub trait Forwarder {
     fn origin(&self, _pool: &Pool, _port: Port, _pkt: &Pkt) -> Origin {
         Origin::Outside
     }
-    /// Tells what the device at `port` lost since this was last asked, in the order of losing.
+    /// Reports what the device at `port` dropped since the last call, in order.
     fn losses(&mut self, _port: Port, _told: &mut dyn FnMut(DropRecord)) {}
     /// A packet came in at `port` for the machine itself; false if its rules drop it.
     fn input(&mut self, _pool: &mut Pool, _now: Time, _port: Port, _pkt: &Pkt) -> bool {
@@ -148,7 +148,7 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// A queue that gives out what it has whenever it is asked.
+    /// A queue that gives a packet at every poll.
     pub fn new(limit: Limit) -> DropTail {
         let (queue, updated) = (Fifo::new(), Time(0));
         DropTail {
@@ -164,7 +164,7 @@ impl DropTail {
         }
     }
 
-    /// The same behind a token bucket of `burst` bytes.
+    /// A queue behind a token bucket of `burst` bytes.
     pub fn shaped(limit: Limit, rate: Rate, burst: u32) -> DropTail {
         let burst_ns = span_ns(burst, rate);
         DropTail { rate: Some(rate), burst_ns, tokens_ns: burst_ns, ..DropTail::new(limit) }

@@ -135,9 +135,9 @@ impl Forwarder for Machines {
         }
     }
 
-    fn losses(&mut self, port: Port, told: &mut dyn FnMut(DropRecord)) {
+    fn losses(&mut self, port: Port, report: &mut dyn FnMut(DropRecord)) {
         if let Some((machine, own)) = self.at(port) {
-            machine.losses(own, told);
+            machine.losses(own, report);
         }
     }
 

@@ -136,7 +136,7 @@ impl<M: Forwarder> Net<M> {
         ProbeId(id as u32)
     }
 
-    /// Adds an open-loop source: packets by a schedule, whatever becomes of them.
+    /// Adds an open-loop source: packets by a schedule, whether they arrive or not.
     ///
     /// # Panics
     /// There are a million sources already.
@@ -292,7 +292,7 @@ impl<M: Forwarder> Net<M> {
                 let offer = self.machine.offer(&mut self.pool, self.now, port, origin, pkt);
                 self.collect(at);
                 self.serve(at);
-                // Filters may have led it to one of those.
+                // Filters may have redirected it to one of those.
                 if origin != Origin::Returned {
                     self.serve_returning();
                 }
@@ -444,7 +444,7 @@ impl<M: Forwarder> Net<M> {
         self.discard(pkt);
     }
 
-    /// Gives a packet back without anybody asking why.
+    /// Releases a packet without recording why.
     pub(crate) fn discard(&mut self, pkt: Pkt) {
         self.pool.meta_mut(&pkt).watched = false;
         self.pool.release(pkt);

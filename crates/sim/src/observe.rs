@@ -10,7 +10,7 @@ use tidegate_packet::{Handle, Head, QueueLocation, Time};
 /// A packet's stay before a link, from the moment it came until its transmission began or it was lost.
 #[derive(Clone, Debug)]
 pub struct SojournRecord {
-    /// Where it ended. A packet that filters led from one device to another is told of where it left.
+    /// The link where it ended: for a packet that filters redirected, that of the device it left by.
     pub link: LinkId,
     /// When it came.
     pub came: Time,

@@ -4,8 +4,8 @@
 //! here ── machine (policers, shapers, if there is one) ── line (rate, framing, buffer, loss) ── far
 //!                                  others' traffic joins ──┘                          └── and leaves
 //! ```
-//! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot tell it from a
-//! real one. The network continues between two exchanges: buckets fill, others send.
+//! *Invariant.* It is a [`stream::Path`](tidegate_measure::stream::Path): an estimator cannot distinguish it
+//! from a real path. The network continues between two exchanges: buckets fill, others send.
 
 use crate::link::{Impairment, LinkAdjustment};
 use crate::probe::{ArrivalProcess, SourceSpec};
@@ -56,7 +56,7 @@ pub struct Cross {
 pub struct OneWay {
     /// Rate, delay, buffer, framing.
     pub line: CableDirection,
-    /// What it loses and scrambles.
+    /// Its losses and reordering.
     pub impairment: Impairment,
     /// Who else uses it.
     pub cross: Option<Cross>,
@@ -76,7 +76,7 @@ pub struct ScheduledLinkChange {
     pub at: Nanos,
     /// Upwards, or downwards.
     pub is_up: bool,
-    /// What.
+    /// What changes.
     pub change: LinkAdjustment,
 }
 
@@ -86,8 +86,8 @@ pub struct PathSpec {
     pub up: OneWay,
     /// From the remote end to here.
     pub down: OneWay,
-    /// A machine between here and the line: configured, its device towards here, and the one towards the
-    /// line.
+    /// A machine between here and the line: configured, its device on this side, and the one on the line's
+    /// side.
     pub machine: Option<(Gateway, [DeviceId; 2])>,
     /// What the remote clock shows more at the beginning, ns.
     pub offset_ns: i64,

@@ -68,7 +68,7 @@ pub enum ArrivalProcess {
     /// At this interval in the long run, each packet late by something between 0 and `late`: a program that
     /// sleeps between packets.
     Around {
-        /// The interval.
+        /// The mean interval.
         every: Nanos,
         /// How late at most.
         late: Nanos,
@@ -91,13 +91,13 @@ pub struct SourceSpec {
     pub ends: Ends,
     /// The IP protocol: 17 is UDP; others than TCP and UDP have no ports.
     pub protocol: u8,
-    /// The way.
+    /// The path from sender to receiver.
     pub path: PathId,
     /// The first packet.
     pub start: Time,
     /// No packets from then on.
     pub stop: Time,
-    /// When.
+    /// When the packets are sent.
     pub arrivals: ArrivalProcess,
     /// How long.
     pub sizes: Sizes,

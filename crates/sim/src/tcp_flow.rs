@@ -14,7 +14,7 @@ pub(crate) const SYN_TIMEOUT: Nanos = Nanos::secs(1);
 /// SYNs sent before giving up.
 pub(crate) const SYN_TRIES: u32 = 7;
 
-/// Explicit congestion notification: what data packets say in their ECN field (RFC 3168 section 5).
+/// Explicit congestion notification: the codepoint that data packets carry (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnCodepoint {
     /// They cannot be marked.
@@ -58,7 +58,7 @@ pub struct FlowSpec {
     pub send_buffer: u64,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
-    /// Whether packets can carry a mark, and how they say so.
+    /// The ECN codepoint of data packets.
     pub ecn: EcnCodepoint,
     /// DSCP, in the upper six bits.
     pub dsfield: u8,
@@ -102,10 +102,10 @@ impl FlowSpec {
     }
 }
 
-/// One point of a flow's record, as `TCP_INFO` would say it.
+/// One point of a flow's record, with the fields of `TCP_INFO`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSample {
-    /// Since the connection stood.
+    /// Time since the handshake.
     pub at: Nanos,
     /// Payload bytes acknowledged.
     pub acked: u64,
@@ -130,13 +130,14 @@ pub struct FlowStats {
     pub timeouts: u64,
     /// How often the congestion window was reduced, timeouts not counted.
     pub reductions: u64,
-    /// When the connection stood.
+    /// When the handshake was complete.
     pub established: Option<Time>,
     /// When the last byte was acknowledged.
     pub finished: Option<Time>,
 }
 
-/// A connection of a [`crate::Transaction`]: two flows that share a handshake, one for what each side says.
+/// A connection of a [`crate::Transaction`]: two flows that share a handshake, one for each direction of
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpEndpoint {
     /// The flow of the other direction.
@@ -145,7 +146,7 @@ pub(crate) struct TcpEndpoint {
     pub(crate) owner: u32,
     /// Which of its connections.
     pub(crate) connection: u32,
-    /// This is what the side that opened it says.
+    /// This flow carries the data of the side that opened the connection.
     pub(crate) opens: bool,
 }
 
@@ -260,7 +261,7 @@ impl TcpFlow {
         self.writes.offset(self.sender.una)
     }
 
-    /// The sequence number (RFC 9293) of what is said next in this direction.
+    /// The sequence number (RFC 9293) of the next byte in this direction.
     pub(crate) fn next_byte(&self) -> u32 {
         self.writes.number(self.sender.next)
     }

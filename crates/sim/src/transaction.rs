@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use tidegate_packet::{Nanos, Time};
 
-/// One thing said in a dialogue, after all that was said before has arrived.
+/// One message of a dialogue, sent after all earlier ones have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DialogueTurn {
     /// The side that opened the connection speaks.
@@ -34,9 +34,9 @@ pub struct Lookup {
     pub reply: u32,
     /// What the server needs.
     pub think: Nanos,
-    /// Until the question is asked again.
+    /// The time until the question is sent again.
     pub retry: Nanos,
-    /// How often it is asked in all.
+    /// The most times that it is sent.
     pub tries: u32,
 }
 
@@ -53,7 +53,7 @@ pub struct Transaction {
     pub lookup: Option<Lookup>,
     /// The server's TCP port.
     pub port: u16,
-    /// Then this is said over one connection; nothing: there is none.
+    /// What is then exchanged over one connection; empty: no connection is opened.
     pub dialogue: Vec<DialogueTurn>,
     /// Then these, at once: the first on the same connection, each other on one of its own.
     pub followers: Vec<Vec<DialogueTurn>>,
@@ -113,8 +113,8 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct TransactionRun {
     pub(crate) completion: Completion,
-    /// Questions asked.
-    pub(crate) asked: u32,
+    /// Questions sent.
+    pub(crate) requests: u32,
     /// Where the last question came from, as the server saw it.
     pub(crate) asker: Option<Ends>,
     pub(crate) answered: bool,

@@ -47,7 +47,7 @@ pub(crate) struct TransportMeta {
     pub(crate) cwr: bool,
     /// A segment ends what its application wrote.
     pub(crate) push: bool,
-    /// And ends what is said in its direction.
+    /// It also ends the data of its direction.
     pub(crate) fin: bool,
     /// A machine made it of another packet.
     pub(crate) copy: bool,

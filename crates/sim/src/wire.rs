@@ -31,7 +31,7 @@ impl Ends {
         }
     }
 
-    /// The same, seen from the other side.
+    /// The same two ends, from the other side.
     pub fn back(self) -> Ends {
         Ends { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport }
     }
@@ -70,16 +70,16 @@ impl Ends {
 pub(crate) const ETHERNET: u32 = 14;
 /// Bytes of TCP's header with timestamps.
 pub(crate) const TCP: u32 = 32;
-/// Bytes of TCP's header with what a SYN says.
+/// Bytes of TCP's header with the options of a SYN.
 pub(crate) const TCP_SYN: u32 = 40;
 /// Bytes of the UDP header and of ICMP's echo.
 pub(crate) const UDP: u32 = 8;
 /// The largest template: IPv6 and a SYN's TCP header.
 const ROOM: usize = 80;
 
-/// What a SYN says: segment size, SACK, timestamps, a window scale of 7 (RFC 7323).
+/// The options of a SYN: segment size, SACK, timestamps, a window scale of 7 (RFC 7323).
 const SYN_OPTIONS: [u8; 20] = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 3, 7];
-/// What others say: timestamps after two no-operations; their values are not carried.
+/// The options of other segments: timestamps after two no-operations; their values are not carried.
 const OPTIONS: [u8; 4] = [1, 1, 8, 10];
 
 /// IP and TCP, UDP or ICMP headers of one direction of a flow.
@@ -123,8 +123,8 @@ impl Template {
                 bytes[0] = 0x60;
                 bytes[6] = protocol;
                 bytes[7] = 64;
-                bytes[8..24].copy_from_slice(&octets(src));
-                bytes[24..40].copy_from_slice(&octets(dst));
+                bytes[8..24].copy_from_slice(&address_bytes(src));
+                bytes[24..40].copy_from_slice(&address_bytes(dst));
                 40
             }
         };
@@ -224,7 +224,7 @@ impl Template {
     }
 }
 
-fn octets(address: IpAddr) -> [u8; 16] {
+fn address_bytes(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
         IpAddr::V6(v6) => v6.octets(),

@@ -1,14 +1,14 @@
 //! `tc -batch`: a file of commands, one per line.
 //!
-//! As in iproute2: `#` begins a comment wherever it stands, a backslash at the end of a line joins the next,
-//! and a word may stand whole in single or double quotes. There is no escaping. Options such as `-s` are not
+//! As in iproute2: `#` begins a comment anywhere, a backslash at the end of a line joins the next, and a word
+//! may be quoted as a whole, with single or double quotes. There is no escaping. Options such as `-s` are not
 //! allowed inside.
 
 use crate::Refusal;
 
 /// A command of a batch file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct BatchLine {
     /// The number of its last line in the file, from 1: the one tc names when it fails.
     pub number: usize,
     /// Its words; [`crate::tc::parse_line`] reads them.
@@ -17,7 +17,7 @@ pub struct Line {
 
 /// The commands of a batch file; empty lines are left out. A line with an open quote is a refusal in its
 /// place, after which tc stops.
-pub fn lines(text: &str) -> Vec<Result<Line, Refusal>> {
+pub fn lines(text: &str) -> Vec<Result<BatchLine, Refusal>> {
     let mut commands = Vec::new();
     let mut joined = String::new();
     let mut all = text.lines().enumerate().peekable();
@@ -30,7 +30,7 @@ pub fn lines(text: &str) -> Vec<Result<Line, Refusal>> {
         joined.push_str(line);
         match words(&joined) {
             Some(args) if args.is_empty() => {}
-            Some(args) => commands.push(Ok(Line { number: index + 1, args })),
+            Some(args) => commands.push(Ok(BatchLine { number: index + 1, args })),
             None => {
                 let refusal = Refusal::new(1, "Unterminated quoted string");
                 commands.push(Err(

@@ -5,7 +5,7 @@
 //! files where those are installed. The definitions were found from the numbers' own form:
 //! - normal: the greatest point of a grid of 1/20,000 standard deviations, counted up from -10, at which the
 //!   distribution rounded to 1/16,384 has not passed the quantile yet;
-//! - pareto: of the exponent 3, whose mean is 3/2; the variance, 3/4, stands where the deviation should;
+//! - pareto: of the exponent 3, whose mean is 3/2; the variance, 3/4, is used in place of the deviation;
 //! - paretonormal: three parts of pareto and one of normal.
 
 use std::sync::OnceLock;
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(named("uniform"), None);
     }
 
-    /// The same numbers as in the files of iproute2, where it is installed.
+    /// The numbers of iproute2's files, where it is installed.
     #[test]
     fn tables_are_those_that_tc_sends() {
         for name in ["normal", "pareto", "paretonormal"] {

@@ -1,7 +1,7 @@
 //! JSON as tc writes it: keys in order, and its own way of laying out `-pretty`. Where tc 6.1 writes what is
 //! none (`{default 10 }`), or one key twice, this is JSON all the same.
 
-/// A value.
+/// A value of JSON as tc writes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Json {
     /// A number, already in digits.
@@ -52,7 +52,7 @@ pub(crate) fn list(items: &[Json], pretty: bool) -> String {
     out
 }
 
-/// `indent`: where the closing brace stands; the members four further in.
+/// `indent`: the column of the closing brace; members are indented by four more.
 fn write(value: &Json, indent: Option<usize>, out: &mut String) {
     match value {
         Json::Number(digits) => out.push_str(digits),

@@ -46,7 +46,7 @@ pub struct Env {
 pub struct Device {
     /// The device's name.
     pub name: String,
-    /// Its speed in Mbit/s, for rates given in per cent; `None`: the driver does not tell.
+    /// Its speed in Mbit/s, for rates given in per cent; `None`: the driver does not report it.
     pub speed_mbit: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl Env {
         }
     }
 
-    /// The device's speed in Mbit/s, if it tells.
+    /// The device's speed in Mbit/s, if it is known.
     pub fn speed_mbit(&self, name: &str) -> Option<u32> {
         self.devices.iter().flatten().find(|device| device.name == name)?.speed_mbit
     }

@@ -230,7 +230,7 @@ fn prefix(letters: &str) -> Option<Prefix> {
     }
 }
 
-/// The bytes of a unit whose capital B says that it is bytes: `kB`, `KiB`.
+/// The bytes of a unit whose capital B marks it as bytes: `kB`, `KiB`.
 fn bytes_unit(unit: &str) -> Option<f64> {
     let letters = unit.strip_suffix('B')?;
     let known = ["", "k", "K", "M", "G", "T", "Ki", "Mi", "Gi"];

@@ -101,7 +101,7 @@ pub fn parse_nanos(text: &str) -> Option<i64> {
     Some((number * scale) as i64)
 }
 
-/// A qdisc's handle: `1:`, `1`, `none`; what stands after the colon is ignored.
+/// A qdisc's handle: `1:`, `1`, `none`; the part after the colon is ignored.
 pub fn parse_handle(text: &str) -> Option<Handle> {
     if text == "none" {
         return Some(Handle::NONE);
@@ -252,7 +252,7 @@ pub(crate) fn limit_of_latency(
 mod tests {
     use super::*;
 
-    /// V-U1, with what tc 6.1 says to further notations.
+    /// V-U1, with tc 6.1's answers to further notations.
     #[test]
     fn v_u1_rates() {
         let table = [

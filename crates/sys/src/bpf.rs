@@ -200,7 +200,7 @@ impl BpfProgram {
         let program = raw(&self.0);
         let attributes = Attributes::new().word(0, program).word(4, device).word(8, hook);
         // SAFETY: no addresses among them, and this command answers with a descriptor.
-        unsafe { attributes.open(LINK_CREATE) }.map(|held| BpfLink { _held: held })
+        unsafe { attributes.open(LINK_CREATE) }.map(|owned_fd| BpfLink { _held: owned_fd })
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{SIGINT, SIGTERM, c_int, sigaction};
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Where the handler writes, once someone waits.
 static BELL: OnceLock<OwnedFd> = OnceLock::new();
 /// What is written when it rings.
@@ -19,7 +19,7 @@ static RUNG: u8 = 0;
 type Handler = extern "C" fn(c_int);
 
 extern "C" fn note(_: c_int) {
-    ASKED.store(true, Ordering::Relaxed);
+    INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
 extern "C" fn pass(_: c_int) {}
@@ -103,7 +103,7 @@ impl Drop for Ignored {
 pub fn notice() -> &'static AtomicBool {
     // sigaction(2) refuses only signals that cannot be caught.
     let _ = install(SIGINT, note, true);
-    &ASKED
+    &INTERRUPTED
 }
 
 #[cfg(test)]

@@ -57,8 +57,12 @@ pub enum LinkEvent {
 /// # Errors
 /// The kernel does not say.
 pub fn links() -> io::Result<Vec<LinkInfo>> {
-    let told = NetlinkSocket::open()?.dump(RTM_GETLINK, &[0; LINK_HEAD])?;
-    Ok(told.iter().filter(|told| told.kind == RTM_NEWLINK).filter_map(|told| link(&told.body)).collect())
+    let dump_messages = NetlinkSocket::open()?.dump(RTM_GETLINK, &[0; LINK_HEAD])?;
+    Ok(dump_messages
+        .iter()
+        .filter(|message| message.kind == RTM_NEWLINK)
+        .filter_map(|message| link(&message.body))
+        .collect())
 }
 
 /// Who is reported.
@@ -89,9 +93,9 @@ impl LinkMonitor {
         loop {
             match rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((bytes, _)) => {
-                    for told in messages(&self.buffer[..bytes.min(self.buffer.len())]) {
-                        let Some(link) = link(told.body) else { continue };
-                        match told.kind {
+                    for reply in messages(&self.buffer[..bytes.min(self.buffer.len())]) {
+                        let Some(link) = link(reply.body) else { continue };
+                        match reply.kind {
                             RTM_NEWLINK => events.push(LinkEvent::Is(link)),
                             RTM_DELLINK => events.push(LinkEvent::Gone(link)),
                             _ => {}
@@ -145,7 +149,7 @@ fn text(value: &[u8]) -> String {
 
 pub(crate) fn fuzz(bytes: &[u8]) {
     link(bytes);
-    messages(bytes).for_each(|told| drop(link(told.body)));
+    messages(bytes).for_each(|reply| drop(link(reply.body)));
 }
 
 #[cfg(test)]

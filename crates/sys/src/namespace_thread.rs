@@ -36,7 +36,7 @@ impl NamespaceThread {
     /// The kernel does not allow it: that needs root, or a user namespace of tidegate's.
     pub fn new(name: &str) -> io::Result<NamespaceThread> {
         let (commands, to_do) = mpsc::channel::<NamespaceTask>();
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, receiver) = mpsc::sync_channel(1);
         let live = move || {
             let entered = enter();
             let failed = entered.is_err();
@@ -49,7 +49,7 @@ impl NamespaceThread {
             }
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(live)?;
-        told.recv().map_err(io::Error::other)??;
+        receiver.recv().map_err(io::Error::other)??;
         Ok(NamespaceThread { name: name.to_owned(), tasks: Some(commands), thread: Some(thread) })
     }
 
@@ -64,13 +64,13 @@ impl NamespaceThread {
     /// # Errors
     /// The place's thread is gone: something that was done there panicked.
     pub fn go<T: Send + 'static>(&self, transaction: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, receiver) = mpsc::sync_channel(1);
         let transaction: NamespaceTask = Box::new(move || {
             let _ = tell.send(transaction());
         });
         let gone = || io::Error::other(format!("the thread of `{}` is gone", self.name));
         self.tasks.as_ref().ok_or_else(gone)?.send(transaction).map_err(|_| gone())?;
-        told.recv().map_err(|_| gone())
+        receiver.recv().map_err(|_| gone())
     }
 }
 

@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 pub const MAX_NAME: usize = 15;
 
 /// Kinds of link that can stand for any other, best first: not every kernel has every kind.
-const STAND_INS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
+const SUBSTITUTE_KINDS: [&str; 4] = ["dummy", "ifb", "bridge", "veth"];
 
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_NET_NS_FD: u16 = 28;
@@ -92,7 +92,7 @@ impl Links {
     /// The kernel's answer to the last kind tried.
     pub fn create_like(&mut self, name: &str, kind: &str, txqlen: u32) -> io::Result<()> {
         let first = self.create(name, kind, txqlen);
-        STAND_INS.iter().fold(first, |made, other| made.or_else(|_| self.create(name, other, txqlen)))
+        SUBSTITUTE_KINDS.iter().fold(first, |made, other| made.or_else(|_| self.create(name, other, txqlen)))
     }
 
     /// Creates two links of Ethernet that are each other's wire, the second in another network namespace (a

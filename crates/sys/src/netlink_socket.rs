@@ -255,8 +255,8 @@ fn refusal(answer: &ReplyMessage<'_>) -> Option<KernelRefusal> {
     if code == 0 {
         return None;
     }
-    let told = (answer.flags & NLM_F_ACK_TLVS != 0).then(|| answer.body.get(4 + NLMSG_HEAD..)).flatten();
-    Some(KernelRefusal { errno: code.saturating_neg(), message: told.and_then(words) })
+    let extended = (answer.flags & NLM_F_ACK_TLVS != 0).then(|| answer.body.get(4 + NLMSG_HEAD..)).flatten();
+    Some(KernelRefusal { errno: code.saturating_neg(), message: extended.and_then(words) })
 }
 
 /// The kernel's words among the attributes behind a refusal.

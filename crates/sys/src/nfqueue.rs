@@ -189,14 +189,14 @@ impl Queues {
     ) -> io::Result<usize> {
         let mut all = 0;
         while all < most {
-            let asked = BATCH.min(most - all);
-            let lengths = self.read(asked)?;
+            let requested = BATCH.min(most - all);
+            let lengths = self.read(requested)?;
             let read = lengths.iter().take_while(|length| **length > 0).count();
             for (bytes, length) in self.room.iter().zip(lengths).take(read) {
                 each(&bytes[..length.min(MESSAGE)], tell);
             }
             all += read;
-            if read < asked {
+            if read < requested {
                 break;
             }
         }
@@ -270,7 +270,7 @@ impl AsFd for Queues {
 /// no one can say.
 #[must_use]
 pub fn dropped_before(queues: &[u16]) -> u64 {
-    let told = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
+    let text = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     let of_line = |line: &str| -> Option<u64> {
         let mut words = line.split_whitespace();
         let queue: u16 = words.next()?.parse().ok()?;
@@ -278,7 +278,7 @@ pub fn dropped_before(queues: &[u16]) -> u64 {
         let lost = words.skip(4).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
         queues.contains(&queue).then_some(lost)
     };
-    told.lines().filter_map(of_line).sum()
+    text.lines().filter_map(of_line).sum()
 }
 
 /// Tells what a message says.

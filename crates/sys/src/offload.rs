@@ -2,7 +2,7 @@
 //! computed (the head of virtio-net).
 
 /// Length of the header, bytes.
-pub const OCTETS: usize = 10;
+pub const HEADER_LEN: usize = 10;
 
 const KIND: usize = 1;
 const HEADERS: usize = 2;
@@ -18,13 +18,13 @@ const TCP_WORDS: usize = 12;
 
 /// The head, as the kernel writes and reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Offload(pub [u8; OCTETS]);
+pub struct Offload(pub [u8; HEADER_LEN]);
 
 impl Offload {
     /// What is at the beginning of `octets`; nothing special if they are too few.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Offload {
-        Offload(bytes.get(..OCTETS).and_then(|head| head.try_into().ok()).unwrap_or_default())
+        Offload(bytes.get(..HEADER_LEN).and_then(|head| head.try_into().ok()).unwrap_or_default())
     }
 
     /// How many packets a packet of `len` bytes stands for; `front` are its first ones, its headers at
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn head(flags: u8, kind: u8, headers: u16, size: u16, start: u16) -> Offload {
-        let mut bytes = [0; OCTETS];
+        let mut bytes = [0; HEADER_LEN];
         bytes[..2].copy_from_slice(&[flags, kind]);
         for (at, number) in [(HEADERS, headers), (SEGMENT, size), (CHECKSUM_START, start)] {
             bytes[at..at + 2].copy_from_slice(&number.to_ne_bytes());

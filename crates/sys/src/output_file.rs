@@ -484,8 +484,8 @@ mod tests {
             write(Path::new(&format!("{dir}/{fd}")), b"through\n").expect("written");
         }
         drop(writer);
-        let mut said = String::new();
-        io::Read::read_to_string(&mut reader, &mut said).expect("read");
-        assert_eq!(said, "through\nthrough\n");
+        let mut text = String::new();
+        io::Read::read_to_string(&mut reader, &mut text).expect("read");
+        assert_eq!(text, "through\nthrough\n");
     }
 }

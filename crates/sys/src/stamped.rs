@@ -138,17 +138,17 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<Datag
 /// What the kernel reports.
 pub fn notice(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Option<TransmitReport>> {
     let Some(read) = take(socket, buffer, libc::MSG_ERRQUEUE)? else { return Ok(None) };
-    let mut told = TransmitReport { bytes: read.bytes, about: About::Here(0), stamp_ns: None };
+    let mut report = TransmitReport { bytes: read.bytes, about: About::Here(0), stamp_ns: None };
     for (level, kind, value) in read.control.read(read.control_len) {
         match (level, kind) {
-            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => told.stamp_ns = control::time_ns(value, 3),
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => report.stamp_ns = control::time_ns(value, 3),
             (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                told.about = about(value).unwrap_or(told.about)
+                report.about = about(value).unwrap_or(report.about)
             }
             _ => {}
         }
     }
-    Ok(Some(told))
+    Ok(Some(report))
 }
 
 /// What one call gave.
@@ -244,10 +244,10 @@ mod tests {
         near.send(b"whoever").expect("it is sent");
         wait(&near);
         let mut buffer = [0; 64];
-        let told = notice(&near, &mut buffer).expect("it is open").expect("it was refused");
+        let report = notice(&near, &mut buffer).expect("it is open").expect("it was refused");
         let by = Some(IpAddr::from([127, 0, 0, 1]));
         assert_eq!(
-            (told.about, &buffer[..told.bytes]),
+            (report.about, &buffer[..report.bytes]),
             (About::Icmp { kind: 3, code: 3, by }, &b"whoever"[..])
         );
     }

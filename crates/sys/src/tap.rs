@@ -52,7 +52,7 @@ impl Tap {
         let fd = rustix::fs::open(CONTROL, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
         // SAFETY: TUNSETIFF reads and writes one `ifreq`, and keeps no pointer to it.
         unsafe { ioctl(&fd, Updater::<SET_INTERFACE, libc::ifreq>::new(&mut request)) }?;
-        let size = crate::offload::OCTETS as c_int;
+        let size = crate::offload::HEADER_LEN as c_int;
         // SAFETY: TUNSETVNETHDRSZ reads one `int`.
         unsafe { ioctl(&fd, Setter::<SET_HEAD, c_int>::new(size)) }?;
         let tap = Tap { fd, name: ifreq::name(&request) };

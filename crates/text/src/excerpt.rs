@@ -17,7 +17,7 @@ pub fn excerpt(text: &str, from: usize, to: usize) -> (String, usize, usize) {
         if letters.len() <= WIDE { 0 } else { from.saturating_sub(WIDE / 2).min(letters.len() - WIDE) };
     let end = letters.len().min(begin + WIDE);
     let visible = |part: &[char]| line(&part.iter().collect::<String>()).to_string();
-    // Escapes are longer than what they stand for, so columns are counted in what is shown.
+    // Escapes are longer than the characters they replace, so columns are counted in the escaped text.
     let column = |at: usize| visible(&letters[begin..at.clamp(begin, end)]).chars().count();
     let shown = visible(&letters[begin..end]);
     if letters.len() <= WIDE {

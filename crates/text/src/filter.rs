@@ -34,7 +34,7 @@ impl Filter {
                 Ok(good) => (good, None),
                 Err(error) => {
                     let (good, after) = rest.split_at(error.valid_up_to());
-                    // Valid up to here, says the error.
+                    // Valid up to here, by the error.
                     (core::str::from_utf8(good).unwrap_or_default(), Some((after, error.error_len())))
                 }
             };

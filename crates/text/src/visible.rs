@@ -14,8 +14,8 @@ pub fn lines(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Text }
 }
 
-/// A document in JSON: characters that a terminal could take as commands stand as `\u001b`, which a JSON
-/// parser reads as the same characters. In valid JSON they occur only inside strings.
+/// A document in JSON: characters that a terminal could take as commands become `\u001b`, which a JSON parser
+/// reads as the same characters. In valid JSON they occur only inside strings.
 pub fn json(text: &str) -> Visible<'_> {
     Visible { text, breaks: true, form: Form::Json }
 }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
-    /// POSIX.1-2017, Shell Command Language 2.2.2: within single quotes every character stands for itself.
+    /// POSIX.1-2017, Shell Command Language 2.2.2: within single quotes every character is literal.
     #[test]
     fn shell_words_are_one_word() {
         let table = [

@@ -92,14 +92,14 @@ pub(crate) fn sentence(run: &Measured) -> Option<String> {
     if !lossy || places.is_empty() {
         return None;
     }
-    let told: Vec<String> =
+    let lines: Vec<String> =
         places.iter().take(MOST_PLACES).map(|(dropped, place)| format!("{dropped} {place}")).collect();
     let others: u64 = places.iter().skip(MOST_PLACES).map(|(dropped, _)| dropped).sum();
     let others = if others > 0 { format!(", {others} elsewhere") } else { String::new() };
     Some(format!(
         "Packets dropped under {} with the policy, warm-up included: {}{others}.",
         run.title,
-        told.join(", ")
+        lines.join(", ")
     ))
 }
 
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn places_are_named_where_something_is_not_answered() {
         assert_eq!(sentence(&run(2)), None);
-        let told = "Packets dropped under 1 upload with the policy, warm-up included: 40 by the policer at \
+        let text = "Packets dropped under 1 upload with the policy, warm-up included: 40 by the policer at \
         8Mbit of F, 7 in class 1:10, 2 in the modem's buffer.";
-        assert_eq!(sentence(&run(3)).as_deref(), Some(told));
+        assert_eq!(sentence(&run(3)).as_deref(), Some(text));
     }
 }

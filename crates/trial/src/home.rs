@@ -162,7 +162,7 @@ pub(crate) fn build(
     policy.stack(&mut machine.gateway);
     // The device's own ring is long, but a driver fills no more of it than its byte queue limit: one frame,
     // unless the script says so.
-    let asked_ring = policy.asked_ring(&machine.gateway, with_policy);
+    let asked_ring = policy.requested_ring(&machine.gateway, with_policy);
     let mtu = ids.first().map_or(1500, |id| machine.gateway.spec(*id).mtu).min(1500);
     let governed = governed(&machine.gateway, policy);
     let machine = GatewayMachine::new(machine.gateway, ids, setting.seed);
@@ -295,8 +295,8 @@ fn ask(home: &mut Home<GatewayMachine>, commands: &[String]) -> String {
             std::mem::swap(&mut machine.gateway, &mut simulated.gateway);
             reply
         });
-        let said = [reply.stdout, reply.stderr].concat();
-        shown.push_str(&format!("\n$ {command}\n{}", String::from_utf8_lossy(&said)));
+        let bytes = [reply.stdout, reply.stderr].concat();
+        shown.push_str(&format!("\n$ {command}\n{}", String::from_utf8_lossy(&bytes)));
     }
     shown
 }

@@ -159,7 +159,7 @@ fn ends(dump: &FilterDump) -> [Option<Net>; 2] {
 /// The network of the local host that a rule asks for: its source, unless packets come from the modem; its
 /// destination, unless they go there.
 fn of_rule(rule: &NetfilterRule, wan: &str) -> impl Iterator<Item = Net> {
-    let plain = || rule.matches.iter().filter(|asked| !asked.not).map(|asked| &asked.what);
+    let plain = || rule.matches.iter().filter(|one| !one.not).map(|one| &one.what);
     let arrives = plain().any(|what| matches!(what, Condition::In(name) if name == wan));
     let leaves = plain().any(|what| matches!(what, Condition::Out(name) if name == wan));
     plain().filter_map(move |what| match what {

@@ -36,7 +36,7 @@ impl Item {
             HomeTraffic::Bulk(bulk) => &mut bulk.parties,
             HomeTraffic::Ping(ping) => &mut ping.parties,
             HomeTraffic::Datagrams(datagrams) => &mut datagrams.parties,
-            HomeTraffic::Errand(errand) => &mut errand.parties,
+            HomeTraffic::Transaction(transaction) => &mut transaction.parties,
         }
     }
 
@@ -308,9 +308,9 @@ pub(crate) fn probes(options: &TrialSettings) -> Vec<Item> {
 const PING_INTERVAL: Nanos = Nanos::millis(200);
 
 fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
-    let errand = |port: u16, what: Transaction, second: u64| {
+    let transaction = |port: u16, what: Transaction, second: u64| {
         let parties = Parties::new(PEOPLE, port, 0);
-        HomeTraffic::Errand(TransactionTraffic { parties, start: Nanos::millis(second), what })
+        HomeTraffic::Transaction(TransactionTraffic { parties, start: Nanos::millis(second), what })
     };
     match name {
         TrialProbe::Ping => {
@@ -323,14 +323,17 @@ fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
         }
         TrialProbe::Voip => call(options),
         TrialProbe::Dns => {
-            vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))]
+            vec![Item::new("dns", "DNS look-up", "until the answer", transaction(30000, dns(), 300))]
         }
         TrialProbe::Ssh => {
-            let mut item = Item::new("ssh", "SSH login", "until the prompt", errand(32000, login(), 1100));
+            let mut item =
+                Item::new("ssh", "SSH login", "until the prompt", transaction(32000, login(), 1100));
             item.parties().dsfield = SSH_DSFIELD;
             vec![item]
         }
-        TrialProbe::Web => vec![Item::new("web", "web page", "until complete", errand(34000, page(), 2300))],
+        TrialProbe::Web => {
+            vec![Item::new("web", "web page", "until complete", transaction(34000, page(), 2300))]
+        }
         TrialProbe::None => vec![],
     }
 }

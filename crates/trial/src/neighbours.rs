@@ -5,7 +5,7 @@
 use crate::policy::TrialPolicy;
 use std::net::{IpAddr, Ipv6Addr};
 use tidegate_gateway::{DropReason, EgressPath};
-use tidegate_inspect::{Course, Loss, Packet, Prober, Reading};
+use tidegate_inspect::{Loss, Packet, PacketEntry, Prober, Reading};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_policy::Kind;
 
@@ -14,38 +14,39 @@ const TRIES: usize = 20;
 /// ICMPv6's neighbour solicitation (RFC 4861).
 const SOLICITATION: u8 = 135;
 /// The one who asks, and the group that is asked.
-const ASKING: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
-const ASKED: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 2);
+const SOLICITOR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+const SOLICITED: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 2);
 
 /// What a policy drops that neighbours must hear of one another, in sentences.
 pub(crate) fn sentences(policy: &TrialPolicy, ipv6: bool) -> Vec<String> {
     let reading = policy.reading();
     let mut prober = Prober::new(&reading);
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for device in [&policy.wan, &policy.lan] {
         let Some(id) = prober.device(device) else { continue };
         let kind = prober.gateway().spec(id).kind;
         if kind.has_no_neighbours() {
             continue;
         }
-        let asks = [
+        let solicitations = [
             ("ARP requests", arp(), EgressPath::Direct),
             ("IPv6's neighbour solicitations", solicitation(), EgressPath::Local),
         ];
-        for (what, packet, route) in asks.into_iter().take(if ipv6 { 2 } else { 1 }) {
-            let ways = [("leave by", Course::Leaves(id, route)), ("arrive at", Course::Arrives(id))];
+        for (what, packet, route) in solicitations.into_iter().take(if ipv6 { 2 } else { 1 }) {
+            let ways =
+                [("leave by", PacketEntry::Leaves(id, route)), ("arrive at", PacketEntry::Arrives(id))];
             for (how, course) in ways {
                 let Some(loss) = always_dropped(&mut prober, &packet, course) else { continue };
-                told.push(format!(
+                lines.push(format!(
                     "{what} that {how} {device} are dropped {}: on a real link no host behind {device} \
                     stays reachable. What follows is of hosts that know one another's addresses.",
-                    by_whom(&reading, &mut prober, &loss)
+                    dropped_by(&reading, &mut prober, &loss)
                 ));
                 break;
             }
         }
     }
-    told
+    lines
 }
 
 fn arp() -> Packet {
@@ -56,8 +57,8 @@ fn solicitation() -> Packet {
     Packet {
         ethertype: ethertype::IPV6,
         protocol: proto::ICMPV6,
-        source: IpAddr::V6(ASKING),
-        destination: IpAddr::V6(ASKED),
+        source: IpAddr::V6(SOLICITOR),
+        destination: IpAddr::V6(SOLICITED),
         icmp: (SOLICITATION, 0),
         length: 72,
         ..Packet::default()
@@ -65,7 +66,7 @@ fn solicitation() -> Packet {
 }
 
 /// Where each of several such packets is dropped, if it is.
-fn always_dropped(prober: &mut Prober, packet: &Packet, course: Course) -> Option<Loss> {
+fn always_dropped(prober: &mut Prober, packet: &Packet, course: PacketEntry) -> Option<Loss> {
     let mut last = None;
     for _ in 0..TRIES {
         last = Some(prober.travel(packet, course).dropped?);
@@ -74,7 +75,7 @@ fn always_dropped(prober: &mut Prober, packet: &Packet, course: Course) -> Optio
 }
 
 /// `by drr 1: on eth0, which has no class for them`.
-fn by_whom(reading: &Reading, prober: &mut Prober, loss: &Loss) -> String {
+fn dropped_by(reading: &Reading, prober: &mut Prober, loss: &Loss) -> String {
     let device = prober.gateway().name(loss.device).to_owned();
     let here = |q: &&tidegate_policy::dump::QdiscDump| q.dev == device && q.handle == loss.at;
     let kind = reading.qdiscs.iter().find(here).map(|q| q.kind);
@@ -101,22 +102,22 @@ mod tests {
 
     #[test]
     fn who_drops_arp_is_named_and_where() {
-        let told = |script: &str| sentences(&policy(script), false);
+        let lines_of = |script: &str| sentences(&policy(script), false);
         let drr =
             "tc qdisc add dev eth0 root handle 1: drr\ntc class add dev eth0 parent 1: classid 1:1 drr\n";
         let rest = ": on a real link no host behind eth0 stays reachable. What follows is of hosts that \
         know one another's addresses.";
         let by = |who: &str| vec![format!("ARP requests that leave by eth0 are dropped by {who}{rest}")];
-        assert_eq!(told(drr), by("drr 1: on eth0, which has no class for them"));
+        assert_eq!(lines_of(drr), by("drr 1: on eth0, which has no class for them"));
         let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc\ntc class add dev eth0 parent 1: classid 1:1 \
         hfsc sc rate 1mbit\n";
-        assert_eq!(told(hfsc), by("hfsc 1: on eth0, which has no class for them, having no default"));
+        assert_eq!(lines_of(hfsc), by("hfsc 1: on eth0, which has no class for them, having no default"));
         let filter = "tc qdisc add dev eth0 root handle 1: prio\n\
                       tc filter add dev eth0 parent 1: protocol all prio 1 u32 match u32 0 0 action drop\n";
-        assert_eq!(told(filter), by("a filter at prio 1: on eth0"));
+        assert_eq!(lines_of(filter), by("a filter at prio 1: on eth0"));
         let arriving = "tc qdisc add dev eth0 root pfifo\ntc qdisc add dev eth0 handle ffff: ingress\n\
                         tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action drop\n";
-        let arrive = told(arriving);
+        let arrive = lines_of(arriving);
         assert!(
             arrive[0].starts_with("ARP requests that arrive at eth0 are dropped by a filter"),
             "{arrive:?}"
@@ -128,11 +129,11 @@ mod tests {
             "tc qdisc add dev eth0 root netem loss 50%\n",
             "tc qdisc add dev eth0 root plug\n",
         ] {
-            assert_eq!(told(fine), Vec::<String>::new(), "{fine}");
+            assert_eq!(lines_of(fine), Vec::<String>::new(), "{fine}");
         }
         let taken = "tc filter add dev eth0 parent 1: protocol ip prio 1 matchall flowid 1:1\n\
                      tc filter add dev eth0 parent 1: protocol arp prio 2 matchall flowid 1:1\n";
-        assert_eq!(told(&format!("{drr}{taken}")), Vec::<String>::new());
+        assert_eq!(lines_of(&format!("{drr}{taken}")), Vec::<String>::new());
         let six = sentences(&policy(&format!("{drr}{taken}")), true);
         assert!(
             six[0].starts_with("IPv6's neighbour solicitations that leave by eth0 are dropped by drr 1:"),

@@ -154,7 +154,7 @@ impl TrialPolicy {
 }
 
 /// Do a device's classes show that it leads to the LAN?
-fn asks_for_lan(machine: &Machine, dev: &str) -> bool {
+fn classes_lead_to_lan(machine: &Machine, dev: &str) -> bool {
     let devices = machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();
     let policy = TrialPolicy { ops: machine.log.clone(), devices, ..TrialPolicy::default() };
     let reading = policy.reading();
@@ -216,7 +216,7 @@ impl TrialPolicy {
     }
 
     /// The transmit ring of the device before the modem, if the script changed it.
-    pub(crate) fn asked_ring(&self, gateway: &Gateway, with_policy: bool) -> Option<u32> {
+    pub(crate) fn requested_ring(&self, gateway: &Gateway, with_policy: bool) -> Option<u32> {
         let name = self.beneath.as_ref().unwrap_or(&self.wan);
         let ring = gateway.spec(gateway.device(name)?).ring;
         (with_policy && ring != TrialPolicy::device_spec(name).ring).then_some(ring)
@@ -242,19 +242,19 @@ impl TrialPolicy {
         dev: Option<&str>,
         over: Option<&(String, String)>,
     ) -> Result<TrialPolicy, PolicyError> {
-        let Configured { machine, commands, wan: said, lan: mut towards, mut notes, names } = configured;
+        let Configured { machine, commands, wan: text, lan: mut towards, mut notes, names } = configured;
         let kind = |name: &str| machine.gateway.device(name).map(|id| machine.gateway.spec(id).kind);
         refuse_dead_redirects(&machine)?;
         let wan = match (dev, over) {
             (Some(dev), _) => dev.to_owned(),
             (None, Some((upper, _))) => upper.clone(),
-            (None, None) => match said {
+            (None, None) => match text {
                 Some(wan) => wan,
                 // What a script made to try something out, and took away again, is not there any more.
                 None => {
                     match wan_of(&machine.log, |name| kind(name).is_none_or(|kind| kind == DeviceKind::Ifb))?
                     {
-                        name if is_lan(&name) || asks_for_lan(&machine, &name) => {
+                        name if is_lan(&name) || classes_lead_to_lan(&machine, &name) => {
                             let why = match is_lan(&name) {
                                 true => "by its name",
                                 false => "because its classes ask for private networks as destinations",
@@ -431,20 +431,20 @@ mod tests {
     /// Classes for hosts of private networks as destinations shape downloads.
     #[test]
     fn a_device_whose_classes_ask_for_the_lan_leads_there() {
-        let tree = |asks: &str| {
+        let tree = |condition: &str| {
             format!(
                 "tc qdisc add dev eth1 root handle 1: htb default 2\n\
                  tc class add dev eth1 parent 1: classid 1:1 htb rate 5mbit\n\
                  tc class add dev eth1 parent 1: classid 1:2 htb rate 5mbit\n\
-                 tc filter add dev eth1 parent 1: protocol ip u32 match ip {asks} flowid 1:1"
+                 tc filter add dev eth1 parent 1: protocol ip u32 match ip {condition} flowid 1:1"
             )
         };
         let down = policy(&["eth1"], &tree("dst 192.168.1.10"), None);
         assert_eq!((down.lan.as_str(), down.wan.as_str()), ("eth1", UNNAMED_WAN));
         assert!(down.notes[0].contains("because its classes ask for private networks as destinations"));
-        for asks in ["src 192.168.1.10", "dst 198.51.100.7", "dport 22 0xffff"] {
-            let up = policy(&["eth1"], &tree(asks), None);
-            assert_eq!((up.wan.as_str(), up.notes.len()), ("eth1", 0), "{asks}");
+        for condition in ["src 192.168.1.10", "dst 198.51.100.7", "dport 22 0xffff"] {
+            let up = policy(&["eth1"], &tree(condition), None);
+            assert_eq!((up.wan.as_str(), up.notes.len()), ("eth1", 0), "{condition}");
         }
         assert_eq!(policy(&["eth1"], &tree("dst 192.168.1.10"), Some("eth1")).wan, "eth1");
     }

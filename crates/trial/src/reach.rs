@@ -12,7 +12,7 @@ use crate::words;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Arrival, Course, Packet, Reached};
+use tidegate_inspect::{Arrival, Packet, PacketEntry, Reached};
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Handle, Nanos};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry};
@@ -65,10 +65,10 @@ fn brief(traffic: &HomeTraffic) -> HomeTraffic {
         HomeTraffic::Datagrams(datagrams) => {
             HomeTraffic::Datagrams(DatagramTraffic { start: Nanos(0), ..*datagrams })
         }
-        HomeTraffic::Errand(errand) => {
-            let mut errand = errand.clone();
-            errand.start = Nanos(0);
-            HomeTraffic::Errand(errand)
+        HomeTraffic::Transaction(transaction) => {
+            let mut transaction = transaction.clone();
+            transaction.start = Nanos(0);
+            HomeTraffic::Transaction(transaction)
         }
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn fill(policy: &TrialPolicy, trees: &InstalledTrees, taken: &[Device
         .collect();
     let hashed = filters.iter().any(is_hash);
     let arrivals: BTreeMap<DeviceClass, Arrival> = arrivals(policy, &missing);
-    let is_open = |place: &DeviceClass| arrivals.get(place) != Some(&Arrival::Nobody);
+    let is_open = |place: &DeviceClass| arrivals.get(place) != Some(&Arrival::Unreachable);
     let mut found = Vec::new();
     let mut tries = candidates(policy, filters);
     tries.extend(arrivals.values().flat_map(of_arrival));
@@ -122,7 +122,7 @@ pub(crate) fn fill(policy: &TrialPolicy, trees: &InstalledTrees, taken: &[Device
     let mut filled = Filled { found, ..Filled::default() };
     for place in missing {
         match arrivals.get(&place) {
-            Some(Arrival::Nobody) => {
+            Some(Arrival::Unreachable) => {
                 drop(filled.unreachable.insert(place.clone(), reason(policy, trees, &place)))
             }
             // Another host's packets may come there.
@@ -150,8 +150,13 @@ fn arrivals(policy: &TrialPolicy, places: &[DeviceClass]) -> BTreeMap<DeviceClas
 fn of_arrival(arrival: &Arrival) -> Vec<Candidate> {
     let Arrival::Packet(witness) = arrival else { return Vec::new() };
     let sketch = Sketch::of_packet(&witness.packet);
-    let sketch = Sketch { gateway: matches!(witness.course, Course::Leaves(_, EgressPath::Local)), ..sketch };
-    if let Course::Arrives(_) = witness.course { sketch.swapped().candidates() } else { sketch.candidates() }
+    let sketch =
+        Sketch { gateway: matches!(witness.course, PacketEntry::Leaves(_, EgressPath::Local)), ..sketch };
+    if let PacketEntry::Arrives(_) = witness.course {
+        sketch.swapped().candidates()
+    } else {
+        sketch.candidates()
+    }
 }
 
 /// Why no packet can come to a class of which that is shown.
@@ -215,20 +220,20 @@ fn unmet_mark(policy: &TrialPolicy, dump: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { handle, params: FilterParams::Fw(_), .. } = &dump.entry else { return None };
     let uses = policy.uses();
     let writers: Vec<_> = uses.writers(dump).collect();
-    let asks = format!("its filter asks for mark {handle}");
+    let condition = format!("its filter asks for mark {handle}");
     if writers.is_empty() {
-        Some(format!("{asks}, which no rule sets"))
+        Some(format!("{condition}, which no rule sets"))
     } else if uses.comes_unmarked(&dump.dev) {
         Some(format!(
-            "{asks}, which netfilter's rules set only after the ingress filters have redirected the packets \
+            "{condition}, which netfilter's rules set only after the ingress filters have redirected the packets \
             to {}: none of them has the mark there",
             dump.dev
         ))
     } else if writers.iter().all(|writer| !writer.fits_protocol(dump)) {
         let (set, wants) = if dump.protocol == ethertype::IPV6 { ("IPv4", "ipv6") } else { ("IPv6", "ip") };
-        Some(format!("{asks} on packets of protocol {wants}, and the rules that set it see {set} only"))
+        Some(format!("{condition} on packets of protocol {wants}, and the rules that set it see {set} only"))
     } else if writers.iter().all(|writer| uses.is_overwritten(&writer.rule)) {
-        Some(format!("{asks}, which no packet has any more when it comes to a queue"))
+        Some(format!("{condition}, which no packet has any more when it comes to a queue"))
     } else {
         None
     }
@@ -520,7 +525,7 @@ impl TrialPolicy {
         &self,
         place: &DeviceClass,
         filters: &[FilterDump],
-        told_of: &mut Vec<Handle>,
+        reported: &mut Vec<Handle>,
     ) -> Option<String> {
         if let Some(name) = self.names.get(&(place.device.clone(), place.class)) {
             return Some(name.clone());
@@ -530,39 +535,39 @@ impl TrialPolicy {
             filters.iter().filter(|dump| dump.dev == place.device && classid(dump) == Some(place.class));
         for dump in here.filter(|dump| !self.uses().is_idle(dump)) {
             let FilterEntry::Filter { handle, params, .. } = &dump.entry else { continue };
-            let told = match params {
+            let text = match params {
                 FilterParams::Fw(_) => self.what_brings(dump).unwrap_or_else(|| format!("mark {handle}")),
                 FilterParams::U32(u32) => words::keys(u32, dump.protocol),
                 FilterParams::Matchall(_) => words::everything(dump.protocol),
                 _ => words::filter(dump, None).unwrap_or_default(),
             };
             // Others had their part before.
-            let told =
-                if self.uses().is_partial(dump) { words::what_is_left(told, dump.protocol) } else { told };
+            let text =
+                if self.uses().is_partial(dump) { words::what_is_left(text, dump.protocol) } else { text };
             // What comes to an inner class's filters was led there by others.
             let inner = DeviceClass { class: dump.parent, ..place.clone() };
-            let circle = inner == *place || told_of.contains(&inner.class);
+            let circle = inner == *place || reported.contains(&inner.class);
             let above = if dump.parent.minor() == 0 || circle {
                 None
             } else {
-                told_of.push(place.class);
-                let above = self.title_below(&inner, filters, told_of);
-                told_of.pop();
+                reported.push(place.class);
+                let above = self.title_below(&inner, filters, reported);
+                reported.pop();
                 above
             };
-            let told = match above {
+            let text = match above {
                 Some(above) if matches!(params, FilterParams::Matchall(_)) || is_open(params) => above,
-                Some(above) => format!("{above}: {told}"),
-                None => told,
+                Some(above) => format!("{above}: {text}"),
+                None => text,
             };
-            if !words.contains(&told) {
-                words.push(told);
+            if !words.contains(&text) {
+                words.push(text);
             }
         }
         for marker in self.uses().classifiers(&place.device, place.class) {
-            let told = words::rule(&marker.rule, false);
-            if !words.contains(&told) {
-                words.push(told);
+            let text = words::rule(&marker.rule, false);
+            if !words.contains(&text) {
+                words.push(text);
             }
         }
         let is_default = self.default_class(&place.device) == Some(place.class);
@@ -628,12 +633,12 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
 ";
 
     /// Why nothing comes to class 1:20 of a device, and what it is called.
-    fn said(rest: &str, device: &str) -> (String, Option<String>) {
+    fn without_class(rest: &str, device: &str) -> (String, Option<String>) {
         let policy = policy(&format!("{TREE}{rest}"));
         let trees = home::trees(&policy, 1);
         let place = place(device, 0x20);
         let arrivals = arrivals(&policy, std::slice::from_ref(&place));
-        assert_eq!(arrivals.get(&place), Some(&Arrival::Nobody), "{rest}");
+        assert_eq!(arrivals.get(&place), Some(&Arrival::Unreachable), "{rest}");
         (reason(&policy, &trees, &place), policy.title_of(&place, &trees.filters))
     }
 
@@ -641,7 +646,7 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
     fn a_class_that_gets_nothing_is_told_why() {
         let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n";
         let why = |rest: &str| {
-            let (why, title) = said(rest, "eth0");
+            let (why, title) = without_class(rest, "eth0");
             assert_eq!(title, None, "{rest}");
             why
         };
@@ -671,8 +676,8 @@ tc class add dev eth0 parent 1: classid 1:30 htb rate 3mbit
                 "what leads to it hangs on a class without classes below it, whose filters are never asked",
             ),
         ];
-        for (said, wanted) in table {
-            assert_eq!(said, wanted);
+        for (text, wanted) in table {
+            assert_eq!(text, wanted);
         }
     }
 
@@ -690,7 +695,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
 iptables -t mangle -A PREROUTING -p tcp -j MARK --set-mark 3
 iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
 ";
-        let (why, title) = said(rest, "ifb0");
+        let (why, title) = without_class(rest, "ifb0");
         assert_eq!(title, None);
         assert_eq!(
             why,
@@ -701,7 +706,7 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 4
             "-A PREROUTING -p tcp -j MARK --set-mark 3",
             "-A FORWARD -p tcp -j CLASSIFY --set-class 1:20",
         );
-        let (why, _) = said(
+        let (why, _) = without_class(
             &named
                 .replace("tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 3 fw flowid 1:20\n", ""),
             "ifb0",

@@ -9,7 +9,7 @@ use tidegate_policy::Kind;
 /// The sentences, the most important first.
 pub(super) fn sentences(trial: &TrialDocument) -> Vec<String> {
     let worst = loads(trial).max_by_key(|(without, _)| figure(without));
-    let mut sentences = held(trial);
+    let mut sentences = plugged(trial);
     sentences.extend(stopped(trial));
     if let Some((without, with)) = worst {
         sentences.push(latency(trial, without, with));
@@ -34,8 +34,8 @@ fn loads(trial: &TrialDocument) -> impl Iterator<Item = (&TrialRun, &TrialRun)> 
 }
 
 /// The plugs that hold what comes to them: packets wait there, and none was sent in any run with the policy.
-fn held(trial: &TrialDocument) -> Vec<String> {
-    let mut told = Vec::new();
+fn plugged(trial: &TrialDocument) -> Vec<String> {
+    let mut lines = Vec::new();
     for plug in trial.tree.iter().filter(|node| node.kind == "plug" && !node.is_class) {
         // What hangs on a class is measured as that class.
         let measured = if plug.parent.is_empty() { &plug.id } else { &plug.parent };
@@ -54,14 +54,14 @@ fn held(trial: &TrialDocument) -> Vec<String> {
         let waiting = here().flat_map(|class| &class.qlen).max().copied().unwrap_or(0);
         let sent: u64 = here().flat_map(|class| &class.sent).sum();
         if waiting > 0 && sent == 0 {
-            told.push(format!(
+            lines.push(format!(
                 "The plug {} on {} holds all that comes to it, and sends nothing until it is released (tc \
                 qdisc change dev {} … plug release_indefinite): up to {waiting} packets waited there.",
                 plug.id, plug.device, plug.device
             ));
         }
     }
-    told
+    lines
 }
 
 /// The probe that stands for a run: the ping, else the first there is.
@@ -90,15 +90,15 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
     let load = &without.title;
     let Some(probe) = speaker(with) else { return format!("Nothing was asked under {load}.") };
     let name = &probe.title;
-    let asked = probe.figures(with.window);
-    let lost = asked.loss();
+    let pings = probe.figures(with.window);
+    let lost = pings.loss();
     let lose = |word: &str| {
         if lost > 0.02 { format!("; {word} {} of them are lost", percent(lost)) } else { String::new() }
     };
     let (and, but) = (lose("and"), lose("but"));
     let (before, after) = match (figure(without), figure(with)) {
         (Some(before), Some(after)) => (before, after),
-        (_, None) if asked.lost == 0 => {
+        (_, None) if pings.lost == 0 => {
             return format!("Under {load} no {name} was sent while it was measured.");
         }
         (before, None) => {
@@ -106,7 +106,7 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
                 Some(before) => format!("; without it 95 % take at most {}", milliseconds(before)),
                 None => ", nor without it".to_owned(),
             };
-            return format!("Under {load} no {name} of {} is answered with the policy{without}.", asked.lost);
+            return format!("Under {load} no {name} of {} is answered with the policy{without}.", pings.lost);
         }
         (None, Some(after)) => {
             return format!(
@@ -142,9 +142,9 @@ fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String
 
 /// What people wait for, under the same load.
 fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
-    let told = without.probes.iter().filter(|probe| probe.id != "ping").filter_map(|before| {
+    let found = without.probes.iter().filter(|probe| probe.id != "ping").filter_map(|before| {
         let after = with.probes.iter().find(|probe| probe.id == before.id)?;
-        let said = |probe: &TrialProbe, run: &TrialRun| {
+        let text_of = |probe: &TrialProbe, run: &TrialRun| {
             let figures = probe.figures(run.window);
             match figures.rtt.percentile(50.0) {
                 Some(median) if figures.loss() > 0.05 => {
@@ -154,11 +154,11 @@ fn people(without: &TrialRun, with: &TrialRun) -> Option<String> {
                 None => "never".to_owned(),
             }
         };
-        let (a, b) = (said(before, without), said(after, with));
+        let (a, b) = (text_of(before, without), text_of(after, with));
         (a != b).then(|| format!("{} {b} instead of {a}", before.title))
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| format!("Typically: {}.", told.join("; ")))
+    let lines: Vec<String> = found.collect();
+    (!lines.is_empty()).then(|| format!("Typically: {}.", lines.join("; ")))
 }
 
 /// Where packets still wait with the policy, and what to do about it: in a queue of its own, at the modem, at
@@ -190,13 +190,13 @@ fn remainder(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
 /// The standing queue of a buffer that no one governs, in ns of its link, if it is worth a word.
 fn waits(run: &TrialRun, title: &str, bits: u64) -> Option<u64> {
     let buffer = run.buffers.iter().find(|buffer| buffer.title == title)?;
-    let bytes = standing(run, &buffer.backlog)?;
+    let bytes = median_backlog(run, &buffer.backlog)?;
     let at_rate = |bytes: u64| bytes * 8_000_000_000 / bits.max(1);
     Some(at_rate(bytes)).filter(|&ns| ns > NOTICED_NS.max(at_rate(NOTICED_BYTES)))
 }
 
 /// What waits half of the time while it is measured.
-fn standing(run: &TrialRun, series: &[u64]) -> Option<u64> {
+fn median_backlog(run: &TrialRun, series: &[u64]) -> Option<u64> {
     Durations::new(series.get(window_start(run)..)?.to_vec()).percentile(50.0)
 }
 
@@ -224,9 +224,9 @@ fn own_queues(trial: &TrialDocument, with: &TrialRun) -> Vec<String> {
             None => queues.push((id, vec![title], least)),
         }
     }
-    let told =
+    let found =
         queues.into_iter().filter_map(|(id, titles, least)| own_queue(trial, with, id, &titles, least));
-    told.take(MOST_NAMED).collect()
+    found.take(MOST_NAMED).collect()
 }
 
 /// The sentence about one of them; `least`: how long it must be, in ns.
@@ -241,10 +241,10 @@ fn own_queue(
     let fifo = fifo_of(trial, &class.id)?;
     let sent: u64 = class.sent.get(window_start(with)..)?.iter().sum();
     let bits = tidegate_measure::bits_per_second(sent, with.window.1.saturating_sub(with.window.0));
-    let bytes = standing(with, &class.backlog)?;
+    let bytes = median_backlog(with, &class.backlog)?;
     let ns = (bytes as f64 * 8e9 / bits.max(1.0)) as u64;
     let packets: Vec<u64> = class.qlen.iter().map(|&packets| u64::from(packets)).collect();
-    let packets = standing(with, &packets)?;
+    let packets = median_backlog(with, &packets)?;
     let (who, wait) = match titles {
         [one] => (format!("The {one}"), "waits"),
         [first, second] => (format!("The {first} and {second}"), "wait"),
@@ -380,14 +380,14 @@ fn own_leaves(run: &TrialRun) -> impl Iterator<Item = &ClassSeries> {
 /// The leaves that sent something, and that nothing from themselves up to the root holds to a rate.
 fn unheld(own: &[&TreeNode], with: &TrialRun) -> Vec<String> {
     let node = |id: &str| own.iter().find(|node| node.id == id);
-    let holds = |node: &TreeNode| keeps_rate(node) || node.rate_bits.is_some();
+    let matches = |node: &TreeNode| keeps_rate(node) || node.rate_bits.is_some();
     let is_held = |id: &str| {
         let mut at = node(id);
         for _ in 0..DEEPEST {
             let Some(here) = at else { break };
             let shaper_below =
-                own.iter().any(|below| !below.is_class && below.parent == here.id && holds(below));
-            if holds(here) || here.is_class && shaper_below {
+                own.iter().any(|below| !below.is_class && below.parent == here.id && matches(below));
+            if matches(here) || here.is_class && shaper_below {
                 return true;
             }
             at = node(&here.parent);
@@ -453,13 +453,13 @@ const NOTHING: f64 = 100.0;
 
 /// Transfers that the policy stops, each way: what it does for the ping it does by that.
 fn stopped(trial: &TrialDocument) -> Vec<String> {
-    let told = carried(trial).into_iter().filter(|one| one.with < one.without / NOTHING);
+    let found = carried(trial).into_iter().filter(|one| one.with < one.without / NOTHING);
     let say = |one: Carried<'_>| {
         let carry = if one.run.flows.len() == 1 { "carries" } else { "carry" };
         let (with, without) = (rate(one.with), rate(one.without));
         format!("With the policy {} {carry} as good as nothing: {with} instead of {without}.", one.run.title)
     };
-    told.map(say).collect()
+    found.map(say).collect()
 }
 
 /// What transfers in one direction alone carry, bit/s.
@@ -520,11 +520,11 @@ fn unreached(trial: &TrialDocument) -> Vec<String> {
             names.join(", ")
         )];
     }
-    let told = unreached.iter().map(|(node, why)| {
+    let lines = unreached.iter().map(|(node, why)| {
         let name = if node.title.is_empty() { String::new() } else { format!(" ({})", node.title) };
         format!("No packet was found that reaches class {}{name} on {}: {why}.", node.id, node.device)
     });
-    told.collect()
+    lines.collect()
 }
 
 /// More classes than this are only listed.
@@ -618,7 +618,7 @@ mod tests {
 
     #[test]
     fn without_an_idle_run_a_slow_ping_is_not_said_to_be_undisturbed() {
-        let told = |before, after| {
+        let text_of = |before, after| {
             sentences(&trial(
                 vec![run("up", false, before, 9), run("up", true, after, 9)],
                 9_000_000,
@@ -626,18 +626,18 @@ mod tests {
             ))
             .remove(0)
         };
-        assert!(told(Some(1528), Some(1500)).starts_with("Under 1 upload the policy does not help"));
-        assert!(told(Some(36), Some(34)).starts_with("1 upload does not disturb the ping"));
+        assert!(text_of(Some(1528), Some(1500)).starts_with("Under 1 upload the policy does not help"));
+        assert!(text_of(Some(36), Some(34)).starts_with("1 upload does not disturb the ping"));
         assert!(
-            told(Some(1528), Some(40))
+            text_of(Some(1528), Some(40))
                 .contains("cuts the ping's 95th percentile from 1528 ms to 40.0 ms (38.2 times")
         );
-        assert!(told(Some(40), Some(1528)).contains("makes the ping worse"));
+        assert!(text_of(Some(40), Some(1528)).contains("makes the ping worse"));
         assert_eq!(
-            told(Some(40), None),
+            text_of(Some(40), None),
             "Under 1 upload no ping of 100 is answered with the policy; without it 95 % take at most 40.0 ms."
         );
-        assert!(told(None, Some(40)).contains("no ping is answered without the policy"));
+        assert!(text_of(None, Some(40)).contains("no ping is answered without the policy"));
     }
 
     #[test]
@@ -678,20 +678,20 @@ mod tests {
     /// tbf whose `mtu` holds no full frame: the ping is quick because no upload gets through.
     #[test]
     fn transfers_that_the_policy_stops_are_the_first_thing_said() {
-        let told = |rate| {
+        let lines_of = |rate| {
             sentences(&trial(
                 vec![run("up", false, Some(1528), 9), run("up", true, Some(31), rate)],
                 9_000_000,
                 "fq_codel",
             ))
         };
-        let stopped = told(0);
+        let stopped = lines_of(0);
         assert_eq!(
             stopped[0],
             "With the policy 1 upload carries as good as nothing: 0 bit/s instead of 9.00 Mbit/s."
         );
-        assert!(!stopped[1..].iter().any(|said| said.contains("% less up")), "{stopped:?}");
-        assert!(told(1)[0].starts_with("Under 1 upload the policy cuts"));
+        assert!(!stopped[1..].iter().any(|text| text.contains("% less up")), "{stopped:?}");
+        assert!(lines_of(1)[0].starts_with("Under 1 upload the policy cuts"));
     }
 
     #[test]
@@ -704,16 +704,16 @@ mod tests {
                 run("up", true, Some(ms), 9),
             ]
         };
-        let told = |ms| sentences(&trial(runs(ms), 9_000_000, "fq_codel")).remove(0);
-        assert!(told(900).contains("does not disturb") && told(1100).contains("does not help"));
+        let text_of = |ms| sentences(&trial(runs(ms), 9_000_000, "fq_codel")).remove(0);
+        assert!(text_of(900).contains("does not disturb") && text_of(1100).contains("does not help"));
     }
 
     #[test]
     fn where_nothing_was_asked_nothing_is_said_of_it() {
         let silent =
             |policy| with(run("up", policy, Some(30), 9), |run| run.window = (200 * STEP, 300 * STEP));
-        let told = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
-        assert_eq!(told[0], "Under 1 upload no ping was sent while it was measured.");
+        let lines = sentences(&trial(vec![silent(false), silent(true)], 9_000_000, "fq_codel"));
+        assert_eq!(lines[0], "Under 1 upload no ping was sent while it was measured.");
     }
 
     #[test]
@@ -725,40 +725,40 @@ mod tests {
         assert!(
             without
                 .iter()
-                .any(|said| said.contains("carries 89 % less up: 1.00 Mbit/s instead of 9.00 Mbit/s")),
+                .any(|text| text.contains("carries 89 % less up: 1.00 Mbit/s instead of 9.00 Mbit/s")),
             "{without:?}"
         );
     }
 
     #[test]
     fn a_queue_of_the_policys_own_is_named_where_it_is_a_fifo() {
-        let told = |kind, packets| {
+        let text_of = |kind, packets| {
             let shaped = with(run("up", true, Some(900), 9), |run| run.classes.push(class(packets)));
             sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, kind)).join("\n")
         };
-        let said =
+        let text =
             "The ping and upload 1 wait in the policy's own queue 1:10: 1000 packets, 1.3 s, in pfifo ";
-        assert!(told("pfifo", 1000).contains(said), "{}", told("pfifo", 1000));
+        assert!(text_of("pfifo", 1000).contains(text), "{}", text_of("pfifo", 1000));
         // In a fair queue the ping need not wait for the others' packets.
-        assert!(!told("sfq", 1000).contains("own queue") && !told("pfifo", 2).contains("own queue"));
+        assert!(!text_of("sfq", 1000).contains("own queue") && !text_of("pfifo", 2).contains("own queue"));
     }
 
     #[test]
     fn a_plug_is_named_where_it_holds_everything() {
-        let told = |sent: u64, waiting: u32| {
+        let text_of = |sent: u64, waiting: u32| {
             let shaped = with(run("up", true, None, 0), |run| {
                 run.classes.push(ClassSeries { sent: vec![sent; 100], ..class(waiting) });
             });
             sentences(&trial(vec![run("up", false, Some(900), 9), shaped], 9_000_000, "plug")).join("\n")
         };
         assert!(
-            told(0, 33).starts_with("The plug 10: on eth0 holds all that comes to it"),
+            text_of(0, 33).starts_with("The plug 10: on eth0 holds all that comes to it"),
             "{}",
-            told(0, 33)
+            text_of(0, 33)
         );
-        assert!(told(0, 33).contains("up to 33 packets waited there"));
+        assert!(text_of(0, 33).contains("up to 33 packets waited there"));
         // It lets packets through, or none came.
-        assert!(!told(1514, 33).contains("plug") && !told(0, 0).contains("plug"));
+        assert!(!text_of(1514, 33).contains("plug") && !text_of(0, 0).contains("plug"));
     }
 
     /// The sentence about the modem, of a run in which a second of packets waits there.
@@ -774,7 +774,7 @@ mod tests {
         });
         let mut trial = trial(vec![run("up", false, Some(900), 9), shaped], top, "fq_codel");
         rewrite(&mut trial);
-        sentences(&trial).into_iter().find(|said| said.contains("modem")).unwrap_or_default()
+        sentences(&trial).into_iter().find(|text| text.contains("modem")).unwrap_or_default()
     }
 
     #[test]
@@ -810,11 +810,11 @@ mod tests {
             for node in &mut trial.tree {
                 (node.kind, node.rate_bits, node.ceil_bits) = ("prio".into(), None, None);
             }
-            let mut held = trial.tree[2].clone();
-            (held.id, held.parent) = ("1:20".into(), "1:".into());
+            let mut tree_node = trial.tree[2].clone();
+            (tree_node.id, tree_node.parent) = ("1:20".into(), "1:".into());
             let mut shaper = trial.tree[3].clone();
             (shaper.id, shaper.parent, shaper.kind) = ("20:".into(), "1:20".into(), "tbf".into());
-            trial.tree.extend([held, shaper]);
+            trial.tree.extend([tree_node, shaper]);
         };
         assert_eq!(
             at_the_modem(9_000_000, |_| (), bands),
@@ -840,8 +840,8 @@ mod tests {
         assert!(high.ends_with("why is not known."), "{high}");
         // What the classes are promised is no reason where no more leaves than the class above them may send.
         let near = |run: &mut TrialRun| run.classes[0].sent = vec![123_000; 100];
-        let said = at_the_modem(9_800_000, near, another);
-        assert!(said.ends_with("Give it a lower rate."), "{said}");
+        let text = at_the_modem(9_800_000, near, another);
+        assert!(text.ends_with("Give it a lower rate."), "{text}");
         let shaperless = at_the_modem(
             9_000_000,
             |_| (),
@@ -855,17 +855,17 @@ mod tests {
 
     #[test]
     fn the_providers_queue_is_told_with_a_remedy_only_where_the_policy_stands_on_one_device() {
-        let told = |device: &str| {
+        let text_of = |device: &str| {
             let late =
                 with(run("down", true, Some(300), 9), |run| run.buffers[1].backlog = vec![1_250_000; 100]);
             let mut trial = trial(vec![run("down", false, Some(300), 9), late], 9_000_000, "fq_codel");
             trial.tree.push(TreeNode { device: device.into(), kind: "htb".into(), ..TreeNode::default() });
             sentences(&trial).join("\n")
         };
-        assert!(told("eth0").contains("In the provider's download queue 200 ms of packets wait: holding"));
+        assert!(text_of("eth0").contains("In the provider's download queue 200 ms of packets wait: holding"));
         assert!(
-            told("ifb0").contains("200 ms of packets wait.")
-                && !told("ifb0").contains("examples/download.sh")
+            text_of("ifb0").contains("200 ms of packets wait.")
+                && !text_of("ifb0").contains("examples/download.sh")
         );
     }
 }

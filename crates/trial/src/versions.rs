@@ -27,7 +27,7 @@ pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
         let carried = home::carried(trial.options, trial.policy, vec![traffic]);
         carried.first().copied().unwrap_or(0)
     };
-    let told = [(true, "upload"), (false, "download")].into_iter().filter_map(|(up, word)| {
+    let found = [(true, "upload"), (false, "download")].into_iter().filter_map(|(up, word)| {
         let (v4, v6) = (one(up, false), one(up, true));
         let how = match () {
             () if v6 >= NOTICED * v4.max(1) => "much more",
@@ -42,7 +42,7 @@ pub(crate) fn notes(trial: &Trial<'_>) -> Vec<String> {
             bits(v4)
         ))
     });
-    told.collect()
+    found.collect()
 }
 
 /// Does a conversation over IPv6 take other classes than the same one over IPv4, or is there a filter for one

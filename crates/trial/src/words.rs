@@ -11,17 +11,17 @@ use tidegate_syntax::tc::{Object, ShowFlags, ShowWhat};
 /// What a rule asks of a packet, interfaces left out; `connection`: it marks whole connections, so that only
 /// the first packet need fit.
 pub(super) fn rule(rule: &NetfilterRule, connection: bool) -> String {
-    let asked = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
-    let words: Vec<String> = asked.filter_map(condition).collect();
+    let selected = rule.matches.iter().filter(|m| !(connection && matches!(m.what, Condition::TcpFlags(..))));
+    let words: Vec<String> = selected.filter_map(condition).collect();
     if !words.is_empty() {
         return words.join(" ");
     }
-    let by = asked_devices(rule);
+    let by = matched_devices(rule);
     if by.is_empty() { "everything".to_owned() } else { by.join(" and ") }
 }
 
 /// The devices that a rule asks for, in words.
-fn asked_devices(rule: &NetfilterRule) -> Vec<String> {
+fn matched_devices(rule: &NetfilterRule) -> Vec<String> {
     let word = |m: &Match| match &m.what {
         Condition::In(name) if m.not => Some(format!("what does not come in by {name}")),
         Condition::In(name) => Some(format!("what comes in by {name}")),
@@ -33,17 +33,17 @@ fn asked_devices(rule: &NetfilterRule) -> Vec<String> {
 }
 
 /// What is left to a filter that asks for everything of its protocol, where others had their part before.
-pub(super) fn what_is_left(told: String, protocol: u16) -> String {
+pub(super) fn what_is_left(text: String, protocol: u16) -> String {
     let left = match protocol {
         ethertype::IPV4 => "other IPv4",
         ethertype::IPV6 => "other IPv6",
         FilterOp::ALL => "everything else",
-        _ => return told,
+        _ => return text,
     };
     let all = everything(protocol);
     let part =
         |part: &str| if part == "everything" || part == all { left.to_owned() } else { part.to_owned() };
-    told.split("; ").map(part).collect::<Vec<_>>().join("; ")
+    text.split("; ").map(part).collect::<Vec<_>>().join("; ")
 }
 
 fn condition(m: &Match) -> Option<String> {
@@ -68,7 +68,7 @@ fn condition(m: &Match) -> Option<String> {
         Condition::Connstate(states) | Condition::State(states) => {
             format!("of {} connections", state_names(*states))
         }
-        Condition::Connbytes(asked) => carried(asked),
+        Condition::Connbytes(range) => carried(range),
         Condition::IcmpType(kind, _) => format!("type {kind}"),
         Condition::Comment(_) => return None,
         Condition::Version6(v6) => if *v6 { "IPv6" } else { "IPv4" }.to_owned(),
@@ -92,13 +92,13 @@ fn state_names(states: Connstates) -> String {
 }
 
 /// What connbytes asks: `after 6.00 MB`.
-fn carried(asked: &Connbytes) -> String {
-    let amount = |n: u64| match asked.mode {
+fn carried(range: &Connbytes) -> String {
+    let amount = |n: u64| match range.mode {
         CountMode::Packets => format!("{n} packets"),
         CountMode::Bytes => tidegate_measure::numbers::size(n),
         CountMode::Average => format!("{n} bytes a packet"),
     };
-    match (asked.from, asked.to) {
+    match (range.from, range.to) {
         (from, u64::MAX) => format!("after {}", amount(from)),
         (0, to) => format!("up to {}", amount(to)),
         (from, to) => format!("between {} and {}", amount(from), amount(to)),
@@ -287,7 +287,7 @@ fn prefix(value: u32, mask: u32) -> String {
 mod tests {
     use super::*;
 
-    fn asks(what: Condition) -> Match {
+    fn condition_match(what: Condition) -> Match {
         Match { not: false, what }
     }
 
@@ -296,22 +296,48 @@ mod tests {
         let all = |matches: Vec<Match>, connection| {
             rule(&NetfilterRule { matches, ..NetfilterRule::default() }, connection)
         };
-        let tcp = || asks(Condition::Protocol(6));
+        let tcp = || condition_match(Condition::Protocol(6));
         let rows = [
             all(vec![], false),
-            all(vec![asks(Condition::Out("eth0".into())), asks(Condition::Protocol(17))], false),
-            all(vec![tcp(), asks(Condition::DestinationPorts(vec![(80, 80), (8000, 8100)]))], false),
             all(
-                vec![tcp(), asks(Condition::TcpFlags(2, 2)), asks(Condition::DestinationPort((22, 22)))],
+                vec![
+                    condition_match(Condition::Out("eth0".into())),
+                    condition_match(Condition::Protocol(17)),
+                ],
+                false,
+            ),
+            all(
+                vec![tcp(), condition_match(Condition::DestinationPorts(vec![(80, 80), (8000, 8100)]))],
+                false,
+            ),
+            all(
+                vec![
+                    tcp(),
+                    condition_match(Condition::TcpFlags(2, 2)),
+                    condition_match(Condition::DestinationPort((22, 22))),
+                ],
                 true,
             ),
-            all(vec![tcp(), asks(Condition::TcpFlags(0x3f, 0x10)), asks(Condition::Length(40, 64))], false),
-            all(vec![Match { not: true, what: Condition::Dscp(8) }, asks(Condition::Tos(0x10, 0x1c))], false),
+            all(
+                vec![
+                    tcp(),
+                    condition_match(Condition::TcpFlags(0x3f, 0x10)),
+                    condition_match(Condition::Length(40, 64)),
+                ],
+                false,
+            ),
+            all(
+                vec![
+                    Match { not: true, what: Condition::Dscp(8) },
+                    condition_match(Condition::Tos(0x10, 0x1c)),
+                ],
+                false,
+            ),
         ];
-        assert_eq!(all(vec![asks(Condition::In("br0".into()))], false), "what comes in by br0");
+        assert_eq!(all(vec![condition_match(Condition::In("br0".into()))], false), "what comes in by br0");
         let elsewhere = Match { not: true, what: Condition::Out("eth0".into()) };
         assert_eq!(
-            all(vec![elsewhere, asks(Condition::In("br0".into()))], false),
+            all(vec![elsewhere, condition_match(Condition::In("br0".into()))], false),
             "what does not leave by eth0 and what comes in by br0"
         );
         let expected = [
@@ -327,7 +353,7 @@ mod tests {
 
     #[test]
     fn where_others_have_a_part_it_is_not_everything() {
-        let left = |told: &str, protocol| what_is_left(told.to_owned(), protocol);
+        let left = |text: &str, protocol| what_is_left(text.to_owned(), protocol);
         assert_eq!(left("everything", FilterOp::ALL), "everything else");
         assert_eq!(left("all IPv4", ethertype::IPV4), "other IPv4");
         assert_eq!(left("udp; everything", ethertype::IPV4), "udp; other IPv4");

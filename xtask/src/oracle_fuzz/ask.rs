@@ -46,11 +46,11 @@ impl Oracle {
                 plain.push((path, text));
             }
         }
-        let asked = self.ask_as_they_are(dirs);
+        let result = self.ask_as_they_are(dirs);
         for (path, text) in plain {
             fs::write(path, text)?;
         }
-        asked
+        result
     }
 
     /// Asks about runs of TCP, by a kernel with so much memory (`1G`): that bounds its windows.

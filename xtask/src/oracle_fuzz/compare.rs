@@ -31,10 +31,10 @@ impl Difference {
     /// Our program refused to answer.
     pub(crate) fn refusal(message: &str) -> Self {
         let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(message);
-        let told = message.lines().find(|line| line.contains("panicked")).unwrap_or(last);
+        let text = message.lines().find(|line| line.contains("panicked")).unwrap_or(last);
         Self {
             file: "replay".to_owned(),
-            shape: without_numbers(told),
+            shape: without_numbers(text),
             line: 0,
             theirs: String::new(),
             ours: message.to_owned(),

@@ -193,7 +193,7 @@ fn search(
     let start = Instant::now();
     let before = tally.seconds;
     let mut shown = Instant::now();
-    let asking: Vec<mpsc::Receiver<io::Result<Batch>>> = (0..options.askers)
+    let receivers: Vec<mpsc::Receiver<io::Result<Batch>>> = (0..options.askers)
         .map(|asker| {
             let first = tally.next + asker * options.batch;
             let oracle = oracle.on_core(asker as usize % cores);
@@ -206,7 +206,7 @@ fn search(
         dir: work.join("shrink"),
         questions: options.questions,
     };
-    for asker in asking.iter().cycle() {
+    for asker in receivers.iter().cycle() {
         let Ok(batch) = asker.recv() else { break };
         let batch = batch?;
         let mut found = Vec::new();
@@ -357,7 +357,7 @@ fn shrink_and_keep(
     // the large one.
     let name = format!("{}-{}-{number}", slug(&found.group()), tally.seed);
     let place = keep.join(&name);
-    let (small, told) = match bench.question(&small, failed)? {
+    let (small, difference) = match bench.question(&small, failed)? {
         Some(difference) if difference.group() == found.group() => (small, difference),
         _ => {
             bench.question(case, failed)?;
@@ -366,10 +366,10 @@ fn shrink_and_keep(
     };
     let _ = fs::remove_dir_all(&place);
     fs::rename(&bench.dir, &place)?;
-    let text = format!("{}\n\n{told}\n\nfrom: {}\n", told.group(), case.note);
+    let text = format!("{}\n\n{difference}\n\nfrom: {}\n", difference.group(), case.note);
     fs::write(place.join("difference.txt"), text)?;
     let (rows, lines) = (small.rows.len(), small.script.len());
-    eprintln!("case {number}: {} ({lines} lines, {rows} rows)\n  {}", told.group(), place.display());
+    eprintln!("case {number}: {} ({lines} lines, {rows} rows)\n  {}", difference.group(), place.display());
     let kept = Kept { dir: place.display().to_string(), kinds: small.kinds(), number, rows, lines };
     tally.keep(found, kept);
     Ok(())

@@ -3,12 +3,12 @@
 use super::case::{Case, Row};
 
 /// Asks whether a smaller case still differs; counts, so that shrinking ends.
-struct Judge<'a> {
+struct DifferenceTest<'a> {
     differs: &'a mut dyn FnMut(&Case) -> bool,
     left: u32,
 }
 
-impl Judge<'_> {
+impl DifferenceTest<'_> {
     fn accepts(&mut self, case: &Case) -> bool {
         if self.left == 0 {
             return false;
@@ -20,7 +20,7 @@ impl Judge<'_> {
 
 /// Shrinks `case` with at most `questions` to `differs`.
 pub(crate) fn shrink(case: &Case, questions: u32, differs: &mut dyn FnMut(&Case) -> bool) -> Case {
-    let mut judge = Judge { differs, left: questions };
+    let mut judge = DifferenceTest { differs, left: questions };
     let mut best = case.clone();
     quiet(&mut best, &mut judge);
     tail(&mut best, &mut judge);
@@ -40,7 +40,7 @@ pub(crate) fn shrink(case: &Case, questions: u32, differs: &mut dyn FnMut(&Case)
 }
 
 /// Tries without any command in the middle: they cost the kernel the most.
-fn quiet(best: &mut Case, judge: &mut Judge<'_>) {
+fn quiet(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     let mut smaller = best.clone();
     smaller.rows.retain(|row| row.command().is_none());
     if smaller != *best && judge.accepts(&smaller) {
@@ -49,7 +49,7 @@ fn quiet(best: &mut Case, judge: &mut Judge<'_>) {
 }
 
 /// Removes whole branches of the tree, the largest first: what is below a qdisc or class goes with it.
-fn branches(best: &mut Case, judge: &mut Judge<'_>) {
+fn branches(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     let mut names: Vec<String> = best.script.iter().filter_map(|line| name(line)).collect();
     // Every filter list is a branch too.
     names.extend(
@@ -121,7 +121,7 @@ fn below(script: &[String], top: &str, filters: bool) -> Vec<String> {
 }
 
 /// Cuts the end off, by halves: most differences need only the beginning.
-fn tail(best: &mut Case, judge: &mut Judge<'_>) {
+fn tail(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     let (mut enough, mut short) = (best.rows.len(), 0);
     while enough > short + 1 {
         let middle = usize::midpoint(enough, short);
@@ -160,19 +160,19 @@ fn pieces<T: Clone>(list: &[T], mut accepts: impl FnMut(&[T]) -> bool) -> Vec<T>
     }
 }
 
-fn rows(best: &mut Case, judge: &mut Judge<'_>) {
+fn rows(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     let base = best.clone();
     best.rows = pieces(&base.rows, |rows| judge.accepts(&Case { rows: rows.to_vec(), ..base.clone() }));
 }
 
-fn script(best: &mut Case, judge: &mut Judge<'_>) {
+fn script(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     let base = best.clone();
     best.script =
         pieces(&base.script, |script| judge.accepts(&Case { script: script.to_vec(), ..base.clone() }));
 }
 
 /// Removes parts of commands in the middle (`a; b`), and the words of what is left.
-fn commands(best: &mut Case, judge: &mut Judge<'_>) {
+fn commands(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     for at in 0..best.rows.len() {
         let Some(text) = best.rows[at].command().map(str::to_owned) else { continue };
         let with = |best: &Case, text: &str| {
@@ -203,7 +203,7 @@ fn commands(best: &mut Case, judge: &mut Judge<'_>) {
     }
 }
 
-fn script_words(best: &mut Case, judge: &mut Judge<'_>) {
+fn script_words(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     for at in 0..best.script.len() {
         let base = best.clone();
         best.script[at] = words(&base.script[at], &mut |line| {
@@ -243,7 +243,7 @@ fn words(line: &str, accepts: &mut dyn FnMut(&str) -> bool) -> String {
 }
 
 /// Makes the figures of packets plain: all rows together, then, when they are few, one by one.
-fn figures(best: &mut Case, judge: &mut Judge<'_>) {
+fn figures(best: &mut Case, judge: &mut DifferenceTest<'_>) {
     let start = best.rows.first().map_or(0, |row| row.time);
     try_rows(best, judge, |row| row.time -= start);
     let plain: &[fn(&mut Row)] = &[
@@ -285,7 +285,7 @@ fn figures(best: &mut Case, judge: &mut Judge<'_>) {
 }
 
 /// Applies a change to every row; true if nothing more is to be done with it.
-fn try_rows(best: &mut Case, judge: &mut Judge<'_>, change: impl Fn(&mut Row)) -> bool {
+fn try_rows(best: &mut Case, judge: &mut DifferenceTest<'_>, change: impl Fn(&mut Row)) -> bool {
     let mut smaller = best.clone();
     smaller.rows.iter_mut().for_each(change);
     if smaller == *best {
@@ -322,9 +322,9 @@ mod tests {
             time: 70_000_000_000,
             rest: "!,tc qdisc change dev link0 root handle 1: tbf rate 1mbit burst 9k; echo x".to_owned(),
         });
-        let mut asked = 0;
+        let mut requested = 0;
         let small = shrink(&case, 5000, &mut |case| {
-            asked += 1;
+            requested += 1;
             let packets = case.rows.iter().filter(|row| row.command().is_none()).count();
             let changed =
                 case.rows.iter().any(|row| row.command().is_some_and(|text| text.contains("burst 9k")));
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(command, "tc qdisc change dev link0 root handle burst 9k");
         let packet = small.rows.iter().find(|row| row.command().is_none()).unwrap();
         assert!(packet.rest.ends_with(",1500,10.0.0.1,10.9.0.1,udp,1,2000,0,0,0,,0,0"), "{}", packet.rest);
-        assert!(asked < 1000, "{asked}");
+        assert!(requested < 1000, "{requested}");
     }
 
     #[test]
@@ -364,11 +364,11 @@ mod tests {
     #[test]
     fn asks_no_more_than_allowed() {
         let case = generate::case(11, 5, None);
-        let mut asked = 0;
+        let mut requested = 0;
         let same = shrink(&case, 40, &mut |_| {
-            asked += 1;
+            requested += 1;
             false
         });
-        assert_eq!((asked, same), (40, case));
+        assert_eq!((requested, same), (40, case));
     }
 }

@@ -147,7 +147,7 @@ impl Question {
     }
 
     /// Whether this question already is in a folder.
-    pub(crate) fn stands_in(&self, dir: &Path) -> bool {
+    pub(crate) fn exists_in(&self, dir: &Path) -> bool {
         self.files()
             .iter()
             .all(|(name, text)| fs::read_to_string(dir.join(name)).is_ok_and(|found| found == *text))

@@ -115,7 +115,7 @@ fn options(root: &Path, words: &[String]) -> Result<Options, String> {
 }
 
 /// A question's folders, one per shift.
-struct Asked {
+struct QuestionSet {
     name: String,
     questions: Vec<(Question, PathBuf)>,
     /// The same once more, for what chance does.
@@ -123,22 +123,22 @@ struct Asked {
 }
 
 /// The questions of all seeds, with where they stand.
-fn asked(options: &Options) -> Vec<Asked> {
+fn questions(options: &Options) -> Vec<QuestionSet> {
     let numbers =
         (1..).zip(&options.runs).flat_map(|(seed, &runs)| (0..runs).map(move |number| (seed, number)));
     let all = numbers.map(|(seed, number)| {
         let name = format!("s{seed}-{number}");
         let one = |shift| (question(seed, number, shift), options.keep.join(format!("{name}-{shift}")));
         let again = if options.chance { (SHIFTS..2 * SHIFTS).map(&one).collect() } else { Vec::new() };
-        Asked { questions: (0..SHIFTS).map(&one).collect(), again, name: name.clone() }
+        QuestionSet { questions: (0..SHIFTS).map(&one).collect(), again, name: name.clone() }
     });
-    all.filter(|asked| asked.questions[0].0.discipline.starts_with(&options.only)).collect()
+    all.filter(|set| set.questions[0].0.discipline.starts_with(&options.only)).collect()
 }
 
 fn compare(options: &Options) -> Result<Vec<Flow>, String> {
-    let asked = asked(options);
-    let all: Vec<&(Question, PathBuf)> = asked.iter().flat_map(|asked| &asked.questions).collect();
-    let again = asked.iter().flat_map(|asked| &asked.again);
+    let sets = questions(options);
+    let all: Vec<&(Question, PathBuf)> = sets.iter().flat_map(|set| &set.questions).collect();
+    let again = sets.iter().flat_map(|set| &set.again);
     ask(&all.iter().copied().chain(again).collect::<Vec<_>>(), options.cores)?;
     for part in all.chunks(BATCH) {
         let status = Command::new(&options.sim).args(part.iter().map(|(_, dir)| dir)).status();
@@ -148,19 +148,19 @@ fn compare(options: &Options) -> Result<Vec<Flow>, String> {
             Err(error) => return Err(format!("{}: {error}\n{USAGE}", options.sim.display())),
         }
     }
-    Ok(asked.iter().flat_map(flows).collect())
+    Ok(sets.iter().flat_map(flows).collect())
 }
 
 /// Asks the kernel what it has not been asked yet.
 fn ask(all: &[&(Question, PathBuf)], cores: usize) -> Result<(), String> {
     let missing: Vec<&(Question, PathBuf)> =
-        all.iter().filter(|(question, dir)| !(question.stands_in(dir) && answered(dir))).copied().collect();
+        all.iter().filter(|(question, dir)| !(question.exists_in(dir) && answered(dir))).copied().collect();
     if missing.is_empty() {
         return Ok(());
     }
     let oracle = Oracle::from_environment()?;
     let parts = Mutex::new(missing.chunks(BATCH));
-    let asked = AtomicUsize::new(0);
+    let atomic_usize = AtomicUsize::new(0);
     let work = |core: usize| -> Result<(), String> {
         let oracle = oracle.on_core(core);
         loop {
@@ -169,7 +169,7 @@ fn ask(all: &[&(Question, PathBuf)], cores: usize) -> Result<(), String> {
             ask_part(&oracle, part)?;
             eprintln!(
                 "asked {} of {}",
-                asked.fetch_add(part.len(), Ordering::Relaxed) + part.len(),
+                atomic_usize.fetch_add(part.len(), Ordering::Relaxed) + part.len(),
                 missing.len()
             );
         }
@@ -203,26 +203,25 @@ fn ask_part(oracle: &Oracle, part: &[&(Question, PathBuf)]) -> Result<(), String
 
 /// Whether the kernel answered in this folder, and its script went through.
 fn answered(dir: &Path) -> bool {
-    let said = fs::read_to_string(dir.join("guest.out")).unwrap_or_default();
-    fs::metadata(dir.join("stats.json")).is_ok_and(|file| file.len() > 0) && !said.contains("script failed")
+    let text = fs::read_to_string(dir.join("guest.out")).unwrap_or_default();
+    fs::metadata(dir.join("stats.json")).is_ok_and(|file| file.len() > 0) && !text.contains("script failed")
 }
 
 /// The flows of a question whose connection came about in each of its runs.
-fn flows(asked: &Asked) -> Vec<Flow> {
+fn flows(set: &QuestionSet) -> Vec<Flow> {
     // A shift moves all later flows alike, so their order and names stay.
-    let names: Vec<&str> = asked.questions[0].0.names().collect();
-    let runs =
-        |name: &str| asked.questions.iter().map(|(_, dir)| both(dir, name)).collect::<Option<Vec<_>>>();
+    let names: Vec<&str> = set.questions[0].0.names().collect();
+    let runs = |name: &str| set.questions.iter().map(|(_, dir)| both(dir, name)).collect::<Option<Vec<_>>>();
     let mut found = Vec::new();
-    let again = |name: &str| asked.again.iter().map(|(_, dir)| theirs(dir, name)).collect::<Option<Vec<_>>>();
+    let again = |name: &str| set.again.iter().map(|(_, dir)| theirs(dir, name)).collect::<Option<Vec<_>>>();
     for (at, name) in names.iter().enumerate() {
         match runs(name) {
             Some(runs) => {
-                let (discipline, first) = (asked.questions[0].0.discipline, at == 0);
-                let (again, name) = (again(name).unwrap_or_default(), format!("{} {name}", asked.name));
+                let (discipline, first) = (set.questions[0].0.discipline, at == 0);
+                let (again, name) = (again(name).unwrap_or_default(), format!("{} {name}", set.name));
                 found.push(Flow { discipline, name, calm: false, runs, again, first });
             }
-            None => eprintln!("{}: {name} did not connect in each run", asked.name),
+            None => eprintln!("{}: {name} did not connect in each run", set.name),
         }
     }
     let calm = found.iter().all(|flow| flow.spread(rate) <= CALM && flow.spread(trip) <= CALM);

@@ -1,7 +1,7 @@
 //! An experiment as JSON, and back. Member names are those of the structs, units included; docs/results.md
 //! describes them.
 
-use crate::json::{ReadError, document, text};
+use crate::json::{DocumentError, document, text};
 use serde_json::{Value, json};
 use tidegate_measure::experiment::Experiment;
 
@@ -28,6 +28,6 @@ pub fn to_json(experiment: &Experiment) -> String {
 ///
 /// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
 /// error names the place.
-pub fn from_json(text: &str) -> Result<Experiment, ReadError> {
+pub fn from_json(text: &str) -> Result<Experiment, DocumentError> {
     document(text, FORM, ORIGIN)
 }

@@ -121,9 +121,9 @@ struct Sides<'e> {
 
 impl<'e> Sides<'e> {
     fn new(experiment: &'e Experiment, run: &'e RunRecord) -> Sides<'e> {
-        let asked = run.probes.first().map(|probe| (probe.from.as_str(), probe.to.as_str()));
+        let ends = run.probes.first().map(|probe| (probe.from.as_str(), probe.to.as_str()));
         let sent = run.transfers.first().map(|transfer| (transfer.from.as_str(), transfer.to.as_str()));
-        let (near, far) = asked.or(sent).unwrap_or(("localhost", "localhost"));
+        let (near, far) = ends.or(sent).unwrap_or(("localhost", "localhost"));
         let slowest = |link: &&tidegate_measure::experiment::LinkRecord| {
             link.there_bits.into_iter().chain(link.back_bits).min()
         };

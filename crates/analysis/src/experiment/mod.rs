@@ -2,9 +2,9 @@
 //! comparisons, its document and those of other programs (flent, mahimahi).
 
 mod compare;
+mod comparison;
 mod document;
 mod flent;
-mod held;
 mod mahimahi;
 mod names;
 pub mod series;
@@ -12,14 +12,14 @@ mod show;
 pub mod tables;
 mod unflent;
 
-pub use compare::{Change, Comparing, Row, Side, by, comparison_json};
+pub use compare::{Change, Comparing, ComparisonRow, Side, by, comparison_json};
+pub use comparison::{ComparisonText, comparison_text, in_words};
 pub use document::{from_json, to_json};
 pub use flent::flent_files;
-pub use held::{Told, in_words, told};
 pub use mahimahi::mahimahi_files;
 pub use names::{file_name, joined};
 pub use show::{
-    Happened, Moment, Shown, Under, answers, called, distinct, end_of, happened, label, probe, spread, title,
-    typical, written,
+    Happened, Moment, RunView, Under, answers, called, distinct, end_of, happened, label, probe, spread,
+    title, typical, written,
 };
 pub use unflent::from_flent;

@@ -1,6 +1,6 @@
 //! The figures behind charts over time, as tables: a row for each span of time.
 
-use super::show::{Shown, end_of, probe};
+use super::show::{RunView, end_of, probe};
 use crate::data::{Data, span_title, spans};
 use tidegate_measure::experiment::{RunRecord, group_of};
 use tidegate_measure::numbers::{milliseconds, rate, size};
@@ -17,11 +17,11 @@ fn table(caption: &str, names: Vec<String>, end: u64, cells: impl Fn((u64, u64))
     Data { caption: caption.to_owned(), head, rows: spans(end).into_iter().map(row).collect() }
 }
 
-fn last_end(shown: &[Shown<'_>]) -> u64 {
+fn last_end(shown: &[RunView<'_>]) -> u64 {
     shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1)
 }
 
-fn titles(shown: &[&Shown<'_>]) -> Vec<String> {
+fn titles(shown: &[&RunView<'_>]) -> Vec<String> {
     shown.iter().map(|one| one.title.to_owned()).collect()
 }
 
@@ -31,7 +31,7 @@ fn steps<'s, T>(run: &RunRecord, series: &'s [T], (from, to): (u64, u64)) -> &'s
     crate::trial::part(series, (from / step) as usize..to.div_ceil(step) as usize)
 }
 
-fn told(pings: &Pings) -> String {
+fn summary(pings: &Pings) -> String {
     let median = pings.rtt.percentile(50.0).map(milliseconds);
     match (median, pings.lost) {
         (None, 0) => String::new(),
@@ -42,31 +42,31 @@ fn told(pings: &Pings) -> String {
 }
 
 /// The median answer, and how many were lost.
-pub fn answers(shown: &[Shown<'_>], id: &str) -> Data {
-    let asked: Vec<&Shown<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
+pub fn answers(shown: &[RunView<'_>], id: &str) -> Data {
+    let views: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
     let cells =
-        |of| asked.iter().filter_map(|one| probe(one, id)).map(|probe| told(&probe.figures(of))).collect();
-    table("Median answer and losses", titles(&asked), last_end(shown), cells)
+        |of| views.iter().filter_map(|one| probe(one, id)).map(|probe| summary(&probe.figures(of))).collect();
+    table("Median answer and losses", titles(&views), last_end(shown), cells)
 }
 
 /// Some percentiles, from the top down.
-pub fn percentiles(shown: &[Shown<'_>], id: &str) -> Data {
-    let asked: Vec<&Shown<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
+pub fn percentiles(shown: &[RunView<'_>], id: &str) -> Data {
+    let views: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
     let all: Vec<Pings> =
-        asked.iter().filter_map(|one| Some(probe(one, id)?.figures(one.run.window))).collect();
+        views.iter().filter_map(|one| Some(probe(one, id)?.figures(one.run.window))).collect();
     let row = |p: u32| {
         let cell = |pings: &Pings| pings.rtt.percentile(f64::from(p)).map_or("–".to_owned(), milliseconds);
         std::iter::once(format!("{p} %")).chain(all.iter().map(cell)).take(MOST_COLUMNS + 1).collect()
     };
     Data {
         caption: "Percentiles of what was answered".to_owned(),
-        head: std::iter::once("of answers".to_owned()).chain(titles(&asked)).take(MOST_COLUMNS + 1).collect(),
+        head: std::iter::once("of answers".to_owned()).chain(titles(&views)).take(MOST_COLUMNS + 1).collect(),
         rows: [100, 99, 95, 90, 75, 50, 25, 10].into_iter().map(row).collect(),
     }
 }
 
 /// What each transfer of a group carried.
-pub fn transfers(one: &Shown<'_>, group: &str) -> Data {
+pub fn transfers(one: &RunView<'_>, group: &str) -> Data {
     let own: Vec<_> = one.run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group).collect();
     let names = own.iter().map(|transfer| transfer.id.clone()).collect();
     table("Payload per second", names, end_of(one.run), |of| {
@@ -75,8 +75,8 @@ pub fn transfers(one: &Shown<'_>, group: &str) -> Data {
 }
 
 /// What all transfers of a group carried together.
-pub fn carried(shown: &[Shown<'_>], group: &str) -> Data {
-    let own = |one: &Shown<'_>| -> Vec<u64> {
+pub fn carried(shown: &[RunView<'_>], group: &str) -> Data {
+    let own = |one: &RunView<'_>| -> Vec<u64> {
         let transfers = one.run.transfers.iter().filter(|transfer| group_of(&transfer.id) == group);
         transfers.fold(Vec::new(), |mut sum, transfer| {
             sum.resize(sum.len().max(transfer.series.len()), 0);
@@ -101,12 +101,12 @@ fn most(run: &RunRecord, series: &[u64], of: (u64, u64)) -> String {
 }
 
 /// The most that waited before a link.
-pub fn waiting(shown: &[Shown<'_>], link: &str, up: bool) -> Data {
-    let queue = |one: &Shown<'_>| {
+pub fn waiting(shown: &[RunView<'_>], link: &str, up: bool) -> Data {
+    let queue = |one: &RunView<'_>| {
         let queues = one.run.queues.iter();
         queues.clone().find(|queue| queue.link == link && queue.up == up).map(|queue| queue.backlog.clone())
     };
-    let known: Vec<&Shown<'_>> = shown.iter().filter(|one| queue(one).is_some()).collect();
+    let known: Vec<&RunView<'_>> = shown.iter().filter(|one| queue(one).is_some()).collect();
     let series: Vec<(&RunRecord, Vec<u64>)> =
         known.iter().filter_map(|one| Some((one.run, queue(one)?))).collect();
     table("Most bytes waiting", titles(&known), last_end(shown), |of| {
@@ -115,7 +115,7 @@ pub fn waiting(shown: &[Shown<'_>], link: &str, up: bool) -> Data {
 }
 
 /// What the classes of a device sent, or the most that waited in them.
-pub fn classes(one: &Shown<'_>, device: &str, what: &str) -> Data {
+pub fn classes(one: &RunView<'_>, device: &str, what: &str) -> Data {
     let own: Vec<_> = one
         .run
         .classes
@@ -135,7 +135,7 @@ pub fn classes(one: &Shown<'_>, device: &str, what: &str) -> Data {
 }
 
 /// The largest windows, in segments.
-pub fn windows(one: &Shown<'_>) -> Data {
+pub fn windows(one: &RunView<'_>) -> Data {
     let own: Vec<_> = one.run.transfers.iter().filter(|transfer| !transfer.cwnd.is_empty()).collect();
     let names = own.iter().map(|transfer| transfer.id.clone()).collect();
     table("Largest window in segments", names, end_of(one.run), |of| {

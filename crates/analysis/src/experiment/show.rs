@@ -27,8 +27,8 @@ impl<'e> Under<'e> {
     }
 
     /// The run that stands for each case, with its policy's place and title.
-    pub fn typical(&self) -> Vec<Shown<'e>> {
-        let shown = |(n, case): &(usize, ExperimentCase<'e>)| Shown {
+    pub fn typical(&self) -> Vec<RunView<'e>> {
+        let shown = |(n, case): &(usize, ExperimentCase<'e>)| RunView {
             policy: *n,
             title: title(&case.policy.title, &case.policy.name),
             label: label(&case.policy.title, &case.policy.name),
@@ -62,7 +62,7 @@ impl<'e> Under<'e> {
 
 /// A run that is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'e> {
+pub struct RunView<'e> {
     /// The policy's place in the experiment.
     pub policy: usize,
     /// The policy's title.
@@ -143,9 +143,9 @@ pub fn end_of(run: &RunRecord) -> u64 {
     let series = series.chain(run.queues.iter().map(|queue| queue.backlog.len()));
     let series = series.chain(run.classes.iter().map(|class| class.sent.len()));
     let steps = series.max().unwrap_or(0) as u64 * run.step_ns;
-    let asked =
+    let requested =
         run.probes.iter().filter_map(|probe| probe.answers.last()).map(|(sent, _)| *sent).max().unwrap_or(0);
-    steps.max(asked).max(run.window.1).max(1)
+    steps.max(requested).max(run.window.1).max(1)
 }
 
 /// An event on a chart over time.
@@ -158,7 +158,7 @@ pub struct Moment {
 }
 
 /// A probe of a run by its id.
-pub fn probe<'e>(shown: &Shown<'e>, id: &str) -> Option<&'e ProbeRecord> {
+pub fn probe<'e>(shown: &RunView<'e>, id: &str) -> Option<&'e ProbeRecord> {
     shown.run.probes.iter().find(|probe| probe.id == id)
 }
 
@@ -191,7 +191,7 @@ pub struct Happened<'e> {
 const NEAR: f64 = 0.03;
 
 /// The events of runs; what was only asked (and answered) counts, too.
-pub fn happened<'e>(shown: &[Shown<'e>]) -> Happened<'e> {
+pub fn happened<'e>(shown: &[RunView<'e>]) -> Happened<'e> {
     let mut events: Vec<(&'e EventRecord, Vec<&'e str>)> = Vec::new();
     for one in shown {
         for event in &one.run.events {

@@ -1,7 +1,7 @@
 //! All figures of an experiment as tables: rows by load and policy, each figure the median over repeats with
 //! the least and the most.
 
-use super::held::{Told, told};
+use super::comparison::{ComparisonText, comparison_text};
 use super::show::{Under, called, distinct, spread, title};
 use crate::data::{Data, capital};
 use tidegate_measure::Pings;
@@ -142,8 +142,9 @@ fn table(
 /// The answers of all repeats.
 fn all_answers(case: &ExperimentCase<'_>, id: &str) -> Vec<Option<u64>> {
     let probes = case.runs.iter().flat_map(|run| run.probes.iter().map(move |probe| (run.window, probe)));
-    let asked = probes.filter(|(_, probe)| probe.id == id).flat_map(|(window, probe)| probe.within(window));
-    asked.map(|(_, took)| took).collect()
+    let selected =
+        probes.filter(|(_, probe)| probe.id == id).flat_map(|(window, probe)| probe.within(window));
+    selected.map(|(_, took)| took).collect()
 }
 
 /// What stands where there is no figure.
@@ -165,7 +166,7 @@ fn cell(case: &ExperimentCase<'_>, id: &str, statistic: &str) -> String {
 /// Published, simulated, within: a row each.
 pub fn comparisons(experiment: &Experiment) -> Data {
     let row = |c: &Comparison| {
-        let Told { published, found, spread, bounds, verdict } = told(c);
+        let ComparisonText { published, found, spread, bounds, verdict } = comparison_text(c);
         let found = spread.map_or(found.clone(), |spread| format!("{found} ({spread})"));
         vec![c.id.clone(), c.what.clone(), published, found, bounds, verdict.to_owned()]
     };

@@ -5,7 +5,7 @@
 //! the values per step; what was lost shows in the numbers of the answers. TCP series become transfers
 //! (`upload-1`), in the order of their names.
 
-use crate::json::{At, Read, ReadError, plain_document};
+use crate::json::{At, DocumentError, Read, plain_document};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ const MOST_LOST_OF_ALL: u64 = 1_000_000;
 /// # Errors
 ///
 /// It is none.
-pub fn from_flent(packed: &[u8]) -> Result<Experiment, ReadError> {
+pub fn from_flent(packed: &[u8]) -> Result<Experiment, DocumentError> {
     plain_document(&unpacked(packed, MAX_UNPACKED)?, ORIGIN, experiment)
 }
 
 /// The text of a packed file that unpacks to `most` bytes at most.
 fn unpacked(packed: &[u8], most: u64) -> Read<String> {
-    let wrong = |what: String| ReadError { place: "the packed file".into(), what, origin: ORIGIN };
+    let wrong = |what: String| DocumentError { place: "the packed file".into(), what, origin: ORIGIN };
     let mut text = String::new();
     let read = GzDecoder::new(packed).take(most + 1).read_to_string(&mut text);
     if text.len() as u64 > most || read.as_ref().is_ok_and(|length| *length as u64 > most) {

@@ -1,10 +1,10 @@
 //! Documents of other programs, whose members' names are data: each value knows its place, and what is wrong
 //! is told with it.
 
-use super::error::{MAX_VALUES, ReadError, reason, values};
+use super::error::{DocumentError, MAX_VALUES, reason, values};
 use serde_json::{Map, Value};
 
-pub(crate) type Read<T> = Result<T, ReadError>;
+pub(crate) type Read<T> = Result<T, DocumentError>;
 
 /// Parses a text that others wrote, whose form `read` knows, and reads it.
 ///
@@ -17,7 +17,7 @@ pub(crate) fn plain_document<T>(
     read: impl Fn(&At<'_>) -> Read<T>,
 ) -> Read<T> {
     if values(text) > MAX_VALUES {
-        return Err(ReadError {
+        return Err(DocumentError {
             place: "the document".to_owned(),
             what: format!(
                 "more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one"
@@ -25,7 +25,7 @@ pub(crate) fn plain_document<T>(
             origin,
         });
     }
-    let document: Value = serde_json::from_str(text).map_err(|error| ReadError {
+    let document: Value = serde_json::from_str(text).map_err(|error| DocumentError {
         place: format!("line {}, column {}", error.line(), error.column()),
         what: format!("no valid JSON ({})", reason(&error)),
         origin,
@@ -47,12 +47,12 @@ impl<'v> At<'v> {
         At { value: &self.value[name], place: format!("{}{dot}{name}", self.place), origin: self.origin }
     }
 
-    pub(crate) fn wrong(&self, what: impl Into<String>) -> ReadError {
+    pub(crate) fn wrong(&self, what: impl Into<String>) -> DocumentError {
         let place = if self.place.is_empty() { "the document".to_owned() } else { self.place.clone() };
-        ReadError { place, what: what.into(), origin: self.origin }
+        DocumentError { place, what: what.into(), origin: self.origin }
     }
 
-    pub(crate) fn expected(&self, what: &str) -> ReadError {
+    pub(crate) fn expected(&self, what: &str) -> DocumentError {
         let found = match self.value {
             Value::Array(items) => format!("a list of {}", items.len()),
             Value::Object(_) => "an object".to_owned(),

@@ -8,7 +8,7 @@ pub(super) const MAX_VALUES: usize = 16_000_000;
 
 /// Why a text is no document of tidegate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadError {
+pub struct DocumentError {
     /// Where: `runs[3].probes[0].answers[17]`, or line and column of what is no JSON.
     pub place: String,
     /// What is wrong there.
@@ -18,13 +18,13 @@ pub struct ReadError {
     pub origin: &'static str,
 }
 
-impl fmt::Display for ReadError {
+impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.place, self.what, self.origin)
     }
 }
 
-impl std::error::Error for ReadError {}
+impl std::error::Error for DocumentError {}
 
 /// How many values a text in JSON has at most: what begins one stands behind `[`, `{`, `,` or `:` outside
 /// strings.

@@ -8,6 +8,6 @@ mod layout;
 mod typed;
 
 pub(crate) use at::{At, Read, plain_document};
-pub use error::ReadError;
+pub use error::DocumentError;
 pub(crate) use layout::laid_out;
 pub(crate) use typed::{document, required, text};

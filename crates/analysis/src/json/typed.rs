@@ -1,6 +1,6 @@
 //! tidegate's documents: what is wrong with one is told with its place, in words.
 
-use super::error::{MAX_VALUES, ReadError, reason, values};
+use super::error::{DocumentError, MAX_VALUES, reason, values};
 use super::layout::laid_out;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ pub(crate) fn document<T: DeserializeOwned>(
     text: &str,
     form: (&'static str, u64),
     origin: &'static str,
-) -> Result<T, ReadError> {
-    let wrong = |place: String, what: String| ReadError { place, what, origin };
+) -> Result<T, DocumentError> {
+    let wrong = |place: String, what: String| DocumentError { place, what, origin };
     if values(text) > MAX_VALUES {
         let what =
             format!("more than {MAX_VALUES} values; fewer repeats, or a shorter run, make a smaller one");

@@ -1,7 +1,7 @@
 //! What pings showed as JSON, and back. Member names are those of the structs, units included;
 //! docs/measure.md describes them.
 
-use crate::json::{ReadError, document, required, text};
+use crate::json::{DocumentError, document, required, text};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use tidegate_measure::pinged::{Fault, PingMethod, PingRequest, PingTarget, Pinged};
@@ -87,7 +87,7 @@ pub fn to_json(pinged: &Pinged) -> String {
 /// # Errors
 /// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
 /// error names the place.
-pub fn from_json(text: &str) -> Result<Pinged, ReadError> {
+pub fn from_json(text: &str) -> Result<Pinged, DocumentError> {
     let read: Document = document(text, FORM, ORIGIN)?;
     let targets = read.targets.into_iter().enumerate().map(|(number, one)| target(number, one));
     Ok(Pinged {
@@ -101,7 +101,7 @@ pub fn from_json(text: &str) -> Result<Pinged, ReadError> {
 }
 
 fn written(target: &PingTarget) -> OneTarget {
-    let is_here = target.asked.iter().any(|asked| asked.here_ns.is_some());
+    let is_here = target.requests.iter().any(|request| request.here_ns.is_some());
     let fault =
         |fault: &Fault| OneFault { by: fault.by.clone(), what: fault.what.clone(), count: fault.count };
     OneTarget {
@@ -122,18 +122,18 @@ fn written(target: &PingTarget) -> OneTarget {
         faults: target.faults.iter().map(fault).collect(),
         doubts: target.doubts(),
         summary: summary(target),
-        answers: target.asked.iter().map(|asked| (asked.sent_ns, asked.took_ns)).collect(),
-        here_ns: is_here.then(|| target.asked.iter().map(|asked| asked.here_ns).collect()),
+        answers: target.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
+        here_ns: is_here.then(|| target.requests.iter().map(|request| request.here_ns).collect()),
     }
 }
 
-fn target(number: usize, read: OneTarget) -> Result<PingTarget, ReadError> {
+fn target(number: usize, read: OneTarget) -> Result<PingTarget, DocumentError> {
     let here = read.here_ns.unwrap_or_else(|| vec![None; read.answers.len()]);
     if here.len() != read.answers.len() {
         let what = format!("{} values expected, as many as answers", read.answers.len());
-        return Err(ReadError { place: format!("targets[{number}].here_ns"), what, origin: ORIGIN });
+        return Err(DocumentError { place: format!("targets[{number}].here_ns"), what, origin: ORIGIN });
     }
-    let asked = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| PingRequest {
+    let request_of = |((sent_ns, took_ns), here_ns): ((u64, Option<u64>), Option<u64>)| PingRequest {
         sent_ns,
         took_ns,
         here_ns,
@@ -148,7 +148,7 @@ fn target(number: usize, read: OneTarget) -> Result<PingTarget, ReadError> {
         size: read.size,
         hop_limit: read.hop_limit,
         interval_ns: read.interval_ns,
-        asked: read.answers.into_iter().zip(here).map(asked).collect(),
+        requests: read.answers.into_iter().zip(here).map(request_of).collect(),
         duplicates: read.duplicates,
         errors_for_answers: read.errors_for_answers,
         passed_over: read.passed_over,

@@ -36,9 +36,9 @@ impl Pickle {
     ///
     /// # Errors
     /// Where and why it is none.
-    pub(super) fn read(octets: &[u8]) -> Result<Pickle, String> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Pickle, String> {
         let mut machine = Machine {
-            octets,
+            bytes,
             at: 0,
             values: Vec::new(),
             stack: Vec::new(),
@@ -92,7 +92,7 @@ impl Pickle {
 }
 
 struct Machine<'o> {
-    octets: &'o [u8],
+    bytes: &'o [u8],
     at: usize,
     values: Vec<Value>,
     stack: Vec<usize>,
@@ -105,7 +105,7 @@ impl Machine<'_> {
     /// Carries out commands until one says that it is the end.
     fn run(&mut self) -> Result<usize, String> {
         loop {
-            let command = self.octet()?;
+            let command = self.byte()?;
             if command == b'.' {
                 return self.pop();
             }
@@ -119,7 +119,7 @@ impl Machine<'_> {
             b'0' => drop(self.pop()?),
             b'1' => drop(self.since_mark()?),
             b'2' => self.stack.push(self.top()?),
-            0x80 => drop(self.octet()?),
+            0x80 => drop(self.byte()?),
             0x95 => drop(self.take(8)?),
             b'N' | 0x88 | 0x89 => self.constant(command)?,
             b'I' | b'L' | b'K' | b'M' | b'J' | 0x8a | b'F' | b'G' => self.number(command)?,
@@ -147,7 +147,7 @@ impl Machine<'_> {
                 let line = self.line()?;
                 line.trim_end_matches('L').parse().map_err(|_| format!("`{line}` is not a number"))?
             }
-            b'K' => f64::from(self.octet()?),
+            b'K' => f64::from(self.byte()?),
             b'M' => self.little(2)? as f64,
             b'J' => f64::from(self.little(4)? as u32 as i32),
             b'G' => f64::from_be_bytes(self.take(8)?.try_into().map_err(|_| "it ends early")?),
@@ -158,14 +158,14 @@ impl Machine<'_> {
 
     /// A whole number of any length, the least byte first, two's complement.
     fn long(&mut self) -> Result<f64, String> {
-        let length = usize::from(self.octet()?);
-        let octets = self.take(length)?;
+        let length = usize::from(self.byte()?);
+        let bytes = self.take(length)?;
         if length > 16 {
             return Err("a number of more than 128 bits".to_owned());
         }
-        let fill = if octets.last().is_some_and(|octet| octet & 0x80 != 0) { 0xff } else { 0 };
+        let fill = if bytes.last().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
         let mut wide = [fill; 16];
-        wide[..length].copy_from_slice(octets);
+        wide[..length].copy_from_slice(bytes);
         Ok(i128::from_le_bytes(wide) as f64)
     }
 
@@ -227,7 +227,7 @@ impl Machine<'_> {
     fn memory(&mut self, command: u8) -> Result<(), String> {
         let number = match command {
             b'p' | b'g' => self.line()?.parse().map_err(|_| "no number of what to remember")?,
-            b'q' | b'h' => u64::from(self.octet()?),
+            b'q' | b'h' => u64::from(self.byte()?),
             0x94 => self.memo.len() as u64,
             _ => self.little(4)?,
         };
@@ -284,26 +284,26 @@ impl Machine<'_> {
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
 
-    fn octet(&mut self) -> Result<u8, String> {
+    fn byte(&mut self) -> Result<u8, String> {
         Ok(self.take(1)?[0])
     }
 
     fn take(&mut self, count: usize) -> Result<&[u8], String> {
         let end = self.at.checked_add(count).ok_or("it ends early")?;
-        let taken = self.octets.get(self.at..end).ok_or("it ends early")?;
+        let taken = self.bytes.get(self.at..end).ok_or("it ends early")?;
         self.at = end;
         Ok(taken)
     }
 
     /// A number of so many bytes, at most eight, the least first.
-    fn little(&mut self, octets: usize) -> Result<u64, String> {
-        let taken = self.take(octets)?;
-        Ok(taken.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet)))
+    fn little(&mut self, bytes: usize) -> Result<u64, String> {
+        let taken = self.take(bytes)?;
+        Ok(taken.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
     fn line(&mut self) -> Result<&str, String> {
-        let rest = self.octets.get(self.at..).unwrap_or_default();
-        let length = rest.iter().position(|octet| *octet == b'\n').ok_or("a line without an end")?;
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|byte| *byte == b'\n').ok_or("a line without an end")?;
         self.at += length + 1;
         std::str::from_utf8(&rest[..length]).map_err(|_| "a line that is not text".to_owned())
     }
@@ -392,9 +392,8 @@ mod tests {
             ("INST, OBJ", b"(ia\nb\n(ca\nb\no\x86.", "[?, ?]"),
             ("an object that is a list", b"ca\nb\n)R(K\x01K\x02e.", "?"),
         ];
-        for (name, octets, expected) in cases {
-            let read =
-                Pickle::read(octets).map_or_else(|error| error, |pickle| shown(&pickle, pickle.root()));
+        for (name, bytes, expected) in cases {
+            let read = Pickle::read(bytes).map_or_else(|error| error, |pickle| shown(&pickle, pickle.root()));
             assert_eq!(read, expected, "{name}");
         }
         let refused: [(&[u8], &str); 8] = [
@@ -407,8 +406,8 @@ mod tests {
             (b"e.", "byte 1: a mark is missing"),
             (b"\xff.", "byte 1: the command 0xff is not read"),
         ];
-        for (octets, expected) in refused {
-            assert_eq!(Pickle::read(octets).expect_err(expected), expected);
+        for (bytes, expected) in refused {
+            assert_eq!(Pickle::read(bytes).expect_err(expected), expected);
         }
     }
 
@@ -433,9 +432,9 @@ mod tests {
         for length in 0..whole.len() {
             assert!(Pickle::read(&whole[..length]).is_err(), "cut to {length}");
         }
-        for (at, octet) in (0..whole.len()).flat_map(|at| (0..=255).map(move |octet| (at, octet))) {
+        for (at, byte) in (0..whole.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
             let mut other = whole.to_vec();
-            other[at] = octet;
+            other[at] = byte;
             // It may be a pickle or not; it ends, and nothing breaks.
             let _ = Pickle::read(&other);
         }

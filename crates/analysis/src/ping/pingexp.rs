@@ -1,7 +1,7 @@
 //! Data files of ping-exp (Dan Siemon, 2009): what each ping said.
 
 use super::pickle::{Pickle, Value};
-use crate::json::ReadError;
+use crate::json::DocumentError;
 use tidegate_measure::pinged::{PingRequest, PingTarget, Pinged};
 
 const ORIGIN: &str = "such a file is written by `pingexp.py -w FILE`";
@@ -21,9 +21,9 @@ const MOST_SECONDS: f64 = 1e10;
 ///
 /// # Errors
 /// It is no pickle, or holds something else.
-pub fn from_pingexp(octets: &[u8]) -> Result<Pinged, ReadError> {
-    let wrong = |place: &str, what: String| ReadError { place: place.to_owned(), what, origin: ORIGIN };
-    let pickle = Pickle::read(octets).map_err(|what| wrong("the pickle", what))?;
+pub fn from_pingexp(bytes: &[u8]) -> Result<Pinged, DocumentError> {
+    let wrong = |place: &str, what: String| DocumentError { place: place.to_owned(), what, origin: ORIGIN };
+    let pickle = Pickle::read(bytes).map_err(|what| wrong("the pickle", what))?;
     let root = pickle.root();
     let experiments =
         pickle.member(root, "experiments").ok_or_else(|| wrong("experiments", "missing".to_owned()))?;
@@ -63,18 +63,18 @@ fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> PingTarge
     let believed = |number: f64| (0.0..MOST).contains(&number);
     let sent =
         |sequence: f64| Some((sequence * interval_ns) as u64).filter(|_| believed(sequence * interval_ns));
-    let mut asked: Vec<PingRequest> = Vec::new();
+    let mut requests: Vec<PingRequest> = Vec::new();
     for response in listed("responses") {
         let figures: Vec<Option<f64>> = pickle.list(response).into_iter().map(Pickle::number).collect();
         if let [Some(sequence), _, Some(ms)] = figures[..]
             && let Some(sent_ns) = sent(sequence).filter(|_| believed(ms * MS))
         {
-            asked.push(PingRequest { sent_ns, took_ns: Some((ms * MS).round() as u64), here_ns: None });
+            requests.push(PingRequest { sent_ns, took_ns: Some((ms * MS).round() as u64), here_ns: None });
         }
     }
     let losses = listed("losses").into_iter().filter_map(Pickle::number).filter_map(sent);
-    asked.extend(losses.map(|sent_ns| PingRequest { sent_ns, ..PingRequest::default() }));
-    asked.sort_by_key(|asked| asked.sent_ns);
+    requests.extend(losses.map(|sent_ns| PingRequest { sent_ns, ..PingRequest::default() }));
+    requests.sort_by_key(|request| request.sent_ns);
     let ds_field =
         pickle.member(one, "qos").and_then(Pickle::number).filter(|field| (0.0..256.0).contains(field));
     PingTarget {
@@ -84,7 +84,7 @@ fn target(pickle: &Pickle, id: &str, one: &Value, interval_ns: f64) -> PingTarge
         ds_field: ds_field.map_or(0, |field| field as u8),
         size: USUAL_SIZE,
         interval_ns: interval_ns as u64,
-        asked,
+        requests,
         ..PingTarget::default()
     }
 }

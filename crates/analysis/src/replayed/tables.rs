@@ -107,10 +107,10 @@ pub fn classes(replayed: &Replayed, outcome: &ReplayOutcome) -> Data {
 
 /// Columns that say nothing are left out.
 fn without_empty(data: Data) -> Data {
-    let says = |at: usize| {
+    let matches = |at: usize| {
         data.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty() && cell != "–"))
     };
-    let kept: Vec<usize> = (0..data.head.len()).filter(|at| says(*at) || *at < 3).collect();
+    let kept: Vec<usize> = (0..data.head.len()).filter(|at| matches(*at) || *at < 3).collect();
     let pick = |row: &Vec<String>| kept.iter().filter_map(|at| row.get(*at).cloned()).collect::<Vec<_>>();
     Data { caption: data.caption.clone(), head: pick(&data.head), rows: data.rows.iter().map(pick).collect() }
 }

@@ -1,6 +1,6 @@
 //! A trial as JSON, and back.
 
-use crate::json::{ReadError, document, text};
+use crate::json::{DocumentError, document, text};
 use tidegate_measure::trial::TrialDocument;
 
 /// The member that tells the form, and its number: it changes when a member changes its meaning or goes away.
@@ -18,6 +18,6 @@ pub fn to_json(trial: &TrialDocument) -> String {
 ///
 /// The text is no JSON, of another form, or a member is missing, of another type or out of its range; the
 /// error names the place.
-pub fn from_json(text: &str) -> Result<TrialDocument, ReadError> {
+pub fn from_json(text: &str) -> Result<TrialDocument, DocumentError> {
     document(text, FORM, ORIGIN)
 }

@@ -36,11 +36,11 @@ impl<'t> Pair<'t> {
     }
 
     /// A probe in both runs, by its id.
-    pub fn probe(&self, id: &str) -> Asked<'t> {
+    pub fn probe(&self, id: &str) -> FigurePair<'t> {
         let of = |run: Option<&'t TrialRun>| {
             run.and_then(|run| run.probes.iter().find(|p| p.id == id).map(|p| (run, p)))
         };
-        Asked { without: of(self.without), with: of(self.with) }
+        FigurePair { without: of(self.without), with: of(self.with) }
     }
 
     /// The ids of all probes, in order.
@@ -57,14 +57,14 @@ impl<'t> Pair<'t> {
 
 /// A probe without and with the policy, each with its run.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'t> {
+pub struct FigurePair<'t> {
     /// Without the policy.
     pub without: Option<(&'t TrialRun, &'t TrialProbe)>,
     /// With it.
     pub with: Option<(&'t TrialRun, &'t TrialProbe)>,
 }
 
-impl<'t> Asked<'t> {
+impl<'t> FigurePair<'t> {
     /// One that is there.
     pub fn any(&self) -> Option<&'t TrialProbe> {
         self.with.or(self.without).map(|(_, probe)| probe)
@@ -100,8 +100,8 @@ pub fn main_probe<'t>(pair: &Pair<'t>) -> Option<&'t str> {
 /// lost altogether.
 pub fn hardest<'t>(pairs: &[Pair<'t>]) -> Option<Pair<'t>> {
     let pain = |pair: &Pair<'_>| {
-        let asked = main_probe(pair).map(|id| pair.probe(id));
-        let p95 = asked.and_then(|asked| asked.both(|figures| figures.rtt.percentile(95.0))[0]);
+        let pair_of_probe = main_probe(pair).map(|id| pair.probe(id));
+        let p95 = pair_of_probe.and_then(|pair| pair.both(|figures| figures.rtt.percentile(95.0))[0]);
         let busy = pair.any().is_some_and(|run| !run.flows.is_empty());
         (busy, p95.unwrap_or(u64::MAX))
     };

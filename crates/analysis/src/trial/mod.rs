@@ -9,6 +9,6 @@ mod figures;
 
 pub use document::{from_json, to_json};
 pub use figures::{
-    Asked, ClassFigures, Pair, classes_at_work, every_class, goodput, hardest, label, main_probe, node,
+    ClassFigures, FigurePair, Pair, classes_at_work, every_class, goodput, hardest, label, main_probe, node,
     pairs, part, window_steps,
 };

@@ -1,8 +1,8 @@
 //! Snapshots as Prometheus reads them (its text format 0.0.4). Of qdiscs on a device node_exporter's figures
 //! stand there under its names; ours tell of all qdiscs, classes, cake's tins, and how long packets waited.
 
-use super::course::shaped;
-use super::snapshot::{Class, Counts, Device, Qdisc, Seen, Snapshot, Tin};
+use super::interval::shaped;
+use super::snapshot::{ClassSnapshot, Counts, DeviceSnapshot, QdiscSnapshot, Seen, Snapshot, Tin};
 use std::fmt::Write;
 
 /// The buckets of waits that are told: each ends at a power of two of ns, from 8 µs on, as those of snapshots
@@ -170,7 +170,7 @@ fn of_time(families: &mut Families, what: &str, labels: [(&'static str, &str); 2
     }
 }
 
-fn of_device(families: &mut Families, device: &Device, netns: &str) {
+fn of_device(families: &mut Families, device: &DeviceSnapshot, netns: &str) {
     for qdisc in &device.qdiscs {
         if qdisc.parent.is_none() {
             families.counts("node_qdisc", &[("device", &device.name), ("kind", &qdisc.kind)], &qdisc.counts);
@@ -197,7 +197,7 @@ fn of_device(families: &mut Families, device: &Device, netns: &str) {
     }
 }
 
-fn of_qdisc(families: &mut Families, device: &Device, qdisc: &Qdisc, netns: &str) {
+fn of_qdisc(families: &mut Families, device: &DeviceSnapshot, qdisc: &QdiscSnapshot, netns: &str) {
     let parent = qdisc.parent.as_deref().unwrap_or("root");
     let labels = [
         ("netns", netns),
@@ -235,7 +235,7 @@ fn of_tin(families: &mut Families, labels: &Labels<'_>, tin: &Tin) {
     );
 }
 
-fn of_class(families: &mut Families, device: &Device, class: &Class, netns: &str) {
+fn of_class(families: &mut Families, device: &DeviceSnapshot, class: &ClassSnapshot, netns: &str) {
     let handle = format!("{}:", class.handle.split(':').next().unwrap_or_default());
     let parent = class.parent.as_deref().unwrap_or("root");
     let labels = [

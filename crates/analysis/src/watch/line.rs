@@ -1,10 +1,10 @@
 //! One line of JSON a course, for programs that read along.
 
-use super::course::{Course, Row};
+use super::interval::{DeviceInterval, QueueRow};
 use serde_json::{Value, json};
 
 /// A course as JSON. Rates are bits per second, times nanoseconds, sizes bytes; what is not known is null.
-pub fn line(course: &Course) -> Value {
+pub fn line(course: &DeviceInterval) -> Value {
     json!({
         "at_ns": course.at_ns,
         "over_ns": course.over_ns,
@@ -18,11 +18,11 @@ pub fn line(course: &Course) -> Value {
     })
 }
 
-fn row(row: &Row) -> Value {
+fn row(row: &QueueRow) -> Value {
     let figures = &row.figures;
     json!({
         "class": row.id,
-        "qdisc": row.holds,
+        "qdisc": row.leaf,
         "bps": figures.bps,
         "pps": figures.pps,
         "share": figures.share,

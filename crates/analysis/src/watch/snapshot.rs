@@ -1,6 +1,6 @@
 //! Counters of one moment.
 
-use crate::json::{ReadError, document};
+use crate::json::{DocumentError, document};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -22,20 +22,20 @@ pub struct Snapshot {
     /// What the engine counted since it began, by name.
     pub counts: Vec<(String, u64)>,
     /// The devices.
-    pub devices: Vec<Device>,
+    pub devices: Vec<DeviceSnapshot>,
 }
 
 /// A device with its trees.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Device {
+pub struct DeviceSnapshot {
     /// The device's name, as Linux has it.
     pub name: String,
     /// What its link carries, in bits per second, where that is known.
     pub link_bps: Option<f64>,
     /// All its qdiscs, in the order of tc's listing.
-    pub qdiscs: Vec<Qdisc>,
+    pub qdiscs: Vec<QdiscSnapshot>,
     /// All its classes, likewise.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ClassSnapshot>,
     /// What was seen of packets that left, by class; nothing, where no one looks.
     pub seen: Vec<Seen>,
 }
@@ -61,7 +61,7 @@ pub struct Counts {
 
 /// A qdisc.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Qdisc {
+pub struct QdiscSnapshot {
     /// Its kind.
     pub kind: String,
     /// Its handle: `1:`.
@@ -105,7 +105,7 @@ pub struct Tin {
 
 /// A class.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Class {
+pub struct ClassSnapshot {
     /// The kind of its qdisc.
     pub kind: String,
     /// Its name: `1:10`.
@@ -163,7 +163,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// It is no JSON, or of another form.
-    pub fn read(text: &str) -> Result<Snapshot, ReadError> {
+    pub fn read(text: &str) -> Result<Snapshot, DocumentError> {
         let read: Document = document(text, FORM, ORIGIN)?;
         Ok(Snapshot {
             at_ns: read.at_ns,
@@ -278,8 +278,8 @@ struct ReadStats {
     borrowed: Option<u64>,
 }
 
-fn device(read: ReadDevice) -> Device {
-    Device {
+fn device(read: ReadDevice) -> DeviceSnapshot {
+    DeviceSnapshot {
         name: read.name,
         link_bps: read.link_rate_bps,
         qdiscs: read.qdiscs.into_iter().map(qdisc).collect(),
@@ -288,7 +288,7 @@ fn device(read: ReadDevice) -> Device {
     }
 }
 
-fn qdisc(read: ReadQdisc) -> Qdisc {
+fn qdisc(read: ReadQdisc) -> QdiscSnapshot {
     let ReadQdisc { bytes, packets, drops, overlimits, requeues, backlog, qlen, .. } = read;
     let marks = match read.tins.is_empty() {
         true => read.ecn_mark.or(read.marked),
@@ -300,7 +300,7 @@ fn qdisc(read: ReadQdisc) -> Qdisc {
         "cake" => read.options["bandwidth"].as_f64(),
         _ => None,
     };
-    Qdisc {
+    QdiscSnapshot {
         handle: read.handle,
         parent: read.parent,
         counts: Counts { bytes, packets, drops, overlimits, requeues, backlog, qlen },
@@ -311,7 +311,7 @@ fn qdisc(read: ReadQdisc) -> Qdisc {
     }
 }
 
-fn class(read: ReadClass) -> Class {
+fn class(read: ReadClass) -> ClassSnapshot {
     let stats = read.stats.as_ref().and_then(|stats| stats.packets.map(|packets| (stats, packets)));
     let counts = |(stats, packets): (&ReadStats, u64)| Counts {
         bytes: stats.bytes,
@@ -322,7 +322,7 @@ fn class(read: ReadClass) -> Class {
         backlog: stats.backlog,
         qlen: stats.qlen,
     };
-    Class {
+    ClassSnapshot {
         counts: stats.map(counts),
         lent_borrowed: stats.and_then(|(stats, _)| Some((stats.lended, stats.borrowed?))),
         rate_bps: read.rate.as_f64().map(|bytes| bytes * 8.0),

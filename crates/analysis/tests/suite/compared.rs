@@ -28,7 +28,7 @@ fn sides(change: impl FnOnce(&mut Experiment)) -> [Side; 2] {
 /// A row's changes: `figure of policy/load: change`.
 fn changes(sides: &[Side]) -> Vec<String> {
     let comparing = Comparing::new(sides);
-    let shown = |row: &tidegate_analysis::experiment::Row| {
+    let shown = |row: &tidegate_analysis::experiment::ComparisonRow| {
         let change = row.change(1)?;
         let percent = change.percent.map(|percent| (percent * 10.0).round() / 10.0);
         Some(format!("{} of {}/{}: {percent:?} {:?}", row.figure, row.policy, row.load, change.significant))

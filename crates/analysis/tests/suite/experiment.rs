@@ -36,7 +36,7 @@ fn json_refusals_name_the_place() {
         ),
     ];
     for (text, expected) in cases {
-        let told = from_json(text).expect_err(expected).to_string();
-        assert_eq!(told, format!("{expected}; a result is written by `tidegate sim FILE -o RESULT.json`"));
+        let output = from_json(text).expect_err(expected).to_string();
+        assert_eq!(output, format!("{expected}; a result is written by `tidegate sim FILE -o RESULT.json`"));
     }
 }

@@ -55,8 +55,8 @@ fn pairs_of_runs() {
         [Some("ping"), Some("dns")],
         "the ping, or the first"
     );
-    let asked = pairs[0].probe("ping");
-    assert_eq!(asked.both(|figures| figures.rtt.max()), [Some(200 * MS), Some(20 * MS)]);
+    let ping = pairs[0].probe("ping");
+    assert_eq!(ping.both(|figures| figures.rtt.max()), [Some(200 * MS), Some(20 * MS)]);
     assert_eq!(pairs[0].probe("dns").both(|figures| figures.rtt.max()), [Some(MS), None]);
     assert_eq!(pairs[0].probe("dns").any().map(|probe| probe.id.as_str()), Some("dns"));
     assert!(pairs[0].probe("web").any().is_none());

@@ -41,15 +41,16 @@ fn files_of_ping_exp_are_read_by_any_protocol() {
         include_bytes!("../pingexp/protocol2.data"),
         include_bytes!("../pingexp/protocol4.data"),
     ];
-    for octets in files {
-        let pinged = from_pingexp(octets).expect("it is one");
+    for bytes in files {
+        let pinged = from_pingexp(bytes).expect("it is one");
         assert_eq!((pinged.began_ns, pinged.targets.len()), (1_300_000_000_250_000_000, 2));
         let [one, other] = &pinged.targets[..] else { panic!("two targets") };
         assert_eq!(
             (one.id.as_str(), one.host.as_str(), one.ds_field, other.ds_field),
             ("dest1", "192.0.2.1", 16, 184)
         );
-        let asked: Vec<_> = one.asked.iter().map(|asked| (asked.sent_ns / MS, asked.took_ns)).collect();
+        let asked: Vec<_> =
+            one.requests.iter().map(|request| (request.sent_ns / MS, request.took_ns)).collect();
         let expected = [(200, Some(12_500_000)), (400, Some(900_000)), (600, None), (800, Some(130_000_000))];
         assert_eq!(asked, expected);
         assert_eq!((one.figures().loss, other.figures().loss), (0.25, 1.0));

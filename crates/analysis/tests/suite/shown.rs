@@ -2,7 +2,7 @@
 //! of results that are not alike.
 
 use tidegate_analysis::experiment::{
-    Change, Comparing, Shown, Side, Under, answers, called, label, spread, written,
+    Change, Comparing, RunView, Side, Under, answers, called, label, spread, written,
 };
 use tidegate_measure::experiment::{
     Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord, Spread, TransferRecord,
@@ -141,7 +141,7 @@ fn cases_and_names_that_only_some_results_have() {
 fn one_repeat_stands_for_a_case() {
     let typical = |all: &[Option<u64>]| {
         let of = experiment((0..).zip(all).map(|(n, ms)| run("p", "l", n, *ms)).collect());
-        let shown: Vec<Shown<'_>> = Under::all(&of)[0].typical();
+        let shown: Vec<RunView<'_>> = Under::all(&of)[0].typical();
         shown[0].run.repeat
     };
     assert_eq!(typical(&[Some(30), Some(10), Some(20)]), 2);

@@ -5,7 +5,7 @@ use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use tidegate_analysis::data::Data;
-use tidegate_analysis::experiment::{Shown, Under, flent_files, happened, series, tables};
+use tidegate_analysis::experiment::{RunView, Under, flent_files, happened, series, tables};
 use tidegate_measure::experiment::{
     Comparison, EventRecord, Experiment, LinkRecord, LinkSeries, LoadRecord, PolicyRecord, ProbeRecord,
     RunRecord, TransferRecord,
@@ -244,7 +244,7 @@ fn names_of_series_in_flents_files() {
     for ((test, names), expected_test, expected) in cases {
         assert_eq!((test.as_str(), names), (expected_test, expected));
     }
-    let asked = |ids: &'static [(&'static str, &'static str)]| {
+    let trial_of = |ids: &'static [(&'static str, &'static str)]| {
         names(&move |experiment: &mut Experiment| {
             experiment.runs[0].transfers.clear();
             let probe = |(id, unit): &(&str, &str)| ProbeRecord {
@@ -257,16 +257,16 @@ fn names_of_series_in_flents_files() {
         })
     };
     let cases = [
-        (asked(&[("ping", ""), ("other", "")]), "ping", "Ping (ms) ICMP, Ping (ms) other, Ping (ms) avg"),
-        (asked(&[("udp-1", ""), ("udp-2", "")]), "ping", "Ping (ms) UDP, Ping (ms) ICMP, Ping (ms) avg"),
-        (asked(&[("web-page", ""), ("web-2", "")]), "http", "HTTP latency, Ping (ms) ICMP, Ping (ms) avg"),
+        (trial_of(&[("ping", ""), ("other", "")]), "ping", "Ping (ms) ICMP, Ping (ms) other, Ping (ms) avg"),
+        (trial_of(&[("udp-1", ""), ("udp-2", "")]), "ping", "Ping (ms) UDP, Ping (ms) ICMP, Ping (ms) avg"),
+        (trial_of(&[("web-page", ""), ("web-2", "")]), "http", "HTTP latency, Ping (ms) ICMP, Ping (ms) avg"),
         (
-            asked(&[("voip-up", ""), ("voip-down", "")]),
+            trial_of(&[("voip-up", ""), ("voip-down", "")]),
             "voip",
             "VoIP::delay, VoIP::jitter, VoIP::loss, VoIP voip-down::delay, VoIP voip-down::jitter, VoIP \
             voip-down::loss",
         ),
-        (asked(&[("ping-up", "one way")]), "ping", "ping-up OWD"),
+        (trial_of(&[("ping-up", "one way")]), "ping", "ping-up OWD"),
     ];
     for ((test, names), expected_test, expected) in cases {
         assert_eq!((test.as_str(), names.as_str()), (expected_test, expected));
@@ -323,7 +323,7 @@ fn lines(data: &Data) -> Vec<String> {
 fn series_as_tables() {
     let experiment = experiment();
     let under = Under::all(&experiment);
-    let shown: Vec<Shown<'_>> = under[0].typical();
+    let shown: Vec<RunView<'_>> = under[0].typical();
     let cases = [
         (
             series::answers(&shown, "ping"),
@@ -379,7 +379,7 @@ fn series_as_tables() {
 #[test]
 fn events_of_runs() {
     let experiment = experiment();
-    let shown: Vec<Shown<'_>> = Under::all(&experiment)[0].typical();
+    let shown: Vec<RunView<'_>> = Under::all(&experiment)[0].typical();
     let found = happened(&shown);
     let events: Vec<(&str, usize)> =
         found.events.iter().map(|(event, of)| (event.what.as_str(), of.len())).collect();

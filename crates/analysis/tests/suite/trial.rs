@@ -41,7 +41,7 @@ fn json_refusals_name_the_place() {
         (&written.replacen("\"load\"", "\"lode\"", 1), "runs[0].load: missing"),
     ];
     for (text, expected) in cases {
-        let told = from_json(text).expect_err(expected).to_string();
-        assert_eq!(told, format!("{expected}; a trial is written by `tidegate try SCRIPT --json`"));
+        let output = from_json(text).expect_err(expected).to_string();
+        assert_eq!(output, format!("{expected}; a trial is written by `tidegate try SCRIPT --json`"));
     }
 }

@@ -1,6 +1,6 @@
 //! A load with and without a policy, in turns: each row's figures and verdict.
 
-use tidegate_analysis::verify::{Said, json, rows};
+use tidegate_analysis::verify::{ChangeVerdict, json, rows};
 use tidegate_measure::experiment::{
     Experiment, LoadRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord,
 };
@@ -37,10 +37,10 @@ fn experiment(rounds: &[[(u64, u64); 2]]) -> Experiment {
 }
 
 /// `figure: before → after, change: verdict`.
-fn told(experiment: &Experiment) -> Vec<String> {
-    let row = |row: &tidegate_analysis::verify::Row| {
+fn lines_of(experiment: &Experiment) -> Vec<String> {
+    let row = |row: &tidegate_analysis::verify::VerifyRow| {
         let [before, after] = [row.paired.first, row.paired.second].map(|number| row.shown(number));
-        format!("{}: {before} → {after}, {}: {}", row.figure, row.change(), row.said().word())
+        format!("{}: {before} → {after}, {}: {}", row.figure, row.change(), row.verdict().word())
     };
     rows(experiment).iter().map(row).collect()
 }
@@ -61,7 +61,7 @@ fn three_rounds() {
         // −25,000, −24,000 and −23,000 bytes a second: 0.192 ± 0.0199 Mbit/s less.
         "upload.rate: 1.00 Mbit/s → 808 kbit/s, −192 kbit/s (−212 kbit/s to −172 kbit/s): its price",
     ];
-    assert_eq!(told(&of), expected);
+    assert_eq!(lines_of(&of), expected);
     let document = json(&of);
     assert_eq!(document.as_array().map(Vec::len), Some(4));
     let row = &document[0];
@@ -76,13 +76,18 @@ fn three_rounds() {
 
 #[test]
 fn verdicts() {
-    let said = |rounds: &[[(u64, u64); 2]]| -> Vec<Said> {
-        rows(&experiment(rounds)).iter().map(|row| row.said()).collect()
+    let verdicts_of = |rounds: &[[(u64, u64); 2]]| -> Vec<ChangeVerdict> {
+        rows(&experiment(rounds)).iter().map(|row| row.verdict()).collect()
     };
-    let [better, worse, costs, same, unsure] =
-        [Said::Better, Said::Worse, Said::Costs, Said::Same, Said::Unsure];
+    let [better, worse, costs, same, unsure] = [
+        ChangeVerdict::Better,
+        ChangeVerdict::Worse,
+        ChangeVerdict::Costs,
+        ChangeVerdict::Same,
+        ChangeVerdict::Unsure,
+    ];
     type Rounds = [[(u64, u64); 2]];
-    let cases: [(&Rounds, [Said; 4]); 5] = [
+    let cases: [(&Rounds, [ChangeVerdict; 4]); 5] = [
         (&[[(10, 9), (20, 9)], [(10, 9), (21, 9)]], [worse, worse, same, same]),
         (&[[(10, 9), (10, 19)], [(10, 9), (10, 20)]], [same, same, same, better]),
         (&[[(20, 19), (10, 9)], [(20, 19), (18, 17)]], [unsure, unsure, same, unsure]),
@@ -91,12 +96,12 @@ fn verdicts() {
         (&[[(20, 19), (10, 9)]], [unsure, unsure, unsure, unsure]),
     ];
     for (rounds, expected) in cases {
-        assert_eq!(said(rounds), expected, "{rounds:?}");
+        assert_eq!(verdicts_of(rounds), expected, "{rounds:?}");
     }
-    let one = told(&experiment(&[[(10, 125_000), (15, 250_000)]]));
+    let one = lines_of(&experiment(&[[(10, 125_000), (15, 250_000)]]));
     assert_eq!(one[0], "ping.median: 10.0 ms → 15.0 ms, +5.00 ms: not sure");
     assert_eq!(one[3], "upload.rate: 1.00 Mbit/s → 2.00 Mbit/s, +1.00 Mbit/s: not sure");
-    let [_, worse] = &told(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
+    let [_, worse] = &lines_of(&experiment(&[[(10, 1), (20, 1)], [(10, 1), (21, 1)]]))[..2] else {
         panic!("two rows")
     };
     assert_eq!(worse, "ping.p95: 10.0 ms → 20.5 ms, +10.5 ms (+4.15 ms to +16.9 ms): worse");
@@ -129,7 +134,7 @@ fn ways_stand_with_what_is_asked() {
         }
     }
     let names: Vec<String> =
-        told(&of).into_iter().filter(|row| row.contains(".p95") || row.contains("-p95")).collect();
+        lines_of(&of).into_iter().filter(|row| row.contains(".p95") || row.contains("-p95")).collect();
     let expected = [
         "ping.p95: 100 ms → 20.0 ms, −80.0 ms: better",
         "ping.there-p95: 25.0 ms → 5.00 ms, −20.0 ms: better",

@@ -2,14 +2,14 @@
 
 use crate::fixture::watch::{read, snapshot};
 use serde_json::{Value, json};
-use tidegate_analysis::watch::{Figures, Policy, Row, courses, exposition, line};
+use tidegate_analysis::watch::{Figures, Policy, QueueRow, device_intervals, exposition, line};
 
 /// A policy that was put there again begins to count again.
 #[test]
 fn counters_that_were_set_back_count_from_nothing() {
     let [before, now] =
         [(10, 100, 1000), (11, 50, 20)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
-    let course = &courses(&before, &now)[0];
+    let course = &device_intervals(&before, &now)[0];
     let rates: Vec<_> = course.rows.iter().map(|row| (row.id.as_str(), row.figures.pps)).collect();
     assert_eq!(
         rates,
@@ -21,7 +21,7 @@ fn counters_that_were_set_back_count_from_nothing() {
 fn a_line_of_json_says_the_same() {
     let [before, now] =
         [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
-    let line = line(&courses(&before, &now)[0]);
+    let line = line(&device_intervals(&before, &now)[0]);
     let expected = json!({"class": "1:20", "qdisc": "fq_codel 20:", "bps": 400_000.0, "pps": 50.0, "share": 0.4,
         "backlog_bytes": 5000, "backlog_packets": 5, "sojourn_p50_ns": 1_048_575, "sojourn_p99_ns": 67_108_863,
         "oldest_ns": 2_500_000_000_u64, "drops_per_s": 5.0, "marks_per_s": 10.0, "borrowed": 0.5, "rate_bps": 400_000.0, "ceil_bps": 1_000_000.0});
@@ -69,7 +69,7 @@ fn prometheus_reads_it() {
     let mut family = "";
     for line in text.lines() {
         match line.strip_prefix("# TYPE ") {
-            Some(told) => family = told.split(' ').next().unwrap_or_default(),
+            Some(output) => family = output.split(' ').next().unwrap_or_default(),
             None if line.starts_with("# HELP ") => {}
             None => {
                 let (name, value) = line.rsplit_once(' ').expect("a name and a value");
@@ -89,14 +89,14 @@ fn prometheus_reads_it() {
 
 /// A tree that two snapshots show, one second apart: its rows, indented, with what happened there.
 fn rows(before: &Value, now: &Value) -> Vec<String> {
-    let course = &courses(&read(before), &read(now))[0];
-    let row = |row: &Row| {
+    let course = &device_intervals(&read(before), &read(now))[0];
+    let row = |row: &QueueRow| {
         let Figures { bps, pps, backlog, qlen, drops, marks, borrowed, share, .. } = row.figures;
-        let holds = row.holds.as_deref().map_or(String::new(), |holds| format!(" {holds}"));
+        let leaf = row.leaf.as_deref().map_or(String::new(), |leaf| format!(" {leaf}"));
         let some =
             |name: &str, value: Option<f64>| value.map_or(String::new(), |value| format!(" {name} {value}"));
         format!(
-            "{}{}{holds}: {bps} bit/s, {pps} packets, {backlog} bytes in {qlen} wait, {drops} lost{}{}{}",
+            "{}{}{leaf}: {bps} bit/s, {pps} packets, {backlog} bytes in {qlen} wait, {drops} lost{}{}{}",
             row.branch,
             row.id,
             some("marks", marks),
@@ -161,10 +161,10 @@ fn classes_that_count_nothing() {
         "    └ 20:2 pfifo 30:: 20000 bit/s, 25 packets, 300 bytes in 3 wait, 2 lost",
     ];
     assert_eq!(rows(&of(100), &of(200)), expected);
-    let course = &courses(&read(&of(100)), &read(&of(200)))[0];
+    let course = &device_intervals(&read(&of(100)), &read(&of(200)))[0];
     assert_eq!((course.at_ns, course.over_ns, course.late_ns), (2_000_000_005, 1_000_000_000, None));
     let gone = with(of(200), "devices", json!([{"name": "eth1"}]));
-    assert_eq!(courses(&read(&of(100)), &read(&gone)), [], "a device that is in one of them only");
+    assert_eq!(device_intervals(&read(&of(100)), &read(&gone)), [], "a device that is in one of them only");
 }
 
 /// What half of the packets, and 99 of 100, did not wait longer than: the end of the bucket in which that
@@ -177,7 +177,7 @@ fn waits_by_buckets() {
         document(at, &json!({"name": "eth0", "link_rate_bps": 1000, "qdiscs": [root], "seen": [seen]}))
     };
     let waits = |before: Value, now: Value| {
-        let figures = courses(&read(&of(1, before)), &read(&of(2, now)))[0].rows[0].figures;
+        let figures = device_intervals(&read(&of(1, before)), &read(&of(2, now)))[0].rows[0].figures;
         assert_eq!((figures.oldest_ns, figures.marks, figures.share), (Some(77), Some(1.0), Some(0.008)));
         (figures.p50_ns, figures.p99_ns)
     };
@@ -206,7 +206,7 @@ fn what_is_let_through() {
     };
     let shaped = |root: Value, classes: Value| {
         let of = document(1, &json!({"name": "eth0", "qdiscs": [root], "classes": classes}));
-        courses(&read(&of), &read(&of))[0].shaped_bps
+        device_intervals(&read(&of), &read(&of))[0].shaped_bps
     };
     let htb = || json!({"kind": "htb", "handle": "1:"});
     let cases = [

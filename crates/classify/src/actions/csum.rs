@@ -13,7 +13,7 @@ pub(super) fn carry_out(csum: &Csum, pool: &mut Pool, pkt: &Pkt) -> Control {
 }
 
 fn compute(csum: &Csum, head: &mut Head) {
-    if let Some(transport) = head.transport().filter(|it| is_asked(csum, head, *it)) {
+    if let Some(transport) = head.transport().filter(|it| is_requested(csum, head, *it)) {
         head.sum_transport(transport);
     }
     if csum.sums & Csum::HEADER != 0 {
@@ -22,7 +22,7 @@ fn compute(csum: &Csum, head: &mut Head) {
 }
 
 /// UDP's checksum that is left out stays so.
-fn is_asked(csum: &Csum, head: &Head, transport: Transport) -> bool {
+fn is_requested(csum: &Csum, head: &Head, transport: Transport) -> bool {
     let v6 = head.ethertype() == ethertype::IPV6;
     let bit = match transport.protocol {
         proto::ICMP if !v6 => Csum::ICMP,

@@ -79,7 +79,7 @@ impl Live {
     pub(super) fn change(&mut self, action: &Action) -> Result<(), TcError> {
         check(action)?;
         match (&mut self.action.act, &action.act) {
-            // A change that says nothing of another decision leaves the one there is.
+            // A change without another decision keeps the one there is.
             (Act::Gact(old), Act::Gact(new)) => {
                 *old = Gact { control: new.control, random: new.random.or(old.random) }
             }
@@ -90,8 +90,7 @@ impl Live {
         Ok(())
     }
 
-    /// Anyone who names an action that is there says again how its owner knows it, and how cards count for
-    /// it.
+    /// A command that names an existing action sets its cookie and its hardware counting again.
     pub(super) fn take_labels(&mut self, action: &Action) {
         if !action.cookie.is_empty() {
             self.action.cookie.clone_from(&action.cookie);
@@ -181,7 +180,7 @@ impl Live {
         Done::Control(control)
     }
 
-    /// The device it led a packet to refused that.
+    /// The device to which it redirected a packet refused it.
     pub(super) fn note_refused(&mut self) {
         self.overlimits += 1;
     }
@@ -205,8 +204,8 @@ impl Live {
     }
 }
 
-/// How old something is: the difference of two timer ticks, not of two times. (The tick of a machine with
-/// 1000 of them a second; slower ones differ in hundredths of a second that no one is told.)
+/// The age of an action: the difference of two timer ticks, not of two times. (The tick of a machine with
+/// HZ=1000; slower ones differ in hundredths of a second that no listing shows.)
 fn age(since: Time, now: Time) -> u64 {
     const TICK: u64 = 1_000_000;
     (now.0 / TICK).saturating_sub(since.0 / TICK) * TICK
@@ -221,12 +220,12 @@ fn check(action: &Action) -> Result<(), TcError> {
         return Err(TcError::new(Errno::Inval, "goto chain not allowed on fallback"));
     }
     match &action.act {
-        // Only a number was said, and no one has it.
+        // The command gave only an index, and no action has it.
         Act::Mirred(mirred) if mirred.to.is_empty() => {
             Err(TcError::new(Errno::Inval, "act_mirred: Unknown mirred option"))
         }
         Act::Police(police) => check_police(police),
-        // Only a number was said, and no one has it.
+        // The command gave only an index, and no action has it.
         Act::Simple(simple) if simple.text.is_none() => Err(TcError::bare(Errno::Inval)),
         Act::Skbedit(edit) if (Skbedit { control: Control::Pass, ..*edit }) == Skbedit::default() => {
             Err(TcError::bare(Errno::Inval))

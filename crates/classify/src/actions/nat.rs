@@ -4,7 +4,7 @@ use tidegate_packet::header::proto;
 use tidegate_packet::{Head, Pkt, Pool, Transport};
 use tidegate_policy::{Control, Nat};
 
-/// Where IPv4's source stands; its destination follows.
+/// Offset of IPv4's source address; the destination follows.
 const SOURCE: usize = 12;
 /// ICMP messages that hold the packet they are about: unreachable, source quench, redirect, time exceeded,
 /// parameter problem.
@@ -36,7 +36,7 @@ fn concerns(nat: &Nat, head: &Head) -> bool {
     first_icmp || translated(nat, address(head, place(nat.egress))).is_some()
 }
 
-/// Where the address stands that is translated.
+/// Offset of the address that is translated.
 const fn place(source: bool) -> usize {
     if source { SOURCE } else { SOURCE + 4 }
 }

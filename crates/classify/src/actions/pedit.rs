@@ -8,7 +8,7 @@ use tidegate_policy::{Control, Pedit, PeditHeader, PeditKey};
 const HEADROOM: i64 = 2;
 
 /// Rewrites the words in turn. Where one lies outside the packet, those after it are left as they were; no
-/// listing tells.
+/// counter shows it.
 pub(super) fn carry_out(pedit: &Pedit, pool: &mut Pool, pkt: &Pkt) -> Control {
     // Where a device's frames have no link header, more is kept than is left of them without one.
     let len = i64::from(pool.meta(pkt).frame_len) - Head::ETHERNET as i64;
@@ -37,8 +37,8 @@ fn rewrite(key: &PeditKey, head: &mut Head, len: i64) -> Option<()> {
     Some(())
 }
 
-/// Where a header begins, from the network header on. What follows the network header is looked for by that
-/// header: IPv4's tells where, IPv6's must say that it is the one that is meant.
+/// Where a header begins, counted from the network header. A transport header is found through the network
+/// header: IPv4's gives its length, IPv6's must name the protocol that is meant.
 fn begin(header: PeditHeader, head: &Head) -> Option<i64> {
     let meant = match header {
         PeditHeader::Network | PeditHeader::Ipv4 | PeditHeader::Ipv6 => return Some(0),

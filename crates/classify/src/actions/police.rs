@@ -8,8 +8,8 @@
 //! time is what is in it, up to its size; the arithmetic is the same to the nanosecond, because nothing is
 //! ever taken that is not there.
 //!
-//! What a packet changes is kept apart from what it only reads, the number of a profile that all share who
-//! were told the same. With tens of thousands of policers the memory that packets walk over is what they
+//! What each packet changes is kept apart from what it only reads: the number of a profile that all policers
+//! with the same parameters share. With tens of thousands of policers, the memory that packets touch is their
 //! cost.
 
 use crate::cost::{Cost, Price};
@@ -24,14 +24,14 @@ use tidegate_policy::{Police, RateSpec};
 pub struct Policers {
     /// When each bucket was empty, ns: see above.
     empty: Vec<i64>,
-    /// What each was told: the place of its profile.
-    told: Vec<u32>,
+    /// The profile of each policer.
+    reported_profiles: Vec<u32>,
     free: Vec<u32>,
     /// The buckets of their peak rates, as far as some have one.
     peaks: Vec<Peak>,
     profiles: Vec<Profile>,
     free_profiles: Vec<u32>,
-    /// Where each profile stands, and how many have it.
+    /// Index and number of users of each profile.
     known: BTreeMap<Profile, (u32, u32)>,
 }
 
@@ -44,11 +44,11 @@ struct Peak {
     since: Time,
 }
 
-/// What a policer was told.
+/// The parameters of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Profile {
-    /// The longest packet whose price is its bytes times the rate and nothing else, 0: there are none. So
-    /// most are told by one comparison.
+    /// The longest packet whose cost is its bytes times the rate and nothing else; 0: there is none. Most
+    /// packets are decided by this one comparison.
     plain_up_to: u32,
     /// The longest packet that may pass.
     mtu: u32,
@@ -93,19 +93,19 @@ impl Profile {
 }
 
 impl Policers {
-    /// Another one with full buckets; tells its number.
+    /// Adds a policer with full buckets; returns its number.
     pub fn add(&mut self, params: &Police, now: Time) -> u32 {
         let profile = Profile::new(params);
         let empty = (now.0 as i64).wrapping_sub(profile.burst);
-        let told = self.share(profile);
+        let reported = self.share(profile);
         let policer = match self.free.pop() {
             Some(policer) => {
-                (self.empty[policer as usize], self.told[policer as usize]) = (empty, told);
+                (self.empty[policer as usize], self.reported_profiles[policer as usize]) = (empty, reported);
                 policer
             }
             None => {
                 self.empty.push(empty);
-                self.told.push(told);
+                self.reported_profiles.push(reported);
                 self.empty.len() as u32 - 1
             }
         };
@@ -120,7 +120,7 @@ impl Policers {
     /// It is gone, and its number may be another's.
     pub fn remove(&mut self, policer: u32) {
         self.free.push(policer);
-        let place = self.told[policer as usize];
+        let place = self.reported_profiles[policer as usize];
         let profile = self.profiles[place as usize];
         if let Some((_, users)) = self.known.get_mut(&profile) {
             *users -= 1;
@@ -155,7 +155,7 @@ impl Policers {
     #[inline]
     pub fn conforms(&mut self, policer: u32, ActionInput { len, whole, now, .. }: ActionInput) -> bool {
         let empty = &mut self.empty[policer as usize];
-        let profile = &self.profiles[self.told[policer as usize] as usize];
+        let profile = &self.profiles[self.reported_profiles[policer as usize] as usize];
         if whole > profile.plain_up_to {
             return whole <= profile.mtu && self.conforms_otherwise(policer, len, now);
         }
@@ -167,10 +167,10 @@ impl Policers {
         conforms
     }
 
-    /// The same for those that do not meter by plain bytes alone.
+    /// Whether a packet conforms, for policers that do not meter by plain bytes alone.
     fn conforms_otherwise(&mut self, policer: u32, len: u32, at: Time) -> bool {
         let empty = &mut self.empty[policer as usize];
-        let profile = &self.profiles[self.told[policer as usize] as usize];
+        let profile = &self.profiles[self.reported_profiles[policer as usize] as usize];
         let now = at.0 as i64;
         let filled = now.wrapping_sub(*empty).min(profile.burst);
         let left = match profile.meters {

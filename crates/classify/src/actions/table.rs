@@ -30,7 +30,7 @@ pub struct Actions {
     /// The machine's connections, while they are lent ([`Actions::swap_connections`]).
     pub(crate) connections: Conntrack,
     /// Some action requests connections, or did.
-    asks_connections: bool,
+    uses_conntrack: bool,
     /// The kernel was built without zones and labels of connections.
     no_zones: bool,
 }
@@ -70,7 +70,8 @@ impl Actions {
         self.known.is_empty()
     }
 
-    /// The device that an action led a packet to refused it, or lost another one of its flow for it.
+    /// The device to which an action redirected a packet refused it, or dropped another one of its flow for
+    /// it.
     pub fn note_refused(&mut self, place: u32) {
         if let Some(Some(live)) = self.slots.get_mut(place as usize) {
             live.note_refused();
@@ -79,13 +80,13 @@ impl Actions {
 
     /// Someone requests connections.
     pub(crate) fn need_connections(&mut self) {
-        self.asks_connections = true;
+        self.uses_conntrack = true;
     }
 
     /// Does any action ask for connections, so that they must be lent?
     #[inline]
     pub fn needs_connections(&self) -> bool {
-        self.asks_connections
+        self.uses_conntrack
     }
 
     /// Lends the machine's connections to the actions, or takes them back: they get what is given, and what
@@ -169,7 +170,7 @@ impl Actions {
         let kind = action.act.kind();
         let index = if action.index == 0 { self.free_number(kind) } else { action.index };
         let live = Live::new(&Action { index, ..self.completed(action)? }, now)?;
-        self.asks_connections |= asks_connections(&action.act);
+        self.uses_conntrack |= uses_conntrack(&action.act);
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -195,7 +196,7 @@ impl Actions {
         next
     }
 
-    /// Gives a policing action full buckets, by what it is told now.
+    /// Fills the buckets of a policing action, by its present parameters.
     fn fill(&mut self, place: u32, now: Time) {
         let Some(Some(live)) = self.slots.get_mut(place as usize) else { return };
         if let Some(old) = live.policer.take() {
@@ -391,7 +392,7 @@ impl Actions {
         !self.mirrored.is_empty()
     }
 
-    /// The copies that actions made since this was last asked.
+    /// The copies that actions made since the last call.
     pub fn take_mirrored(&mut self) -> Vec<Mirrored> {
         core::mem::take(&mut self.mirrored)
     }
@@ -406,11 +407,12 @@ fn goes_to_chain(act: &Act) -> bool {
     }
 }
 
-fn asks_connections(act: &Act) -> bool {
+fn uses_conntrack(act: &Act) -> bool {
     matches!(act, Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_))
 }
 
-/// Decisions that the kernel has no words for when it asks cards whether they would do a policer's work.
+/// Decisions that the kernel cannot offload: it has no encoding for them when it asks a card whether it would
+/// do a policer's work.
 fn in_software_only(act: &Act) -> bool {
     let unknown = |control: Control| {
         matches!(control, Control::Reclassify | Control::Trap | Control::Stolen | Control::Number(_))

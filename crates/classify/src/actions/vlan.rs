@@ -1,4 +1,4 @@
-//! `vlan`: tags are put on, changed and taken off. The outermost stands beside the packet until it leaves the
+//! `vlan`: tags are pushed, modified and popped. The outermost is metadata of the packet until it leaves the
 //! device.
 
 use tidegate_packet::{Head, Pkt, Pool};
@@ -6,7 +6,7 @@ use tidegate_policy::{Control, Vlan, VlanHow, VlanTag};
 
 /// The bits of a tag that are the VLAN's number.
 const ID: u16 = 0x0fff;
-/// Those above are: one that says that it may be dropped, three of priority.
+/// Above the VLAN ID are the bit that marks a packet as droppable and three bits of priority (IEEE 802.1Q).
 const PRIORITY_SHIFT: u32 = 13;
 /// Bytes of a tag in the frame.
 const TAG_LEN: u32 = 4;

@@ -2,8 +2,8 @@
 
 mod ematch;
 
-pub(crate) use ematch::holds;
-use ematch::holds_counted;
+pub(crate) use ematch::matches;
+use ematch::matches_counted;
 
 use crate::context::{Bound, ClassifyContext, DumpContext};
 use crate::filters::Filters;
@@ -13,7 +13,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{FilterEntry, U32Hits};
 use tidegate_policy::{BasicParams, Errno, FilterParams, TcError};
 
-/// The basic filters of one preference; the newest is asked first.
+/// The basic filters of one preference; the newest is evaluated first.
 #[derive(Debug, Default)]
 pub(crate) struct Basic {
     entries: Vec<Entry>,
@@ -30,14 +30,14 @@ struct Entry {
 }
 
 impl Basic {
-    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    pub(crate) fn classify(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
         for entry in &mut self.entries {
             entry.hits.lookups += 1;
-            if !holds_counted(&entry.params.terms, asked, &mut entry.hits.keys) {
+            if !matches_counted(&entry.params.terms, context, &mut entry.hits.keys) {
                 continue;
             }
             entry.hits.matched += 1;
-            match entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked) {
+            match entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), context) {
                 FilterResult::No => {}
                 said => return said,
             }
@@ -58,7 +58,7 @@ impl Basic {
         Ok(())
     }
 
-    /// What is not said again is gone, actions too.
+    /// What a change does not give is removed, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,
@@ -105,7 +105,7 @@ impl Filters for Basic {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Basic(entry.params.clone());
             let hits = Some(entry.hits.clone());
@@ -113,7 +113,7 @@ impl Filters for Basic {
                 handle: entry.handle,
                 params,
                 hits,
-                actions: entry.actions.dump(told),
+                actions: entry.actions.dump(context),
             });
         }
     }

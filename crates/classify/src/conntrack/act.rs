@@ -19,7 +19,7 @@ mod bits {
     pub(super) const REPLY: u8 = 32;
 }
 
-/// What a packet is to its connection, as flower asks; 0: no one looked it up.
+/// The packet's connection state in flower's numbers; 0: it was not looked up.
 pub(crate) fn flower_state(meta: &Meta) -> u8 {
     let Some(member) = membership(meta) else {
         let looked_up = meta.connection & BY_ACTION != 0 && state(meta) == State::Invalid;
@@ -35,7 +35,7 @@ pub(crate) fn flower_state(meta: &Meta) -> u8 {
 }
 
 impl Conntrack {
-    /// Does to a packet what the action says; false: it is dropped.
+    /// Carries the action out on a packet; false: it is dropped.
     pub(crate) fn act(&mut self, ct: &Ct, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         if ct.clear {
             let meta = pool.meta_mut(pkt);
@@ -81,12 +81,12 @@ impl Conntrack {
     /// Looks another connection, whose time is not over, already as one that is not kept yet would?
     fn clashes(&self, now: Time, at: u32) -> bool {
         let entry = &self.entries[at as usize];
-        let held = |tuple: &Tuple| {
+        let matches = |tuple: &Tuple| {
             self.index
                 .get(tuple)
                 .is_some_and(|other| *other != at && self.entries[*other as usize].expires > now)
         };
-        !entry.confirmed && entry.tuples.iter().any(held)
+        !entry.confirmed && entry.tuples.iter().any(matches)
     }
 
     /// Has the packet a connection that will do? With `force`, one that the other side began is forgotten.
@@ -178,9 +178,9 @@ mod tests {
         let ct =
             Ct { commit: true, zone, label: Some((0xff, 0x0f)), mark: Some((5, u32::MAX)), ..Ct::default() };
         assert!(table.act(&ct, Time(at), pool, &pkt));
-        let told = flower_state(pool.meta(&pkt));
+        let reported = flower_state(pool.meta(&pkt));
         pool.release(pkt);
-        told
+        reported
     }
 
     #[test]
@@ -188,10 +188,10 @@ mod tests {
         let (mut table, mut pool) = (Conntrack::default(), Pool::new(4));
         let new = bits::TRACKED | bits::NEW;
         let answered = bits::TRACKED | bits::ESTABLISHED | bits::REPLY;
-        let told = [(Some(1), false), (Some(2), false), (Some(1), true), (None, true), (Some(0), false)]
+        let bytes = [(Some(1), false), (Some(2), false), (Some(1), true), (None, true), (Some(0), false)]
             .map(|(zone, reply)| seen(&mut table, &mut pool, 1_000_000_000, zone, reply));
         // Without a zone it is zone 0, where the reply began a connection; the last packet answers that.
-        assert_eq!(told, [new, new, answered, new, answered]);
+        assert_eq!(bytes, [new, new, answered, new, answered]);
         assert!(table.entries.iter().all(|entry| entry.labels == 0x0f));
     }
     #[test]

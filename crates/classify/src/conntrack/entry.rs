@@ -4,7 +4,7 @@ use super::tuple::Tuple;
 use tidegate_packet::header::proto;
 use tidegate_packet::{Nanos, Time};
 
-/// A connection.
+/// A tracked connection.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// As it began, and as answers look.
@@ -59,7 +59,7 @@ pub(super) enum Tcp {
     Ended,
     /// Reset; was its last packet a reset by its opener, so that a new SYN reopens it?
     Closed(bool),
-    /// Reset before the handshake was answered: anyone who opened it has nothing more to say.
+    /// Reset before the handshake was answered: the side that opened it has nothing more to send.
     Refused(bool),
 }
 

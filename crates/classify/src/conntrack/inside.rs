@@ -6,8 +6,8 @@ use crate::headers::Outer;
 use tidegate_packet::{Addrs, Pkt, Pool, Time};
 
 impl Conntrack {
-    /// Notes in a packet that is redirected before the hooks the ends that its connection has in its other
-    /// direction: a queue there may tell hosts apart that are one outside. (Linux's CAKE looks for IPv4
+    /// Notes the untranslated ends of its connection in a packet that is redirected before the hooks: a queue
+    /// there may distinguish hosts that share one outside address. (Linux's CAKE looks this up for IPv4
     /// only.)
     pub fn see_inside(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) {
         if self.index.is_empty() || pool.meta(pkt).connection != 0 {

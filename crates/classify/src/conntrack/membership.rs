@@ -59,7 +59,7 @@ pub fn state(meta: &Meta) -> State {
         2 => State::Established,
         3 => State::Related,
         5 => State::Untracked,
-        // Before the lookup too: a rule of the table raw that asks finds none.
+        // A rule of the table raw comes before the lookup, so it finds no connection.
         _ => State::Invalid,
     }
 }

@@ -51,8 +51,8 @@ impl Conntrack {
         found || wanted.is_none()
     }
 
-    /// Writes into a packet what its connection says of this end, if that is translated. (An error message
-    /// comes from anyone who noticed the error: that end of it is its own.)
+    /// Rewrites this end of a packet by its connection, if that is translated. (An ICMP error comes from the
+    /// host that noticed the error: that end of it is its own.)
     pub fn translate(&self, pool: &mut Pool, pkt: &Pkt, end: NatSide) {
         let Some(member) = membership(pool.meta(pkt)) else { return };
         let [began, answer] = self.entries[member.at as usize].tuples;
@@ -150,7 +150,7 @@ mod tests {
         Tuple { source, destination, v6: false, protocol, sport, dport: 80, zone: 0 }
     }
 
-    /// The source port that a connection gets when it may take what `ports` says and only `free` are free.
+    /// The source port that a connection gets when it may take one of `ports` and only `free` are free.
     fn taken(sport: u16, ports: Option<(u16, u16)>, free: impl Fn(u16) -> bool) -> Option<u16> {
         let mut seen = seen(proto::TCP, sport);
         let wanted = Translation { ports, ..Translation::default() };

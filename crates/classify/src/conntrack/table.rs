@@ -29,7 +29,7 @@ pub struct Conntrack {
     pub(super) entries: Vec<Entry>,
     pub(super) free: Vec<u32>,
     pub(super) index: BTreeMap<Tuple, u32>,
-    pub(super) asked: ConntrackUse,
+    pub(super) requested: ConntrackUse,
     /// Connections that an action began, with that time: anyone who carries such a packet may drop it unseen.
     pub(super) begun: VecDeque<(u32, Time)>,
     /// When the packet came in that is on its way through the hooks.
@@ -47,18 +47,18 @@ impl Conntrack {
     /// Begins to look at packets: a rule wants to know. With `accounting`, connections that begin from now on
     /// are counted.
     pub fn activate(&mut self, accounting: bool) {
-        self.asked.active = true;
-        self.asked.accounting |= accounting;
+        self.requested.active = true;
+        self.requested.accounting |= accounting;
     }
 
     /// What rules requested so far.
-    pub fn asked(&self) -> ConntrackUse {
-        self.asked
+    pub fn requested(&self) -> ConntrackUse {
+        self.requested
     }
 
-    /// Looks at packets as far as this asks.
-    pub fn set_use(&mut self, asked: ConntrackUse) {
-        self.asked = asked;
+    /// Looks packets up as far as `requested` needs it.
+    pub fn set_use(&mut self, requested: ConntrackUse) {
+        self.requested = requested;
     }
 
     /// How many connections are kept.
@@ -84,7 +84,7 @@ impl Conntrack {
     pub fn enter(&mut self, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         // Untracked by a rule of the raw table.
         let untracked = pool.meta(pkt).connection == pack(State::Untracked, None);
-        if !self.asked.active || untracked || is_settled(pool.meta(pkt)) {
+        if !self.requested.active || untracked || is_settled(pool.meta(pkt)) {
             return true;
         }
         self.look_up(now, pool, pkt)
@@ -95,7 +95,7 @@ impl Conntrack {
         self.look_up_in(0, now, pool, pkt)
     }
 
-    /// The same in a zone.
+    /// Looks a packet up in a zone.
     pub(super) fn look_up_in(&mut self, zone: u16, now: Time, pool: &mut Pool, pkt: &Pkt) -> bool {
         self.now = now;
         let outer = Outer::of(pool, pkt);
@@ -115,7 +115,7 @@ impl Conntrack {
 
     /// A packet has passed all hooks: its connection is kept.
     pub fn confirm(&mut self, pool: &Pool, pkt: &Pkt) {
-        if let Some(membership) = membership(pool.meta(pkt)).filter(|_| self.asked.active) {
+        if let Some(membership) = membership(pool.meta(pkt)).filter(|_| self.requested.active) {
             self.keep(membership.at);
         }
     }
@@ -269,7 +269,7 @@ impl Conntrack {
             labels: 0,
             packets: [0; 2],
             bytes: [0; 2],
-            counts: self.asked.accounting,
+            counts: self.requested.accounting,
             answered: false,
             confirmed: false,
             settled: [false; 2],

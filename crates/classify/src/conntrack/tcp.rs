@@ -8,7 +8,7 @@ use tidegate_packet::header::tcp_flags;
 pub(super) enum Step {
     /// It moves the connection to this state.
     Go(Tcp),
-    /// The same, but the packet is neither counted nor keeps the connection alive.
+    /// As `Go`, but the packet is neither counted nor keeps the connection alive.
     Slip(Tcp),
     /// It is let pass and changes nothing.
     Ignore,
@@ -28,7 +28,7 @@ pub(super) fn opening(flags: u8) -> Option<Tcp> {
     }
 }
 
-/// Can these flags stand together? PSH, ECE and CWR may come with any.
+/// Whether these flags may occur together. PSH, ECE and CWR may come with any.
 fn is_sane(flags: u8) -> bool {
     use tcp_flags::{ACK, FIN, RST, SYN, URG};
     const TOGETHER: [u8; 9] =

@@ -25,17 +25,17 @@ struct Inner {
 
 impl Fields {
     /// Does a field hold what it must?
-    pub(super) fn compare(&mut self, key: &FlowerKey, asked: &mut ClassifyContext<'_>) -> bool {
-        let found = self.read(key.field, asked);
+    pub(super) fn compare(&mut self, key: &FlowerKey, context: &mut ClassifyContext<'_>) -> bool {
+        let found = self.read(key.field, context);
         if key.range { (key.value..=key.mask).contains(&found) } else { (found ^ key.value) & key.mask == 0 }
     }
 
     /// A field's value; 0 where the packet has none.
-    fn read(&mut self, field: FlowerField, asked: &mut ClassifyContext<'_>) -> u128 {
+    fn read(&mut self, field: FlowerField, context: &mut ClassifyContext<'_>) -> u128 {
         use FlowerField as F;
         match field {
             F::IpTos | F::IpTtl | F::IpFlags | F::TcpFlags | F::IcmpType | F::IcmpCode => {
-                let inner = *self.inner.get_or_insert_with(|| Inner::of(asked));
+                let inner = *self.inner.get_or_insert_with(|| Inner::of(context));
                 u128::from(match field {
                     F::IpTos => u32::from(inner.dsfield),
                     F::IpTtl => u32::from(inner.ttl),
@@ -45,21 +45,21 @@ impl Fields {
                     _ => u32::from(inner.fragment),
                 })
             }
-            F::CtState => u128::from(flower_state(asked.pool.meta(asked.pkt))),
-            F::CtMark => asked.actions.connections.mark(asked.pool.meta(asked.pkt)).unwrap_or(0).into(),
-            F::DstMac => mac(asked, -14),
-            F::SrcMac => mac(asked, -8),
-            F::ArpSip | F::ArpTip | F::ArpOp | F::ArpSha | F::ArpTha => arp(field, asked),
-            _ => keyed(field, asked),
+            F::CtState => u128::from(flower_state(context.pool.meta(context.pkt))),
+            F::CtMark => context.actions.connections.mark(context.pool.meta(context.pkt)).unwrap_or(0).into(),
+            F::DstMac => mac(context, -14),
+            F::SrcMac => mac(context, -8),
+            F::ArpSip | F::ArpTip | F::ArpOp | F::ArpSha | F::ArpTha => arp(field, context),
+            _ => keyed(field, context),
         }
     }
 }
 
 /// Fields among the keys of the flow.
-fn keyed(field: FlowerField, asked: &mut ClassifyContext<'_>) -> u128 {
+fn keyed(field: FlowerField, context: &mut ClassifyContext<'_>) -> u128 {
     use FlowerField as F;
-    let outer = asked.pool.meta(asked.pkt).ethertype;
-    let keys = asked.pool.keys(asked.pkt);
+    let outer = context.pool.meta(context.pkt).ethertype;
+    let keys = context.pool.keys(context.pkt);
     let [first, second] = keys.vlan.map(|tag| tag.map_or(0, |(tci, _)| tci));
     u128::from(match field {
         F::NumVlans => keys.vlan.iter().flatten().count() as u16,
@@ -92,14 +92,14 @@ fn address(addrs: Addrs, destination: bool) -> u128 {
     }
 }
 
-fn mac(asked: &ClassifyContext<'_>, from: i32) -> u128 {
-    let head = asked.pool.head(asked.pkt);
+fn mac(context: &ClassifyContext<'_>, from: i32) -> u128 {
+    let head = context.pool.head(context.pkt);
     (from..from + 6).fold(0, |address, at| address << 8 | u128::from(head.byte_at(at).unwrap_or(0)))
 }
 
 /// ARP of IPv4 over Ethernet (RFC 826); what else there is has no fields.
-fn arp(field: FlowerField, asked: &ClassifyContext<'_>) -> u128 {
-    let head = asked.pool.head(asked.pkt);
+fn arp(field: FlowerField, context: &ClassifyContext<'_>) -> u128 {
+    let head = context.pool.head(context.pkt);
     if head.ethertype() != ethertype::ARP || head.word(0) != Some(0x0001_0800) {
         return 0;
     }
@@ -114,9 +114,9 @@ fn arp(field: FlowerField, asked: &ClassifyContext<'_>) -> u128 {
 }
 
 impl Inner {
-    fn of(asked: &ClassifyContext<'_>) -> Inner {
-        let (head, meta) = (asked.pool.head(asked.pkt), asked.pool.meta(asked.pkt));
-        let Some((family, network)) = innermost(head, asked.pool.dissector()) else {
+    fn of(context: &ClassifyContext<'_>) -> Inner {
+        let (head, meta) = (context.pool.head(context.pkt), context.pool.meta(context.pkt));
+        let Some((family, network)) = innermost(head, context.pool.dissector()) else {
             return Inner::default();
         };
         let outermost = network.len() == head.network().len();

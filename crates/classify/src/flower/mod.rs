@@ -1,7 +1,7 @@
 //! flower: by fields of the headers (tc-flower(8)).
 //!
-//! Filters that compare the same bits of the same fields form a group; groups are asked in the order in which
-//! they came to be, and whichever has the packet decides, however many bits it compares.
+//! Filters that compare the same bits of the same fields form a group; groups are evaluated in the order in
+//! which they were made, and the first that contains the packet decides, however many bits it compares.
 
 mod fields;
 
@@ -19,7 +19,7 @@ use tidegate_policy::{Errno, FilterParams, FlowerField, FlowerKey, FlowerParams,
 pub(crate) struct Flower {
     /// By handle.
     entries: Vec<Entry>,
-    /// In the order in which they are asked.
+    /// The groups in the order in which they are evaluated.
     groups: Vec<Group>,
 }
 
@@ -51,26 +51,26 @@ impl Group {
 }
 
 impl Flower {
-    pub(crate) fn classify(&mut self, asked: &mut ClassifyContext<'_>) -> FilterResult {
+    pub(crate) fn classify(&mut self, context: &mut ClassifyContext<'_>) -> FilterResult {
         let mut fields = Fields::default();
         let Flower { entries, groups } = self;
         for group in groups {
             for handle in &group.handles {
                 let Ok(at) = entries.binary_search_by_key(handle, |entry| entry.handle) else { continue };
                 let Some(entry) = entries.get_mut(at) else { continue };
-                let came_in = asked.pool.meta(asked.pkt).came_in;
+                let came_in = context.pool.meta(context.pkt).came_in;
                 let elsewhere = entry.params.indev.as_ref().is_some_and(|indev| !indev.is(came_in));
                 let hits = &mut entry.hits;
                 hits.lookups += 1;
                 hits.mark += u64::from(!elsewhere);
-                let holds = |(key, held): (&FlowerKey, &mut u64)| {
-                    let holds = fields.compare(key, asked);
-                    *held += u64::from(holds);
-                    holds
+                let matches = |(key, waiting): (&FlowerKey, &mut u64)| {
+                    let matches = fields.compare(key, context);
+                    *waiting += u64::from(matches);
+                    matches
                 };
-                if !elsewhere && entry.params.keys.iter().zip(&mut hits.keys).all(holds) {
+                if !elsewhere && entry.params.keys.iter().zip(&mut hits.keys).all(matches) {
                     hits.matched += 1;
-                    return entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), asked);
+                    return entry.actions.run(entry.params.classid.unwrap_or(Handle::NONE), context);
                 }
             }
         }
@@ -98,7 +98,7 @@ impl Flower {
         Ok(())
     }
 
-    /// What is not said again is gone, actions too.
+    /// What a change does not give is removed, actions too.
     pub(crate) fn change(
         &mut self,
         handle: u32,
@@ -191,7 +191,7 @@ impl Filters for Flower {
     fn each_action(&self, show: &mut dyn FnMut(&[u32])) {
         self.entries.iter().for_each(|entry| show(entry.actions.places()));
     }
-    fn dump(&self, told: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
+    fn dump(&self, context: DumpContext<'_>, line: &mut dyn FnMut(FilterEntry)) {
         for entry in &self.entries {
             let params = FilterParams::Flower(entry.params.clone());
             let hits = Some(entry.hits.clone());
@@ -199,7 +199,7 @@ impl Filters for Flower {
                 handle: entry.handle,
                 params,
                 hits,
-                actions: entry.actions.dump(told),
+                actions: entry.actions.dump(context),
             });
         }
     }

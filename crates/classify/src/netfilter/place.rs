@@ -1,4 +1,4 @@
-//! Where rules may stand.
+//! Where rules are allowed.
 
 use alloc::format;
 use tidegate_packet::header::tcp_flags::SYN;
@@ -18,7 +18,7 @@ pub(super) fn built_in(table: &str) -> &'static [&'static str] {
 }
 
 /// Only SYNs have a segment size to change.
-fn asks_for_syn(rule: &NetfilterRule) -> bool {
+fn matches_syn(rule: &NetfilterRule) -> bool {
     rule.matches
         .iter()
         .any(|m| matches!(m.what, Condition::TcpFlags(mask, flags) if !m.not && mask & flags & SYN != 0))
@@ -65,7 +65,7 @@ pub(super) fn check(op: &NfOp) -> Result<(), TcError> {
         Some(NetfilterTarget::Notrack(_)) => op.table == "raw",
         Some(NetfilterTarget::Dscp(_) | NetfilterTarget::Tos(..)) => op.table == "mangle",
         Some(NetfilterTarget::Reject(_)) => op.table == "filter",
-        Some(NetfilterTarget::Tcpmss(_)) => asks_for_syn(rule),
+        Some(NetfilterTarget::Tcpmss(_)) => matches_syn(rule),
         _ => true,
     };
     if fits {

@@ -26,13 +26,13 @@ pub struct Known {
 /// A rule that a packet met, or a base chain's policy.
 #[derive(Clone, Debug)]
 pub struct RuleTrace {
-    /// The hook.
+    /// The hook; `None` outside of any.
     pub hook: Option<Hook>,
     /// The table's family.
     pub family: Family,
-    /// The table.
+    /// The table's name.
     pub table: String,
-    /// The chain.
+    /// The chain's name.
     pub chain: String,
     /// The rule, counted from 0; `None`: the policy at the chain's end.
     pub rule: Option<usize>,

@@ -1,4 +1,4 @@
-//! A packet in a chain: what it is asked, and what is done to it.
+//! A packet in a chain: which conditions are evaluated, and what is done to it.
 
 use super::seen::RuleTrace;
 use crate::conntrack::{self, Conntrack, network_len};
@@ -44,7 +44,7 @@ impl Visit<'_> {
         self.changed();
     }
 
-    pub(super) fn holds(&self, m: &Match) -> bool {
+    pub(super) fn matches(&self, m: &Match) -> bool {
         self.truth(&m.what).is_some_and(|truth| truth != m.not)
     }
 
@@ -59,16 +59,16 @@ impl Visit<'_> {
             Condition::Connmark(value, mask) => self.connections.mark(meta)? & mask == *value,
             Condition::Connstate(states) | Condition::State(states) => states.has(conntrack::state(meta)),
             Condition::Comment(_) => true,
-            Condition::Connbytes(asked) => {
+            Condition::Connbytes(range) => {
                 let (packets, bytes) = self.connections.counters(meta)?;
-                asked.holds(packets, bytes)
+                range.matches(packets, bytes)
             }
             Condition::Length(low, high) => (u64::from(*low)..=u64::from(*high)).contains(&network_len(meta)),
             Condition::Dscp(dscp) => meta.dsfield >> 2 == *dscp,
             Condition::Tos(value, mask) => meta.dsfield & mask == *value,
             Condition::Version6(v6) => (meta.ethertype == ethertype::IPV6) == *v6,
             Condition::Any(several) => return self.any(several),
-            header => asks_header(header, self.pool, self.pkt),
+            header => reads_header(header, self.pool, self.pkt),
         })
     }
 
@@ -97,7 +97,7 @@ fn remark(action: &ConnmarkTarget, connections: &mut Conntrack, meta: &mut Meta)
     }
 }
 
-fn asks_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
+fn reads_header(what: &Condition, pool: &Pool, pkt: &Pkt) -> bool {
     let outer = Outer::of(pool, pkt);
     let inside =
         |ranges: &[(u16, u16)], port: u16| ranges.iter().any(|(low, high)| (*low..=*high).contains(&port));

@@ -1,4 +1,4 @@
-//! What a packet meets in the tables, for those who explain: the engine itself tells.
+//! What a packet meets in the tables, for `explain`: the engine itself reports it.
 
 use super::NetfilterTable;
 use super::seen::{Known, RuleTrace};

@@ -29,11 +29,11 @@ fn packet(client: u32, protocol: u8, flags: u8, reply: bool) -> (Meta, Head) {
     (Meta::of(&head, FRAME_LEN), head)
 }
 
-/// Sends it through the hooks; tells state and counters in the letters of the recordings.
+/// Sends the packet through the hooks; returns state and counters in the letters of the recordings.
 fn pass(connections: &mut Conntrack, pool: &mut Pool, now: Time, (meta, head): (Meta, Head)) -> String {
     let pkt = pool.insert(meta, head).expect("the pool has room");
     assert!(connections.enter(now, pool, &pkt));
-    let mut told = match state(pool.meta(&pkt)) {
+    let mut output = match state(pool.meta(&pkt)) {
         Connstate::New => "n",
         Connstate::Established => "e",
         Connstate::Related => "r",
@@ -44,11 +44,11 @@ fn pass(connections: &mut Conntrack, pool: &mut Pool, now: Time, (meta, head): (
     if let Some((packets, bytes)) = connections.counters(pool.meta(&pkt)) {
         assert_eq!(bytes.map(|b| b / u64::from(FRAME_LEN - 14)), packets);
         let marks = [(packets[0] + packets[1] >= 3, '3'), (packets[1] >= 1, 'r')];
-        told.extend(marks.iter().filter(|(so, _)| *so).map(|(_, letter)| letter));
+        output.extend(marks.iter().filter(|(so, _)| *so).map(|(_, letter)| letter));
     }
     connections.confirm(pool, &pkt);
     pool.release(pkt);
-    told
+    output
 }
 
 fn flags(words: &str) -> u8 {
@@ -68,7 +68,7 @@ fn tcp_sequences() {
     let mut differing = Vec::new();
     for (client, line) in (1..).zip(lines(SEQUENCES)) {
         let (segments, _) = line.split_once('=').expect("a line has two parts");
-        let mut told = String::new();
+        let mut output = String::new();
         for segment in segments.chars() {
             let words = match segment.to_ascii_lowercase() {
                 's' => "S",
@@ -78,10 +78,10 @@ fn tcp_sequences() {
                 _ => "RA",
             };
             let packet = packet(client, proto::TCP, flags(words), segment.is_uppercase());
-            told += &pass(&mut connections, &mut pool, Time(1000), packet);
+            output += &pass(&mut connections, &mut pool, Time(1000), packet);
         }
-        if format!("{segments}={told}") != line {
-            differing.push(format!("{line}, ours {told}"));
+        if format!("{segments}={output}") != line {
+            differing.push(format!("{line}, ours {output}"));
         }
     }
     assert_eq!(differing, Vec::<String>::new());
@@ -109,9 +109,9 @@ fn states_counters_and_timeouts() {
             }
             let (who, wanted) = word.split_once('=').expect("a packet and its state");
             let packet = packet(1, protocol, flags(&who[1..]), who.starts_with('r'));
-            let told = pass(&mut connections, &mut pool, now, packet);
-            if told != wanted {
-                differing.push(format!("{line}: {word}, ours {told}"));
+            let output = pass(&mut connections, &mut pool, now, packet);
+            if output != wanted {
+                differing.push(format!("{line}: {word}, ours {output}"));
                 break;
             }
         }

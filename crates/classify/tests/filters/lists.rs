@@ -70,7 +70,7 @@ impl Lists {
     }
 
     /// What tc prints when it is given these words: of the root's filters and chains, and of actions.
-    pub(crate) fn says(&mut self, now: Time, words: &[String]) -> String {
+    pub(crate) fn answer(&mut self, now: Time, words: &[String]) -> String {
         let devices = vec![Device { name: LINK.to_owned(), speed_mbit: Some(1000) }];
         let parsed = match tc::parse(words, &Env { devices: Some(devices), ..Env::default() }) {
             Err(refusal) => return refusal.stderr,
@@ -80,7 +80,7 @@ impl Lists {
         match parsed.command {
             TcCommand::Apply(op) => {
                 let done = self.apply(now, &op);
-                // What the kernel refuses it says, and a warning.
+                // The kernel's refusals, with their messages, and a warning.
                 parsed.stderr
                     + &match done {
                         Ok(None) => String::new(),
@@ -90,8 +90,8 @@ impl Lists {
             }
             TcCommand::Show(what) => {
                 let mut dumps = Vec::new();
-                let told = DumpContext { now, actions: &self.actions };
-                self.filters.dump(told, LINK, self.root, None, &mut dumps);
+                let context = DumpContext { now, actions: &self.actions };
+                self.filters.dump(context, LINK, self.root, None, &mut dumps);
                 tc::show_filters(&dumps, &what, &parsed.flags)
             }
             TcCommand::ShowActions(what) => {
@@ -161,11 +161,11 @@ impl Lists {
     }
 
     fn filter(&mut self, now: Time, op: &FilterOp) -> Result<(), Elsewhere> {
-        let asks = |act: &Act| {
+        let matches = |act: &Act| {
             matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_) | Act::Sample(_))
         };
         let indev = op.params.clone().is_some_and(|mut params| params.indev_mut().is_some());
-        if indev || op.actions.iter().any(|action| asks(&action.act)) {
+        if indev || op.actions.iter().any(|action| matches(&action.act)) {
             return Err(Elsewhere);
         }
         let (classes, root) = (&self.classes, self.root);
@@ -186,8 +186,8 @@ impl Lists {
         Ok(())
     }
 
-    /// What happens to a packet: what the root's filters say of it (`None`: nothing), and the frame as it
-    /// continues. What clsact's filters do not let pass does not come to the root.
+    /// The result for a packet: the root's filters' verdict (`None`: none matched), and the frame as it
+    /// continues. What clsact's filters drop does not come to the root.
     pub(crate) fn offer(
         &mut self,
         now: Time,
@@ -211,7 +211,7 @@ impl Lists {
 
     fn ask(&mut self, now: Time, pkt: &Pkt, leaving: bool) -> Option<FilterVerdict> {
         let len = self.pool.meta(pkt).len;
-        let mut asked = ClassifyContext {
+        let mut context = ClassifyContext {
             pkt,
             meter: ActionInput { len, whole: len, now, passed_over: false },
             pool: &mut self.pool,
@@ -220,8 +220,8 @@ impl Lists {
             link_header: Head::ETHERNET as u32,
         };
         match leaving {
-            true => self.leaving.classify(CLSACT, &mut asked),
-            false => self.filters.classify(self.root, &mut asked),
+            true => self.leaving.classify(CLSACT, &mut context),
+            false => self.filters.classify(self.root, &mut context),
         }
     }
 
@@ -239,8 +239,8 @@ impl Lists {
     /// `tc -s -d filter show dev link0 parent ROOT`.
     pub(crate) fn listing(&self, now: Time) -> String {
         let mut dumps = Vec::new();
-        let told = DumpContext { now, actions: &self.actions };
-        self.filters.dump(told, LINK, self.root, None, &mut dumps);
+        let context = DumpContext { now, actions: &self.actions };
+        self.filters.dump(context, LINK, self.root, None, &mut dumps);
         let what = ShowWhat { parent: Some(self.root), ..ShowWhat::on(Object::Filter, LINK) };
         tc::show_filters(&dumps, &what, &ShowFlags::FULL)
     }

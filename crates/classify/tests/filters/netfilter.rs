@@ -1,4 +1,4 @@
-//! Rules of iptables as a real Linux counted them (`data/netfilter.txt` says how it was asked).
+//! Rules of iptables as a real Linux counted them (`data/netfilter.txt` describes the run).
 
 use std::fmt::Write as _;
 use tidegate_classify::conntrack::{Conntrack, begin_hooks};

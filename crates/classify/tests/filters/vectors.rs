@@ -1,5 +1,5 @@
-//! Vectors: filters in tc's words, packets, and where a real Linux sent each (`data/vectors.txt` says how it
-//! was asked).
+//! Vectors: filters in tc's words, packets, and where a real Linux sent each (`data/vectors.txt` describes
+//! the run).
 
 use super::lists::Lists;
 use tidegate_classify::FilterVerdict;
@@ -42,7 +42,7 @@ fn decided(packets: &Recording, filters: &str) -> String {
     let packet = |row: &tidegate_recording::ScheduleRow| match &row.what {
         RowKind::Packet(arrival) => {
             let (meta, head) = (arrival.meta.clone(), arrival.head.clone());
-            // The root takes a packet that names one of its classes without asking.
+            // The root takes a packet whose priority names one of its classes without evaluating filters.
             match meta.priority_class() {
                 class if class.major() == 1 => letter(Some(FilterVerdict::Class(class))),
                 _ => letter(lists.offer(at(row.time), meta, head).0),

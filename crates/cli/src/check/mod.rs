@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use tidegate_capture::troubles::SHELL;
 use tidegate_capture::{Exit as Ended, Trouble};
 use tidegate_inspect::checked::{Checked, concerns, to_json, to_sarif};
-use tidegate_inspect::{Finding, Level, Place, Reading, Rule};
+use tidegate_inspect::{Finding, Level, Reading, Rule, SourceLocation};
 use tidegate_loader::ReadOptions;
 
 /// Plays `tidegate check`.
@@ -78,7 +78,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
-    let of_script = |outcome: &'_ tidegate_capture::Outcome| {
+    let of_script = |outcome: &'_ tidegate_capture::ScriptRun| {
         [outcome.unfinished.clone(), outcome.missing_arguments.clone()]
     };
     for sentence in taken.outcomes.iter().flat_map(of_script).flatten() {
@@ -103,7 +103,7 @@ fn check(options: &Options) -> anyhow::Result<Checked> {
 /// Lines that the shell could not run, of a script that came to its end: what they would do is unknown.
 fn not_run<'r>(
     reading: &'r Reading,
-    outcome: &'r tidegate_capture::Outcome,
+    outcome: &'r tidegate_capture::ScriptRun,
 ) -> impl Iterator<Item = Finding> + use<'r> {
     let of_shell = outcome.troubles.iter().filter(|trouble| trouble.who == SHELL);
     of_shell.take_while(|_| matches!(outcome.exit, Ended::Code(0))).map(|trouble| Finding {
@@ -122,10 +122,10 @@ fn not_run<'r>(
 }
 
 /// Where the files that were read have the line of a trouble.
-fn place(reading: &Reading, trouble: &Trouble) -> Option<Place> {
+fn place(reading: &Reading, trouble: &Trouble) -> Option<SourceLocation> {
     let line = trouble.place.as_ref()?;
     let name = line.file.display().to_string();
-    Some(Place {
+    Some(SourceLocation {
         file: reading.sources.iter().position(|source| source.name == name)?,
         line: line.line,
         columns: line.columns.as_ref().map_or((0, 0), |at| (at.start, at.end)),
@@ -133,7 +133,7 @@ fn place(reading: &Reading, trouble: &Trouble) -> Option<Place> {
 }
 
 /// A script that ended with an error of its own, although no command was refused.
-fn ended_badly(reading: &Reading, outcome: &tidegate_capture::Outcome) -> Option<Finding> {
+fn ended_badly(reading: &Reading, outcome: &tidegate_capture::ScriptRun) -> Option<Finding> {
     let code = match outcome.exit {
         Ended::Code(0) => return None,
         Ended::Code(code) => format!("code {code}"),

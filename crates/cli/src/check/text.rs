@@ -3,7 +3,7 @@
 use super::fix::Fixed;
 use std::fmt::Write as _;
 use tidegate_inspect::checked::{Checked, CommandPath};
-use tidegate_inspect::{Finding, Frame, Level, Place, Reading, Rule, Witness};
+use tidegate_inspect::{Finding, Frame, Level, Reading, Rule, SourceLocation, Witness};
 
 /// All findings, and a summary.
 pub(super) fn report(checked: &Checked, fixed: Option<&Fixed>) -> String {
@@ -41,8 +41,8 @@ fn one(checked: &Checked, finding: &Finding) -> String {
         let _ = writeln!(out, "  {blank} | {}{}", " ".repeat(from), "^".repeat(to - from));
     }
     let indent = format!("  {blank} ");
-    for told in ways(reading, finding) {
-        let _ = writeln!(out, "{indent}= {told}");
+    for sentence in ways(reading, finding) {
+        let _ = writeln!(out, "{indent}= {sentence}");
     }
     out + &reasons(finding, &indent)
 }
@@ -54,11 +54,11 @@ const MOST_CALLS: usize = 4;
 /// functions between it and the tool: `by way of lib.sh:7 (leaf), lib.sh:3 (do_tc)`.
 fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
     let CommandPath { called_from, used_in, frames } = CommandPath::of(reading, finding);
-    let name = |place: &Place| {
+    let name = |place: &SourceLocation| {
         let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
         format!("{}:{}", tidegate_text::line(name), place.line)
     };
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (words, places) in [("used in", &used_in), ("called from", &called_from)] {
         let shown: Vec<String> = places.iter().take(MOST_CALLS).map(name).collect();
         let more = match places.len().saturating_sub(MOST_CALLS) {
@@ -66,15 +66,15 @@ fn ways(reading: &Reading, finding: &Finding) -> Vec<String> {
             more => format!(" and {more} more"),
         };
         if !places.is_empty() {
-            told.push(format!("{words} {}{more}", shown.join(", ")));
+            lines.push(format!("{words} {}{more}", shown.join(", ")));
         }
     }
     if !frames.is_empty() {
         let frame =
             |frame: &Frame| format!("{} ({})", name(&frame.place), tidegate_text::line(&frame.function));
-        told.push(format!("by way of {}", frames.iter().map(frame).collect::<Vec<_>>().join(", ")));
+        lines.push(format!("by way of {}", frames.iter().map(frame).collect::<Vec<_>>().join(", ")));
     }
-    told
+    lines
 }
 
 fn reasons(finding: &Finding, indent: &str) -> String {

@@ -50,12 +50,12 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
 
 fn side(path: &Path, label: String) -> anyhow::Result<Side> {
     let named = || path.display().to_string();
-    let octets = crate::input::result(path)?;
+    let bytes = crate::input::result(path)?;
     // Files of flent's are packed, results of tidegate's are text.
-    let experiment = if octets.starts_with(&GZIP) {
-        from_flent(&octets).with_context(named)?
+    let experiment = if bytes.starts_with(&GZIP) {
+        from_flent(&bytes).with_context(named)?
     } else {
-        from_json(std::str::from_utf8(&octets).with_context(named)?).with_context(named)?
+        from_json(std::str::from_utf8(&bytes).with_context(named)?).with_context(named)?
     };
     Ok(Side { label, experiment })
 }

@@ -4,7 +4,7 @@ use crate::trial;
 use clap::Parser;
 use std::path::Path;
 use tidegate_loader::short;
-use tidegate_scenario::tables::{Diagnostic, Value, list, plain, text as text_of};
+use tidegate_scenario::tables::{Diagnostic, TableValue, list, plain, text as text_of};
 use tidegate_syntax::short::Short;
 use tidegate_trial::expect::{self, Classes, OPTIONS, Suite};
 use toml::de::DeTable;
@@ -76,8 +76,8 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
     let mut args = vec!["test".to_owned(), script.display().to_string()];
     for key in OPTIONS {
         let Some(value) = table.get(key) else { continue };
-        let said = plain(value)?;
-        let option = [format!("--{key}"), said];
+        let words = plain(value)?;
+        let option = [format!("--{key}"), words];
         // Each is tried alone, so that what is wrong has its place.
         let alone: Vec<&String> = args[..2].iter().chain(&option).collect();
         if let Err(error) = Line::try_parse_from(alone) {
@@ -114,7 +114,7 @@ fn options(path: &Path, table: &DeTable<'_>) -> Result<trial::Options, Diagnosti
     Ok(line.options)
 }
 
-fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<TableValue<'t>, Diagnostic> {
     table.get(key).ok_or_else(|| Diagnostic::new(0..0, format!("`{key}` is missing"), remedy))
 }
 

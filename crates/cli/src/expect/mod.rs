@@ -17,7 +17,7 @@ use crate::trial;
 use anyhow::{Context, bail};
 use file::Loaded;
 use std::process::ExitCode;
-use tidegate_trial::expect::{Suite, judge};
+use tidegate_trial::expect::{Suite, evaluate};
 
 /// Plays `tidegate test`.
 pub fn command(options: &Options) -> ExitCode {
@@ -55,7 +55,8 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
             Ok(tidegate_loader::read(std::slice::from_ref(&trial.script), &trial.how_to_read())?.reading())
         };
         all.push(
-            judge(suite, options.only, policy, reading).with_context(|| suite.path.display().to_string())?,
+            evaluate(suite, options.only, policy, reading)
+                .with_context(|| suite.path.display().to_string())?,
         );
     }
     let shown = |form: Form| match form {

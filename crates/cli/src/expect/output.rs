@@ -3,59 +3,59 @@
 use serde_json::json;
 use std::fmt::Write as _;
 use tidegate_text::line as one_line;
-use tidegate_trial::expect::{Judged, Verdict};
+use tidegate_trial::expect::{TestResults, Verdict};
 
 /// A line each, and a count.
-pub(super) fn text(all: &[Judged<'_>], show: bool) -> String {
+pub(super) fn text(all: &[TestResults<'_>], show: bool) -> String {
     let mut out = String::new();
-    for judged in all {
+    for results in all {
         // Names and expectations are a stranger's: with line breaks they would look like verdicts.
-        let _ = writeln!(out, "{}", one_line(&judged.suite.path.display().to_string()));
-        for (number, verdict) in &judged.verdicts {
-            let case = &judged.suite.cases[number - 1];
-            let word = if verdict.holds { "ok    " } else { "FAILED" };
+        let _ = writeln!(out, "{}", one_line(&results.suite.path.display().to_string()));
+        for (number, verdict) in &results.verdicts {
+            let case = &results.suite.cases[number - 1];
+            let word = if verdict.passed { "ok    " } else { "FAILED" };
             let _ =
                 writeln!(out, "  {word} {number}  {}  ({})", one_line(&case.text), one_line(&verdict.found));
-            if !verdict.holds {
+            if !verdict.passed {
                 let _ = writeln!(out, "           line {}; see: {}", case.line, one_line(&verdict.again));
             }
         }
-        if let Some(trial) = judged.trial.as_ref().filter(|_| show) {
+        if let Some(trial) = results.trial.as_ref().filter(|_| show) {
             let _ = write!(out, "\n{}\n", tidegate_report::text(trial));
         }
     }
-    let (held, failed) = count(all);
-    let _ = writeln!(out, "{} held, {failed} failed", held);
+    let (waiting, failed) = count(all);
+    let _ = writeln!(out, "{} held, {failed} failed", waiting);
     out
 }
 
 /// How many held, and how many did not.
-pub(super) fn count(all: &[Judged<'_>]) -> (usize, usize) {
-    let verdicts = all.iter().flat_map(|judged| &judged.verdicts);
-    let held = verdicts.clone().filter(|(_, verdict)| verdict.holds).count();
-    (held, verdicts.count() - held)
+pub(super) fn count(all: &[TestResults<'_>]) -> (usize, usize) {
+    let verdicts = all.iter().flat_map(|results| &results.verdicts);
+    let waiting = verdicts.clone().filter(|(_, verdict)| verdict.passed).count();
+    (waiting, verdicts.count() - waiting)
 }
 
 /// All verdicts, with the file and words of each.
-fn each<'j>(all: &'j [Judged<'j>]) -> impl Iterator<Item = (String, &'j str, usize, &'j Verdict)> {
-    all.iter().flat_map(|judged| {
-        let file = judged.suite.path.display().to_string();
-        judged.verdicts.iter().map(move |(number, verdict)| {
-            let case = &judged.suite.cases[number - 1];
+fn each<'j>(all: &'j [TestResults<'j>]) -> impl Iterator<Item = (String, &'j str, usize, &'j Verdict)> {
+    all.iter().flat_map(|results| {
+        let file = results.suite.path.display().to_string();
+        results.verdicts.iter().map(move |(number, verdict)| {
+            let case = &results.suite.cases[number - 1];
             (file.clone(), case.text.as_str(), case.line, verdict)
         })
     })
 }
 
 /// Test Anything Protocol, version 13.
-pub(super) fn tap(all: &[Judged<'_>]) -> String {
-    let (held, failed) = count(all);
-    let mut out = format!("TAP version 13\n1..{}\n", held + failed);
+pub(super) fn tap(all: &[TestResults<'_>]) -> String {
+    let (waiting, failed) = count(all);
+    let mut out = format!("TAP version 13\n1..{}\n", waiting + failed);
     for (number, (file, text, line, verdict)) in (1..).zip(each(all)) {
-        let word = if verdict.holds { "ok" } else { "not ok" };
+        let word = if verdict.passed { "ok" } else { "not ok" };
         // `#` begins a directive.
         let _ = writeln!(out, "{word} {number} - {}", one_line(&text.replace('#', "\\#")));
-        if !verdict.holds {
+        if !verdict.passed {
             let (at, found, again) = (format!("{file}:{line}"), &verdict.found, &verdict.again);
             let quoted = |text: &str| serde_json::Value::from(text).to_string();
             let _ = writeln!(
@@ -71,27 +71,27 @@ pub(super) fn tap(all: &[Judged<'_>]) -> String {
 }
 
 /// JUnit's XML, as CI systems read it.
-pub(super) fn junit(all: &[Judged<'_>]) -> String {
+pub(super) fn junit(all: &[TestResults<'_>]) -> String {
     let escape = tidegate_report::chart::escape;
-    let (held, failed) = count(all);
+    let (waiting, failed) = count(all);
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidegate\" tests=\"{}\" \
         failures=\"{failed}\">\n",
-        held + failed
+        waiting + failed
     );
-    for judged in all {
-        let failures = judged.verdicts.iter().filter(|(_, verdict)| !verdict.holds).count();
-        let file = escape(&judged.suite.path.display().to_string());
-        let tests = judged.verdicts.len();
+    for results in all {
+        let failures = results.verdicts.iter().filter(|(_, verdict)| !verdict.passed).count();
+        let file = escape(&results.suite.path.display().to_string());
+        let tests = results.verdicts.len();
         let _ = writeln!(out, "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\">");
-        for (number, verdict) in &judged.verdicts {
-            let case = &judged.suite.cases[number - 1];
+        for (number, verdict) in &results.verdicts {
+            let case = &results.suite.cases[number - 1];
             let (name, line) = (escape(&case.text), case.line);
             let _ = write!(
                 out,
                 "    <testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\""
             );
-            if verdict.holds {
+            if verdict.passed {
                 let _ = writeln!(out, "/>");
             } else {
                 let (found, again) = (escape(&verdict.found), escape(&verdict.again));
@@ -109,19 +109,19 @@ pub(super) fn junit(all: &[Judged<'_>]) -> String {
 const FORM: u32 = 1;
 
 /// Everything, as one document.
-pub(super) fn document(all: &[Judged<'_>]) -> String {
-    let (held, failed) = count(all);
+pub(super) fn document(all: &[TestResults<'_>]) -> String {
+    let (waiting, failed) = count(all);
     let cases = each(all).map(|(file, text, line, verdict)| {
         json!({
             "file": file,
             "line": line,
             "expectation": text,
-            "holds": verdict.holds,
+            "holds": verdict.passed,
             "found": verdict.found,
             "see": verdict.again,
         })
     });
-    let document = json!({ "tidegate_test": FORM, "held": held, "failed": failed, "expectations": cases.collect::<Vec<_>>() });
+    let document = json!({ "tidegate_test": FORM, "held": waiting, "failed": failed, "expectations": cases.collect::<Vec<_>>() });
     format!("{document:#}\n")
 }
 
@@ -142,8 +142,8 @@ mod tests {
             expected: expectation(text, &Default::default()).expect(text),
         };
         let suite = Suite { path: "x.toml".into(), settings, cases: vec![case] };
-        let verdict = Verdict { holds: false, found: "7 \"ms\"".into(), again: "tidegate <again>".into() };
-        let all = [Judged { suite: &suite, verdicts: vec![(1, verdict)], trial: None }];
+        let verdict = Verdict { passed: false, found: "7 \"ms\"".into(), again: "tidegate <again>".into() };
+        let all = [TestResults { suite: &suite, verdicts: vec![(1, verdict)], trial: None }];
         assert_eq!(
             tap(&all),
             "TAP version 13\n1..1\nnot ok 1 - a < b & \"c\" \\# TODO\n  ---\n  at: \"x.toml:3\"\n  \

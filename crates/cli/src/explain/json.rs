@@ -1,23 +1,23 @@
 //! Stories as JSON.
 
-use super::answer::{Answer, Told};
+use super::answer::{Answer, PacketExplanation};
 use serde_json::{Value, json};
-use tidegate_inspect::{End, Line, Place, Reading, Story};
+use tidegate_inspect::{End, ExplainStep, Reading, SourceLocation, Story};
 
 /// The form of the document.
 const FORM: u32 = 1;
 
 /// All stories, as one document.
 pub(super) fn document(answer: &Answer) -> String {
-    let one = |told: &Told| {
-        let mut value = story(&answer.reading, &told.story);
-        if let (Some(other), Some(reading)) = (&told.other, &answer.other) {
+    let one = |explanation: &PacketExplanation| {
+        let mut value = story(&answer.reading, &explanation.story);
+        if let (Some(other), Some(reading)) = (&explanation.other, &answer.other) {
             value["other"] = story(reading, other);
-            value["parts"] = match told.story.parts_from(other) {
+            value["parts"] = match explanation.story.parts_from(other) {
                 None => Value::Null,
                 Some([ours, theirs]) => json!({
-                    "here": ours.map(|(title, told)| json!({ "scene": title, "line": line(&answer.reading, told) })),
-                    "there": theirs.map(|(title, told)| json!({ "scene": title, "line": line(reading, told) })),
+                    "here": ours.map(|(title, step)| json!({ "scene": title, "line": line(&answer.reading, step) })),
+                    "there": theirs.map(|(title, step)| json!({ "scene": title, "line": line(reading, step) })),
                 }),
             };
         }
@@ -26,14 +26,14 @@ pub(super) fn document(answer: &Answer) -> String {
     let document = json!({
         "tidegate_explain": FORM,
         "policy": answer.reading.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
-        "packets": answer.told.iter().map(one).collect::<Vec<_>>(),
+        "packets": answer.explanations.iter().map(one).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")
 }
 
 fn story(reading: &Reading, story: &Story) -> Value {
     let scenes = story.scenes.iter().map(|scene| {
-        let lines: Vec<Value> = scene.lines.iter().map(|told| line(reading, told)).collect();
+        let lines: Vec<Value> = scene.lines.iter().map(|step| line(reading, step)).collect();
         json!({ "title": scene.title, "lines": lines })
     });
     json!({
@@ -46,7 +46,7 @@ fn story(reading: &Reading, story: &Story) -> Value {
     })
 }
 
-fn line(reading: &Reading, line: &Line) -> Value {
+fn line(reading: &Reading, line: &ExplainStep) -> Value {
     json!({
         "what": line.what,
         "outcome": line.outcome.name(),
@@ -55,7 +55,7 @@ fn line(reading: &Reading, line: &Line) -> Value {
     })
 }
 
-fn place(reading: &Reading, place: &Place) -> Value {
+fn place(reading: &Reading, place: &SourceLocation) -> Value {
     let file = reading.sources.get(place.file).map(|source| source.name.as_str());
     json!({ "file": file, "line": place.line })
 }

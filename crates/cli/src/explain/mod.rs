@@ -16,7 +16,7 @@ pub use options::Options;
 use crate::exit::CliExit;
 use crate::outputs::{self, Form, ReportFile};
 use crate::script_options::show_errors;
-use answer::{Answer, Asked, Told};
+use answer::{Answer, ExplainedPacket, PacketExplanation};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::ExitCode;
@@ -46,35 +46,34 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     for ReportFile { path, form } in &options.output {
         crate::output::file(path, shown(*form))?;
     }
-    let parted = answer
-        .told
-        .iter()
-        .any(|told| told.other.as_ref().is_some_and(|other| told.story.parts_from(other).is_some()));
+    let parted = answer.explanations.iter().any(|explanation| {
+        explanation.other.as_ref().is_some_and(|other| explanation.story.parts_from(other).is_some())
+    });
     Ok(if parted { CliExit::No } else { CliExit::Yes })
 }
 
 fn answer(options: &Options) -> anyhow::Result<Answer> {
-    let asked = asked(options)?;
+    let packets = packets(options)?;
     let reading = read(&options.policy, options)?;
     let other = options.diff.as_ref().map(|policy| read(policy, options)).transpose()?;
-    let mut told = Vec::new();
+    let mut explanations = Vec::new();
     {
         let mut explainer = Explainer::new(&reading);
         let mut others = other.as_ref().map(Explainer::new);
-        for asked in asked {
-            let story = story(&mut explainer, &asked.packet)?;
-            let other = others.as_mut().map(|explainer| self::story(explainer, &asked.packet)).transpose()?;
-            let reply = options.reply.then(|| reply(&asked, &story));
-            told.push(Told { asked, story, other });
-            if let Some(asked) = reply {
-                let story = self::story(&mut explainer, &asked.packet)?;
+        for one in packets {
+            let story = story(&mut explainer, &one.packet)?;
+            let other = others.as_mut().map(|explainer| self::story(explainer, &one.packet)).transpose()?;
+            let reply = options.reply.then(|| reply(&one, &story));
+            explanations.push(PacketExplanation { packet: one, story, other });
+            if let Some(one) = reply {
+                let story = self::story(&mut explainer, &one.packet)?;
                 let other =
-                    others.as_mut().map(|explainer| self::story(explainer, &asked.packet)).transpose()?;
-                told.push(Told { asked, story, other });
+                    others.as_mut().map(|explainer| self::story(explainer, &one.packet)).transpose()?;
+                explanations.push(PacketExplanation { packet: one, story, other });
             }
         }
     }
-    Ok(Answer { reading, other, told })
+    Ok(Answer { reading, other, explanations })
 }
 
 fn story(explainer: &mut Explainer<'_>, packet: &Packet) -> anyhow::Result<Story> {
@@ -85,21 +84,24 @@ fn story(explainer: &mut Explainer<'_>, packet: &Packet) -> anyhow::Result<Story
 }
 
 /// The packets asked for.
-fn asked(options: &Options) -> anyhow::Result<Vec<Asked>> {
-    let mut asked = match &options.pcap {
+fn packets(options: &Options) -> anyhow::Result<Vec<ExplainedPacket>> {
+    let mut packets = match &options.pcap {
         Some(path) => {
             let recorded = pcap::packets(path, options.number)?;
             recorded
                 .into_iter()
-                .map(|r| Asked { heading: format!("packet {}", r.number), packet: r.packet })
+                .map(|r| ExplainedPacket { heading: format!("packet {}", r.number), packet: r.packet })
                 .collect()
         }
-        None => vec![Asked { heading: String::new(), packet: Packet::parse(&options.packet.join(" "))? }],
+        None => vec![ExplainedPacket {
+            heading: String::new(),
+            packet: Packet::parse(&options.packet.join(" "))?,
+        }],
     };
-    for asked in &mut asked {
-        complete(&mut asked.packet, options)?;
+    for one in &mut packets {
+        complete(&mut one.packet, options)?;
     }
-    Ok(asked)
+    Ok(packets)
 }
 
 /// What options say of a packet that its words do not.
@@ -118,16 +120,16 @@ fn complete(packet: &mut Packet, options: &Options) -> anyhow::Result<()> {
 }
 
 /// What answers a packet; it comes in where that left.
-fn reply(asked: &Asked, story: &Story) -> Asked {
-    let mut packet = asked.packet.answer();
+fn reply(one: &ExplainedPacket, story: &Story) -> ExplainedPacket {
+    let mut packet = one.packet.answer();
     if packet.from.is_none() && !story.end.device.is_empty() {
         packet.from = Some(story.end.device.clone());
     }
-    let heading = match asked.heading.as_str() {
+    let heading = match one.heading.as_str() {
         "" => "the answer".to_owned(),
         heading => format!("the answer to {heading}"),
     };
-    Asked { heading, packet }
+    ExplainedPacket { heading, packet }
 }
 
 fn read(policy: &Path, options: &Options) -> anyhow::Result<Reading> {

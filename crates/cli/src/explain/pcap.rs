@@ -86,15 +86,15 @@ mod tests {
         let mut writer = Writer::new("a test");
         writer.interface(Interface { name: "eth0", description: "", link: link::ETHERNET });
         for words in [words[0], words[0], words[1]] {
-            let octets = frame(words);
-            writer.packet(&Record { bytes: &octets, length: octets.len() as u32, ..Record::default() });
+            let bytes = frame(words);
+            writer.packet(&Record { bytes: &bytes, length: bytes.len() as u32, ..Record::default() });
         }
         let path = std::env::temp_dir().join(format!("tidegate-explain-{}.pcapng", std::process::id()));
         std::fs::write(&path, writer.take()).expect("a file");
-        let told = |number| {
+        let result_of = |number| {
             packets(&path, number).map(|all| all.iter().map(|one| one.packet.to_string()).collect::<Vec<_>>())
         };
-        let (all, third, tenth) = (told(None), told(Some(3)), told(Some(10)));
+        let (all, third, tenth) = (result_of(None), result_of(Some(3)), result_of(Some(10)));
         std::fs::remove_file(&path).expect("it goes");
         assert_eq!(all.expect("packets"), words);
         assert_eq!(third.expect("one"), words[1..]);

@@ -1,8 +1,8 @@
 //! Stories for people.
 
-use super::answer::{Answer, Told};
+use super::answer::{Answer, PacketExplanation};
 use std::fmt::Write as _;
-use tidegate_inspect::{Line, Outcome, Packet, Place, Reading, Scene, Story};
+use tidegate_inspect::{ExplainStep, Packet, Reading, Scene, SourceLocation, StepOutcome, Story};
 
 /// Lines in a row that do not fit are folded from so many on,
 const FOLD: usize = 8;
@@ -10,36 +10,38 @@ const FOLD: usize = 8;
 const KEPT: usize = 2;
 
 /// Bytes without a name that are told of a packet.
-const SOME_OCTETS: usize = 4;
+const SOME_BYTES: usize = 4;
 /// Lines of a scene; one with more goes round in circles.
 const MOST_LINES: usize = 400;
 
 /// The stories, one after the other.
 pub(super) fn stories(answer: &Answer, all: bool) -> String {
-    let one = |told: &Told| match (&told.other, &answer.other) {
-        (Some(other), Some(reading)) => parted(told, (&answer.reading, &told.story), (reading, other)),
-        _ => story(&answer.reading, told, all),
+    let one = |explanation: &PacketExplanation| match (&explanation.other, &answer.other) {
+        (Some(other), Some(reading)) => {
+            parted(explanation, (&answer.reading, &explanation.story), (reading, other))
+        }
+        _ => story(&answer.reading, explanation, all),
     };
-    answer.told.iter().map(one).collect::<Vec<_>>().join("\n")
+    answer.explanations.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn story(reading: &Reading, told: &Told, all: bool) -> String {
-    let mut out = heading(told);
-    for scene in &told.story.scenes {
+fn story(reading: &Reading, explanation: &PacketExplanation, all: bool) -> String {
+    let mut out = heading(explanation);
+    for scene in &explanation.story.scenes {
         let _ = writeln!(out, "\n{}", scene.title);
         lines(&mut out, reading, scene, all);
     }
-    let _ = write!(out, "\n{}", end(&told.story));
+    let _ = write!(out, "\n{}", end(&explanation.story));
     out
 }
 
-fn heading(told: &Told) -> String {
+fn heading(explanation: &PacketExplanation) -> String {
     // A recorded packet has checksums, numbers and data of its own, which say nothing to people.
-    let packet = match told.asked.packet.octets.len() {
-        0..=SOME_OCTETS => told.asked.packet.clone(),
-        _ => Packet { octets: Vec::new(), ..told.asked.packet.clone() },
+    let packet = match explanation.packet.packet.raw_bytes.len() {
+        0..=SOME_BYTES => explanation.packet.packet.clone(),
+        _ => Packet { raw_bytes: Vec::new(), ..explanation.packet.packet.clone() },
     };
-    match told.asked.heading.as_str() {
+    match explanation.packet.heading.as_str() {
         "" => format!("{packet}\n"),
         heading => format!("{heading}: {packet}\n"),
     }
@@ -53,11 +55,11 @@ fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
             let _ = writeln!(out, "  … {} more lines (--all shows them)", scene.lines.len() - at);
             return;
         }
-        let run = scene.lines[at..].iter().take_while(|line| line.outcome == Outcome::Passed).count();
+        let run = scene.lines[at..].iter().take_while(|line| line.outcome == StepOutcome::Passed).count();
         if run >= FOLD && !all {
-            scene.lines[at..at + KEPT].iter().for_each(|told| line(out, reading, told));
+            scene.lines[at..at + KEPT].iter().for_each(|step| line(out, reading, step));
             let _ = writeln!(out, "  … {} more do not fit (--all shows them)", run - 2 * KEPT);
-            scene.lines[at + run - KEPT..at + run].iter().for_each(|told| line(out, reading, told));
+            scene.lines[at + run - KEPT..at + run].iter().for_each(|step| line(out, reading, step));
             at += run;
         } else {
             line(out, reading, &scene.lines[at]);
@@ -66,22 +68,22 @@ fn lines(out: &mut String, reading: &Reading, scene: &Scene, all: bool) {
     }
 }
 
-fn line(out: &mut String, reading: &Reading, told: &Line) {
-    let sign = match told.outcome {
-        Outcome::Met => '+',
-        Outcome::Passed => '-',
-        Outcome::Told => ' ',
+fn line(out: &mut String, reading: &Reading, step: &ExplainStep) {
+    let sign = match step.outcome {
+        StepOutcome::Met => '+',
+        StepOutcome::Passed => '-',
+        StepOutcome::Note => ' ',
     };
     let place =
-        told.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
-    let _ = writeln!(out, "  {sign} {}{place}", told.what);
-    for why in &told.why {
+        step.place.as_ref().map(|place| format!("  [{}]", place_text(reading, place))).unwrap_or_default();
+    let _ = writeln!(out, "  {sign} {}{place}", step.what);
+    for why in &step.why {
         let _ = writeln!(out, "      {why}");
     }
 }
 
 /// `home.sh:14`.
-fn place_text(reading: &Reading, place: &Place) -> String {
+fn place_text(reading: &Reading, place: &SourceLocation) -> String {
     let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
     format!("{name}:{}", place.line)
 }
@@ -102,8 +104,8 @@ fn end(story: &Story) -> String {
 }
 
 /// Where two policies part.
-fn parted(told: &Told, ours: (&Reading, &Story), theirs: (&Reading, &Story)) -> String {
-    let mut out = heading(told);
+fn parted(explanation: &PacketExplanation, ours: (&Reading, &Story), theirs: (&Reading, &Story)) -> String {
+    let mut out = heading(explanation);
     let names =
         [ours.0, theirs.0].map(|reading| reading.sources.first().map_or("", |source| source.name.as_str()));
     match ours.1.parts_from(theirs.1) {
@@ -114,9 +116,9 @@ fn parted(told: &Told, ours: (&Reading, &Story), theirs: (&Reading, &Story)) -> 
             for ((reading, name), parted) in [ours.0, theirs.0].into_iter().zip(names).zip(first) {
                 let _ = writeln!(out, "\n{name}");
                 match parted {
-                    Some((title, told)) => {
+                    Some((title, step)) => {
                         let _ = writeln!(out, "  {title}");
-                        line(&mut out, reading, told);
+                        line(&mut out, reading, step);
                     }
                     None => out.push_str("  nothing more\n"),
                 }

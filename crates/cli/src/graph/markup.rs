@@ -5,13 +5,13 @@ use super::model::{Box, Device, Model};
 use std::fmt::Write as _;
 
 /// What else is said of a box.
-type Told<'t> = &'t dyn Fn(&Device, &Box) -> Option<String>;
+type BoxNote<'t> = &'t dyn Fn(&Device, &Box) -> Option<String>;
 
 /// Filters told of one box.
 const MOST_LEADS: usize = 6;
 
 /// The lines of a box.
-fn lines(device: &Device, one: &Box, told: Told<'_>) -> Vec<String> {
+fn lines(device: &Device, one: &Box, note: BoxNote<'_>) -> Vec<String> {
     let mut lines = vec![one.name()];
     match one.rates() {
         Some(rates) => {
@@ -22,7 +22,7 @@ fn lines(device: &Device, one: &Box, told: Told<'_>) -> Vec<String> {
         None => {}
     }
     lines.extend(one.leaf.iter().map(|leaf| format!("→ {leaf}")));
-    lines.extend(told(device, one));
+    lines.extend(note(device, one));
     let leads: Vec<&String> = one.leads.iter().flat_map(Lead::lines).collect();
     lines.extend(leads.iter().take(MOST_LEADS).map(|lead| format!("◂ {lead}")));
     if leads.len() > MOST_LEADS {
@@ -42,7 +42,7 @@ fn device_of(model: &Model, name: &str) -> Option<usize> {
 }
 
 /// For Graphviz.
-pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
+pub(super) fn dot(name: &str, model: &Model, note: BoxNote<'_>) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = format!("digraph \"{}\" {{\n", quoted(name));
     out.push_str(
@@ -58,7 +58,7 @@ pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
         );
         for (at, one) in device.boxes.iter().enumerate() {
             // `\l` ends a line that stands at the left.
-            let label: String = lines(device, one, told).iter().map(|line| quoted(line) + "\\l").collect();
+            let label: String = lines(device, one, note).iter().map(|line| quoted(line) + "\\l").collect();
             let _ = writeln!(out, "    {} [label=\"{label}\"];", id(n, at));
         }
         for (at, one) in device.boxes.iter().enumerate() {
@@ -85,7 +85,7 @@ pub(super) fn dot(name: &str, model: &Model, told: Told<'_>) -> String {
 }
 
 /// For Mermaid.
-pub(super) fn mermaid(model: &Model, told: Told<'_>) -> String {
+pub(super) fn mermaid(model: &Model, note: BoxNote<'_>) -> String {
     // Entities are the only way to have these in its strings.
     let quoted = |text: &str| {
         text.replace('#', "#35;")
@@ -98,7 +98,7 @@ pub(super) fn mermaid(model: &Model, told: Told<'_>) -> String {
     for (n, device) in model.devices.iter().enumerate() {
         let _ = writeln!(out, "  subgraph d{n}[\"{}\"]", quoted(&device.name));
         for (at, one) in device.boxes.iter().enumerate() {
-            let label: Vec<String> = lines(device, one, told).iter().map(|line| quoted(line)).collect();
+            let label: Vec<String> = lines(device, one, note).iter().map(|line| quoted(line)).collect();
             let _ = writeln!(out, "    {}[\"{}\"]", id(n, at), label.join("<br/>"));
         }
         for (at, one) in device.boxes.iter().enumerate() {

@@ -21,7 +21,7 @@ use crate::exit::CliExit;
 use crate::script_options::{must_have_ended, show_errors};
 use anyhow::bail;
 use model::{Box, Device, Model};
-use options::Format;
+use options::GraphFormat;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use tidegate_inspect::{ClassNames, Given, Reading, Uses};
@@ -75,13 +75,13 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
         }
     }
     let name = options.files.first().map(|path| path.display().to_string()).unwrap_or_default();
-    let told = |device: &Device, one: &Box| used.as_ref()?.of(device, one).map(|use_| use_.words());
+    let text_of = |device: &Device, one: &Box| used.as_ref()?.of(device, one).map(|use_| use_.words());
     let text = match format {
-        Format::Text => text::draw(&model, true, &told),
-        Format::Svg => picture::svg(&name, &model, used.as_ref(), options.by),
-        Format::Dot => markup::dot(&name, &model, &told),
-        Format::Mermaid => markup::mermaid(&model, &told),
-        Format::Json => document::document(&name, &model, &told),
+        GraphFormat::Text => text::draw(&model, true, &text_of),
+        GraphFormat::Svg => picture::svg(&name, &model, used.as_ref(), options.by),
+        GraphFormat::Dot => markup::dot(&name, &model, &text_of),
+        GraphFormat::Mermaid => markup::mermaid(&model, &text_of),
+        GraphFormat::Json => document::document(&name, &model, &text_of),
     };
     match &options.output {
         Some(path) => crate::output::file(path, text),

@@ -30,7 +30,7 @@ pub struct Options {
     pub args: Vec<String>,
     /// The form; default: by the extension of -o, else text
     #[arg(long, value_enum, value_name = "FORM")]
-    pub format: Option<Format>,
+    pub format: Option<GraphFormat>,
     /// Write the graph: .svg, .dot, .gv, .mmd, .mermaid, .txt or .json; default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Options {
 
 /// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum GraphFormat {
     /// A tree of lines
     Text,
     /// A picture
@@ -86,18 +86,18 @@ impl Options {
     ///
     /// # Errors
     /// The extension is unknown, and no option names the form.
-    pub(super) fn format(&self) -> anyhow::Result<Format> {
-        if let Some(format) = self.json.then_some(Format::Json).or(self.format) {
+    pub(super) fn format(&self) -> anyhow::Result<GraphFormat> {
+        if let Some(format) = self.json.then_some(GraphFormat::Json).or(self.format) {
             return Ok(format);
         }
-        let Some(path) = &self.output else { return Ok(Format::Text) };
+        let Some(path) = &self.output else { return Ok(GraphFormat::Text) };
         let forms = [Form::Text, Form::Svg, Form::Dot, Form::Mermaid, Form::Json];
         Ok(match Form::of(path, &forms) {
-            Some(Form::Svg) => Format::Svg,
-            Some(Form::Dot) => Format::Dot,
-            Some(Form::Mermaid) => Format::Mermaid,
-            Some(Form::Json) => Format::Json,
-            Some(_) => Format::Text,
+            Some(Form::Svg) => GraphFormat::Svg,
+            Some(Form::Dot) => GraphFormat::Dot,
+            Some(Form::Mermaid) => GraphFormat::Mermaid,
+            Some(Form::Json) => GraphFormat::Json,
+            Some(_) => GraphFormat::Text,
             None => bail!("-o {}: {}, or --format names the form", path.display(), outputs::unknown(&forms)),
         })
     }

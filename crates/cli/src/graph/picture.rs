@@ -4,7 +4,7 @@ use super::lead::Lead;
 use super::model::{Box, Device, Model};
 use super::options::By;
 use super::used::Used;
-use tidegate_report::chart::{self, COLOURS, Legend, Link, Node};
+use tidegate_report::chart::{self, COLOURS, Legend, TreeBox, TreeEdge};
 use tidegate_report::rate;
 
 /// Pixels; the picture has its own width anyway.
@@ -17,10 +17,10 @@ pub(super) fn svg(name: &str, model: &Model, used: Option<&Used>, by: By) -> Str
     for device in &model.devices {
         let root = nodes.len();
         roots.push(root);
-        nodes.push(Node {
+        nodes.push(TreeBox {
             name: device.name.clone(),
             aside: device.note.split(',').next().unwrap_or_default().to_owned(),
-            ..Node::default()
+            ..TreeBox::default()
         });
         let mut leaves = 0;
         for (at, one) in device.boxes.iter().enumerate() {
@@ -28,14 +28,14 @@ pub(super) fn svg(name: &str, model: &Model, used: Option<&Used>, by: By) -> Str
             leaves += usize::from(childless && one.is_class);
             let colour = (childless && one.is_class && used.is_none()).then(|| (leaves - 1) % COLOURS + 1);
             let parent = Some(one.parent.map_or(root, |parent| root + 1 + parent));
-            nodes.push(Node { parent, colour, ..boxed(device, one, used, by) });
+            nodes.push(TreeBox { parent, colour, ..boxed(device, one, used, by) });
         }
     }
     let place = |name: &str| model.devices.iter().position(|device| device.name == name).map(|at| roots[at]);
-    let links: Vec<Link> = model
+    let links: Vec<TreeEdge> = model
         .redirects
         .iter()
-        .filter_map(|r| Some(Link { from: place(&r.from)?, to: place(&r.to)?, text: r.what.clone() }))
+        .filter_map(|r| Some(TreeEdge { from: place(&r.from)?, to: place(&r.to)?, text: r.what.clone() }))
         .collect();
     let legend = used.map(|used| legend(used, by));
     let count = nodes.len();
@@ -46,7 +46,7 @@ pub(super) fn svg(name: &str, model: &Model, used: Option<&Used>, by: By) -> Str
     chart::forest(name, &description, &nodes, &links, legend.as_ref()).alone(WIDTH)
 }
 
-fn boxed(device: &Device, one: &Box, used: Option<&Used>, by: By) -> Node {
+fn boxed(device: &Device, one: &Box, used: Option<&Used>, by: By) -> TreeBox {
     let measured = used.and_then(|used| used.of(device, one));
     let mut lines = Vec::new();
     match one.rates() {
@@ -72,14 +72,14 @@ fn boxed(device: &Device, one: &Box, used: Option<&Used>, by: By) -> Node {
             Some(figures.dropped as f64 / most.max(1) as f64)
         }
     });
-    Node {
+    TreeBox {
         name: one.name(),
         aside: one.prio.filter(|prio| *prio > 0).map_or(String::new(), |prio| format!("prio {prio}")),
         lines,
         load: measured.and_then(|figures| figures.share).map(|share| (share, sure)),
         filters: one.leads.iter().flat_map(Lead::lines).cloned().collect(),
         heat,
-        ..Node::default()
+        ..TreeBox::default()
     }
 }
 

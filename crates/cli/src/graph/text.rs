@@ -4,11 +4,11 @@ use super::model::{Box, Device, Model};
 
 /// Each device with its tree; `told` may add a few words to a box's line. With `markers`, the rules whose
 /// marks lead to a class, too.
-pub(crate) fn draw(model: &Model, markers: bool, told: &dyn Fn(&Device, &Box) -> Option<String>) -> String {
+pub(crate) fn draw(model: &Model, markers: bool, note: &dyn Fn(&Device, &Box) -> Option<String>) -> String {
     let mut out = String::new();
     for device in &model.devices {
         out.push_str(&format!("{}  {}\n", device.name, device.note));
-        let drawing = Drawing { device, told, markers };
+        let drawing = Drawing { device, note, markers };
         drawing.under(None, "", &mut out);
     }
     if out.is_empty() {
@@ -19,7 +19,7 @@ pub(crate) fn draw(model: &Model, markers: bool, told: &dyn Fn(&Device, &Box) ->
 
 struct Drawing<'d> {
     device: &'d Device,
-    told: &'d dyn Fn(&Device, &Box) -> Option<String>,
+    note: &'d dyn Fn(&Device, &Box) -> Option<String>,
     markers: bool,
 }
 
@@ -54,8 +54,8 @@ impl Drawing<'_> {
         if let Some(leaf) = &one.leaf {
             line = format!("{}  → {leaf}", line.trim_end());
         }
-        if let Some(told) = (self.told)(self.device, one) {
-            line = format!("{}  [{told}]", line.trim_end());
+        if let Some(text) = (self.note)(self.device, one) {
+            line = format!("{}  [{text}]", line.trim_end());
         }
         out.push_str(line.trim_end());
         out.push('\n');

@@ -3,7 +3,7 @@
 use super::lead::Lead;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_gateway::{DeviceId, DeviceSpec, Gateway};
-use tidegate_inspect::octets::{condition_words, key_words};
+use tidegate_inspect::bytes::{condition_words, key_words};
 use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS, MarkingRule, Uses};
 use tidegate_packet::{Handle, Pool, Rate, Seeded, Time};
 use tidegate_policy::dump::{ClassDump, FilterDump, FilterEntry, QdiscDump};
@@ -16,7 +16,7 @@ use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
 use tidegate_syntax::units::{print_rate, print_time};
 
 /// Behind what leads to a class, and leads nothing there.
-const NOBODY: &str = "[no packet comes to it]";
+const NO_PACKET: &str = "[no packet comes to it]";
 
 /// One device's tree, in parts.
 pub(super) struct Tree {
@@ -38,7 +38,7 @@ fn is_top(qdisc: &QdiscDump) -> bool {
 /// A rule of netfilter that leads packets to a class, with what it asks for and where it stands; `dump`: by
 /// its mark, to this filter.
 fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
-    let asks = NetfilterRule { matches: marker.rule.matches.clone(), ..NetfilterRule::default() };
+    let rule = NetfilterRule { matches: marker.rule.matches.clone(), ..NetfilterRule::default() };
     let written = marker.rule.targets().filter_map(|target| match target {
         NetfilterTarget::Mark { value, .. } if dump.is_some() => Some((format!("mark {value}"), "")),
         NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. }) if dump.is_some() => {
@@ -49,15 +49,15 @@ fn marker_text(marker: &MarkingRule, dump: Option<&FilterDump>) -> String {
     });
     let (head, whose) = written.last().unwrap_or_default();
     let whose = if marker.by_connection { ", on other packets of the connection" } else { whose };
-    let is_bare = asks.matches.iter().all(|m| matches!(m.what, Condition::Comment(_)));
-    let asked = match marker.is_nft {
+    let is_bare = rule.matches.iter().all(|m| matches!(m.what, Condition::Comment(_)));
+    let condition = match marker.is_nft {
         _ if is_bare => String::new(),
-        true => nft::print_rule(&asks, marker.family, None),
-        false => print_rule(&asks, marker.family == Family::Ipv6),
+        true => nft::print_rule(&rule, marker.family, None),
+        false => print_rule(&rule, marker.family == Family::Ipv6),
     };
-    let asked = if asked.trim().is_empty() { "everything" } else { asked.trim() };
+    let condition = if condition.trim().is_empty() { "everything" } else { condition.trim() };
     let tool = if !marker.is_nft && marker.family == Family::Ipv6 { "ip6tables " } else { "" };
-    format!("{head}: {asked}  ({tool}{} {}{whose})", marker.table, marker.chain)
+    format!("{head}: {condition}  ({tool}{} {}{whose})", marker.table, marker.chain)
 }
 
 /// The filters that packets are shown at every qdisc and class of a device.
@@ -101,7 +101,7 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         let Some((target, text)) = lead(&dump) else { continue };
         redirects.extend(led_to(&dump).map(|to| (to, text.clone())));
         let text = match uses.is_idle(&dump) {
-            true => format!("{text}  {NOBODY}"),
+            true => format!("{text}  {NO_PACKET}"),
             // What it asks for others had in part.
             false if uses.is_partial(&dump) => text.replacen("everything  (", "everything else  (", 1),
             false => text,
@@ -139,7 +139,7 @@ fn read(gateway: &mut Gateway, now: Time, id: DeviceId, uses: &Uses) -> Tree {
         if default > 0 {
             let class = Handle::new(qdisc.handle.major(), default);
             let idle =
-                if uses.is_idle_default(&device, class) { format!("  {NOBODY}") } else { String::new() };
+                if uses.is_idle_default(&device, class) { format!("  {NO_PACKET}") } else { String::new() };
             filters
                 .entry(class.0)
                 .or_default()
@@ -206,9 +206,9 @@ impl Tree {
     /// `htb 1: default 0x20`: what differs from a qdisc of which nothing was said.
     pub(super) fn qdisc_text(&self, qdisc: &QdiscDump) -> String {
         let plain = self.plain.get(qdisc.kind.name()).map(Vec::as_slice).unwrap_or_default();
-        let said = options(qdisc).into_iter().filter(|item| !plain.contains(item));
+        let given = options(qdisc).into_iter().filter(|item| !plain.contains(item));
         let head = format!("{} {:x}:", qdisc.kind.name(), qdisc.handle.major());
-        std::iter::once(head).chain(said).collect::<Vec<_>>().join(" ")
+        std::iter::once(head).chain(given).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -258,14 +258,14 @@ pub(super) fn class_text(class: &ClassDump) -> String {
         }
         ClassParams::Hfsc(hfsc) => {
             let curves = [("rt", hfsc.rt), ("ls", hfsc.ls), ("ul", hfsc.ul)];
-            let said = curves.into_iter().filter_map(|(name, curve)| Some((name, curve?)));
-            let said = said.filter(|(_, curve)| curve.m1 > 0 || curve.m2 > 0);
-            said.map(|(name, curve)| format!(" {name} {}", curve_text(curve))).collect::<Vec<_>>().join(" ")
+            let given = curves.into_iter().filter_map(|(name, curve)| Some((name, curve?)));
+            let given = given.filter(|(_, curve)| curve.m1 > 0 || curve.m2 > 0);
+            given.map(|(name, curve)| format!(" {name} {}", curve_text(curve))).collect::<Vec<_>>().join(" ")
         }
         ClassParams::Qfq(qfq) => {
-            let said = [("weight", qfq.weight), ("maxpkt", qfq.maxpkt)];
-            let said = said.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?)));
-            said.collect::<Vec<_>>().join(" ")
+            let options = [("weight", qfq.weight), ("maxpkt", qfq.maxpkt)];
+            let given = options.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value?)));
+            given.collect::<Vec<_>>().join(" ")
         }
         ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!(" quantum {bytes}")),
         _ => String::new(),
@@ -351,8 +351,8 @@ fn edit_text(edit: &Skbedit) -> String {
         0 => format!("priority {priority}"),
         _ => format!("priority {}", Handle(priority)),
     });
-    let said: Vec<String> = mark.into_iter().chain(priority).collect();
-    if said.is_empty() { "skbedit".to_owned() } else { said.join(", ") }
+    let lines: Vec<String> = mark.into_iter().chain(priority).collect();
+    if lines.is_empty() { "skbedit".to_owned() } else { lines.join(", ") }
 }
 
 /// `police to 8Mbit, else drop`.

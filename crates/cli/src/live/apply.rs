@@ -28,12 +28,12 @@ fn one(options: &ApplyOptions, as_json: bool) -> ExitCode {
         }
     };
     match tidegate_apply::apply(options, &wanted, &report) {
-        Ok(told) => {
+        Ok(document) => {
             if as_json {
-                println!("{told:#}");
+                println!("{document:#}");
             }
             // A plan that this kernel would refuse is none.
-            if told["refused"].is_string() { CliExit::No.into() } else { CliExit::Yes.into() }
+            if document["refused"].is_string() { CliExit::No.into() } else { CliExit::Yes.into() }
         }
         Err(error) => {
             if as_json {

@@ -6,7 +6,7 @@ mod notice;
 mod options;
 mod status;
 
-pub use options::{Apply, Backend, Revert, Which};
+pub use options::{Apply, Backend, DeviceOptions, Revert};
 
 use crate::exit::CliExit;
 use notice::tell;
@@ -30,7 +30,7 @@ pub fn apply(options: &Apply) -> ExitCode {
 }
 
 /// Plays `tidegate status`.
-pub fn status(which: &Which) -> ExitCode {
+pub fn status(which: &DeviceOptions) -> ExitCode {
     status::command(which).unwrap_or_else(|error| {
         eprintln!("tidegate status: {error:#}");
         CliExit::of_device(&error).into()
@@ -38,14 +38,14 @@ pub fn status(which: &Which) -> ExitCode {
 }
 
 /// Plays `tidegate confirm`.
-pub fn confirm(which: &Which) -> ExitCode {
+pub fn confirm(which: &DeviceOptions) -> ExitCode {
     ended(
         "confirm",
-        tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| told_confirmed(&confirmed, which)),
+        tidegate_apply::confirm(which.dev.as_deref()).map(|confirmed| print_confirmed(&confirmed, which)),
     )
 }
 
-fn told_confirmed(confirmed: &[String], which: &Which) -> bool {
+fn print_confirmed(confirmed: &[String], which: &DeviceOptions) -> bool {
     if which.json {
         println!("{:#}", json!({"confirmed": confirmed}));
     } else if confirmed.is_empty() {
@@ -77,14 +77,14 @@ pub fn revert(options: &Revert) -> ExitCode {
 }
 
 /// Plays `tidegate down`.
-pub fn down(which: &Which) -> ExitCode {
+pub fn down(which: &DeviceOptions) -> ExitCode {
     match tidegate_apply::down(which.dev.as_deref(), &|notice| tell("down", &notice, which.json)) {
-        Ok(down) => told_down(&down, which),
+        Ok(down) => print_down(&down, which),
         Err(error) => ended("down", Err(error)),
     }
 }
 
-fn told_down(down: &Down, which: &Which) -> ExitCode {
+fn print_down(down: &Down, which: &DeviceOptions) -> ExitCode {
     let Down { gone, followers, left_alone, failed, .. } = down;
     if !failed.is_empty() {
         if which.json {

@@ -121,7 +121,7 @@ impl From<&Apply> for ApplyOptions {
 
 /// The options of `tidegate status`, `confirm` and `down`.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Which {
+pub struct DeviceOptions {
     /// The device; default: all that tidegate applied a policy to
     pub dev: Option<String>,
     /// Print JSON

@@ -1,6 +1,6 @@
 //! `tidegate status`, in words.
 
-use super::options::Which;
+use super::options::DeviceOptions;
 use crate::exit::CliExit;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -9,25 +9,25 @@ use tidegate_apply::time::{long, since_1970, utc};
 use tidegate_apply::{strings, undone};
 
 /// Plays `tidegate status`.
-pub(super) fn command(which: &Which) -> anyhow::Result<ExitCode> {
+pub(super) fn command(which: &DeviceOptions) -> anyhow::Result<ExitCode> {
     let dev = which.dev.as_deref();
     let all = healths(dev)?;
-    let mut told: Vec<Value> = all.iter().map(Health::document).collect();
+    let mut documents: Vec<Value> = all.iter().map(Health::document).collect();
     // Where nothing is applied now because what was has been undone.
     let undone = undone()?.into_iter().filter(|(name, undone)| {
         let is_asked =
             dev.is_none_or(|dev| dev == name || strings(&undone["devices"]).iter().any(|of| of == dev));
         is_asked && all.iter().all(|one| one.name != *name)
     });
-    told.extend(undone.map(
+    documents.extend(undone.map(
         |(name, undone)| json!({"name": name, "condition": "undone", "code": NOTHING, "undone": undone}),
     ));
     if which.json {
-        println!("{:#}", Value::from(told));
-    } else if told.is_empty() {
+        println!("{:#}", Value::from(documents));
+    } else if documents.is_empty() {
         println!("tidegate applied nothing {}", where_to(dev));
     } else {
-        told.iter().for_each(|one| print!("{}", text(one)));
+        documents.iter().for_each(|one| print!("{}", text(one)));
     }
     let worst = all.iter().map(|one| one.condition).max();
     Ok(worst.map_or(CliExit::No, exit).into())

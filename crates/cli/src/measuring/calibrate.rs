@@ -93,8 +93,8 @@ fn measure(options: &Options) -> anyhow::Result<CalibrationDocument> {
     let mut far = KeptPath::connect(&options.far.target(&options.host)?, interrupt::notice)?;
     tell(is_quiet, "flooding");
     let found = calibrate(&mut far, ways(options.up, options.down), options.margin, &mut |way, step| {
-        let stood = if step.stands { "stood" } else { "too much" };
-        tell(is_quiet, &format!("{}: {:.3} Mbit/s {stood}", way.name(), step.bits_per_second / 1e6));
+        let verdict = if step.sustained { "stood" } else { "too much" };
+        tell(is_quiet, &format!("{}: {:.3} Mbit/s {verdict}", way.name(), step.bits_per_second / 1e6));
     })?;
     tell(is_quiet, "");
     let mut found = if far.is_ipv6() { found.over_ipv6() } else { found };

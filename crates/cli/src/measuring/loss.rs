@@ -133,10 +133,10 @@ fn blind(options: &Options, host: &str) -> anyhow::Result<CliExit> {
     let stream = stream(options)?;
     let target = options.far.target(host)?;
     let sent = tidegate_prober::send_blind(&target, &stream, tidegate_sys::interrupt::notice())?;
-    let told = format!(
+    let sentence = format!(
         "{sent} packets were sent to {host}, UDP port {}; count them in a capture of the other side with\n  tidegate loss --received FILE -c {sent}\n",
         options.far.port
     );
-    crate::output::text(&told);
+    crate::output::text(&sentence);
     Ok(if sent < stream.packets() { CliExit::Partial } else { CliExit::Yes })
 }

@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn ds_fields_by_number_and_by_name() {
-        let told: Vec<Option<u8>> =
+        let values: Vec<Option<u8>> =
             ["16", "0xb8", "ef", "AF41", "LE", "256", "xx", ""].map(|word| ds_field(word).ok()).into();
-        assert_eq!(told, [Some(16), Some(0xb8), Some(0xb8), Some(0x88), Some(4), None, None, None]);
+        assert_eq!(values, [Some(16), Some(0xb8), Some(0xb8), Some(0x88), Some(4), None, None, None]);
     }
 }

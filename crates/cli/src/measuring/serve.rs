@@ -95,12 +95,12 @@ fn attempt(options: &Options) -> anyhow::Result<()> {
         at.join(", "),
         if options.open { ", for anyone" } else { "" }
     ));
-    let mut told = ServerStats::default();
+    let mut stats = ServerStats::default();
     while poll::readable(&[bell.as_fd()], TELL)? != [true] {
         let counts = server.counts();
-        if counts != told {
+        if counts != stats {
             say(&in_words(&counts));
-            told = counts;
+            stats = counts;
         }
     }
     say(&format!("ended; {}", in_words(&server.counts())));

@@ -66,7 +66,7 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
     };
     let mut text =
         format!("# {}: {}.\n# tidegate policy help explains the words.\n", found.name, found.about);
-    let said = [
+    let pairs = [
         ("device", Some(dev)),
         ("lan", lan),
         ("link", link),
@@ -74,7 +74,7 @@ fn new(preset: &str, dev: &str, [lan, up, down, link]: [Option<&str>; 4]) -> Exi
         ("down", down),
         ("preset", Some(preset)),
     ];
-    for (key, value) in said {
+    for (key, value) in pairs {
         if let Some(value) = value {
             text.push_str(&format!("{key} = {}\n", Value::from(value)));
         }
@@ -131,7 +131,7 @@ const FORM: u32 = 1;
 /// The commands as JSON.
 fn document(short: &Short, compiled: &Compiled) -> Value {
     let lines: Vec<Value> = compiled
-        .lines
+        .commands
         .iter()
         .map(|line| {
             json!({

@@ -4,7 +4,7 @@ use anyhow::bail;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tidegate_capture::{Outcome, Shell};
+use tidegate_capture::{ScriptRun, Shell};
 use tidegate_replay::recorded::{Commands, Recording, ReplayError, ReplayedRun, Texts};
 use tidegate_shims::ToolShim;
 
@@ -75,7 +75,7 @@ impl Commands for Sandboxed<'_> {
     }
 }
 
-fn complain(outcome: &Outcome) {
+fn complain(outcome: &ScriptRun) {
     if !outcome.stderr.is_empty() {
         eprint!("{}", String::from_utf8_lossy(&outcome.stderr));
     }

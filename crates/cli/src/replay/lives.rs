@@ -2,7 +2,7 @@
 
 use tidegate_packet::Time;
 use tidegate_replay::recorded::{FlowAccount, RecordedEnd, RecordedLink, RecordedPackets};
-use tidegate_report::chart::{self, Fate, Packet};
+use tidegate_report::chart::{self, PacketSpan, SpanEnd};
 use tidegate_report::{Align, Table};
 
 /// Packets that a picture holds; more would not be told apart.
@@ -27,19 +27,19 @@ pub(super) fn table(lives: &RecordedPackets) -> Table {
 pub(super) fn picture(lives: &RecordedPackets, title: &str, link: &RecordedLink) -> chart::Drawing {
     let begin = lives.lives.first().map_or(0, |life| life.arrived.0);
     let ms = |time: Time| time.0.saturating_sub(begin) as f64 / 1e6;
-    let drawn = lives.lives.iter().take(DRAWN).map(|life| Packet {
+    let drawn = lives.lives.iter().take(DRAWN).map(|life| PacketSpan {
         flow: life.flow,
         arrived: ms(life.arrived),
-        fate: match life.end {
+        end: match life.end {
             RecordedEnd::Left { at, marked } => {
                 let takes = if link.rate > 0 { link.frame_time(life.len) as f64 / 1e6 } else { 0.0 };
-                Fate::Left { at: ms(at), takes, marked }
+                SpanEnd::Left { at: ms(at), takes, marked }
             }
-            RecordedEnd::Dropped(at) => Fate::Dropped(ms(at)),
-            RecordedEnd::Waits => Fate::Waits,
+            RecordedEnd::Dropped(at) => SpanEnd::Dropped(ms(at)),
+            RecordedEnd::Waits => SpanEnd::Waits,
         },
     });
-    let drawn: Vec<Packet> = drawn.collect();
+    let drawn: Vec<PacketSpan> = drawn.collect();
     let mut description = format!("{} packets of {} flows.", lives.lives.len(), lives.flows.len());
     if lives.lives.len() > DRAWN {
         description.push_str(&format!(" The first {DRAWN} are drawn."));
@@ -47,9 +47,9 @@ pub(super) fn picture(lives: &RecordedPackets, title: &str, link: &RecordedLink)
     for (flow, name) in lives.flows.iter().enumerate() {
         let FlowAccount { arrived, left, dropped, longest, .. } = lives.account(flow);
         let longest = longest as f64 / 1e6;
-        let told =
+        let text =
             format!(" {name}: {arrived} arrived, {left} left, {dropped} lost, longest wait {longest:.1} ms.");
-        description.push_str(&told);
+        description.push_str(&text);
     }
     chart::packets(title, &description, &lives.flows, &drawn)
 }

@@ -70,7 +70,7 @@ pub fn command(options: &Options) -> ExitCode {
             _ => out.join(dir.file_name().unwrap_or_default()),
         });
         match replay(dir, target.as_deref(), options) {
-            Ok(told) => print!("{}: {told}", dir.display()),
+            Ok(text) => print!("{}: {text}", dir.display()),
             Err(error) => {
                 eprintln!("tidegate replay: {}: {error:#}", dir.display());
                 code = failure(&error);
@@ -122,9 +122,9 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
         crate::output::directory(out)?;
         folder::write(out, &done, snapshot.as_deref())?;
     }
-    let mut told = done.summary() + "\n";
+    let mut text = done.summary() + "\n";
     if options.flows {
-        told.push_str(&format!("\n{}", lives::table(&done.lives)));
+        text.push_str(&format!("\n{}", lives::table(&done.lives)));
     }
     if let Some(path) = &options.picture {
         let title = dir.canonicalize()?.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -132,5 +132,5 @@ fn replay(dir: &Path, out: Option<&Path>, options: &Options) -> anyhow::Result<S
         crate::output::file(path, picture)?;
     }
     done.check_draws()?;
-    Ok(told)
+    Ok(text)
 }

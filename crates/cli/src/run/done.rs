@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use super::options::Options;
-use tidegate_capture::{Exit, Outcome};
+use tidegate_capture::{Exit, ScriptRun};
 use tidegate_shims::Machine;
 
 /// The exit codes that are ours and not the script's, as `env(1)` and `timeout(1)` have them.
@@ -12,12 +12,12 @@ pub(super) const NO_SANDBOX: u8 = 125;
 pub(super) struct Run<'o> {
     pub(super) options: &'o Options,
     pub(super) machine: Machine,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<ScriptRun>,
 }
 
 /// The script's own code: of several runs the first that is not 0.
-pub(super) fn code(outcomes: &[Outcome]) -> u8 {
-    let one = |outcome: &Outcome| match &outcome.exit {
+pub(super) fn code(outcomes: &[ScriptRun]) -> u8 {
+    let one = |outcome: &ScriptRun| match &outcome.exit {
         Exit::Code(code) => *code,
         Exit::Signal(signal) => 128_u8.saturating_add(*signal),
         Exit::TimedOut { .. } => TIMED_OUT,

@@ -7,7 +7,7 @@
 use super::done::Run;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
-use tidegate_capture::{Exit, Outcome, Recorded};
+use tidegate_capture::{Exit, Recorded, ScriptRun};
 use tidegate_gateway::DeviceId;
 use tidegate_inspect::{CLSACT_EGRESS, CLSACT_INGRESS};
 use tidegate_packet::{Handle, Pool, Seeded};
@@ -44,7 +44,7 @@ pub(super) fn document(run: &mut Run<'_>) -> String {
     format!("{document:#}\n")
 }
 
-fn one_run(args: &[String], outcome: &Outcome) -> Value {
+fn one_run(args: &[String], outcome: &ScriptRun) -> Value {
     let exit = match &outcome.exit {
         Exit::Code(code) => json!({ "code": code }),
         Exit::Signal(signal) => json!({ "signal": signal }),

@@ -8,7 +8,7 @@ mod json;
 mod options;
 pub(crate) mod text;
 
-pub use options::{Options, Print};
+pub use options::{Options, RunOutput};
 
 use crate::graph;
 use crate::input::MAX_POLICY;
@@ -16,7 +16,7 @@ use done::{NO_SANDBOX, Run, code};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use tidegate_capture::{CaptureError, CaptureOptions, Output, run_in_turn};
-use tidegate_loader::{Format, LoadedPolicy, ReadError, ReadOptions};
+use tidegate_loader::{InputFormat, LoadError, LoadedPolicy, ReadOptions};
 use tidegate_packet::{Pool, Seeded, Time};
 use tidegate_shims::Machine;
 use tidegate_sys::input_file;
@@ -33,13 +33,13 @@ pub fn command(options: &Options) -> ExitCode {
         Ok(mut run) => {
             let text = match options.print() {
                 None => String::new(),
-                Some(Print::Tc) => {
+                Some(RunOutput::Tc) => {
                     let devices = run.outcomes.first().map_or(&[][..], |outcome| &outcome.devices);
                     text::devices_first(devices, &run.machine.carried) + &text::commands(&run.machine.carried)
                 }
-                Some(Print::Batch) => text::batch(&run.machine.carried),
-                Some(Print::Json) => json::document(&mut run),
-                Some(Print::Tree) => graph::tree(&mut run.machine),
+                Some(RunOutput::Batch) => text::batch(&run.machine.carried),
+                Some(RunOutput::Json) => json::document(&mut run),
+                Some(RunOutput::Tree) => graph::tree(&mut run.machine),
             };
             crate::output::text(&text);
             eprint!("{}", text::summary(&mut run));
@@ -50,7 +50,7 @@ pub fn command(options: &Options) -> ExitCode {
         }
         Err(error) => {
             eprintln!("tidegate run: {error}");
-            let ReadError::Capture(error) = error else { return ExitCode::from(NOT_RUNNABLE) };
+            let LoadError::Capture(error) = error else { return ExitCode::from(NOT_RUNNABLE) };
             ExitCode::from(match error {
                 CaptureError::NotFound(_) => NOT_FOUND,
                 CaptureError::Forbidden { .. } | CaptureError::Sandbox(_) | CaptureError::Io { .. } => {
@@ -70,26 +70,26 @@ fn nothing_found(run: &Run<'_>) -> Option<String> {
     tidegate_loader::nothing_found(&run.outcomes, [(&*name, &lines[..])])
 }
 
-fn run(options: &Options) -> Result<Run<'_>, ReadError> {
+fn run(options: &Options) -> Result<Run<'_>, LoadError> {
     let bytes = match input_file::read(&options.script, MAX_POLICY) {
         Ok(bytes) => bytes,
         Err(error)
             if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::TimedOut)
                 && !options.script.is_dir() =>
         {
-            return Err(ReadError::File(options.script.clone(), error.to_string()));
+            return Err(LoadError::File(options.script.clone(), error.to_string()));
         }
         // What cannot be read for another reason is reported where the script is run.
         Err(_) => Vec::new(),
     };
     match tidegate_loader::sniff(&options.script.to_string_lossy(), &bytes) {
-        Ok(Format::Script) if input_file::is_handed_over(&options.script) => {
+        Ok(InputFormat::Script) if input_file::is_handed_over(&options.script) => {
             let why = "a script must be a file, because it is run; save it first";
-            Err(ReadError::File(options.script.clone(), why.to_owned()))
+            Err(LoadError::File(options.script.clone(), why.to_owned()))
         }
         // What cannot be read, or is none of tidegate's, is told as of old: whoever asks for a run means a
         // script.
-        Ok(Format::Script) | Err(_) => run_script(options).map_err(ReadError::Capture),
+        Ok(InputFormat::Script) | Err(_) => run_script(options).map_err(LoadError::Capture),
         Ok(_) => {
             let how = ReadOptions {
                 devices: options.dev.clone(),

@@ -34,7 +34,7 @@ pub struct Options {
     pub then: Vec<String>,
     /// What to print of the machine at the end; the script's output then goes to standard error
     #[arg(long, value_name = "FORM", value_enum)]
-    pub print: Option<Print>,
+    pub print: Option<RunOutput>,
     /// The same as --print json
     #[arg(long, conflicts_with = "print")]
     pub json: bool,
@@ -51,7 +51,7 @@ pub struct Options {
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Print {
+pub enum RunOutput {
     /// The commands that were carried out, one a line, without loops, functions, batches and -restore files
     Tc,
     /// A file for `tc -batch`, with commands of other tools as comments
@@ -64,8 +64,8 @@ pub enum Print {
 
 impl Options {
     /// What to print of the machine.
-    pub(super) fn print(&self) -> Option<Print> {
-        if self.json { Some(Print::Json) } else { self.print }
+    pub(super) fn print(&self) -> Option<RunOutput> {
+        if self.json { Some(RunOutput::Json) } else { self.print }
     }
 
     /// The arguments of each run.

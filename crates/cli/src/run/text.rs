@@ -2,7 +2,7 @@
 
 use super::done::{Run, code};
 use std::fmt::Write as _;
-use tidegate_capture::{Exit, Outcome, Recorded};
+use tidegate_capture::{Exit, Recorded, ScriptRun};
 use tidegate_shims::Carried;
 
 /// One command a line, quoted for a shell.
@@ -109,7 +109,7 @@ fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-fn ended(outcomes: &[Outcome]) -> String {
+fn ended(outcomes: &[ScriptRun]) -> String {
     match outcomes.last().map(|outcome| &outcome.exit) {
         Some(Exit::TimedOut { after, .. }) => format!("ended by us after {} s", after.as_secs_f64()),
         Some(Exit::Signal(signal)) => format!("ended by signal {signal}"),

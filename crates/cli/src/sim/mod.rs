@@ -47,8 +47,8 @@ type CarryOut<'c> =
 
 fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     let packets = options.pcapng.as_deref().map(packets::Wanted::parse);
-    carry_through(options, ("sim", ""), &|scenario, prepared, asked, stop| {
-        simulate(scenario, prepared, asked, packets.as_ref(), stop)
+    carry_through(options, ("sim", ""), &|scenario, prepared, commands, stop| {
+        simulate(scenario, prepared, commands, packets.as_ref(), stop)
     })
 }
 
@@ -66,7 +66,7 @@ fn carry_through(
         crate::output::text(&text::listing(&scenario));
         return Ok(CliExit::Yes);
     }
-    let asked = asked(options)?;
+    let commands = timed_commands(options)?;
     let prepared = prepare::prepare(&mut scenario, &disk).map_err(|wrong| shown(&scenario, &wrong))?;
     if options.check {
         println!("{}: no error found", options.file.display());
@@ -74,7 +74,7 @@ fn carry_through(
     }
     files::may_write(options)?;
     let stop = tidegate_sys::interrupt::notice();
-    let runs = carry_out(&scenario, &prepared, &asked, stop)?;
+    let runs = carry_out(&scenario, &prepared, &commands, stop)?;
     let experiment = document::experiment(
         &scenario,
         &prepared,
@@ -147,7 +147,7 @@ fn narrow(scenario: &mut Scenario, options: &Options) -> anyhow::Result<()> {
 }
 
 /// `--at TIME -- COMMAND`: of every machine.
-fn asked(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
+fn timed_commands(options: &Options) -> anyhow::Result<Vec<TimelineEntry>> {
     if options.command.is_empty() {
         return match options.at.first() {
             Some(_) => anyhow::bail!("--at needs a command: --at 60s -- tc -s class show dev eth0"),
@@ -216,7 +216,7 @@ fn failed(scenario: &Scenario, error: RunError) -> anyhow::Error {
 fn simulate(
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     packets: Option<&packets::Wanted>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<RunRecord>> {
@@ -227,7 +227,7 @@ fn simulate(
         seconds: &|more| pace.add(more),
         observer: &|| packets.map(packets::observer),
     };
-    let runs = simulated::carry_out(scenario, prepared, asked, &watch);
+    let runs = simulated::carry_out(scenario, prepared, commands, &watch);
     pace.finish();
     runs.map_err(|error| failed(scenario, error))
 }

@@ -17,7 +17,7 @@ pub(crate) struct Pace {
     /// The bar, and when it began.
     begun: OnceLock<(ProgressBar, Instant)>,
     done: AtomicU64,
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 impl Pace {
@@ -34,7 +34,7 @@ impl Pace {
         let (total, elapsed) = (bar.length().unwrap_or(0), begun.elapsed());
         let left = left(done, total, elapsed).filter(|_| elapsed >= LOOK);
         if let Some(left) = left.filter(|left| *left >= LONG)
-            && !self.told.swap(true, Ordering::Relaxed)
+            && !self.reported.swap(true, Ordering::Relaxed)
         {
             let line = format!(
                 "tidegate sim: {done} of {total} s of link time took {} s; at this pace the rest takes {}; \

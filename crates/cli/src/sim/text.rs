@@ -1,7 +1,7 @@
 //! An experiment on a terminal.
 
 use std::fmt::Write as _;
-use tidegate_analysis::experiment::{Told, in_words, told};
+use tidegate_analysis::experiment::{ComparisonText, comparison_text, in_words};
 use tidegate_measure::experiment::{Comparison, Experiment, ExperimentCase, RunRecord};
 use tidegate_report::{Align, Table};
 use tidegate_scenario::model::Scenario;
@@ -99,7 +99,7 @@ fn expectations(all: &[Comparison]) -> String {
     ];
     let mut table = Table::new(columns);
     for one in all {
-        let Told { published, found, bounds, verdict, .. } = told(one);
+        let ComparisonText { published, found, bounds, verdict, .. } = comparison_text(one);
         table.row([verdict.to_owned(), one.id.clone(), one.what.clone(), published, found, bounds]);
     }
     let failed = all.iter().filter(|one| one.gated && !one.held).count();

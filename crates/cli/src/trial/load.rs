@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::script_options::show_errors;
 use anyhow::bail;
-use tidegate_capture::{Exit, Outcome};
+use tidegate_capture::{Exit, ScriptRun};
 use tidegate_loader::LoadedPolicy;
 use tidegate_trial::{Configured, TrialPolicy};
 
@@ -19,7 +19,7 @@ pub(crate) fn take_in(options: &Options) -> anyhow::Result<TrialPolicy> {
         taken.troubles().for_each(|trouble| eprintln!("{trouble}"));
         bail!("{nothing}");
     }
-    taken.outcomes.iter().try_for_each(|outcome| judge(outcome, options))?;
+    taken.outcomes.iter().try_for_each(|outcome| check_run(outcome, options))?;
     if let Some(dev) = &options.dev {
         taken.must_concern(dev)?;
     }
@@ -61,7 +61,7 @@ pub(crate) fn of_taken(
 }
 
 /// Says what went wrong in the script; an error unless it may go on.
-fn judge(outcome: &Outcome, options: &Options) -> anyhow::Result<()> {
+fn check_run(outcome: &ScriptRun, options: &Options) -> anyhow::Result<()> {
     for trouble in outcome.troubles.iter().filter(|trouble| !trouble.idle) {
         eprintln!("{trouble}");
     }

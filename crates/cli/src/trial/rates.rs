@@ -37,8 +37,8 @@ fn of_policy(file: &Path) -> (Option<Rate>, Option<Rate>) {
     let policies = short::policies(format, &name, &text).unwrap_or_default();
     // With several policies in a file, no one knows which link is meant.
     let [(policy, _)] = policies.as_slice() else { return (None, None) };
-    let rate = |said: &Option<_>| {
-        said.as_ref().map(|said: &tidegate_syntax::short::Said<u64>| Rate::bits(said.value))
+    let rate = |given: &Option<_>| {
+        given.as_ref().map(|given: &tidegate_syntax::short::Spanned<u64>| Rate::bits(given.value))
     };
     (rate(&policy.up), rate(&policy.down))
 }

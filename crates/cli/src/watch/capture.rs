@@ -81,8 +81,8 @@ fn follow(options: &Options) -> anyhow::Result<()> {
     let (began, mut left) = (Instant::now(), options.count.unwrap_or(u64::MAX));
     while left > 0 && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| began.elapsed() < end) {
         // What says nothing comes twice a second, so that the time and Ctrl-C are noticed.
-        let Some(told) = client.next_line()? else { break };
-        if let Some(packet) = Packet::read(&told, epoch) {
+        let Some(document) = client.next_line()? else { break };
+        if let Some(packet) = Packet::read(&document, epoch) {
             sink.take(&packet)?;
             left -= 1;
         }
@@ -157,17 +157,17 @@ struct Packet {
 
 impl Packet {
     /// `None`: it tells of nothing.
-    fn read(told: &Value, epoch: u64) -> Option<Packet> {
-        let text = |member: &str| told[member].as_str().unwrap_or_default().to_owned();
-        let (came, left) = (told["came_ns"].as_u64()?, told["left_ns"].as_u64()?);
+    fn read(document: &Value, epoch: u64) -> Option<Packet> {
+        let text = |member: &str| document[member].as_str().unwrap_or_default().to_owned();
+        let (came, left) = (document["came_ns"].as_u64()?, document["left_ns"].as_u64()?);
         Some(Packet {
             left: epoch.saturating_add(left),
             waited: left.saturating_sub(came),
             class: text("class"),
             qdisc: text("qdisc"),
             fate: text("fate"),
-            length: told["len"].as_u64().and_then(|length| u32::try_from(length).ok()).unwrap_or(0),
-            front: octets(told["front"].as_str().unwrap_or_default()),
+            length: document["len"].as_u64().and_then(|length| u32::try_from(length).ok()).unwrap_or(0),
+            front: bytes_of_hex(document["front"].as_str().unwrap_or_default()),
         })
     }
 
@@ -224,7 +224,7 @@ impl Packet {
 }
 
 /// Bytes written as pairs of hexadecimal digits; up to what is none.
-fn octets(digits: &str) -> Vec<u8> {
+fn bytes_of_hex(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks_exact(2);
     pairs.map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
@@ -235,9 +235,9 @@ mod tests {
 
     #[test]
     fn a_packet_is_told_in_words() {
-        let told = json!({"came_ns": 1_000_000, "left_ns": 3_500_000, "class": "1:10", "qdisc": "10:", "fate": "marked", "len": 1514,
+        let document = json!({"came_ns": 1_000_000, "left_ns": 3_500_000, "class": "1:10", "qdisc": "10:", "fate": "marked", "len": 1514,
             "front": "0200zz"});
-        let packet = Packet::read(&told, 1_700_000_000_000_000_000).expect("a packet");
+        let packet = Packet::read(&document, 1_700_000_000_000_000_000).expect("a packet");
         assert_eq!(packet.words(), "22:13:20.003500 1:10 10: 1514 B waited 2.50 ms, sent with a new CE mark");
         assert_eq!(packet.front, [2, 0]);
         assert_eq!(Packet::read(&json!({}), 0), None);

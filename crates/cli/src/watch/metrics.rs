@@ -60,23 +60,23 @@ pub fn command(options: &Options) -> ExitCode {
 /// The figures of this moment.
 fn figures(devices: &[String]) -> anyhow::Result<String> {
     let healths = status::healths(None)?;
-    let asked = healths.iter().filter(|health| health.is_on(devices));
-    let policies: Vec<Policy> = asked.map(policy).collect();
+    let selected = healths.iter().filter(|health| health.is_on(devices));
+    let policies: Vec<Policy> = selected.map(policy).collect();
     // A daemon that died or hangs is not up, and no reason to say nothing of the others.
     let is_lost =
         |dev: &String| healths.iter().any(|one| one.daemon_failure().is_some() && one.devices.contains(dev));
     let heard: Vec<String> = devices.iter().filter(|dev| !is_lost(dev)).cloned().collect();
-    let mut told: Vec<Snapshot> = Vec::new();
+    let mut snapshots: Vec<Snapshot> = Vec::new();
     if devices.is_empty() || !heard.is_empty() {
         match sources(&heard, &healths) {
             Ok(sources) => {
-                told.extend(sources.into_iter().filter_map(|mut source| snapshot(&mut source).ok()))
+                snapshots.extend(sources.into_iter().filter_map(|mut source| snapshot(&mut source).ok()))
             }
             Err(error) if policies.is_empty() => return Err(error.into()),
             Err(_) => {}
         }
     }
-    Ok(exposition(&told, &policies, &namespace()?, env!("CARGO_PKG_VERSION")))
+    Ok(exposition(&snapshots, &policies, &namespace()?, env!("CARGO_PKG_VERSION")))
 }
 
 /// What is told of a policy.

@@ -10,7 +10,7 @@ use tidegate_daemon::RuntimeDir;
 
 use std::process::ExitCode;
 use tidegate_syntax::Env;
-use tidegate_syntax::tc::{self, Parsed, TcCommand};
+use tidegate_syntax::tc::{self, TcCommand, TcCommandLine};
 
 /// Query or change a running daemon with tc syntax
 #[derive(clap::Args)]
@@ -47,10 +47,11 @@ pub fn command(options: &Options) -> ExitCode {
 fn ask(words: &[String]) -> anyhow::Result<u8> {
     let parsed = tc::parse(words, &Env::default());
     let input = match &parsed {
-        Ok(Parsed { command: TcCommand::Batch { file, .. }, .. }) => Some(batch(file)?),
+        Ok(TcCommandLine { command: TcCommand::Batch { file, .. }, .. }) => Some(batch(file)?),
         _ => None,
     };
-    let devices = asked(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))?;
+    let devices =
+        addressed_daemons(words, parsed.is_ok_and(|parsed| matches!(parsed.command, TcCommand::Show(_))))?;
     let room = RuntimeDir::here()?;
     let mut silent = Vec::new();
     let mut code = 0;
@@ -61,14 +62,14 @@ fn ask(words: &[String]) -> anyhow::Result<u8> {
             continue;
         }
         let answer = Client::open(dev)?.request(&json!({"ask": "tc", "words": words, "input": input}))?;
-        code = code.max(said(&answer)?);
+        code = code.max(print_reply(&answer)?);
     }
     ensure!(silent.is_empty(), "{}", silent.join("\n"));
     Ok(code)
 }
 
 /// The daemons that these words are for.
-fn asked(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
+fn addressed_daemons(words: &[String], shows: bool) -> anyhow::Result<Vec<String>> {
     let named = words.iter().position(|word| word == "dev").and_then(|at| words.get(at + 1));
     let all = daemons(&[])?;
     match (named, all.as_slice()) {
@@ -92,7 +93,7 @@ fn batch(file: &str) -> anyhow::Result<String> {
 }
 
 /// Says what tc would have said; its exit code.
-fn said(answer: &Value) -> anyhow::Result<u8> {
+fn print_reply(answer: &Value) -> anyhow::Result<u8> {
     let text = |member: &str| answer[member].as_str().unwrap_or_default();
     eprint!("{}", text("stderr"));
     crate::output::text(text("stdout"));

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidegate_analysis::watch::{Course, Snapshot, courses, line};
+use tidegate_analysis::watch::{DeviceInterval, Snapshot, device_intervals, line};
 use tidegate_apply::status::{self, Health};
 use tidegate_apply::{SnapshotSource, sources};
 use tidegate_report::watch::screen;
@@ -60,35 +60,35 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     let allowed = Duration::from_millis(50)..=Duration::from_secs(3600);
     ensure!(allowed.contains(&options.interval), "--interval is from 50ms to 1h");
     let healths = status::healths(None)?;
-    let asked = healths.iter().filter(|health| health.is_on(&options.devices));
-    let dead: Vec<String> = asked.filter_map(Health::daemon_failure).collect();
+    let selected = healths.iter().filter(|health| health.is_on(&options.devices));
+    let dead: Vec<String> = selected.filter_map(Health::daemon_failure).collect();
     let gone = || -> anyhow::Result<()> {
         ensure!(dead.is_empty(), "{}", dead.join("\n"));
         Ok(())
     };
-    let mut told = match sources(&options.devices, &healths) {
-        Ok(told) => told,
+    let mut sources = match sources(&options.devices, &healths) {
+        Ok(sources) => sources,
         // Why it is dead tells more than that no one answers.
         Err(error) => return gone().and(Err(error.into())),
     };
-    if told.is_empty() {
+    if sources.is_empty() {
         gone()?;
     }
     dead.iter().for_each(|why| eprintln!("tidegate top: {why}"));
-    ensure!(!told.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
+    ensure!(!sources.is_empty(), "nothing is shaped here; `tidegate apply POLICY` does that");
     let stop = interrupt::notice();
     let live = !options.once && !options.json && crate::output::stdout().is_terminal();
     let terminal = if live { Some(Terminal::begin()?) } else { None };
-    let mut before = all(&mut told)?;
+    let mut before = all(&mut sources)?;
     let mut due = Instant::now();
     loop {
         due += options.interval;
         if !wait_until(due, terminal.is_some(), stop)? {
             return gone();
         }
-        let now = all(&mut told)?;
-        let shown: Vec<Course> =
-            before.iter().zip(&now).flat_map(|(before, now)| courses(before, now)).collect();
+        let now = all(&mut sources)?;
+        let shown: Vec<DeviceInterval> =
+            before.iter().zip(&now).flat_map(|(before, now)| device_intervals(before, now)).collect();
         match &terminal {
             Some(_) => draw(&shown)?,
             None => say(&shown, options.json)?,
@@ -100,8 +100,8 @@ fn watch(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-fn all(told: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {
-    told.iter_mut().map(snapshot).collect()
+fn all(sources: &mut [SnapshotSource]) -> anyhow::Result<Vec<Snapshot>> {
+    sources.iter_mut().map(snapshot).collect()
 }
 
 /// Waits; false: someone has seen enough.
@@ -128,7 +128,7 @@ fn wait_until(due: Instant, keys: bool, stop: &AtomicBool) -> anyhow::Result<boo
 }
 
 /// Plain text or JSON, for pipes.
-fn say(shown: &[Course], json: bool) -> anyhow::Result<()> {
+fn say(shown: &[DeviceInterval], json: bool) -> anyhow::Result<()> {
     for course in shown {
         crate::output::next(&if json { format!("{}\n", line(course)) } else { screen(course, columns()) })?;
     }
@@ -140,7 +140,7 @@ fn columns() -> usize {
 }
 
 /// Draws over what was there; the terminal may have another size each time.
-fn draw(shown: &[Course]) -> anyhow::Result<()> {
+fn draw(shown: &[DeviceInterval]) -> anyhow::Result<()> {
     let (columns, rows) = terminal::size(&crate::output::stdout()).unwrap_or((80, 24));
     let text: String = shown.iter().map(|course| screen(course, columns)).collect();
     Ok(crate::output::drawn(drawn(&text, rows).as_bytes())?)

@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// What the article says, and the experiment that tells what happens.
 struct Claim {
-    said: &'static str,
+    claim: &'static str,
     /// `{}` stands for the figures.
     does: &'static str,
     experiment: &'static str,
@@ -32,27 +32,27 @@ struct Outcome {
 
 const CLAIMS: &[Claim] = &[
     Claim {
-        said: "the kernel's default queue holds `tx_queue_len` packets, and drops when there are more",
+        claim: "the kernel's default queue holds `tx_queue_len` packets, and drops when there are more",
         does: "each of pfifo_fast's three bands holds that many: with a length of 10, {} of 36 packets find \
         room (one is on the wire)",
         experiment: "pfifo_fast-bands",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
-        said: "SFQ changes its hash by default every 10 seconds",
+        claim: "SFQ changes its hash by default every 10 seconds",
         does: "it never does unless `perturb` is given: a plain SFQ is listed as `{}`",
         experiment: "sfq-perturb-default",
         figures: |o| vec![o.shown.trim().trim_start_matches("qdisc sfq 8001: root refcnt 2 ").to_owned()],
     },
     Claim {
-        said: "1024 · 128 = 131,072 packets can wait in SFQ; `limit` is the size of one bucket",
+        claim: "1024 · 128 = 131,072 packets can wait in SFQ; `limit` is the size of one bucket",
         does: "`limit` is for all buckets together and 127 by default: of 200 packets that come at once {} \
         are sent, the one on the wire included",
         experiment: "sfq-limit",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
-        said: "with a quantum of 500 bytes longer packets would stay in their buckets, and soon everything \
+        claim: "with a quantum of 500 bytes longer packets would stay in their buckets, and soon everything \
         is blocked",
         does: "a flow goes into debt and waits its turns out: {} of 20 frames of 1514 bytes leave, 12.1 ms \
         apart as ever",
@@ -60,33 +60,33 @@ const CLAIMS: &[Claim] = &[
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
-        said: "when the hash changes, SFQ may send packets of one flow in the wrong order, which hurts UDP",
+        claim: "when the hash changes, SFQ may send packets of one flow in the wrong order, which hurts UDP",
         does: "since Linux 2.6.39 what waits is moved in order: over four changes with four backlogged \
         flows {} packets are overtaken",
         experiment: "sfq-perturb-order",
         figures: |o| vec![o.overtaken().to_string()],
     },
     Claim {
-        said: "a burst of 1,000,000 tokens lets 83 full packets pass",
+        claim: "a burst of 1,000,000 tokens lets 83 full packets pass",
         does: "so it does, though tc wants bytes (`burst 125000`): {} of 100 packets of 1500 bytes leave at once",
         experiment: "tbf-83-packets",
         figures: |o| vec![o.at_once().to_string()],
     },
     Claim {
-        said: "`peakrate` sets the speed of the burst",
+        claim: "`peakrate` sets the speed of the burst",
         does: "so it does: with 10 Mbit/s {} leave at once, the others of the bucket 1.2 ms apart",
         experiment: "tbf-peakrate",
         figures: |o| vec![o.at_once().to_string()],
     },
     Claim {
-        said: "an Ethernet packet of 1500 bytes becomes 32 ATM cells, 1660 bytes in all",
+        claim: "an Ethernet packet of 1500 bytes becomes 32 ATM cells, 1660 bytes in all",
         does: "32 cells are 1696 bytes, because the last is filled up; a frame of 1514 takes {} ms at 1 \
         Mbit/s",
         experiment: "tbf-atm",
         figures: |o| vec![format!("{:.3}", o.last_gap() as f64 / 1e6)],
     },
     Claim {
-        said: "`tbf rate 1mbit burst 10k latency 30ms linklayer atm` is listed as `rate 1000Kbit burst 10Kb \
+        claim: "`tbf rate 1mbit burst 10k latency 30ms linklayer atm` is listed as `rate 1000Kbit burst 10Kb \
         lat 30.0ms`",
         does: "today's listing counts the bucket in cells: `{}`",
         experiment: "tbf-latency",
@@ -103,26 +103,26 @@ const CLAIMS: &[Claim] = &[
         },
     },
     Claim {
-        said: "leaf 1:10 (rate 200 kbit/s, ceil 400) borrows from its neighbour 1:20",
+        claim: "leaf 1:10 (rate 200 kbit/s, ceil 400) borrows from its neighbour 1:20",
         does: "a class borrows from its parent. These two have none, and 1:10 gets {} kbit/s though 1:20 is idle",
         experiment: "htb-no-parent",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
-        said: "(what was meant)",
+        claim: "(what was meant)",
         does: "with a class of 400 kbit/s above both, 1:10 gets {} kbit/s",
         experiment: "htb-parent",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
-        said: "the sum of the leaves' rates cannot be higher than the root's",
+        claim: "the sum of the leaves' rates cannot be higher than the root's",
         does: "the kernel does not look: two children of 800 kbit/s under a parent of 1000 send {} kbit/s \
         together, because a leaf on its own rate asks nobody",
         experiment: "htb-sum-of-rates",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
-        said: "if r2q is too large, too many packets leave a queue at once",
+        claim: "if r2q is too large, too many packets leave a queue at once",
         does: "the other way round, quantum = rate / r2q: r2q 10 gives 200 kbit/s a quantum of {} bytes, \
         r2q 4 one of {}",
         experiment: "htb-r2q",
@@ -132,7 +132,7 @@ const CLAIMS: &[Claim] = &[
         },
     },
     Claim {
-        said: "a filter must be attached to the root, otherwise it is not applied",
+        claim: "a filter must be attached to the root, otherwise it is not applied",
         does: "inner classes of HTB and HFSC have filters of their own: {} of 20 packets go from the root's \
         filter to an inner class and from its filter to the leaf",
         experiment: "htb-inner-filter",
@@ -237,7 +237,7 @@ fn the_article_and_the_kernel() {
         }
         assert!(!does.contains("{}"), "{}: figures are missing", claim.experiment);
         page +=
-            &format!("| {} | {does} | [{1}](disciplines/experiments/{1}) |\n", claim.said, claim.experiment);
+            &format!("| {} | {does} | [{1}](disciplines/experiments/{1}) |\n", claim.claim, claim.experiment);
     }
     let path = root().join("docs/article.md");
     if std::env::var_os("TIDEGATE_BLESS").is_some() {

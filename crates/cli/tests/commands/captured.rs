@@ -62,8 +62,8 @@ fn ipv4(protocol: u8, ends: ([u8; 4], [u8; 4]), ports: (u16, u16), dsfield: u8, 
 fn capture(packets: &[(u64, Vec<u8>, u32)]) -> Vec<u8> {
     let mut writer = Writer::new("a test");
     writer.interface(Interface { name: "wan", description: "", link: link::RAW });
-    for (at, octets, length) in packets {
-        writer.packet(&Record { time: BEGAN + at, bytes: octets, length: *length, ..Record::default() });
+    for (at, bytes, length) in packets {
+        writer.packet(&Record { time: BEGAN + at, bytes, length: *length, ..Record::default() });
     }
     writer.take()
 }
@@ -80,12 +80,12 @@ fn a_line_holds_each_packet_up_by_those_before_it() {
     for (words, lost) in
         [(&["--rate", "8mbit", "--direct"][..], 0), (&["--rate", "8mbit", "--buffer", "3000B"], 6)]
     {
-        let told = json(&[&["--capture", "ten.pcapng"], words].concat(), &place.0);
-        let out = &told["policies"][0]["out"];
+        let document = json(&[&["--capture", "ten.pcapng"], words].concat(), &place.0);
+        let out = &document["policies"][0]["out"];
         let sent = 10 - lost;
         assert_eq!(out["sent"], sent, "{out}");
         assert_eq!(out["waited"]["max_ns"], (sent - 1) * 1_000_000, "{out}");
-        assert_eq!(told["policies"][0]["classes"][0]["fates"], *out);
+        assert_eq!(document["policies"][0]["classes"][0]["fates"], *out);
         let dropped = out["dropped"].as_object().expect("reasons");
         assert_eq!(dropped.values().filter_map(Value::as_i64).sum::<i64>(), lost, "{out}");
     }
@@ -110,19 +110,19 @@ fn classes_are_told_apart_by_where_the_engine_put_packets() {
     packets.extend([(1_000_000, dns, 986), (1_000_000, bad, 986), (2_000_000, back, 500)]);
     place.file("mixed.pcapng", capture(&packets));
     let words = ["--capture", "mixed.pcapng", "--policy", "prio.sh", "--write", "out.pcapng"];
-    let told = json(&words, &place.0);
+    let document = json(&words, &place.0);
     let class = |id: &str| {
-        let all = told["policies"][0]["classes"].as_array().expect("classes");
+        let all = document["policies"][0]["classes"].as_array().expect("classes");
         all.iter().find(|class| class["id"] == id).unwrap_or_else(|| panic!("{id} in {all:?}")).clone()
     };
     assert_eq!(class("2:1")["fates"]["packets"], 1);
     // The second packet is being sent when it comes, so it goes third.
     assert_eq!(class("2:1")["fates"]["waited"]["max_ns"], 1_000_000);
-    let default = told["policies"][0]["classes"].as_array().expect("classes").iter();
+    let default = document["policies"][0]["classes"].as_array().expect("classes").iter();
     let default = default.filter(|class| class["fates"]["packets"] == 8).count();
-    assert_eq!(default, 1, "eight in one class: {told}");
-    assert_eq!(told["policies"][0]["out"]["dropped"]["a filter"], 1);
-    assert_eq!(told["policies"][0]["in"]["sent"], 1);
+    assert_eq!(default, 1, "eight in one class: {document}");
+    assert_eq!(document["policies"][0]["out"]["dropped"]["a filter"], 1);
+    assert_eq!(document["policies"][0]["in"]["sent"], 1);
 
     let mut noted = Vec::new();
     let file = fs::read(place.0.join("out.pcapng")).expect("written");
@@ -133,9 +133,9 @@ fn classes_are_told_apart_by_where_the_engine_put_packets() {
         noted.iter().filter(|(_, way, length)| *way == Some(CaptureDirection::In) && *length == 514).count(),
         1
     );
-    let said = String::from_utf8_lossy(&file);
+    let output = String::from_utf8_lossy(&file);
     for comment in ["eth0 2:1 (port 53), pfifo: ", "waited 1.00 ms, sent", "dropped: a filter"] {
-        assert!(said.contains(comment), "{comment}");
+        assert!(output.contains(comment), "{comment}");
     }
 }
 
@@ -258,7 +258,7 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
         (63_072_000_000_000_000, ipv4(17, (HOME, AWAY), (1, 2), 0, 60), 60),
     ];
     place.file("odd.pcapng", capture(&packets));
-    let told = json(
+    let document = json(
         &[
             "--capture",
             "odd.pcapng",
@@ -272,7 +272,7 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
         ],
         &place.0,
     );
-    let capture = &told["capture"];
+    let capture = &document["capture"];
     assert_eq!(capture["split"]["packets"], 1, "{capture}");
     assert_eq!(capture["split"]["into"], 4, "{capture}");
     assert_eq!(capture["out"]["packets"], 6, "{capture}");
@@ -281,7 +281,11 @@ fn super_packets_are_split_and_what_cannot_be_read_is_counted() {
     let left_out: Vec<&Value> = capture["left_out"].as_object().expect("reasons").values().collect();
     assert_eq!(left_out.len(), 4, "{capture}");
     assert_eq!(capture["duration_ns"], 5_000_000, "{capture}");
-    assert!(told["notes"].to_string().contains("1 packets are behind later ones"), "{}", told["notes"]);
+    assert!(
+        document["notes"].to_string().contains("1 packets are behind later ones"),
+        "{}",
+        document["notes"]
+    );
 }
 
 #[test]
@@ -291,15 +295,15 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
     let whole = capture(&[(0, packet.clone(), 60), (1_000_000, packet, 60)]);
     let words = |name| ["--capture", name, "--rate", "8mbit"];
     place.file("cut.pcapng", &whole[..whole.len() - 3]);
-    let told = json(&words("cut.pcapng"), &place.0);
-    assert_eq!(told["capture"]["out"]["packets"], 1);
-    let broken = told["capture"]["broken"].as_str().expect("it says so");
+    let document = json(&words("cut.pcapng"), &place.0);
+    assert_eq!(document["capture"]["out"]["packets"], 1);
+    let broken = document["capture"]["broken"].as_str().expect("it says so");
     assert!(
         broken.starts_with("block 4, at byte ") && broken.ends_with("the 1 packets before it are used"),
         "{broken}"
     );
 
-    for (name, octets, said) in [
+    for (name, bytes, text) in [
         (
             "script.pcap",
             &b"tc qdisc add dev eth0 root fq_codel"[..],
@@ -308,11 +312,11 @@ fn damaged_files_give_what_came_before_and_name_the_place() {
         ("empty.pcap", b"", "is not a recording"),
         ("header.pcapng", &whole[..40], "the file ends after"),
     ] {
-        place.file(name, octets);
+        place.file(name, bytes);
         let output = replay(&words(name), &place.0);
         assert_eq!(output.status.code(), Some(2), "{name}");
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(stderr.contains(said) && stderr.contains(name), "{name}: {stderr}");
+        assert!(stderr.contains(text) && stderr.contains(name), "{name}: {stderr}");
     }
     for wrong in [&["--capture", "none.pcap", "--rate", "1mbit"][..], &["--capture", "cut.pcapng"]] {
         assert_eq!(replay(wrong, &place.0).status.code(), Some(2), "{wrong:?}");
@@ -350,8 +354,8 @@ fn the_same_command_prints_the_same_octets() {
         "{}",
         String::from_utf8_lossy(&first.stderr)
     );
-    let told: Value = serde_json::from_slice(&first.stdout).expect("JSON");
-    let runs = told["runs"].as_array().expect("runs");
+    let document: Value = serde_json::from_slice(&first.stdout).expect("JSON");
+    let runs = document["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 2);
     for run in runs {
         let done = run["transfers"]
@@ -362,7 +366,7 @@ fn the_same_command_prints_the_same_octets() {
             .count();
         assert_eq!(done, 5, "every connection ends under {}", run["policy"]);
     }
-    assert!(told["notes"].to_string().contains("modelled"));
+    assert!(document["notes"].to_string().contains("modelled"));
 }
 
 #[test]
@@ -386,9 +390,9 @@ fn packets_of_a_simulation_are_written_with_what_happened_to_them() {
     let result = |name: &str| fs::read(place.0.join(name)).expect("written");
     assert!(result("result.json") == result("unwatched.json"), "the same result with and without");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let octets = fs::read(&file).expect("written");
+    let bytes = fs::read(&file).expect("written");
     let (mut packets, mut latest) = (0, 0);
-    each(&octets, |packet| {
+    each(&bytes, |packet| {
         packets += 1;
         assert!(packet.time >= Some(latest), "in the order of time");
         latest = packet.time.unwrap_or_default();
@@ -401,8 +405,8 @@ fn packets_of_a_simulation_are_written_with_what_happened_to_them() {
         |name: &str| class[name].as_array().expect("a series").iter().filter_map(Value::as_u64).sum::<u64>();
     // What left in the seconds after the window is in the file, and not in the series.
     assert!(packets >= sum("packets") + sum("dropped"), "{packets} packets, {} in the class", sum("packets"));
-    let said = String::from_utf8_lossy(&octets);
-    assert!(said.contains("gateway:eth1 8001:, flow ") && said.contains("ms, sent"));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("gateway:eth1 8001:, flow ") && text.contains("ms, sent"));
 
     let wrong = words(format!("{}:gateway/eth9", file.display()));
     assert_eq!(wrong.status.code(), Some(2));
@@ -464,8 +468,8 @@ fn devices_on_devices_and_an_ifb_on_the_way_in() {
         return;
     }
     let classes = |words: &[&str]| {
-        let told = json(&[&["--capture", "examples/evening.pcap"], words].concat(), &root());
-        let policy = told["policies"].as_array().and_then(|all| all.last()).expect("a policy").clone();
+        let document = json(&[&["--capture", "examples/evening.pcap"], words].concat(), &root());
+        let policy = document["policies"].as_array().and_then(|all| all.last()).expect("a policy").clone();
         let all = policy["classes"].as_array().expect("classes").iter();
         all.map(|class| format!("{} {} {}", class["device"], class["id"], class["way"]).replace('"', ""))
             .collect::<Vec<_>>()

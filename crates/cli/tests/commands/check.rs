@@ -522,14 +522,14 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 17 0xff f
 "
         )
     };
-    let told = |name: &str, ceil: &str| {
+    let output_of = |name: &str, ceil: &str| {
         let place = Place::new(&format!("check-together-{name}"));
         let findings = found(&place.file("policy.batch", policy(ceil)));
         let on_parent = findings.into_iter().find(|one| one["rule"] == "R3" && one["place"]["line"] == 2);
         on_parent.map(|one| format!("{} {}", one["level"], one["because"]))
     };
-    assert_eq!(told("held", "500kbit"), None, "9.5 Mbit/s leave");
-    let over = told("over", "20mbit").expect("29 Mbit/s of promises");
+    assert_eq!(output_of("held", "500kbit"), None, "9.5 Mbit/s leave");
+    let over = output_of("over", "20mbit").expect("29 Mbit/s of promises");
     assert!(
         over.starts_with("\"warning\"") && over.contains("when all are busy 29 Mbit/s leave instead of 10"),
         "{over}"
@@ -634,8 +634,8 @@ fn what_is_fixed_stays_the_same_elsewhere() {
 class add dev eth0 parent 1: classid 1:10 htb rate 1000kbps ceil 10kbit");
     let text = String::from_utf8(copy.expect("a copy")).expect("text");
     assert!(!text.contains("ceil 1000kbps") && !text.ends_with('\n'), "{text}");
-    let (copy, told) = fix(b"qdisc add dev eth0 root pfifo limit 3 # Priorit\xe9\n");
-    assert!(copy.is_none() && told.contains("is not UTF-8"), "{told}");
+    let (copy, message) = fix(b"qdisc add dev eth0 root pfifo limit 3 # Priorit\xe9\n");
+    assert!(copy.is_none() && message.contains("is not UTF-8"), "{message}");
 }
 
 /// A script's findings.
@@ -651,10 +651,11 @@ fn what_is_not_built_is_no_mistake_of_the_policy() {
         return;
     }
     let findings = of_script("not-built", "ip link add v0 type macsec\ntc qdisc add dev eth0 root nosuch\n");
-    let told = findings.iter().filter(|one| one["rule"] == "C1");
-    let told: String = told.map(|one| format!("{} {}\n", text(&one["level"]), text(&one["what"]))).collect();
+    let found = findings.iter().filter(|one| one["rule"] == "C1");
+    let output: String =
+        found.map(|one| format!("{} {}\n", text(&one["level"]), text(&one["what"]))).collect();
     assert_eq!(
-        told,
+        output,
         "warning tidegate cannot carry this out: ip link add … type macsec is not supported in this version\n\
          error the kernel refuses this: Specified qdisc kind is unknown\n"
     );
@@ -683,16 +684,16 @@ tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff
     // One class of several: what names it is no mistake of its own, and the rest is looked into.
     let bad = tree.replace("1:10 htb rate 5mbit", "1:10 htb rate 5mbitt");
     let one = of_script("cascade-class", &(root.to_owned() + &bad));
-    let told = table(&one);
-    assert_eq!(told, "4 error C1 rate\n8 note R7 dport\n");
+    let output = table(&one);
+    assert_eq!(output, "4 error C1 rate\n8 note R7 dport\n");
     // The whole script twice stands there already; a mistake of a line's own is told besides.
     let twice = of_script(
         "cascade-twice",
         &[root, tree, root, tree, "tc class add dev eth1 parent 1: classid 1:1 drr x\n"].concat(),
     );
-    let told = table(&twice);
-    let refusals: Vec<&str> = told.lines().filter(|line| line.contains("C1")).collect();
-    assert_eq!(refusals.len(), 2, "{told}");
+    let output = table(&twice);
+    let refusals: Vec<&str> = output.lines().filter(|line| line.contains("C1")).collect();
+    assert_eq!(refusals.len(), 2, "{output}");
     // No device of the name: one finding, however many commands are about it.
     let unset = tree.replace("dev eth0", "dev $UNSET");
     let unset = of_script("cascade-unset", &unset);
@@ -727,15 +728,15 @@ fn a_unit_said_twice_is_one_mistake() {
         format!("class add dev eth0 parent 1: classid 1:{id} htb rate {rate} ceil {rate}\n")
     };
     let root = "qdisc add dev eth0 root handle 1: htb default 10\n";
-    let told = |name: &str, text: &str| of(name, &format!("{root}{text}"), &["R17"]);
-    assert_eq!(told("unit-once", &class(10, "100kbps")), "2 warning R17 100kbps\n");
+    let output_of = |name: &str, text: &str| of(name, &format!("{root}{text}"), &["R17"]);
+    assert_eq!(output_of("unit-once", &class(10, "100kbps")), "2 warning R17 100kbps\n");
     assert_eq!(
-        told("unit-lines", &(class(10, "100kbps") + &class(20, "100kbps"))),
+        output_of("unit-lines", &(class(10, "100kbps") + &class(20, "100kbps"))),
         "2 warning R17 100kbps\n"
     );
     // Another value in another line is another place to fix.
     let other = class(10, "100kbps") + &class(20, "200kbps");
-    assert_eq!(told("unit-other", &other), "2 warning R17 100kbps\n3 warning R17 200kbps\n");
+    assert_eq!(output_of("unit-other", &other), "2 warning R17 100kbps\n3 warning R17 200kbps\n");
     // All of them are fixed.
     let place = Place::new("check-unit-fix");
     let (file, copy) = (
@@ -761,12 +762,12 @@ filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff fl
 "
         )
     };
-    let told = |name: &str, ul: &str, first: &str| of(name, &policy(ul, first), &["R3", "C2"]);
+    let output_of = |name: &str, ul: &str, first: &str| of(name, &policy(ul, first), &["R3", "C2"]);
     // Linux 6.1 sends 14 Mbit/s here (asked).
-    assert_eq!(told("hfsc-over", " ul rate 10mbit", "10mbit"), "2 warning R3 10mbit\n");
-    assert_eq!(told("hfsc-fits", " ul rate 10mbit", "6mbit"), "");
+    assert_eq!(output_of("hfsc-over", " ul rate 10mbit", "10mbit"), "2 warning R3 10mbit\n");
+    assert_eq!(output_of("hfsc-fits", " ul rate 10mbit", "6mbit"), "");
     // Without any upper limit nothing is held back, whatever real time says.
-    assert_eq!(told("hfsc-free", "", "6mbit"), "1 note C2\n");
+    assert_eq!(output_of("hfsc-free", "", "6mbit"), "1 note C2\n");
     let real = "qdisc add dev eth0 root handle 1: hfsc default 1
 class add dev eth0 parent 1: classid 1:1 hfsc rt rate 4mbit
 qdisc add dev eth0 parent 1:1 fq_codel
@@ -838,38 +839,38 @@ fn devices_that_nothing_makes() {
     if skip() {
         return;
     }
-    let told = |name: &str, text: &str| -> Vec<String> {
+    let lines_of = |name: &str, text: &str| -> Vec<String> {
         let mut findings = of_script(&format!("absent-{name}"), text);
         findings.retain(|finding| finding["rule"] == "R24");
         findings.iter().map(|one| format!("{} {}", one["level"], one["what"]).replace('"', "")).collect()
     };
     let shape = "tc qdisc add dev ifb7 root tbf rate 1mbit burst 5k latency 30ms\ntc qdisc add dev veth3 \
     root fq_codel\n";
-    assert_eq!(told("both", shape), ["note nothing in these files makes ifb7, veth3"]);
+    assert_eq!(lines_of("both", shape), ["note nothing in these files makes ifb7, veth3"]);
     assert_eq!(
-        told("module", &format!("modprobe ifb numifbs=8\n{shape}")),
+        lines_of("module", &format!("modprobe ifb numifbs=8\n{shape}")),
         ["note nothing in these files makes veth3"]
     );
     assert_eq!(
-        told(
+        lines_of(
             "two",
             "modprobe ifb\ntc qdisc add dev ifb1 root fq_codel\ntc qdisc add dev ifb2 root fq_codel\n"
         ),
         ["note nothing in these files makes ifb2"]
     );
     let made = "ip link add ifb7 type ifb\nip link add veth3 type veth peer name veth4\n";
-    assert_eq!(told("made", &format!("{made}{shape}")), [""; 0]);
+    assert_eq!(lines_of("made", &format!("{made}{shape}")), [""; 0]);
     // What the system makes: bridges and VLANs, unless the script makes its links itself.
     let system = "tc qdisc add dev br0 root fq_codel\ntc qdisc add dev eth0.10 root fq_codel\ntc qdisc add \
     dev ppp0 root fq_codel\n";
-    assert_eq!(told("system", system), [""; 0]);
+    assert_eq!(lines_of("system", system), [""; 0]);
     assert_eq!(
-        told("own", &format!("ip link add br1 type bridge\n{system}")),
+        lines_of("own", &format!("ip link add br1 type bridge\n{system}")),
         ["note nothing in these files makes br0, eth0.10"]
     );
     // A command that clears away what an earlier run left needs nothing of it.
     assert_eq!(
-        told("clears", "tc qdisc del dev ifb0 root 2>/dev/null\ntc qdisc add dev eth0 root fq_codel\n"),
+        lines_of("clears", "tc qdisc del dev ifb0 root 2>/dev/null\ntc qdisc add dev eth0 root fq_codel\n"),
         [""; 0]
     );
     // A listing is of devices that are there.

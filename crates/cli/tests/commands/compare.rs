@@ -90,8 +90,8 @@ fn what_is_no_result() {
     ];
     for (files, expected) in cases {
         let output = run(&place, &[&["compare"], files].concat());
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(expected), "{told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
     }
 }

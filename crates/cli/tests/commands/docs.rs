@@ -57,7 +57,7 @@ fn gaps_stand_for_any_lines() {
         ("a b", "a c", false),
         ("a … d", "a b", false),
     ];
-    for (said, printed, expected) in rows {
-        assert_eq!(fits(&lines(said), &lines(printed)), expected, "{said} and {printed}");
+    for (output, printed, expected) in rows {
+        assert_eq!(fits(&lines(output), &lines(printed)), expected, "{output} and {printed}");
     }
 }

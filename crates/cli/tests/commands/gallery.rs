@@ -85,8 +85,8 @@ fn check(policy: &str, home: &Path) -> String {
         format!("{file}{line} {} {}", text(&finding["level"]), text(&finding["rule"]))
     };
     let findings: Vec<String> = document["findings"].as_array().expect("a list").iter().map(one).collect();
-    let said = if findings.is_empty() { "nothing".to_owned() } else { findings.join(", ") };
-    format!("{} {said}", output.status.code().unwrap_or(-1))
+    let message = if findings.is_empty() { "nothing".to_owned() } else { findings.join(", ") };
+    format!("{} {message}", output.status.code().unwrap_or(-1))
 }
 
 /// What begins each kind of sentence of the verdict, and its name here.
@@ -118,17 +118,17 @@ fn attempt(policy: &str, home: &Path) -> String {
         let kind = KINDS.iter().find(|(words, _)| sentence.contains(words));
         kind.map_or_else(|| sentence.to_owned(), |(_, kind)| (*kind).to_owned())
     };
-    let mut said: Vec<String> = document["verdict"].as_array().expect("a list").iter().map(kind).collect();
+    let mut lines: Vec<String> = document["verdict"].as_array().expect("a list").iter().map(kind).collect();
     let notes = document["notes"].as_array().expect("a list");
     for (words, kind) in
         [("over IPv6", "IPv6 differs"), ("nothing of this trial", "untried"), ("towards the LAN", "LAN")]
     {
         if notes.iter().any(|note| text(note).contains(words)) {
-            said.push(kind.to_owned());
+            lines.push(kind.to_owned());
         }
     }
-    said.dedup();
-    format!("{} {}", text(&document["device"]), said.join("; "))
+    lines.dedup();
+    format!("{} {}", text(&document["device"]), lines.join("; "))
 }
 
 /// Where the packet ends: `eth0 1:1 1:10, pfifo 10:`.
@@ -162,15 +162,15 @@ fn graph(policy: &str, home: &Path) -> String {
     if devices.is_empty() {
         return refused(&output);
     }
-    let told: Vec<String> = devices
+    let sentences: Vec<String> = devices
         .iter()
         .map(|(name, first, lines, leads)| format!("{name} {first} ({lines} lines, {leads} leads)"))
         .collect();
-    told.join("; ")
+    sentences.join("; ")
 }
 
 /// All that is said of a policy.
-fn said(policy: &str, home: &Path) -> String {
+fn verdicts(policy: &str, home: &Path) -> String {
     format!(
         "{policy}\n  check    {}\n  try      {}\n  explain  {}\n  graph    {}\n",
         check(policy, home),
@@ -208,24 +208,24 @@ fn what_is_said_of_the_gallery() {
     let names = policies();
     assert!(names.len() >= 60, "{} policies", names.len());
     let home = copied();
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let text = said(name, &home.0);
-                    told.lock().expect("no thread panicked").insert(name.clone(), text);
+                    let text = verdicts(name, &home.0);
+                    found.lock().expect("no thread panicked").insert(name.clone(), text);
                 }
             });
         }
     });
-    let told: String = told.into_inner().expect("no thread panicked").into_values().collect();
+    let output: String = found.into_inner().expect("no thread panicked").into_values().collect();
     let path = gallery().join("expected.txt");
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
-        fs::write(&path, &told).expect("it is written");
+        fs::write(&path, &output).expect("it is written");
     }
     let expected = fs::read_to_string(&path).expect("expected.txt");
-    let differs: Vec<String> = told
+    let differs: Vec<String> = output
         .lines()
         .zip(expected.lines())
         .enumerate()
@@ -234,5 +234,9 @@ fn what_is_said_of_the_gallery() {
             format!("expected.txt:{}\n  expected {theirs}\n  said     {ours}", number + 1)
         })
         .collect();
-    assert!(differs.is_empty() && told.lines().count() == expected.lines().count(), "{}", differs.join("\n"));
+    assert!(
+        differs.is_empty() && output.lines().count() == expected.lines().count(),
+        "{}",
+        differs.join("\n")
+    );
 }

@@ -221,7 +221,7 @@ fn tidegate(place: &Place, line: &str) -> Output {
     Command::new(TIDEGATE).args(&words[1..]).current_dir(&place.0).output().expect("tidegate runs")
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -251,14 +251,14 @@ fn a_script_gets_its_arguments_behind_two_hyphens_in_every_command() {
         "tidegate test t.toml -- start eth0",
     ] {
         let output = tidegate(&place, line);
-        assert_eq!(output.status.code(), Some(0), "{line}\n{}", said(&output));
+        assert_eq!(output.status.code(), Some(0), "{line}\n{}", stderr(&output));
         let without = line.split(" -- ").next().unwrap_or_default().replace("gw.sh start eth0", "gw.sh");
         let output = tidegate(&place, &without);
-        assert_ne!(output.status.code(), Some(0), "{without}\n{}", said(&output));
+        assert_ne!(output.status.code(), Some(0), "{without}\n{}", stderr(&output));
     }
     // `policy from` needs more of a policy than this; its arguments arrive all the same.
     let output = tidegate(&place, "tidegate policy from gw.sh -- start eth0");
-    assert!(!said(&output).contains("Usage"), "{}", said(&output));
+    assert!(!stderr(&output).contains("Usage"), "{}", stderr(&output));
 }
 
 #[test]
@@ -277,8 +277,8 @@ fn what_a_failed_script_writes_is_shown_with_a_hint() {
         &format!("tidegate try gw.sh {LINK}"),
     ] {
         let output = tidegate(&place, line);
-        assert_eq!(output.status.code(), Some(2), "{line}\n{}", said(&output));
-        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}\n{}", stderr(&output));
+        let text = stderr(&output);
         assert!(text.contains("standard error of the script:\n  | Usage: "), "{line}\n{text}");
         assert!(text.contains("FILE -- ARGS"), "{line}\n{text}");
     }
@@ -294,13 +294,13 @@ fn the_line_that_repeats_a_trial_can_be_pasted() {
     let line =
         format!("tidegate try 'my gw.sh' {LINK} --buffer 24kB --rtt 20ms --bql 3000 --json -- start eth0");
     let first = tidegate(&place, &line);
-    assert_eq!(first.status.code(), Some(0), "{}", said(&first));
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
     let document: serde_json::Value = serde_json::from_slice(&first.stdout).expect("JSON");
     let again = document["again"].as_str().expect("a command line").to_owned();
     assert!(again.ends_with(" -- start eth0") && again.contains("--buffer 24000B"), "{again}");
     let (before, args) = again.split_once(" -- ").expect("arguments");
     let second = tidegate(&place, &format!("{before} --json -- {args}"));
-    assert_eq!(second.stdout, first.stdout, "{again}\n{}", said(&second));
+    assert_eq!(second.stdout, first.stdout, "{again}\n{}", stderr(&second));
 }
 
 #[test]
@@ -317,14 +317,14 @@ fn the_lines_that_show_a_failed_assertion_can_be_pasted() {
         \"ping: p50 < 1 us while idle\",\n]\n",
     );
     let output = tidegate(&place, "tidegate test 'my tests.toml'");
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = stderr(&output);
     let lines: Vec<&str> =
         text.lines().filter_map(|line| line.split_once("; see: ")).map(|(_, see)| see).collect();
     assert_eq!(lines.len(), 2, "{text}");
     for line in lines {
         let output = tidegate(&place, line);
-        assert!(output.status.code().is_some_and(|code| code < 2), "{line}\n{}", said(&output));
+        assert!(output.status.code().is_some_and(|code| code < 2), "{line}\n{}", stderr(&output));
     }
 }
 
@@ -335,15 +335,15 @@ fn a_short_policy_supplies_the_rates_of_its_link() {
     place.file("half.toml", "device = \"eth0\"\nup = \"4mbit\"\npreset = \"home\"\n");
     let rest = "--duration 1s --load empty -o none --json";
     let output = tidegate(&place, &format!("tidegate try home.toml {rest}"));
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let again = document["again"].as_str().expect("a command line");
     assert!(again.contains("--up 4mbit --down 20mbit"), "{again}");
     let output = tidegate(&place, &format!("tidegate try half.toml {rest}"));
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("missing: --down RATE"), "{}", said(&output));
+    assert!(stderr(&output).contains("missing: --down RATE"), "{}", stderr(&output));
     let output = tidegate(&place, &format!("tidegate try half.toml {rest} --down 9mbit"));
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn quantities_with_two_readings_are_refused_everywhere() {
     for (line, readings) in rows {
         let output = tidegate(&place, line);
         assert_eq!(output.status.code(), Some(2), "{line}");
-        assert!(said(&output).contains(readings), "{line}\n{}", said(&output));
+        assert!(stderr(&output).contains(readings), "{line}\n{}", stderr(&output));
     }
 }
 
@@ -397,7 +397,7 @@ fn an_unknown_extension_is_refused_before_anything_runs() {
     ] {
         let output = tidegate(&place, line);
         assert_eq!(output.status.code(), Some(2), "{line}");
-        assert!(said(&output).contains("the name must end in ."), "{line}\n{}", said(&output));
+        assert!(stderr(&output).contains("the name must end in ."), "{line}\n{}", stderr(&output));
     }
 }
 
@@ -424,7 +424,7 @@ fn a_missing_file_is_wrong_input_in_every_command() {
         "tidegate daemon none.sh",
     ] {
         let output = tidegate(&place, line);
-        assert_eq!(output.status.code(), Some(2), "{line}\n{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{line}\n{}", stderr(&output));
     }
 }
 
@@ -445,7 +445,7 @@ fn half_a_script_is_wrong_input_in_every_command() {
         "apply half.sh --dry-run",
     ] {
         let output = tidegate(&place, &format!("tidegate {command} --timeout 1s"));
-        assert_eq!(output.status.code(), Some(2), "{command}\n{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{command}\n{}", stderr(&output));
     }
 }
 
@@ -486,7 +486,7 @@ fn every_document_names_its_form() {
     }
     for (line, form, output) in documents {
         let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        assert!(document[form].is_u64(), "{line}: {}", said(&output));
+        assert!(document[form].is_u64(), "{line}: {}", stderr(&output));
         let name = form.trim_start_matches("tidegate_");
         if let Ok(text) = std::fs::read_to_string(root().join(format!("docs/schemas/{name}.schema.json"))) {
             let schema: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -564,12 +564,12 @@ fn quiet_and_color_are_options_of_every_command() {
     );
     let check = |options: &str| tidegate(&place, &format!("tidegate check bad.batch {options}"));
     let plain = check("--quiet");
-    assert_eq!(plain.status.code(), Some(1), "{}", said(&plain));
-    assert!(!said(&plain).contains('\u{1b}'), "a pipe gets no colours");
+    assert_eq!(plain.status.code(), Some(1), "{}", stderr(&plain));
+    assert!(!stderr(&plain).contains('\u{1b}'), "a pipe gets no colours");
     assert_eq!(check("--color never").stdout, plain.stdout);
-    let colored = said(&check("--color always"));
+    let colored = stderr(&check("--color always"));
     assert!(colored.contains("\u{1b}[1;3"), "{colored}");
     let stripped = ["\u{1b}[1;31m", "\u{1b}[1;33m", "\u{1b}[1;36m", "\u{1b}[0m"];
     let stripped = stripped.iter().fold(colored, |text, code| text.replace(code, ""));
-    assert_eq!(stripped, said(&plain), "only colours differ");
+    assert_eq!(stripped, stderr(&plain), "only colours differ");
 }

@@ -15,22 +15,23 @@ const POLICIES: u64 = 24;
 const TURNS: u32 = 4;
 
 /// A finding as it is compared: level and rule, the command it is about, what is wrong.
-type Told = (String, String, String);
+type FoundLine = (String, String, String);
 
 /// What is found in a script of these lines, in any order, once each.
-fn told(place: &Place, lines: &[String]) -> Vec<Told> {
+fn found_lines(place: &Place, lines: &[String]) -> Vec<FoundLine> {
     let findings = document(&place.file("policy.sh", lines.join("\n") + "\n"))["findings"].clone();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |finding: &Value| {
         let rule = format!("{} {}", text(&finding["level"]), text(&finding["rule"]));
         let what = (1..).zip(lines).fold(text(&finding["what"]), |what, (number, line)| {
             // A line's number, whatever stands behind it.
-            let said = |end: char| (format!("line {number}{end}"), format!("`{}`{end}", plain_call(line)));
-            [' ', ',', ':'].into_iter().map(said).fold(what, |what, (from, to)| what.replace(&from, &to))
+            let mentions =
+                |end: char| (format!("line {number}{end}"), format!("`{}`{end}", plain_call(line)));
+            [' ', ',', ':'].into_iter().map(mentions).fold(what, |what, (from, to)| what.replace(&from, &to))
         });
         (rule, plain_call(text(&finding["text"]).trim()), what)
     };
-    let mut all: Vec<Told> = findings.as_array().expect("a list").iter().map(one).collect();
+    let mut all: Vec<FoundLine> = findings.as_array().expect("a list").iter().map(one).collect();
     all.sort();
     all.dedup();
     all
@@ -39,10 +40,10 @@ fn told(place: &Place, lines: &[String]) -> Vec<Told> {
 fn document(script: &Path) -> Value {
     let output = Command::new(TIDEGATE).args(["check", "--json", "--fail-on", "never"]).arg(script).output();
     let output = output.expect("tidegate runs");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let text = || std::fs::read_to_string(script).unwrap_or_default();
-    assert_eq!(output.status.code(), Some(0), "{said}\n{}", text());
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+    assert_eq!(output.status.code(), Some(0), "{stderr}\n{}", text());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
 /// A command as it is without the wrapper function.
@@ -51,8 +52,8 @@ fn plain_call(line: &str) -> String {
 }
 
 /// Holds what is said of one wording against what is said of another; only what differs is shown.
-fn same(found: &[Told], expected: &[Told], why: &str, seed: u64, lines: &[String]) {
-    let only = |here: &[Told], there: &[Told]| {
+fn same(found: &[FoundLine], expected: &[FoundLine], why: &str, seed: u64, lines: &[String]) {
+    let only = |here: &[FoundLine], there: &[FoundLine]| {
         here.iter().filter(|one| !there.contains(one)).cloned().collect::<Vec<_>>()
     };
     let (more, less) = (only(found, expected), only(expected, found));
@@ -86,7 +87,7 @@ fn renamed(text: &str, back: impl Fn(u32, u32) -> Option<(u32, u32)>) -> String 
 }
 
 /// Does it, with a policy and what is found in its plain wording, for every policy.
-fn for_all(name: &str, mut check: impl FnMut(&Place, u64, &Policy, &[Told])) {
+fn for_all(name: &str, mut check: impl FnMut(&Place, u64, &Policy, &[FoundLine])) {
     if skip() {
         return;
     }
@@ -96,7 +97,7 @@ fn for_all(name: &str, mut check: impl FnMut(&Place, u64, &Policy, &[Told])) {
         std::env::var("TIDEGATE_POLICIES").ok().and_then(|number| number.parse().ok()).unwrap_or(POLICIES);
     for seed in 0..policies {
         let policy = Policy::new(seed);
-        let plain = told(&place, &policy.commands(PLAIN));
+        let plain = found_lines(&place, &policy.commands(PLAIN));
         findings += plain.len();
         check(&place, seed, &policy, &plain);
     }
@@ -118,7 +119,7 @@ fn names_and_order_say_nothing() {
                 &format!("default {:x}", policy.default),
             )
         };
-        let mut found = told(place, &policy.commands(wording));
+        let mut found = found_lines(place, &policy.commands(wording));
         for (_, text, what) in &mut found {
             (*text, *what) = (default(&renamed(text, back)), default(&renamed(what, back)));
         }
@@ -126,7 +127,7 @@ fn names_and_order_say_nothing() {
         same(&found, plain, "renamed", seed, &policy.commands(wording));
 
         let wording = Wording { reversed: true, ..PLAIN };
-        let found = told(place, &policy.commands(wording));
+        let found = found_lines(place, &policy.commands(wording));
         same(&found, plain, "reordered", seed, &policy.commands(wording));
     });
 }
@@ -141,7 +142,7 @@ fn wrappers_and_repetition_say_nothing() {
                 .iter()
                 .map(|line| line.strip_prefix("tc ").map_or(line.clone(), |rest| format!("t {rest}"))),
         );
-        let found = told(place, &lines);
+        let found = found_lines(place, &lines);
         same(&found, plain, "through a function", seed, &lines);
 
         let begin =
@@ -152,7 +153,7 @@ fn wrappers_and_repetition_say_nothing() {
             .chain(commands)
             .collect();
         let twice: Vec<String> = once.iter().chain(&once).cloned().collect();
-        same(&told(place, &twice), &told(place, &once), "twice", seed, &once);
+        same(&found_lines(place, &twice), &found_lines(place, &once), "twice", seed, &once);
     });
 }
 
@@ -160,13 +161,13 @@ fn wrappers_and_repetition_say_nothing() {
 /// class is missing and how long a queue is has nothing to do with them.
 #[test]
 fn rules_of_classes_hold_whatever_classifies() {
-    let of = |all: &[Told], rules: &[&str]| -> Vec<(String, String)> {
+    let of = |all: &[FoundLine], rules: &[&str]| -> Vec<(String, String)> {
         let about = all.iter().filter(|(rule, ..)| rules.iter().any(|name| rule.ends_with(name)));
         about.map(|(rule, text, _)| (rule.clone(), text.clone())).collect()
     };
     for_all("twins", |place, seed, policy, plain| {
         let rules = [" R3", " R4", " R5", " R12", " R13", " R19"];
-        let all = told(place, &policy.commands(Wording { protocol: "all", ..PLAIN }));
+        let all = found_lines(place, &policy.commands(Wording { protocol: "all", ..PLAIN }));
         assert_eq!(
             of(&all, &rules),
             of(plain, &rules),
@@ -175,7 +176,7 @@ fn rules_of_classes_hold_whatever_classifies() {
         );
 
         let twin = Wording { kind: "hfsc", ..PLAIN };
-        let mut all = told(place, &policy.commands(twin));
+        let mut all = found_lines(place, &policy.commands(twin));
         let (htb, hfsc) = (policy.commands(PLAIN), policy.commands(twin));
         for (_, text, _) in &mut all {
             if let Some(n) = hfsc.iter().position(|line| line == text) {
@@ -183,13 +184,13 @@ fn rules_of_classes_hold_whatever_classifies() {
             }
         }
         all.sort();
-        let leaf_queues = |all: &[Told]| -> Vec<String> {
+        let leaf_queues = |all: &[FoundLine]| -> Vec<String> {
             let mut texts: Vec<String> = of(all, &[" R13"]).into_iter().map(|(_, text)| text).collect();
             texts.retain(|text| text.contains(" pfifo ") || text.contains(" classid "));
             texts
         };
         assert_eq!(leaf_queues(&all), leaf_queues(plain), "an HFSC twin, seed {seed}: {hfsc:#?}");
-        let missing = |all: &[Told]| !of(all, &[" R11"]).is_empty();
+        let missing = |all: &[FoundLine]| !of(all, &[" R11"]).is_empty();
         assert_eq!(missing(&all), missing(plain), "an HFSC twin's default class, seed {seed}: {hfsc:#?}");
     });
 }
@@ -219,15 +220,15 @@ fn what_is_fixed_is_gone() {
             let words = ["check", "--fail-on", "never", "--fix"];
             let output =
                 Command::new(TIDEGATE).args(words).args([&copy, &script]).output().expect("tidegate runs");
-            let said = String::from_utf8_lossy(&output.stdout);
+            let stdout = String::from_utf8_lossy(&output.stdout);
             let fixed = std::fs::read_to_string(&copy).expect("the copy");
             let lines: Vec<String> = fixed.lines().map(str::to_owned).collect();
-            assert_ne!(lines, last, "seed {seed}: {said}");
+            assert_ne!(lines, last, "seed {seed}: {stdout}");
             std::fs::write(&script, fixed).expect("a file");
             last = lines;
         }
-        let after = told(place, &last);
-        let errors = |all: &[Told]| all.iter().filter(|(rule, ..)| rule.starts_with("error")).count();
+        let after = found_lines(place, &last);
+        let errors = |all: &[FoundLine]| all.iter().filter(|(rule, ..)| rule.starts_with("error")).count();
         assert!(
             errors(&after) <= errors(plain),
             "seed {seed}: more errors than before in\n{}\n{after:#?}",

@@ -54,7 +54,7 @@ impl Rig {
     }
 
     /// What `nft` prints, well or not.
-    fn says(&mut self, line: &str) -> String {
+    fn answer(&mut self, line: &str) -> String {
         let reply = self.call(&line.split(' ').collect::<Vec<_>>(), None);
         String::from_utf8_lossy(if reply.code == 0 { &reply.stdout } else { &reply.stderr }).into_owned()
     }
@@ -83,17 +83,17 @@ impl Rig {
 fn udp(v6: bool, dport: u16, dsfield: u8) -> Head {
     let ports = [0x30, 0x39, (dport >> 8) as u8, dport as u8, 0, 8, 0, 0];
     if v6 {
-        let mut octets = [0u8; 48];
-        (octets[0], octets[1], octets[6]) = (0x60 | dsfield >> 4, dsfield << 4, 17);
-        (octets[8], octets[23], octets[24], octets[39]) = (0xfd, 1, 0xfd, 2);
-        octets[40..].copy_from_slice(&ports);
-        return Head::from_network(ethertype::IPV6, &octets);
+        let mut bytes = [0u8; 48];
+        (bytes[0], bytes[1], bytes[6]) = (0x60 | dsfield >> 4, dsfield << 4, 17);
+        (bytes[8], bytes[23], bytes[24], bytes[39]) = (0xfd, 1, 0xfd, 2);
+        bytes[40..].copy_from_slice(&ports);
+        return Head::from_network(ethertype::IPV6, &bytes);
     }
-    let mut octets = [0u8; 28];
-    (octets[0], octets[1], octets[9]) = (0x45, dsfield, 17);
-    octets[12..20].copy_from_slice(&[192, 0, 2, 2, 203, 0, 113, 9]);
-    octets[20..].copy_from_slice(&ports);
-    Head::from_network(ethertype::IPV4, &octets)
+    let mut bytes = [0u8; 28];
+    (bytes[0], bytes[1], bytes[9]) = (0x45, dsfield, 17);
+    bytes[12..20].copy_from_slice(&[192, 0, 2, 2, 203, 0, 113, 9]);
+    bytes[20..].copy_from_slice(&ports);
+    Head::from_network(ethertype::IPV4, &bytes)
 }
 
 #[test]
@@ -114,12 +114,16 @@ fn the_kernel_refuses_as_recorded() {
         compared += 1;
         let mut rig = Rig::new(begin);
         let reply = rig.feed(words);
-        let told = String::from_utf8_lossy(&reply.stderr).into_owned();
-        let told: Vec<&str> = told.lines().take(3).collect();
+        let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
+        let sentences: Vec<&str> = stderr.lines().take(3).collect();
         let reason = |lines: &[&str]| lines[0].split("Error: ").nth(1).map(str::to_owned);
-        let same = if ELSEWHERE.contains(&words) { reason(&told) == reason(&wanted) } else { told == wanted };
+        let same = if ELSEWHERE.contains(&words) {
+            reason(&sentences) == reason(&wanted)
+        } else {
+            sentences == wanted
+        };
         if !same || reply.code != 1 {
-            differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), told.join("\n  ")));
+            differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), sentences.join("\n  ")));
         }
     }
     assert!(differing.is_empty(), "{}", differing.join("\n"));
@@ -172,7 +176,7 @@ fn rules_do_what_they_say() {
         assert_eq!(rig.sends(head, 10 + number as u64), wanted, "row {number}");
     }
     assert!(
-        rig.says("list chain inet q mark")
+        rig.answer("list chain inet q mark")
             .contains("counter packets 2 bytes 372 meta mark set meta mark | 0x00000010")
     );
 }
@@ -190,20 +194,20 @@ fn order_and_connections_are_the_kernels() {
          }\n }\n",
     );
     rig.sends(udp(false, 7, 0), 5);
-    let listed = rig.says("list table ip b");
+    let listed = rig.answer("list table ip b");
     assert!(listed.contains("meta mark 0x00000001 counter packets 0 bytes 0 comment \"later\""), "{listed}");
     assert!(
         listed.contains("meta mark 0x00000000 counter packets 1 bytes 186 comment \"first\""),
         "{listed}"
     );
     let counts: Vec<String> = rig
-        .says("list chain ip c m")
+        .answer("list chain ip c m")
         .lines()
         .filter_map(|line| line.split_once("packets ").map(|(_, rest)| rest[..1].to_owned()))
         .collect();
     assert_eq!(counts, ["1", "0", "0", "1", "1", "0"]);
     rig.sends(udp(false, 8, 0), 6);
-    assert!(rig.says("list chain ip c m").contains("ct mark != 0x00000001 counter packets 1 bytes 186"));
+    assert!(rig.answer("list chain ip c m").contains("ct mark != 0x00000001 counter packets 1 bytes 186"));
 }
 
 #[test]
@@ -219,8 +223,8 @@ fn what_was_carried_out_does_the_same_again() {
         "delete chain inet q more",
     ];
     for line in changes {
-        let told = rig.says(line);
-        assert!(!told.contains("Error"), "{line}: {told}");
+        let output = rig.answer(line);
+        assert!(!output.contains("Error"), "{line}: {output}");
     }
     let carried: Vec<Vec<String>> = rig.machine.carried.iter().map(|one| one.words.clone()).collect();
     let mut again = Rig::new("");
@@ -230,33 +234,33 @@ fn what_was_carried_out_does_the_same_again() {
         assert_eq!(String::from_utf8_lossy(&reply.stderr), "", "{words:?}");
     }
     // All but the counts that a listing brings.
-    assert_eq!(again.says("-a -s list ruleset"), rig.says("-a -s list ruleset"));
+    assert_eq!(again.answer("-a -s list ruleset"), rig.answer("-a -s list ruleset"));
     let lines: Vec<Option<usize>> = rig.machine.carried.iter().take(6).map(|one| one.line).collect();
     assert_eq!(lines, [2, 3, 4, 13, 18, 6].map(Some));
     assert_eq!(rig.machine.carried.last().map(|one| one.ops), Some(rig.machine.log.len()));
-    let listed = rig.says("list ruleset");
+    let listed = rig.answer("list ruleset");
     let mut read = Rig::new(&listed);
-    assert_eq!(read.says("list ruleset"), listed);
+    assert_eq!(read.answer("list ruleset"), listed);
 }
 
 #[test]
 fn a_text_is_carried_out_whole_or_not_at_all() {
     let mut rig = Rig::new(RULES);
-    let before = rig.says("list ruleset");
+    let before = rig.answer("list ruleset");
     let reply = rig.feed("flush ruleset\nadd table ip x\nadd rule ip x nope accept\n");
-    let told = String::from_utf8_lossy(&reply.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&reply.stderr).into_owned();
     assert!(
-        told.starts_with(
+        stderr.starts_with(
             "/dev/stdin:3:15-18: Error: Could not process rule: No such file or directory\nadd rule ip x \
             nope accept\n"
         ),
-        "{told}"
+        "{stderr}"
     );
-    assert!(told.contains("nft: Look what there is with"), "{told}");
-    assert_eq!(rig.says("list ruleset"), before);
-    assert_eq!(rig.says("-c flush ruleset"), "");
-    assert_eq!(rig.says("list ruleset"), before);
-    assert_eq!(rig.says("list tables"), "table inet q\n");
+    assert!(stderr.contains("nft: Look what there is with"), "{stderr}");
+    assert_eq!(rig.answer("list ruleset"), before);
+    assert_eq!(rig.answer("-c flush ruleset"), "");
+    assert_eq!(rig.answer("list ruleset"), before);
+    assert_eq!(rig.answer("list tables"), "table inet q\n");
 }
 
 /// iptables' tables are nft's too.
@@ -273,5 +277,5 @@ fn tables_of_iptables_are_shown() {
     {\n\tchain POSTROUTING {\n\t\t\
         type filter hook postrouting priority mangle; policy accept;\n\t\toifname \"eth0\" tcp dport 22 \
         counter packets 0 bytes 0 meta mark set 0x00000003\n\t}\n}\n";
-    assert_eq!(rig.says("list ruleset"), wanted);
+    assert_eq!(rig.answer("list ruleset"), wanted);
 }

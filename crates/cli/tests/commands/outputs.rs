@@ -89,12 +89,12 @@ fn no_result_replaces_what_the_command_has_read() {
     let content = |to: &str| fs::read(place.0.join(to)).expect("it is there");
     for (words, to) in cases {
         let before = content(to);
-        let (code, said) = run(&place.0, &words);
-        assert!(code.is_some_and(|code| code != 0), "{words:?}: {said}");
-        assert!(said.contains(&format!("cannot write {to}: that file")), "{words:?}: {said}");
+        let (code, output) = run(&place.0, &words);
+        assert!(code.is_some_and(|code| code != 0), "{words:?}: {output}");
+        assert!(output.contains(&format!("cannot write {to}: that file")), "{words:?}: {output}");
         assert!(
-            said.contains("is an input of this command; name another for the result"),
-            "{words:?}: {said}"
+            output.contains("is an input of this command; name another for the result"),
+            "{words:?}: {output}"
         );
         assert_eq!(content(to), before, "{words:?}");
     }
@@ -123,12 +123,12 @@ fn two_results_do_not_share_a_file() {
         return;
     }
     let place = inputs("outputs-twice");
-    let (code, said) =
+    let (code, output) =
         run(&place.0, &["sim", "s.toml", "--duration", "1s", "-o", "r.json", "-o", "./r.json"]);
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(2), "{output}");
     assert!(
-        said.contains("cannot write ./r.json: this command has just written another result to it"),
-        "{said}"
+        output.contains("cannot write ./r.json: this command has just written another result to it"),
+        "{output}"
     );
     assert!(
         fs::read_to_string(place.0.join("r.json")).expect("there").starts_with('{'),
@@ -143,13 +143,13 @@ fn two_results_do_not_share_a_file() {
         fs::create_dir_all(place.0.join(dir)).expect("a directory");
         place.file(&format!("{dir}/y.batch"), format!("qdisc add dev eth{dir} root pfifo limit 3\n"));
     }
-    let (code, said) = run(&place.0, &["check", "a/y.batch", "b/y.batch", "--fix", "copies"]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("--fix would write a/y.batch and b/y.batch to copies/y.batch"), "{said}");
+    let (code, output) = run(&place.0, &["check", "a/y.batch", "b/y.batch", "--fix", "copies"]);
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("--fix would write a/y.batch and b/y.batch to copies/y.batch"), "{output}");
     assert!(!place.0.join("copies").exists(), "nothing is written");
-    let (code, said) = run(&place.0, &["check", "a/y.batch", "x.sh", "--fix", "a"]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("cannot write a/y.batch: that file"), "{said}");
+    let (code, output) = run(&place.0, &["check", "a/y.batch", "x.sh", "--fix", "a"]);
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("cannot write a/y.batch: that file"), "{output}");
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn a_directory_is_no_report() {
     let place = Place::new("outputs-directory");
     place.file("policy.tc", "qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10k latency 50ms\n");
     let words = ["try", "policy.tc", "--up", "2mbit", "--down", "9mbit", "--report", "."];
-    let (code, said) = run(&place.0, &words);
+    let (code, output) = run(&place.0, &words);
     assert_eq!(code, Some(2));
-    assert_eq!(said, "tidegate try: cannot write .: it is a directory; name a file in it\n");
+    assert_eq!(output, "tidegate try: cannot write .: it is a directory; name a file in it\n");
 }
 
 /// Errors of the command line quote its words; in colour, too, none of their control sequences is printed.
@@ -195,9 +195,9 @@ fn a_directory_is_no_report() {
 fn a_word_that_is_no_option_moves_no_cursor() {
     let place = Place::new("outputs-colour");
     for words in [["sim", "a", "b\u{1b}]0;owned\u{7}\u{1b}[2J"], ["status", "a", "\u{1b}[2Jx"]] {
-        let (code, said) = run(&place.0, &[&["--color", "always"], &words[..]].concat());
-        assert_eq!(code, Some(2), "{said:?}");
-        assert!(!said.contains("\u{1b}]0;") && !said.contains("\u{1b}[2J"), "{said:?}");
-        assert!(said.contains("unexpected argument"), "{said:?}");
+        let (code, output) = run(&place.0, &[&["--color", "always"], &words[..]].concat());
+        assert_eq!(code, Some(2), "{output:?}");
+        assert!(!output.contains("\u{1b}]0;") && !output.contains("\u{1b}[2J"), "{output:?}");
+        assert!(output.contains("unexpected argument"), "{output:?}");
     }
 }

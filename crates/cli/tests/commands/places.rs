@@ -41,21 +41,21 @@ leaf 20 3
     };
     let all =
         |places: &Value| places.as_array().expect("a list").iter().map(at).collect::<Vec<_>>().join(" ");
-    let told = |rule: &str| -> Vec<String> {
+    let lines_of = |rule: &str| -> Vec<String> {
         let of_rule = findings.iter().filter(|finding| finding["rule"] == rule);
-        let told = |finding: &Value| {
+        let output_of = |finding: &Value| {
             let edits = finding["fix"]["edits"].as_array().map_or(0, Vec::len);
             let (used, called) = (all(&finding["used_in"]), all(&finding["called_from"]));
             format!("{} used [{used}] called [{called}] {edits} edits", at(&finding["place"]))
         };
-        of_rule.map(told).collect()
+        of_rule.map(output_of).collect()
     };
     // One line sets it, two calls come to use it; `--fix` changes it where it is set.
-    assert_eq!(told("R17"), ["shaper.conf:2 used [shaper.sh:9 shaper.sh:10] called [] 1 edits"]);
+    assert_eq!(lines_of("R17"), ["shaper.conf:2 used [shaper.sh:9 shaper.sh:10] called [] 1 edits"]);
     // A limit is its caller's word.
-    assert_eq!(told("R13"), ["shaper.sh:10 used [] called [] 0 edits"]);
+    assert_eq!(lines_of("R13"), ["shaper.sh:10 used [] called [] 0 edits"]);
     // The number of a class is only a part of a word.
-    assert_eq!(told("R23"), ["shaper.sh:9 used [] called [] 0 edits"]);
+    assert_eq!(lines_of("R23"), ["shaper.sh:9 used [] called [] 0 edits"]);
     let sarif: Value = serde_json::from_str(&check(&["--sarif", script])).expect("is JSON");
     let results = sarif["runs"][0]["results"].as_array().expect("a list");
     let units = results.iter().find(|one| one["ruleId"] == "R17").expect("is found");

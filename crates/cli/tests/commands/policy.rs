@@ -127,17 +127,17 @@ fn mistakes_are_named_where_they_stand() {
             (format!("{begin}{text}"), 2)
         };
         place.file("f.toml", &text);
-        let (code, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
+        let (code, _, output) = tidegate(&place.0, &["policy", "show", "f.toml"]);
         let mut parts = what.splitn(3, ':');
         let line: usize = parts.nth(1).and_then(|line| line.parse().ok()).expect("a line");
         let wanted = format!("f.toml:{}:{}", line + shift, parts.next().unwrap_or_default());
         assert_eq!(code, Some(2), "{text}");
-        assert!(told.contains(&wanted), "{text}\nwanted {wanted}\n{told}");
-        assert!(told.contains("remedy: ") && told.contains(remedy), "{text}\n{told}");
-        assert!(told.contains("^"), "{text}\n{told}");
+        assert!(output.contains(&wanted), "{text}\nwanted {wanted}\n{output}");
+        assert!(output.contains("remedy: ") && output.contains(remedy), "{text}\n{output}");
+        assert!(output.contains("^"), "{text}\n{output}");
     }
-    let (code, _, told) = tidegate(&place.0, &["policy", "show", "absent.toml"]);
-    assert_eq!((code, told.contains("cannot be read")), (Some(2), true));
+    let (code, _, output) = tidegate(&place.0, &["policy", "show", "absent.toml"]);
+    assert_eq!((code, output.contains("cannot be read")), (Some(2), true));
 }
 
 /// Each mistake of a file is told, not the first only; the form is that of a compiler.
@@ -145,14 +145,14 @@ fn mistakes_are_named_where_they_stand() {
 fn all_mistakes_are_told_at_once() {
     let place = Place::new("mistakes-all");
     place.file("f.toml", "devise = \"eth0\"\nup = 38\n");
-    let (_, _, told) = tidegate(&place.0, &["policy", "show", "f.toml"]);
+    let (_, _, output) = tidegate(&place.0, &["policy", "show", "f.toml"]);
     let wanted = "f.toml:1:1: unknown key \"devise\"\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Did \
     you mean \"device\"? `tidegate policy help device` says what it takes.\n\
                   f.toml:1:1: no device is named\n  1 | devise = \"eth0\"\n    | ^^^^^^\n  remedy: Write \
                   device = \"eth0\" (`ip link` lists the devices).\n\
                   f.toml:2:6: up needs a unit\n  2 | up = 38\n    |      ^^\n  remedy: Write up \
                   = \"38mbit\" if megabits a second are meant.\n";
-    assert_eq!(told, wanted);
+    assert_eq!(output, wanted);
 }
 
 /// The class of each port by the first rule that has it: a port of an earlier class need not be read back in
@@ -183,8 +183,8 @@ fn what_is_read_back_is_what_was_meant() {
     let place = Place::new("back");
     for (name, lan) in PRESETS.iter().flat_map(|preset| [(preset.name, true), (preset.name, false)]) {
         place.file("p.toml", preset(name, lan));
-        let (code, text, told) = tidegate(&place.0, &["policy", "from", "p.toml"]);
-        assert_eq!((code, told.as_str()), (Some(0), ""), "{name}: {text}");
+        let (code, text, output) = tidegate(&place.0, &["policy", "from", "p.toml"]);
+        assert_eq!((code, output.as_str()), (Some(0), ""), "{name}: {text}");
         place.file("q.toml", &text);
         let tree = |file: &str| {
             let (code, out, errors) = tidegate(&place.0, &["policy", "show", "--print", "tc", file]);
@@ -234,7 +234,7 @@ fn what_does_not_fit_is_said() {
          iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -m length --length 0:500 -j MARK \
          --set-mark 2\n",
     );
-    let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+    let (code, text, output) = tidegate(&place.0, &["policy", "from", "x.sh"]);
     assert_eq!(code, Some(1));
     let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"flow\"\n\n\
                   [classes.class10]\nports = [\"remote 5060\"]\nshare = \"20%\"\nqueue = \"plain\"\n\n\
@@ -242,12 +242,12 @@ fn what_does_not_fit_is_said() {
                   = \"80%\"\nqueue = \"fair\"\nfair = \"flow\"\n";
     assert_eq!(text, wanted);
     assert!(
-        told.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) replaces it"),
-        "{told}"
+        output.contains("does not fit: the red in class 1:20 of eth0: a fair queue (fq_codel) replaces it"),
+        "{output}"
     );
     let long = "the rule `-o eth0 -p tcp -m tcp --dport 22 -m length --length 0:500 -j MARK --set-xmark \
     0x2/0xffffffff` to 1:20, which asks for the length: it is left out";
-    assert!(told.contains(long), "{told}");
+    assert!(output.contains(long), "{output}");
 }
 
 /// Classes below classes: the leaves with their own rates and the least ceiling above them; what is between
@@ -278,7 +278,7 @@ fn leaves_of_nested_classes_become_classes() {
          drop flowid 1:21\n\
          iptables -t mangle -A FORWARD -p udp -j MARK --set-mark 9\n",
     );
-    let (code, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+    let (code, text, output) = tidegate(&place.0, &["policy", "from", "x.sh"]);
     assert_eq!(code, Some(1));
     let wanted = "device = \"eth0\"\nshape = \"100%\"\nup = \"10000kbit\"\nfair = \"none\"\n\n\
                   [classes.class11]\nports = [\"remote 22\"]\nshare = \"10%\"\nceil = \"60%\"\nqueue \
@@ -286,7 +286,7 @@ fn leaves_of_nested_classes_become_classes() {
                   [classes.class12]\nhosts = [\"10.0.0.0/8\"]\nshare = \"30%\"\nceil = \"40%\"\nqueue \
                   = \"plain\"\n\n\
                   [classes.class21]\nports = [\"remote 443\"]\nshare = \"40%\"\nqueue = \"plain\"\n";
-    assert_eq!(text, wanted, "{told}");
+    assert_eq!(text, wanted, "{output}");
     for line in [
         "class 1:10 of eth0, from which 1:11 and 1:12 borrow: it is left out, as a short policy has one \
         level of classes: they keep their rates and ceilings and borrow from the link, and nothing holds \
@@ -298,7 +298,7 @@ fn leaves_of_nested_classes_become_classes() {
         "the policer at 1 Mbit/s of the u32 filter of preference 1 at 1: of eth0 to 1:21: it is left out",
         "the rule `-p udp -j MARK --set-xmark 0x9/0xffffffff` in mangle FORWARD: it is left out",
     ] {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(output.contains(line), "{line}: {output}");
     }
     // What it says it can read again.
     place.file("y.toml", text);
@@ -386,14 +386,14 @@ fn every_word_is_explained() {
         };
         assert!(properties[key.name]["description"].is_string(), "{}", key.name);
         // Twice the same key is no TOML.
-        let said = |name: &str, text: &'static str| {
+        let output_of = |name: &str, text: &'static str| {
             if key.section == Section::Top && key.name == name { "" } else { text }
         };
         let begin = format!(
             "{}{}{}",
-            said("device", "device = \"eth0\"\n"),
-            said("up", "up = \"10mbit\"\n"),
-            said("link", "link = \"fibre\"\n")
+            output_of("device", "device = \"eth0\"\n"),
+            output_of("up", "up = \"10mbit\"\n"),
+            output_of("link", "link = \"fibre\"\n")
         );
         let text = match key.section {
             Section::Top => format!("{begin}{}\n", key.example),
@@ -401,8 +401,8 @@ fn every_word_is_explained() {
             Section::Class => format!("{begin}[classes.a]\nports = [\"22\"]\n{}\n", key.example),
         };
         place.file("p.toml", &text);
-        let (code, _, told) = tidegate(&place.0, &["policy", "show", "p.toml"]);
-        assert_eq!(code, Some(0), "{text}{told}");
+        let (code, _, output) = tidegate(&place.0, &["policy", "show", "p.toml"]);
+        assert_eq!(code, Some(0), "{text}{output}");
     }
     let names = APPS
         .iter()
@@ -413,9 +413,9 @@ fn every_word_is_explained() {
         assert!(help::word(name).is_ok(), "{name}");
         assert!(help::list().contains(name), "{name}");
     }
-    let (code, _, told) = tidegate(&place.0, &["policy", "help", "sharee"]);
+    let (code, _, output) = tidegate(&place.0, &["policy", "help", "sharee"]);
     assert_eq!(
-        (code, told.as_str()),
+        (code, output.as_str()),
         (Some(2), "tidegate policy: there is no word \"sharee\"; did you mean \"share\"?\n")
     );
 }
@@ -506,9 +506,9 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 443 0xffff flowi
         place.file(name, text);
         tidegate(&place.0, &["policy", "from", name])
     };
-    let (code, text, told) = from("shares.sh", script("900kbit", ""));
+    let (code, text, output) = from("shares.sh", script("900kbit", ""));
     assert!(text.contains("share = \"38%\"") && text.contains("share = \"57%\""), "{code:?} {text}");
-    assert!(told.contains("are 167 % of the link together"), "{told}");
+    assert!(output.contains("are 167 % of the link together"), "{output}");
     place.file("again.toml", text);
     let (code, _, errors) = tidegate(&place.0, &["check", "--fail-on", "error", "again.toml"]);
     assert_eq!(code, Some(0), "{errors}");
@@ -530,35 +530,35 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 police rate 8m
     1:77\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                 tc qdisc replace dev eth0 parent 1:30 sfq\n";
-    let told = from("odd.sh", script("900kbit", mail)).2;
+    let output = from("odd.sh", script("900kbit", mail)).2;
     for odd in [
         "the u32 filter to 1:77 of eth0, a class that is not there: it is left out",
         "the filter to 1:30 for mark 0x9, which no rule that is taken up sets: it is left out",
         "the sfq in class 1:30 of eth0: a fair queue (fq_codel) replaces it",
     ] {
-        assert!(told.contains(odd), "{odd}: {told}");
+        assert!(output.contains(odd), "{odd}: {output}");
     }
 
     // A rule that asks for devices does not take everything, and an action may write the mark that a filter
     // asks for.
     let devices = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                    iptables -t mangle -A FORWARD -i eth2 -o eth0 -j MARK --set-mark 9\n";
-    let told = from("devices.sh", script("900kbit", devices)).2;
+    let output = from("devices.sh", script("900kbit", devices)).2;
     let came_in =
         "to 1:30, which takes everything that came in by eth2 and that no later rule marks: it is left out";
-    assert!(told.contains(came_in), "{told}");
+    assert!(output.contains(came_in), "{output}");
     let action = "tc filter add dev eth0 parent 1: protocol ip prio 8 handle 9 fw flowid 1:30\n\
                   tc qdisc add dev eth0 clsact\n\
                   tc filter add dev eth0 egress protocol ip prio 3 u32 match ip dport 25 0xffff action \
                   skbedit mark 9\n";
-    let told = from("action.sh", script("900kbit", action)).2;
+    let output = from("action.sh", script("900kbit", action)).2;
     let writes = "the filter to 1:30 for mark 0x9, which an action of the u32 filter of preference 3 at \
     ffff:fff3 of eth0 writes";
-    assert!(told.contains(writes) && !told.contains("which no rule that is taken up sets"), "{told}");
+    assert!(output.contains(writes) && !output.contains("which no rule that is taken up sets"), "{output}");
 
-    let (_, text, told) = from("slow.sh", script("100bit", ""));
+    let (_, text, output) = from("slow.sh", script("100bit", ""));
     assert_eq!(text, "");
-    assert!(told.contains("the rate of eth0, 96 bit/s"), "{told}");
+    assert!(output.contains("the rate of eth0, 96 bit/s"), "{output}");
 }
 
 /// What `policy from` takes up, and what it names.
@@ -580,8 +580,9 @@ fn what_a_short_policy_cannot_say_is_named() {
                 tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 9mbit ul m2 9mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:10 hfsc rt m1 4mbit d 20ms m2 1mbit ls m2 1mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:30 hfsc ls m2 8mbit\n";
-    let filter =
-        |asks: &str| format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {asks} flowid 1:10\n");
+    let filter = |condition: &str| {
+        format!("tc filter add dev eth0 parent 1: protocol ip prio 1 u32 {condition} flowid 1:10\n")
+    };
     let fw = "tc filter add dev eth0 parent 1: protocol ip prio 1 handle 1 fw flowid 1:10\n\
               tc filter add dev eth0 parent 1: protocol ip prio 1 handle 2 fw flowid 1:20\n\
               iptables -t mangle -A FORWARD -j MARK --set-mark 1\n\
@@ -665,15 +666,15 @@ fn what_a_short_policy_cannot_say_is_named() {
     ];
     for (script, written, named, unnamed) in table {
         place.script("x.sh", &script);
-        let (_, text, told) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+        let (_, text, output) = tidegate(&place.0, &["policy", "from", "x.sh"]);
         for wanted in written {
-            assert!(text.contains(wanted), "{script}\n{wanted}\n{text}\n{told}");
+            assert!(text.contains(wanted), "{script}\n{wanted}\n{text}\n{output}");
         }
         for wanted in named {
-            assert!(told.contains(wanted), "{script}\n{wanted}\n{text}\n{told}");
+            assert!(output.contains(wanted), "{script}\n{wanted}\n{text}\n{output}");
         }
         for odd in unnamed {
-            assert!(!told.contains(odd), "{script}\n{odd}\n{text}\n{told}");
+            assert!(!output.contains(odd), "{script}\n{odd}\n{text}\n{output}");
         }
         if !text.is_empty() {
             place.file("y.toml", &text);

@@ -186,7 +186,7 @@ fn predictions_are_held_against_measurements() {
             continue;
         }
         let predictions = predicted(scenario, words);
-        let _ = writeln!(page, "\n## {title}\n\n`tidegate sim scenarios/{scenario}.toml{}`\n", said(words));
+        let _ = writeln!(page, "\n## {title}\n\n`tidegate sim scenarios/{scenario}.toml{}`\n", stdout(words));
         let _ = writeln!(
             page,
             "| policy | load | figure | predicted | {} | {} | |\n|---|---|---|---:|---:|---:|---|",
@@ -253,7 +253,7 @@ fn predictions_are_held_against_measurements() {
     assert!(counts["virtual"].1 > 50, "something is compared");
 }
 
-fn said(words: &[&str]) -> String {
+fn stdout(words: &[&str]) -> String {
     words.iter().map(|word| format!(" {word}")).collect()
 }
 

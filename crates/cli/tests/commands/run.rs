@@ -205,9 +205,9 @@ fn the_document_names_each_call_with_its_line_and_answer() {
     let output = run(&script, &["--print", "json"]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let calls = document["runs"][0]["calls"].as_array().expect("a list");
-    let told: Vec<String> =
+    let lines: Vec<String> =
         calls.iter().map(|call| format!("{} {} {}", call["line"], call["tool"], call["code"])).collect();
-    assert_eq!(told, ["1 \"tc\" 0", "2 \"tc\" 2", "3 \"tc\" 0", "4 \"tc\" 0", "5 \"iptables\" 0"]);
+    assert_eq!(lines, ["1 \"tc\" 0", "2 \"tc\" 2", "3 \"tc\" 0", "4 \"tc\" 0", "5 \"iptables\" 0"]);
     assert_eq!(calls[1]["silenced"], true);
     assert_eq!(document["commands"].as_array().map(Vec::len), Some(4));
     assert_eq!(document["classes"][0]["rate"], 125_000);
@@ -535,7 +535,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
             "more than 1000 processes at once",
         ),
     ];
-    for (name, bytes, code, said) in cases {
+    for (name, bytes, code, message) in cases {
         let script = place.script(name, bytes);
         let limit = match (*name, *code) {
             ("crowd", _) => "60s",
@@ -546,7 +546,7 @@ fn bad_scripts_are_answered_or_named_and_nothing_hangs() {
         let output = run(&script, &["--timeout", limit]);
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(*code), "{name}: {stderr}");
-        assert!(stderr.contains(said), "{name}: {stderr}");
+        assert!(stderr.contains(message), "{name}: {stderr}");
         assert_eq!(&fs::read(&script).expect("it is there"), bytes, "{name} is as it was");
     }
     assert!(!Path::new("/etc/tidegate-was-here").exists() && Path::new("/var/log").exists());
@@ -596,10 +596,10 @@ fn a_script_that_asks_what_the_machine_can_do_gets_answers() {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/both-ways.sh");
     let output = run(&script, &["--print", "tree"]);
-    let (tree, said) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("shaping eth0 with cake, mtu 1500"), "{said}");
-    assert!(said.contains("3 refused as the script expects; code 0"), "{said}");
+    let (tree, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("shaping eth0 with cake, mtu 1500"), "{stderr}");
+    assert!(stderr.contains("3 refused as the script expects; code 0"), "{stderr}");
     assert!(tree.contains("cake 8002: bandwidth 9500Kbit nat ack-filter noatm overhead 44"), "{tree}");
     assert!(tree.contains("◂ everything  (all, prio 10) ⇒ to ifb4eth0"), "{tree}");
 }
@@ -614,11 +614,11 @@ fn deleting_nothing_is_told_apart_from_failing() {
     let script = place.0.join("nothing.sh");
     let undo = "tc qdisc del dev eth0 root\niptables -t mangle -X QOS\n";
     fs::write(&script, format!("#!/bin/sh\n{undo}tc qdisc add dev eth0 root fq_codel\n")).expect("a script");
-    let said = text(&run(&script, &[]).stderr);
-    assert!(said.contains("2 refused because there was nothing to delete; code 0"), "{said}");
+    let stderr = text(&run(&script, &[]).stderr);
+    assert!(stderr.contains("2 refused because there was nothing to delete; code 0"), "{stderr}");
     fs::write(&script, format!("#!/bin/sh\n{undo}tc qdisc add dev eth0 root fq_coddle\n")).expect("a script");
-    let said = text(&run(&script, &[]).stderr);
-    assert!(said.contains("3 refused, 2 of them because there was nothing to delete"), "{said}");
+    let stderr = text(&run(&script, &[]).stderr);
+    assert!(stderr.contains("3 refused, 2 of them because there was nothing to delete"), "{stderr}");
 }
 
 #[test]
@@ -630,12 +630,12 @@ fn what_cannot_work_is_carried_out_and_said() {
     let script =
         place.script("x.sh", DOUBTS.iter().map(|(command, _)| format!("tc {command}\n")).collect::<String>());
     let output = run(&script, &["--dev", "eth0"]);
-    let told = text(&output.stderr);
+    let stderr = text(&output.stderr);
     let warned: Vec<&str> =
-        told.lines().filter_map(|line| line.strip_prefix("tidegate: warning: ")).collect();
+        stderr.lines().filter_map(|line| line.strip_prefix("tidegate: warning: ")).collect();
     let wanted: Vec<&str> =
         DOUBTS.iter().map(|(_, doubt)| *doubt).filter(|doubt| !doubt.is_empty()).collect();
-    assert_eq!(warned, wanted, "{told}");
+    assert_eq!(warned, wanted, "{stderr}");
     assert_eq!(output.status.code(), Some(0));
 }
 
@@ -650,9 +650,9 @@ fn tc_monitor_waits_and_shows_nothing() {
     let script =
         "tc monitor &\ntc qdisc add dev eth0 root fq_codel\ntimeout 0.2 tc monitor; echo \"ended $?\"\n";
     let output = run(&place.script("monitor.sh", format!("#!/bin/sh\n{script}")), &[]);
-    let (printed, told) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!((printed.as_str(), output.status.code()), ("ended 124\n", Some(0)), "{told}");
-    assert_eq!(told.matches("tidegate: tc monitor prints no events here").count(), 2, "{told}");
+    let (printed, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!((printed.as_str(), output.status.code()), ("ended 124\n", Some(0)), "{stderr}");
+    assert_eq!(stderr.matches("tidegate: tc monitor prints no events here").count(), 2, "{stderr}");
 }
 
 /// What has no traffic control in it is said to have none by every command, and only `run`, whose code is the
@@ -683,18 +683,18 @@ fn a_policy_without_traffic_control_is_told_so_by_every_command() {
             (&["try", file, "--up", "1mbit", "--down", "1mbit"], 2),
         ];
         for (words, code) in commands {
-            let (found, said) = tidegate(words);
-            assert_eq!(found, Some(code), "{words:?}: {said}");
-            assert_eq!(said.matches("no traffic control command was run").count(), 1, "{words:?}: {said}");
+            let (found, text) = tidegate(words);
+            assert_eq!(found, Some(code), "{words:?}: {text}");
+            assert_eq!(text.matches("no traffic control command was run").count(), 1, "{words:?}: {text}");
             let wrapped = "elsewhere.sh:2: `nsenter` runs tc somewhere else";
-            assert_eq!(said.contains(wrapped), file == "elsewhere.sh", "{words:?}: {said}");
+            assert_eq!(text.contains(wrapped), file == "elsewhere.sh", "{words:?}: {text}");
         }
     }
     for words in [["run", "shows.sh"], ["check", "shows.sh"], ["graph", "shows.sh"]] {
-        let (found, said) = tidegate(&words);
+        let (found, text) = tidegate(&words);
         assert!(
-            found == Some(0) && !said.contains("no traffic control command was run"),
-            "{words:?}: {said}"
+            found == Some(0) && !text.contains("no traffic control command was run"),
+            "{words:?}: {text}"
         );
     }
 }
@@ -712,9 +712,9 @@ fn links_are_made_by_any_name() {
          NAME=lan$((1 + 1)); ip link set $NAME mtu 1400; ip link add dev $NAME type dummy\n\
          for DEV in up0 dmz0 dmz1 vlan10 eth0; do tc qdisc add dev $DEV root handle 1: prio; done\n",
     );
-    let said = text(&run(&script, &[]).stderr);
-    assert!(said.contains("12 calls, 11 commands carried out, 1 refused"), "{said}");
-    assert!(!said.contains("File exists"), "{said}");
+    let stderr = text(&run(&script, &[]).stderr);
+    assert!(stderr.contains("12 calls, 11 commands carried out, 1 refused"), "{stderr}");
+    assert!(!stderr.contains("File exists"), "{stderr}");
 }
 
 #[test]
@@ -727,11 +727,11 @@ fn a_missing_device_name_is_told_as_tc_tells_it() {
         "unset.sh",
         "tc qdisc add dev $UNSET root handle 1: prio\ntc filter add dev $UNSET parent 1: fw\n",
     );
-    let said = text(&run(&script, &[]).stderr);
+    let stderr = text(&run(&script, &[]).stderr);
     for told in
         ["Cannot find device \"root\"", "Cannot find device \"parent\"", "Is the variable there empty?"]
     {
-        assert!(said.contains(told), "{told}: {said}");
+        assert!(stderr.contains(told), "{told}: {stderr}");
     }
 }
 
@@ -788,14 +788,14 @@ fn what_still_runs_at_the_end_is_told_of() {
     ];
     for words in commands {
         let output = Command::new(TIDEGATE).args(words).arg(name).output().expect("tidegate runs");
-        let said = text(&output.stdout) + &text(&output.stderr);
-        let told = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let stderr = text(&output.stdout) + &text(&output.stderr);
+        let message = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            told.contains("still running when the script ended and were ended with it"),
-            "{words:?}: {said}"
+            message.contains("still running when the script ended and were ended with it"),
+            "{words:?}: {stderr}"
         );
-        assert!(told.contains("`sleep 1000`"), "{words:?}: {said}");
-        assert!(told.contains("what they would have done is not in this"), "{words:?}: {said}");
+        assert!(message.contains("`sleep 1000`"), "{words:?}: {stderr}");
+        assert!(message.contains("what they would have done is not in this"), "{words:?}: {stderr}");
     }
     for (name, script) in [
         ("waits.sh", "(tc qdisc add dev eth0 root fq_codel) &\nwait\n"),
@@ -803,8 +803,8 @@ fn what_still_runs_at_the_end_is_told_of() {
     ] {
         let script = place.script(name, format!("#!/bin/bash\n{script}"));
         let output = run(&script, &[]);
-        let said = text(&output.stderr);
-        assert!(output.status.success() && !said.contains("still running"), "{name}: {said}");
+        let stderr = text(&output.stderr);
+        assert!(output.status.success() && !stderr.contains("still running"), "{name}: {stderr}");
     }
 }
 
@@ -815,11 +815,14 @@ fn a_script_that_stops_or_kills_itself_is_told_so() {
     }
     let place = Place::new("stops");
     let stopped = place.script("stop.sh", "#!/bin/sh\ntc qdisc add dev eth0 root sfq\nkill -STOP $$\n");
-    let said = text(&run(&stopped, &["--timeout", "300ms"]).stderr);
-    assert!(said.contains("is stopped by a signal (SIGSTOP or SIGTSTP) that something in it sent"), "{said}");
+    let stderr = text(&run(&stopped, &["--timeout", "300ms"]).stderr);
+    assert!(
+        stderr.contains("is stopped by a signal (SIGSTOP or SIGTSTP) that something in it sent"),
+        "{stderr}"
+    );
     let killed = place.script("kill.sh", "#!/bin/sh\ntc qdisc add dev eth0 root sfq\nkill -KILL 0\n");
-    let said = text(&run(&killed, &[]).stderr);
-    assert!(said.contains("was ended by signal 9, which it or something it started sent"), "{said}");
+    let stderr = text(&run(&killed, &[]).stderr);
+    assert!(stderr.contains("was ended by signal 9, which it or something it started sent"), "{stderr}");
 }
 
 /// The first device that a script names has the address; what is printed names it first, too, and its text is

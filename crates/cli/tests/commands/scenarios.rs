@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use tidegate_analysis::experiment::{self, Told};
+use tidegate_analysis::experiment::{self, ComparisonText};
 use tidegate_measure::experiment::{Comparison, Experiment};
 use tidegate_report::chart::{Theme, file};
 use tidegate_report::experiment::charts;
@@ -107,7 +107,7 @@ fn scenarios_hold_and_the_guide_is_true() {
     for (scenario, Done { printed, succeeded, result }) in &done {
         let source = format!("`{scenario}`");
         for c in &result.comparisons {
-            let Told { published, found, bounds, .. } = experiment::told(c);
+            let ComparisonText { published, found, bounds, .. } = experiment::comparison_text(c);
             let expected =
                 if c.published.is_some() { format!("{bounds} (published {published})") } else { bounds };
             let (what, verdict) = (&c.what, verdict(c));
@@ -155,8 +155,8 @@ fn guide(done: &BTreeMap<String, Done>, bless: bool, wrong: &mut String) {
 
 /// `<!-- picture: SCENARIO CHART -->` stands before each.
 fn pictures(text: &str) -> Vec<(String, String)> {
-    let told = text.lines().filter_map(|line| line.strip_prefix("<!-- picture: ")?.strip_suffix(" -->"));
-    told.filter_map(|words| words.split_once(' ')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
+    let found = text.lines().filter_map(|line| line.strip_prefix("<!-- picture: ")?.strip_suffix(" -->"));
+    found.filter_map(|words| words.split_once(' ')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
 }
 
 /// Where the picture of a chart stands: `scenarios/modem/modem.toml latency-upload` is
@@ -187,8 +187,8 @@ fn published(done: &BTreeMap<String, Done>) -> String {
     let mut table = String::from("| | what | published | found | must be | |\n|---|---|---|---|---|---|\n");
     for (scenario, Done { result, .. }) in done.iter().filter(|(name, _)| !name.contains("/validation/")) {
         for c in &result.comparisons {
-            let Told { published, found, bounds, .. } = experiment::told(c);
-            let told = match (&c.why, c.gated, c.held) {
+            let ComparisonText { published, found, bounds, .. } = experiment::comparison_text(c);
+            let output = match (&c.why, c.gated, c.held) {
                 (Some(why), false, _) => format!("told: {why}"),
                 (None, false, _) => "told".to_owned(),
                 (Some(why), true, true) => format!("holds; {why}"),
@@ -198,7 +198,7 @@ fn published(done: &BTreeMap<String, Done>) -> String {
             let bounds = if c.gated { bounds } else { String::new() };
             let _ = writeln!(
                 table,
-                "| [{}](../../{scenario}) | {} | {published} | {found} | {bounds} | {told} |",
+                "| [{}](../../{scenario}) | {} | {published} | {found} | {bounds} | {output} |",
                 c.id, c.what
             );
         }

@@ -211,10 +211,10 @@ fn compare(archive: &[u8], differ: &'static str) -> BTreeMap<String, (usize, usi
             let counts = by_kind.entry(kind_of(&name)).or_default();
             counts.0 += session.exchanges.len() - found.len();
             counts.1 += session.exchanges.len();
-            for (line, told) in found {
+            for (line, output) in found {
                 match known.iter_mut().find(|k| k.file == name && (k.from..=k.to).contains(&line)) {
                     Some(known) => known.needed = true,
-                    None => wrong += &format!("{name}:{line} {told}\n"),
+                    None => wrong += &format!("{name}:{line} {output}\n"),
                 }
             }
         }

@@ -72,7 +72,7 @@ fn any_words_get_an_answer() {
         ("/sys/class/net//mtu", ""),
         ("/sys/class/net/eth0", "x"),
     ];
-    face.told(&files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    face.files_written(&files.map(|(path, text)| (path.to_owned(), text.to_owned())));
     assert!(succeeded > 5_000, "only {succeeded} succeeded: the words are too wild to test much");
     let devices: Vec<String> =
         machine.gateway.devices().map(|id| machine.gateway.name(id).to_owned()).collect();

@@ -23,7 +23,7 @@ fn out(output: &Output) -> String {
 }
 
 /// Does everything hold that the scenario expects? And does it expect anything?
-fn holds(name: &str, text: &str) {
+fn check(name: &str, text: &str) {
     let place = Place::new(name);
     place.file("x.toml", text);
     let output = sim(&place.0, "x.toml", &[]);
@@ -106,7 +106,7 @@ what = 'nobody sees the host itself'
 figure = 'class isp:eth1 1:3.packets'
 within = [0, 0]
 ";
-    holds("sim-nat", text);
+    check("sim-nat", text);
     // Without what the host asked for the connection is a stranger's, and is dropped.
     let place = Place::new("sim-nat-asked");
     place.file("x.toml", text.replace("tcp = 'a <- server'", "tcp = 'server -> a'\nid = 'download'"));

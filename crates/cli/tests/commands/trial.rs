@@ -209,7 +209,7 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
 "
         )
     };
-    let told = |name: &str, last: &str| -> Vec<(String, String)> {
+    let sentences_of = |name: &str, last: &str| -> Vec<(String, String)> {
         let script = place.file(name, policy(last));
         let trial = document(&script, &["--up", "4mbit", "--down", "4mbit", "--duration", "5s"]);
         let of = |id: &str| {
@@ -218,13 +218,13 @@ iptables -t mangle -A POSTROUTING -o eth0 -p tcp {last}-j MARK --set-mark 3
         };
         vec![of("1:20"), of("1:30")]
     };
-    let gone = told("gone.sh", "");
+    let gone = sentences_of("gone.sh", "");
     assert_eq!(
         gone[0].1,
         "its filter asks for mark 2, which no packet has any more when it comes to a queue"
     );
     assert!(!gone[0].0.contains("22"), "{gone:?}");
-    let kept = told("kept.sh", "! --dport 22 ");
+    let kept = sentences_of("kept.sh", "! --dport 22 ");
     assert_eq!(kept[0].1, "");
     assert!(kept[0].0.contains("22"), "{kept:?}");
 }
@@ -306,10 +306,10 @@ fn a_device_that_no_command_is_about_is_refused() {
     let checked =
         Command::new(TIDEGATE).args(["check", "--dev", "eth9"]).arg(&script).output().expect("it runs");
     for output in [tried, checked] {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            said.contains("--dev eth9: no command of the policy is about that device; they are about eth0"),
-            "{said}"
+            stderr.contains("--dev eth9: no command of the policy is about that device; they are about eth0"),
+            "{stderr}"
         );
         assert!(!output.status.success());
     }
@@ -420,7 +420,7 @@ flowid 1a1a:2
     assert_eq!(made_for_classes(&trial), ["1a1a:1"]);
     let [_, with] = pair(&trial, "up");
     assert!((850.0..1000.0).contains(&sent_up(with)), "{} kbit/s", sent_up(with));
-    assert!(!trial.verdict.iter().any(|said| said.contains("modem")), "{:?}", trial.verdict);
+    assert!(!trial.verdict.iter().any(|output| output.contains("modem")), "{:?}", trial.verdict);
 }
 
 /// Shorter than a second there are hardly any replies, and tc's bare numbers are microseconds.

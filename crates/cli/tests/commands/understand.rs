@@ -53,11 +53,11 @@ fn flows_of_a_recording_are_explained_once_each() {
     assert_eq!(code, 0, "{errors}");
     let document: Value = serde_json::from_str(&out).expect("is JSON");
     let packets = document["packets"].as_array().expect("a list");
-    let told: Vec<[&str; 2]> = packets
+    let shown: Vec<[&str; 2]> = packets
         .iter()
         .map(|one| [one["packet"].as_str().unwrap_or(""), one["end"]["classes"][0].as_str().unwrap_or("")])
         .collect();
-    assert_eq!(told, [[ssh, "1:1"], [dns, "1:2"]]);
+    assert_eq!(shown, [[ssh, "1:1"], [dns, "1:2"]]);
     let (code, out, _) = tidegate(&["explain", name(&policy), "--pcap", name(&pcap), "--number", "3"]);
     assert_eq!((code, out.lines().next()), (0, Some(format!("packet 3: {dns}").as_str())));
 }
@@ -74,7 +74,7 @@ fn codes_tell_what_came_of_it() {
             {expected}\"]\n"
         )
     };
-    let (held, failed) =
+    let (path, failed) =
         (place.file("held.toml", suite("class 1:1")), place.file("failed.toml", suite("class 1:2")));
     let wrong = place.file("wrong.toml", suite("clas 1:1"));
     let missing = place.0.join("nothing.tc");
@@ -85,15 +85,15 @@ fn codes_tell_what_came_of_it() {
         (2, "`10.0.0.2`: it has no port", &["explain", name(&policy), "tcp 10.0.0.1 > 10.0.0.2"]),
         (2, "there is no such file", &["explain", name(&missing), ssh]),
         (2, "is not a recording", &["explain", name(&policy), "--pcap", name(&policy)]),
-        (0, "1 held, 0 failed", &["test", name(&held)]),
+        (0, "1 held, 0 failed", &["test", name(&path)]),
         (1, "see: tidegate explain", &["test", name(&failed)]),
         (2, "wrong.toml:4:49: unknown packet result", &["test", name(&wrong)]),
         (2, "nothing is configured on eth7", &["graph", name(&policy), "--dev", "eth7"]),
     ];
-    for (code, said, args) in table {
+    for (code, output, args) in table {
         let (found, out, errors) = tidegate(args);
         assert_eq!(found, code, "{args:?}: {errors}");
-        assert!(out.contains(said) || errors.contains(said), "{args:?}: {out}{errors}");
+        assert!(out.contains(output) || errors.contains(output), "{args:?}: {out}{errors}");
     }
 }
 
@@ -167,9 +167,9 @@ filter add dev eth0 parent 1: protocol ip prio 4 matchall flowid 1:4
             errors,
         )
     };
-    let told = [22, 80, 443, 25].map(marks);
-    let found: Vec<(&str, bool)> = told.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
-    assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{told:?}");
+    let found = [22, 80, 443, 25].map(marks);
+    let found: Vec<(&str, bool)> = found.iter().map(|(marks, right, _)| (marks.as_str(), *right)).collect();
+    assert_eq!(found, [("+", true), ("-+", true), ("--+", true), ("---+", true)], "{found:?}");
 }
 
 /// What leads to a class stands in words, by whatever it leads there; what no packet keeps leads nowhere.

@@ -23,14 +23,14 @@ fn percentile(mut values: Vec<u64>, p: f64) -> Option<u64> {
 /// The ping's 95th percentile, and the share of its losses.
 fn ping(run: &TrialRun) -> (Option<u64>, f64) {
     let probe = run.probes.iter().find(|probe| probe.id == "ping").expect("a ping");
-    let asked: Vec<Option<u64>> = probe
+    let samples: Vec<Option<u64>> = probe
         .answers
         .iter()
         .filter(|(at, _)| (run.window.0..run.window.1).contains(at))
         .map(|(_, rtt)| *rtt)
         .collect();
-    let lost = asked.iter().filter(|rtt| rtt.is_none()).count() as f64 / asked.len().max(1) as f64;
-    (percentile(asked.into_iter().flatten().collect(), 95.0), lost)
+    let lost = samples.iter().filter(|rtt| rtt.is_none()).count() as f64 / samples.len().max(1) as f64;
+    (percentile(samples.into_iter().flatten().collect(), 95.0), lost)
 }
 
 /// What waits half of the time in one of the link's buffers, in ms of the link.
@@ -42,8 +42,8 @@ fn waits(run: &TrialRun, title: &str, bits: u64) -> f64 {
 
 /// Are the sentences those that follow from the document?
 fn follows(trial: &TrialDocument, what: &str) {
-    let said = trial.verdict.join("\n");
-    let has = |words: &str| said.contains(words);
+    let output = trial.verdict.join("\n");
+    let has = |words: &str| output.contains(words);
     let [without, with] = [false, true].map(|policy| {
         trial
             .runs
@@ -52,7 +52,7 @@ fn follows(trial: &TrialDocument, what: &str) {
             .expect("a run")
     });
     let ((before, _), (after, lost)) = (ping(without), ping(with));
-    let context = format!("{what}\n{said}\n{before:?} {after:?} {lost}");
+    let context = format!("{what}\n{output}\n{before:?} {after:?} {lost}");
     if let (Some(before), Some(after)) = (before, after) {
         let ratio = before as f64 / after as f64;
         assert_eq!(has("the policy cuts the ping's"), ratio >= 1.2, "{context}");

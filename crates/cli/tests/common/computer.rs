@@ -56,10 +56,10 @@ impl Computer {
     }
 
     /// What stands on a device; `None`: there is no such.
-    pub(crate) fn stand(&self, dev: &'static str) -> Option<Installed> {
+    pub(crate) fn installed(&self, dev: &'static str) -> Option<Installed> {
         let looked = self.place.go(move || {
             let mut kernel = Kernel::open().expect("netlink");
-            kernel.installed(dev).ok().map(|(stand, _)| stand)
+            kernel.installed(dev).ok().map(|(installed, _)| installed)
         });
         looked.expect("the thread is there").map(without_counts)
     }
@@ -77,18 +77,18 @@ impl Computer {
 
     /// The names of nft's tables there.
     pub(crate) fn tables(&self) -> Vec<String> {
-        let told = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
-        told.expect("the thread is there").expect("they are told").into_keys().collect()
+        let result = self.place.go(|| Netfilter::open().and_then(|mut netfilter| netfilter.tables()));
+        result.expect("the thread is there").expect("they are told").into_keys().collect()
     }
 }
 
 /// Counters change by themselves, and who made a class first is no one's business.
-pub(crate) fn without_counts(mut stand: Installed) -> Installed {
-    stand.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
-    stand.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
-    stand.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
-    stand.classes.sort_by_key(|class| class.classid);
-    for filter in &mut stand.filters {
+pub(crate) fn without_counts(mut installed: Installed) -> Installed {
+    installed.qdiscs.iter_mut().for_each(|qdisc| (qdisc.stats, qdisc.xstats) = Default::default());
+    installed.classes.iter_mut().for_each(|class| (class.stats, class.xstats) = Default::default());
+    installed.qdiscs.sort_by_key(|qdisc| (qdisc.parent, qdisc.handle));
+    installed.classes.sort_by_key(|class| class.classid);
+    for filter in &mut installed.filters {
         if let tidegate_policy::dump::FilterEntry::Filter { hits, actions, .. } = &mut filter.entry {
             *hits = None;
             actions
@@ -96,31 +96,33 @@ pub(crate) fn without_counts(mut stand: Installed) -> Installed {
                 .for_each(|action| (action.installed, action.used, action.action.index) = (0, 0, 0));
         }
     }
-    stand
+    installed
 }
 
 pub(crate) fn op(line: &str) -> Op {
     let args: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
     match tidegate_syntax::tc::parse(&args, &tidegate_syntax::Env::default()) {
-        Ok(tidegate_syntax::tc::Parsed { command: tidegate_syntax::tc::TcCommand::Apply(op), .. }) => op,
+        Ok(tidegate_syntax::tc::TcCommandLine {
+            command: tidegate_syntax::tc::TcCommand::Apply(op), ..
+        }) => op,
         other => panic!("{line}: {other:?}"),
     }
 }
 
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 pub(crate) fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", said(output));
-    said(output)
+    assert!(output.status.success(), "{}", stderr(output));
+    stderr(output)
 }
 
 pub(crate) fn refused(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(1), "{}", said(output));
-    said(output)
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
+    stderr(output)
 }
 
 pub(crate) fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }

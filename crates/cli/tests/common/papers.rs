@@ -72,8 +72,8 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
 }
 
 /// Do the lines said fit the lines printed?
-pub(crate) fn fits(said: &[String], printed: &[String]) -> bool {
-    match said.split_first() {
+pub(crate) fn fits(lines: &[String], printed: &[String]) -> bool {
+    match lines.split_first() {
         None => printed.is_empty(),
         Some((first, rest)) if first == GAP => (0..=printed.len()).any(|skip| fits(rest, &printed[skip..])),
         Some((first, rest)) => {
@@ -84,11 +84,11 @@ pub(crate) fn fits(said: &[String], printed: &[String]) -> bool {
 
 /// The lines printed, with the gaps that stood between lines (or before the first, after the last) that are
 /// still there.
-pub(crate) fn with_gaps(said: &[String], printed: Vec<String>) -> Vec<String> {
+pub(crate) fn with_gaps(lines: &[String], printed: Vec<String>) -> Vec<String> {
     let mut kept = printed.clone();
-    for (at, _) in said.iter().enumerate().filter(|(_, line)| *line == GAP) {
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| *line == GAP) {
         let begin = |line: &String| line.split_whitespace().next().map(str::to_owned);
-        let (before, after) = (at.checked_sub(1).map(|i| &said[i]), said.get(at + 1));
+        let (before, after) = (at.checked_sub(1).map(|i| &lines[i]), lines.get(at + 1));
         let find = |line: Option<&String>, missing: usize| match line {
             None => Some(missing),
             Some(line) => kept.iter().position(|other| !line.is_empty() && begin(other) == begin(line)),

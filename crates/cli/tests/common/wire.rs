@@ -96,8 +96,8 @@ impl Wire {
     /// Starts tidegate on the near machine; what it says is written to the room's file `said`.
     pub(crate) fn start(&self, words: &[&str]) -> Child {
         let mut command = self.command(words);
-        let said = File::create(self.room.join("said")).expect("a file");
-        command.stdout(said.try_clone().expect("the same")).stderr(said);
+        let log = File::create(self.room.join("said")).expect("a file");
+        command.stdout(log.try_clone().expect("the same")).stderr(log);
         self.near.go(move || command.spawn()).expect("place").expect("it starts")
     }
 
@@ -124,21 +124,21 @@ impl Wire {
     }
 
     /// Sends so many bytes to the far machine over TCP; panics if they do not arrive.
-    pub(crate) fn transfer(&self, octets: usize) {
+    pub(crate) fn transfer(&self, bytes: usize) {
         let listener = self.far.go(|| TcpListener::bind((ADDRESSES[0], 0))).expect("place").expect("listens");
         let to = listener.local_addr().expect("bound");
         let receiving = std::thread::spawn(move || -> std::io::Result<usize> {
             let (mut stream, _) = listener.accept()?;
             stream.set_read_timeout(Some(LIMIT))?;
-            std::io::copy(&mut stream, &mut std::io::sink()).map(|octets| octets as usize)
+            std::io::copy(&mut stream, &mut std::io::sink()).map(|bytes| bytes as usize)
         });
         let sent = self.near.go(move || -> std::io::Result<()> {
             let mut stream = TcpStream::connect_timeout(&to, LIMIT)?;
             stream.set_write_timeout(Some(LIMIT))?;
-            stream.write_all(&vec![7; octets])
+            stream.write_all(&vec![7; bytes])
         });
         sent.expect("place").expect("it is sent");
-        assert_eq!(receiving.join().expect("no panic").expect("received"), octets);
+        assert_eq!(receiving.join().expect("no panic").expect("received"), bytes);
     }
 
     /// Datagrams to the far machine while something is done, which may ask how many have arrived: how many
@@ -199,9 +199,9 @@ fn set_up(name: &str, me: usize) {
 }
 
 /// Waits until something holds, and says what if it never does.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut matches: impl FnMut() -> bool) {
     let begun = Instant::now();
-    while !holds() {
+    while !matches() {
         assert!(begun.elapsed() < LIMIT, "{what}: not after {} s", LIMIT.as_secs());
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -99,7 +99,7 @@ impl Policy {
 fn op(command: &str) -> Op {
     let args: Vec<String> = command.split_whitespace().skip(1).map(String::from).collect();
     match tc::parse(&args, &Env::default()) {
-        Ok(tc::Parsed { command: TcCommand::Apply(op), .. }) => op,
+        Ok(tc::TcCommandLine { command: TcCommand::Apply(op), .. }) => op,
         other => panic!("{command}: {other:?}"),
     }
 }
@@ -134,10 +134,10 @@ impl ForwardingPath {
         let ends = [namespace(&line.a)?, namespace(&line.b)?];
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (tell, told) = mpsc::channel();
+        let (tell, receiver) = mpsc::channel();
         let start = move || thread::spawn(move || keep(kind, policy, ends, &stopped, &tell));
         let keeper = line.m.go(start)?;
-        let measured = match told.recv() {
+        let measured = match receiver.recv() {
             Ok(schedstat) => {
                 if self.through() == Through::Door {
                     line.join()?;

@@ -1,8 +1,8 @@
 //! The control socket: one JSON object a line, in each direction, and what no one may take from others.
 //!
-//! Everybody may ask how the daemon is, so anyone who asks is taken for an attacker: places are reserved for
-//! root and the daemon's owner, the others share a few with a quota for each user, a request has a time and a
-//! length and a number of values, and requests of strangers have a rate.
+//! Everybody may ask for the daemon's status, so every client is taken for an attacker: connections are
+//! reserved for root and the daemon's owner, the others share a few with a quota for each user, a request has
+//! a time limit, a length limit and a limit on values, and requests of strangers are rate-limited.
 
 mod quota;
 
@@ -18,15 +18,15 @@ use tidegate_sys::until::Until;
 
 /// Bytes of the longest request of root's or the owner's: a policy of a hundred thousand commands.
 const LONGEST: u64 = 16 << 20;
-/// Bytes of the longest request of anybody else's.
+/// Bytes of the longest request of other users.
 const LONGEST_OF_STRANGERS: u64 = 4 << 10;
 /// Requests longer than this are taken in one at a time, however many connections bring them.
 const LARGE: usize = 64 << 10;
 /// JSON values in a request at most: each takes some 70 bytes of memory once it is read.
 const MOST_VALUES: usize = 2_000_000;
-/// How long a connection of root's or the owner's may be idle, or take to say a request.
+/// How long a connection of root's or the owner's may be idle, or take to send a request.
 const IDLE: Duration = Duration::from_secs(600);
-/// The same for anybody else.
+/// How long a connection of another user may be idle, or take to send a request.
 const IDLE_OF_STRANGERS: Duration = Duration::from_secs(10);
 /// Anyone who takes nothing for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ pub trait RequestHandler: Send + Sync {
     /// Answers one, by one line or more.
     ///
     /// # Errors
-    /// Who asked is gone.
+    /// The client is gone.
     fn answer(&self, request: &Value, who: Peer, tell: &mut ReplyWriter<'_>) -> io::Result<()>;
 }
 
@@ -88,7 +88,7 @@ impl ControlServer {
         let place = match ClientQuota::place(&self.guests, who.uid, is_trusted(who)) {
             Ok(place) => place,
             Err(full) => {
-                // What does not go into the socket at once is not said.
+                // A reply that does not go into the socket at once is dropped.
                 let _ = stream.set_nonblocking(true);
                 let _ = writeln!(
                     &stream,
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    fn exchange(who: Peer, said: &[u8]) -> Vec<Value> {
+    fn exchange(who: Peer, bytes: &[u8]) -> Vec<Value> {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let desk = ControlServer {
             answers: Arc::new(Echo),
@@ -194,8 +194,8 @@ mod tests {
             let place = ClientQuota::place(&desk.guests, who.uid, is_trusted(who)).expect("a place");
             desk.talk(&theirs, who, &place)
         });
-        // Who is cut off does not take all that is said.
-        let _ = (&ours).write_all(said);
+        // A client that is cut off does not read the rest.
+        let _ = (&ours).write_all(bytes);
         let _ = ours.shutdown(std::net::Shutdown::Write);
         let answers = BufReader::new(ours).lines().map_while(Result::ok);
         let answers = answers.map(|line| serde_json::from_str(&line).expect("JSON")).collect();
@@ -216,7 +216,7 @@ mod tests {
         let answers = exchange(us(), b"{\"ask\":1}\nnot json\n[2]\n{\"cut");
         assert_eq!(answers[0], json!({"asked": {"ask": 1}, "by": std::process::id()}));
         assert!(
-            answers[1]["error"].as_str().is_some_and(|told| told.starts_with("this is not JSON")),
+            answers[1]["error"].as_str().is_some_and(|text| text.starts_with("this is not JSON")),
             "{answers:?}"
         );
         assert_eq!(answers[2]["asked"], json!([2]));
@@ -252,7 +252,7 @@ mod tests {
         assert!(
             exchange(us(), deep.as_bytes())[0]["error"]
                 .as_str()
-                .is_some_and(|told| told.contains("recursion limit"))
+                .is_some_and(|sentence| sentence.contains("recursion limit"))
         );
     }
 }

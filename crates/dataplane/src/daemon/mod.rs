@@ -7,7 +7,7 @@
 //! clock ───────┘
 //! ```
 //! A backend that breaks because its device is gone is opened again when the device is back; meanwhile
-//! commands are answered and the machine keeps what it was told.
+//! commands are answered and the machine keeps its configuration.
 
 mod closed;
 pub mod control;
@@ -76,14 +76,14 @@ impl CommandSender {
         &self,
         transaction: impl FnOnce(&mut DaemonContext<'_>) -> R + Send + 'static,
     ) -> Result<R, DaemonGone> {
-        let (tell, told) = mpsc::sync_channel(1);
+        let (tell, receiver) = mpsc::sync_channel(1);
         let transaction: DaemonCommand = Box::new(move |running| {
             let _ = tell.send(transaction(running));
         });
         self.commands.send(transaction).map_err(|_| DaemonGone)?;
         // A bell that has rung so often that no space is left will be heard.
         let _ = (&*self.wake).write(&[0]);
-        told.recv().map_err(|_| DaemonGone)
+        receiver.recv().map_err(|_| DaemonGone)
     }
 }
 
@@ -143,7 +143,7 @@ impl DaemonContext<'_> {
         self.packet_io.counts()
     }
 
-    /// Super-packets come as the packets they stand for from now on, or whole.
+    /// Has super-packets split into their segments from now on, or delivered whole.
     ///
     /// # Errors
     /// This backend cannot.
@@ -151,13 +151,13 @@ impl DaemonContext<'_> {
         self.packet_io.split(split)
     }
 
-    /// Packets are to come to these places: another backend is opened, what waits leaves at once, and the old
-    /// one is closed.
+    /// Moves to these attach points: another backend is opened, the backlog is sent at once, and the old
+    /// backend is closed.
     pub fn settle_in(&mut self, places: Vec<AttachPoint>) {
         self.state.moves = Some(places);
     }
 
-    /// The daemon ends: what waits leaves at once.
+    /// Ends the daemon: the backlog is sent at once.
     pub fn end(&mut self) {
         self.state.ended = true;
     }
@@ -247,7 +247,7 @@ pub fn run(
     }
 }
 
-/// Lets go what came to a backend that is closed next, and what waits.
+/// Sends the packets of a backend that is closed next, and the backlog.
 fn leave(engine: &mut Engine, packet_io: &mut dyn PacketIo, clock: MonotonicClock) {
     for _ in 0..LAST_TURNS {
         match engine.turn(packet_io, clock.now()) {
@@ -255,7 +255,7 @@ fn leave(engine: &mut Engine, packet_io: &mut dyn PacketIo, clock: MonotonicCloc
             Ok(false) | Err(_) => break,
         }
     }
-    // If it breaks now, what waits is dropped with it.
+    // If it breaks now, the backlog is dropped with it.
     let _ = engine.empty(packet_io);
 }
 
@@ -290,16 +290,16 @@ fn serve(
         }
         let due = engine.due().map(|due| Duration::from_nanos(due.0.saturating_sub(clock.now().0)));
         let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
-        let (mut rung, mut told) = (false, false);
+        let (mut rung, mut reported) = (false, false);
         for number in waiter.wait([due, left].into_iter().flatten().min())? {
             rung |= number == COMMAND;
-            told |= number == NEWS;
+            reported |= number == NEWS;
         }
         if rung {
             // However often it rang, all that is to be done is done.
             let _ = (&commands.heard).read(&mut [0; WAITING]);
         }
-        if told {
+        if reported {
             let events = bulletin.read()?;
             let heard = on_link_events(engine, door, clock, &events);
             // A backend that is closed already is not closed by what happened before.
@@ -307,13 +307,13 @@ fn serve(
                 heard?;
             }
         }
-        if patience.is_some() && (told || left == Some(Duration::ZERO)) {
+        if patience.is_some() && (reported || left == Some(Duration::ZERO)) {
             return Ok(());
         }
     }
 }
 
-/// The machine's devices become as the news say. One that is gone takes the backend with it.
+/// Updates the machine's devices by the link events. A device that is gone takes the backend with it.
 fn on_link_events(
     engine: &mut Engine,
     packet_io: &mut dyn PacketIo,

@@ -1,10 +1,10 @@
 //! What must never be starved: without it the link, or the administrator's access to it, is lost, and no
 //! policy can be fixed any more.
 //!
-//! Neighbours are requested (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are given
-//! (DHCP, RFC 2131 and 8415), a port is opened (802.1X), a PPPoE session is held (RFC 2516), and the SSH
-//! session stands from which the policy was applied. Such packets pass by the queues, so many of each a
-//! second; beyond that they are queued as the policy says, so no one can use them to get around it.
+//! Neighbours are resolved (ARP, RFC 826; neighbour and router discovery, RFC 4861), addresses are assigned
+//! (DHCP, RFC 2131 and 8415), a port is opened (802.1X), a PPPoE session is kept alive (RFC 2516), and the
+//! SSH session stays open from which the policy was applied. Such packets bypass the queues, up to a rate;
+//! beyond that they are queued by the policy, so the bypass cannot be abused.
 
 use tidegate_packet::header::{ethertype, proto};
 use tidegate_packet::{Head, Nanos, Time};

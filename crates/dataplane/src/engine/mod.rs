@@ -3,9 +3,9 @@
 //! ```text
 //! PacketIo ── receive ──▶ Engine ── offer ──▶ Gateway: trees, filters, ifb ── poll ──▶ Engine ── pass | drop ──▶ PacketIo
 //! ```
-//! Anyone who drives it says what time it is and lends it the backend; nothing here sleeps, reads a clock or
-//! opens anything. Timers are carried out at the time they were due, not at the time someone woke up: a rate
-//! stays the rate although every sleep is a little too long. What may be made up for is bounded ([`CREDIT`]).
+//! The driver passes the time and lends the backend; nothing here sleeps, reads a clock or opens anything.
+//! Timers run at the time they were due, not at the time of the wake-up: a rate stays the rate although every
+//! sleep is a little too long. How much is made up for is bounded ([`CREDIT`]).
 
 mod fast_path;
 mod size;
@@ -48,7 +48,7 @@ pub struct EngineStats {
     pub no_room: u64,
     /// Dropped because the device's own queue was full.
     pub full: u64,
-    /// Copies that the backend cannot make, and packets led to where no backend is.
+    /// Copies that the backend cannot make, and packets redirected to a device without a backend.
     pub nowhere: u64,
     /// Nanoseconds that timers were carried out late, the most.
     pub latest: u64,
@@ -58,7 +58,7 @@ pub struct EngineStats {
 
 /// What is known about a packet inside, by its slot.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct HeldPacket {
     ticket: Option<u32>,
     place: usize,
     came: Time,
@@ -74,7 +74,7 @@ pub struct Engine {
     now: Time,
     places: Vec<(DeviceId, bool)>,
     devices: Vec<DeviceId>,
-    held: Vec<Held>,
+    held: Vec<HeldPacket>,
     incoming: Vec<(Pkt, usize)>,
     counts: EngineStats,
     watch: Option<Watch>,
@@ -203,11 +203,14 @@ impl Engine {
     /// The backend is broken.
     pub fn empty(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<u64> {
         let before = self.counts.passed;
-        let mut waiting: Vec<_> =
-            self.held.iter_mut().filter_map(|held| Some((held.came, held.ticket.take()?, *held))).collect();
+        let mut waiting: Vec<_> = self
+            .held
+            .iter_mut()
+            .filter_map(|packet| Some((packet.came, packet.ticket.take()?, *packet)))
+            .collect();
         waiting.sort_by_key(|(came, ticket, _)| (*came, *ticket));
-        for (_, ticket, held) in waiting {
-            match packet_io.pass(ticket, &Leaving::unchanged(held.place, held.mark))? {
+        for (_, ticket, packet) in waiting {
+            match packet_io.pass(ticket, &Leaving::unchanged(packet.place, packet.mark))? {
                 Passed::Gone => self.counts.passed += 1,
                 Passed::Full => self.counts.full += 1,
             }
@@ -216,16 +219,15 @@ impl Engine {
         Ok(self.counts.passed - before)
     }
 
-    /// The backend is gone, and what it held with it: what waits here goes nowhere. How many packets that
-    /// are.
+    /// The backend is gone, with the packets it held: drops the backlog; returns how many packets that are.
     pub fn orphan(&mut self) -> u64 {
-        let waiting = self.held.iter_mut().filter_map(|held| held.ticket.take()).count() as u64;
+        let waiting = self.held.iter_mut().filter_map(|packet| packet.ticket.take()).count() as u64;
         self.counts.nowhere += waiting;
         waiting
     }
 
-    /// The kernel knows devices by these numbers; those where no backend stands are passed over (an ifb here
-    /// is none of the kernel's).
+    /// The kernel's indices of devices; those without a backend are skipped (an ifb here does not exist in
+    /// the kernel).
     pub fn number(&mut self, numbers: impl IntoIterator<Item = (u32, String)>) {
         let Engine { gateway, places, numbers: known, .. } = self;
         let has_door = |name: &str| {
@@ -263,7 +265,7 @@ impl Engine {
     }
 
     /// Packets inside.
-    pub fn holds(&self) -> usize {
+    pub fn held_packets(&self) -> usize {
         self.pool.live()
     }
 
@@ -274,10 +276,10 @@ impl Engine {
         if self.watch.is_none() {
             return oldest;
         }
-        for (slot, held) in self.held.iter().enumerate().filter(|(_, held)| held.ticket.is_some()) {
-            let Some((device, _)) = self.places.get(held.place) else { continue };
-            let came = oldest.entry((*device, self.pool.queue_location(slot).on)).or_insert(held.came);
-            *came = (*came).min(held.came);
+        for (slot, packet) in self.held.iter().enumerate().filter(|(_, packet)| packet.ticket.is_some()) {
+            let Some((device, _)) = self.places.get(packet.place) else { continue };
+            let came = oldest.entry((*device, self.pool.queue_location(slot).on)).or_insert(packet.came);
+            *came = (*came).min(packet.came);
         }
         oldest
     }
@@ -328,7 +330,7 @@ impl Engine {
 
     /// Takes in what has come to the backend: how many packets.
     fn take_in(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<usize> {
-        let Engine { pool, held, incoming, places, gateway, counts, now, .. } = self;
+        let Engine { pool, held: packets, incoming, places, gateway, counts, now, .. } = self;
         let mut lost = Vec::new();
         let came = packet_io.receive(BATCH, &mut |came| {
             counts.received += 1;
@@ -341,10 +343,11 @@ impl Engine {
                 return;
             };
             let slot = pkt.slot();
-            if slot >= held.len() {
-                held.resize(slot + 1, Held::default());
+            if slot >= packets.len() {
+                packets.resize(slot + 1, HeldPacket::default());
             }
-            held[slot] = Held { ticket: Some(came.ticket), place: came.place, came: *now, mark, dsfield };
+            packets[slot] =
+                HeldPacket { ticket: Some(came.ticket), place: came.place, came: *now, mark, dsfield };
             incoming.push((pkt, came.place));
         })?;
         for ticket in lost {
@@ -391,7 +394,7 @@ impl Engine {
         }
     }
 
-    /// Packets that filters led or copied to other devices continue there.
+    /// Continues with packets that filters redirected or copied to other devices.
     fn forward_redirected(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
         for at in 0..self.devices.len() {
             let device = self.devices[at];
@@ -436,12 +439,12 @@ impl Engine {
         self.follow_copies(packet_io);
         let slot = pkt.slot();
         let place = self.places.iter().position(|place| *place == (device, arriving));
-        let held = self.held.get_mut(slot);
-        let (Some(place), Some((ticket, held))) =
-            (place, held.and_then(|held| Some((held.ticket.take()?, *held))))
+        let packet = self.held.get_mut(slot);
+        let (Some(place), Some((ticket, packet))) =
+            (place, packet.and_then(|packet| Some((packet.ticket.take()?, *packet))))
         else {
             self.counts.nowhere += 1;
-            if let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) {
+            if let Some(ticket) = self.held.get_mut(slot).and_then(|packet| packet.ticket.take()) {
                 packet_io.drop_packet(ticket)?;
             }
             self.pool.release(pkt);
@@ -450,15 +453,15 @@ impl Engine {
         let meta = self.pool.meta(&pkt);
         let (mark, dsfield, rewritten) = (meta.mark.0, meta.dsfield, meta.rewritten());
         if let Some(watch) = &mut self.watch {
-            let met = PacketSojourn { device, slot, came: held.came, left: self.now };
+            let met = PacketSojourn { device, slot, came: packet.came, left: self.now };
             watch.note(
                 &self.pool,
                 &met,
-                PacketOutcome::Left { marked: dsfield & 3 == 3 && held.dsfield & 3 != 3 },
+                PacketOutcome::Left { marked: dsfield & 3 == 3 && packet.dsfield & 3 != 3 },
             );
         }
         let front = rewritten.then(|| self.pool.settle(&pkt).frame());
-        let dsfield = (dsfield != held.dsfield && front.is_none()).then_some(dsfield);
+        let dsfield = (dsfield != packet.dsfield && front.is_none()).then_some(dsfield);
         match packet_io.pass(ticket, &Leaving { place, mark, dsfield, front })? {
             Passed::Gone => self.counts.passed += 1,
             Passed::Full => self.counts.full += 1,
@@ -477,16 +480,16 @@ impl Engine {
     }
 
     fn report_copies(&mut self, packet_io: &mut dyn PacketIo) {
-        let Engine { pool, held, counts, .. } = self;
+        let Engine { pool, held: packets, counts, .. } = self;
         let copied: Vec<_> = pool.take_copied().collect();
         for (copy, of) in copied {
-            let original = held.get(of).copied().unwrap_or_default();
+            let original = packets.get(of).copied().unwrap_or_default();
             let ticket = original.ticket.and_then(|ticket| packet_io.copy(ticket));
             counts.nowhere += u64::from(ticket.is_none());
-            if copy >= held.len() {
-                held.resize(copy + 1, Held::default());
+            if copy >= packets.len() {
+                packets.resize(copy + 1, HeldPacket::default());
             }
-            held[copy] = Held { ticket, ..original };
+            packets[copy] = HeldPacket { ticket, ..original };
             pool.watch_slot(copy);
         }
     }
@@ -495,7 +498,9 @@ impl Engine {
     fn account(&mut self, packet_io: &mut dyn PacketIo) -> io::Result<()> {
         self.follow_copies(packet_io);
         while let Some(slot) = self.pool.take_released() {
-            let Some(ticket) = self.held.get_mut(slot).and_then(|held| held.ticket.take()) else { continue };
+            let Some(ticket) = self.held.get_mut(slot).and_then(|packet| packet.ticket.take()) else {
+                continue;
+            };
             self.counts.dropped += 1;
             if let Some(watch) = &mut self.watch {
                 let (device, _) = self.places[self.held[slot].place];

@@ -34,8 +34,7 @@ fn headers(head: &Head) -> u32 {
     (network + transport) as u32
 }
 
-/// The most that a device's qdiscs let through, by what they were told; `None`: nothing there holds
-/// packets to a rate.
+/// The highest rate that a device's qdiscs allow, by their parameters; `None`: nothing there limits the rate.
 pub fn link_rate(qdiscs: &[QdiscDump], classes: &[ClassDump]) -> Option<Rate> {
     let of_qdiscs = qdiscs.iter().filter_map(|dump| match &dump.params {
         QdiscParams::Tbf(tbf) => Some(tbf.rate.rate),

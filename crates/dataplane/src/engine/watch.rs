@@ -161,8 +161,8 @@ impl Watch {
 
     /// Notes a packet that is through.
     pub(super) fn note(&mut self, pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) {
-        let stand = pool.queue_location(met.slot);
-        let seen = self.seen.entry((met.device, stand.on)).or_default();
+        let location = pool.queue_location(met.slot);
+        let seen = self.seen.entry((met.device, location.on)).or_default();
         match outcome {
             PacketOutcome::Left { marked } => {
                 seen.sojourn.note(Nanos(met.left.0.saturating_sub(met.came.0)));
@@ -175,7 +175,7 @@ impl Watch {
         }
         self.listeners.retain_mut(|listener| {
             let wanted =
-                listener.device == met.device && (listener.class == stand.on || listener.class.is_none());
+                listener.device == met.device && (listener.class == location.on || listener.class.is_none());
             !wanted || listener.tell(captured(pool, met, outcome))
         });
     }
@@ -196,7 +196,7 @@ impl Listener {
 }
 
 fn captured(pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) -> Captured {
-    let stand = pool.queue_location(met.slot);
+    let location = pool.queue_location(met.slot);
     let mut front = pool.last_head(met.slot).cloned().unwrap_or_default();
     let meta = pool.last_known(met.slot);
     if let Some(meta) = meta
@@ -207,8 +207,8 @@ fn captured(pool: &Pool, met: &PacketSojourn, outcome: PacketOutcome) -> Capture
     Captured {
         came: met.came,
         left: met.left,
-        qdisc: stand.qdisc,
-        class: stand.on,
+        qdisc: location.qdisc,
+        class: location.on,
         outcome,
         len: meta.map_or(0, |meta| meta.frame_len),
         front: front.frame().to_vec(),

@@ -29,7 +29,7 @@ pub(super) enum Read {
     Nothing,
     /// There was a packet, but no space: it is dropped.
     Full,
-    /// A packet, with a ticket that is not held before [`BufferPool::hold`] says so.
+    /// A packet, with a ticket that is valid from [`BufferPool::hold`] on.
     Packet(u32),
 }
 
@@ -85,7 +85,7 @@ impl Slot {
         &self.small[self.start..(self.start + self.len).min(SMALL)]
     }
 
-    /// The same, to be changed.
+    /// The bytes in front of the frame, writable.
     pub(super) fn front_mut(&mut self) -> &mut [u8] {
         &mut self.small[self.start..(self.start + self.len).min(SMALL)]
     }
@@ -96,7 +96,7 @@ impl Slot {
         self.big.get(..beyond).unwrap_or_default()
     }
 
-    /// The first `octets` are no part of the frame.
+    /// Removes the first `bytes` from the frame.
     pub(super) fn strip(&mut self, bytes: usize) {
         let bytes = bytes.min(self.front().len());
         self.start += bytes;
@@ -141,7 +141,7 @@ impl BufferPool {
         read: impl FnOnce(&mut [IoSliceMut<'_>]) -> io::Result<Option<usize>>,
     ) -> io::Result<Read> {
         let Some(ticket) = self.next_free() else {
-            let nowhere = &mut [0; offload::OCTETS];
+            let nowhere = &mut [0; offload::HEADER_LEN];
             return Ok(read(&mut [IoSliceMut::new(nowhere)])?.map_or(Read::Nothing, |_| Read::Full));
         };
         let mut big = self.spare.pop().unwrap_or_else(|| vec![0; BIG]);
@@ -157,8 +157,8 @@ impl BufferPool {
         self.bytes += slot.big.len();
         let Some(bytes) = bytes? else { return Ok(Read::Nothing) };
         slot.offload = Offload::read(&slot.small[..]);
-        slot.start = offload::OCTETS;
-        slot.len = bytes.saturating_sub(offload::OCTETS);
+        slot.start = offload::HEADER_LEN;
+        slot.len = bytes.saturating_sub(offload::HEADER_LEN);
         Ok(Read::Packet(ticket))
     }
 
@@ -261,7 +261,7 @@ mod tests {
     use crate::packet_io::Leaving;
 
     fn put(slots: &mut BufferPool, bytes: usize) -> Option<u32> {
-        let packet: Vec<u8> = (0..offload::OCTETS + bytes).map(|n| n as u8).collect();
+        let packet: Vec<u8> = (0..offload::HEADER_LEN + bytes).map(|n| n as u8).collect();
         put_all(slots, &packet)
     }
 
@@ -289,11 +289,12 @@ mod tests {
     #[test]
     fn frames_of_every_size_come_out_as_they_went_in() {
         let mut slots = BufferPool::default();
-        for bytes in [0, 14, 1514, SMALL - offload::OCTETS, SMALL, SMALL + COPIED, 65_549] {
+        for bytes in [0, 14, 1514, SMALL - offload::HEADER_LEN, SMALL, SMALL + COPIED, 65_549] {
             let ticket = put(&mut slots, bytes).expect("room");
             let slot = slots.slot(ticket);
             let all = [slot.front(), slot.rest()].concat();
-            let expected: Vec<u8> = (offload::OCTETS..offload::OCTETS + bytes).map(|n| n as u8).collect();
+            let expected: Vec<u8> =
+                (offload::HEADER_LEN..offload::HEADER_LEN + bytes).map(|n| n as u8).collect();
             assert_eq!((all, slot.len() as usize), (expected, bytes));
         }
         assert_eq!(slots.held(), 7);
@@ -321,10 +322,10 @@ mod tests {
         let copy = slots.copy(ticket).expect("room");
         slots.take_back(ticket).expect("it is held");
         slots.release(ticket);
-        assert_eq!(slots.slot(copy).front()[0], offload::OCTETS as u8);
+        assert_eq!(slots.slot(copy).front()[0], offload::HEADER_LEN as u8);
         assert_eq!(
             (slots.slot(copy).rest().len(), slots.held(), slots.bytes),
-            (offload::OCTETS, 1, offload::OCTETS)
+            (offload::HEADER_LEN, 1, offload::HEADER_LEN)
         );
     }
 

@@ -1,4 +1,4 @@
-//! Where things are in the bytes of a frame that anybody may have made.
+//! Field offsets in the bytes of a frame of unknown origin.
 
 use tidegate_packet::checksum;
 use tidegate_packet::header::ethertype;

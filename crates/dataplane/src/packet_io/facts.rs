@@ -13,7 +13,7 @@ const ETHERNET: [u16; 2] = [1, 772];
 /// Those that carry IP and nothing before it: PPP, raw IP, tunnels, TUN.
 const PACKETS: [u16; 8] = [512, 519, 768, 769, 776, 778, 823, 65534];
 
-/// A device.
+/// What the engine needs to know of a network device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) number: u32,
@@ -29,9 +29,9 @@ impl Facts {
         let number = Links::open()?.index(dev)?;
         let mut question = [0; LINK_HEAD];
         question[4..8].copy_from_slice(&number.to_ne_bytes());
-        let told = NetlinkSocket::open()?.get(RTM_GETLINK, &question)?.body;
-        let hardware = told.get(2..4).map_or(0, |bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
-        let mtu = attribute::read(told.get(LINK_HEAD..).unwrap_or_default()).u32(IFLA_MTU).unwrap_or(0);
+        let body = NetlinkSocket::open()?.get(RTM_GETLINK, &question)?.body;
+        let hardware = body.get(2..4).map_or(0, |bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
+        let mtu = attribute::read(body.get(LINK_HEAD..).unwrap_or_default()).u32(IFLA_MTU).unwrap_or(0);
         Ok(Facts { number, link_header: link_header(hardware)?, mtu })
     }
 }

@@ -1,8 +1,7 @@
 //! Backends: how real packets come to the engine, and go again.
 //!
-//! A backend takes packets out of the kernel's hands, says what they are, keeps their bytes and lets each of
-//! them go, or drops it, in whatever order it is reported. It decides nothing: what leaves when is the
-//! engine's.
+//! A backend takes packets out of the kernel's hands, describes them, keeps their bytes and sends or drops
+//! each of them, in any order. It decides nothing: what leaves when is the engine's decision.
 //!
 //! A packet has a *ticket* from [`PacketIo::receive`] until [`PacketIo::pass`] or [`PacketIo::drop_packet`]:
 //! taken = passed + full + lost + held, always.
@@ -26,7 +25,7 @@ pub enum TrafficDirection {
     Ingress,
 }
 
-/// One place where a backend stands: a device and a direction.
+/// Where a backend is attached: a device and a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachPoint {
     /// The device's name.
@@ -59,8 +58,8 @@ pub struct Came<'a> {
 /// How a packet leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leaving<'a> {
-    /// Where it leaves: by its index among the backend's places, mostly the one it came to. A backend that
-    /// cannot send it anywhere else says [`Passed::Full`].
+    /// Where it leaves: by its index among the backend's attach points, mostly the one where it arrived. A
+    /// backend that cannot send it elsewhere returns [`Passed::Full`].
     pub place: usize,
     /// The firewall mark it leaves with.
     pub mark: u32,
@@ -95,14 +94,14 @@ pub struct PacketIoStats {
     pub received: u64,
     /// Let go.
     pub passed: u64,
-    /// Dropped because the engine said so.
+    /// Dropped by the engine's decision.
     pub dropped: u64,
     /// Dropped because the device, or the kernel, had no space when they were to leave.
     pub full: u64,
     /// Lost before they came here: the kernel's queue in front of the backend was full.
     pub overruns: u64,
-    /// Too short or too strange to be told to anybody: let go at once where that can be, lost elsewhere. Not
-    /// among those taken.
+    /// Too short or malformed to be described: sent on at once where that is possible, dropped elsewhere. Not
+    /// counted as taken.
     pub malformed: u64,
     /// Changes of a packet (its DS field, its front) that this backend could not make: it left as it was.
     pub unchanged: u64,
@@ -112,11 +111,11 @@ pub struct PacketIoStats {
 
 /// Brings packets, and lets them go.
 pub trait PacketIo {
-    /// Hands over packets that have come, at most so many, and says how many; does not wait.
+    /// Hands over packets that have arrived, at most `most`, and returns how many; does not wait.
     ///
     /// # Errors
-    /// The backend is no more: its device is gone, or the kernel took back what it stood on. Packets dropped
-    /// for lack of space are no error.
+    /// The backend is broken: its device is gone, or the kernel removed what it was attached to. Packets
+    /// dropped for lack of space are no error.
     fn receive(&mut self, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize>;
 
     /// Lets a packet go. It may be collected with others until [`PacketIo::flush`]; its ticket is the
@@ -152,8 +151,8 @@ pub trait PacketIo {
     /// What happened so far.
     fn counts(&self) -> PacketIoStats;
 
-    /// From now on super-packets come as the packets they stand for (true), or whole (false, as a backend
-    /// begins).
+    /// Has super-packets split into their segments from now on (true), or delivered whole (false, the initial
+    /// state).
     ///
     /// # Errors
     /// `Unsupported`: this backend cannot.
@@ -163,7 +162,7 @@ pub trait PacketIo {
     fn cannot(&self) -> &'static [&'static str];
 }
 
-/// What is said to anyone who has a wrong ticket.
+/// The error for a wrong ticket.
 fn unknown_ticket(ticket: u32) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("no one holds the packet with ticket {ticket}"))
 }

@@ -39,7 +39,7 @@ pub struct TunIo {
     taps: [Tap; 2],
     slots: BufferPool,
     counts: PacketIoStats,
-    /// Which side is asked first: each has its turn.
+    /// Which side is read first: they take turns.
     next: usize,
     /// What was read last.
     fresh: Vec<u32>,
@@ -59,8 +59,8 @@ impl TunIo {
         Ok(TunIo { taps, slots, counts, next: 0, fresh })
     }
 
-    /// Reads what one side sent, in two passes: anyone who is told of packets finds the processor's caches as
-    /// he left them, not as the kernel did.
+    /// Reads packets of one side, in two passes, so that the consumer finds its data in the processor's
+    /// caches rather than the kernel's.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
         for ticket in &self.fresh {

@@ -53,7 +53,7 @@ fn links(place: &NamespaceThread) -> Vec<String> {
 fn everything_passes_both_ways() {
     for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
-        let (tell, told) = mpsc::channel();
+        let (tell, receiver) = mpsc::channel();
         let keeper = wire.keep(
             move || CaptureIo::by(way, &both()),
             move |came| {
@@ -69,7 +69,7 @@ fn everything_passes_both_ways() {
             transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
         }
         let counts = keeper.end().expect("the door stands");
-        let seen: Vec<_> = told.try_iter().collect();
+        let seen: Vec<_> = receiver.try_iter().collect();
         for place in 0..2 {
             for kind in [0x0806, 0x0800, 0x86dd] {
                 assert!(
@@ -106,8 +106,8 @@ fn nothing_is_left_behind() {
 /// How many clsact there are.
 fn qdiscs_of_traffic_control() -> usize {
     let mut kernel = tidegate_netlink::Kernel::open().expect("netlink");
-    let standing = kernel.qdiscs(WIRE).expect("what stands there is told");
-    standing.qdiscs.iter().filter(|qdisc| format!("{qdisc:?}").to_lowercase().contains("clsact")).count()
+    let installed = kernel.qdiscs(WIRE).expect("what stands there is told");
+    installed.qdiscs.iter().filter(|qdisc| format!("{qdisc:?}").to_lowercase().contains("clsact")).count()
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn what_is_lost_does_not_arrive() {
 #[test]
 fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = Wire::lay() else { return };
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let open = || {
         use tidegate_dataplane::packet_io::PacketIo;
         let mut door = CaptureIo::open(&both())?;
@@ -163,7 +163,7 @@ fn super_packets_come_cut_when_asked_for() {
     transfer(&wire.near, &wire.remote, address(ADDRESSES[0]), 1_000_000);
     transfer(&wire.remote, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
     let counts = keeper.end().expect("the door stands");
-    let largest = told.try_iter().max();
+    let largest = receiver.try_iter().max();
     assert_eq!(largest, Some((1, 1514)));
     assert_eq!((counts.full, counts.overruns, counts.malformed), (0, 0, 0));
 }
@@ -172,7 +172,7 @@ fn super_packets_come_cut_when_asked_for() {
 fn tags_stay_where_they_are() {
     for way in [AttachMethod::Link, AttachMethod::Filter] {
         let Some(wire) = Wire::lay() else { return };
-        let (tell, told) = mpsc::channel();
+        let (tell, receiver) = mpsc::channel();
         let keeper = wire.keep(
             move || CaptureIo::by(way, &both()),
             move |came| {
@@ -197,10 +197,10 @@ fn tags_stay_where_they_are() {
         for tags in [&[0x81, 0, 0xa0, 5][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0xa0, 5]] {
             let frame = broadcast(tags, b"padded to the length of a tagged frame");
             send(&wire.near, WIRE, frame.clone(), 0);
-            assert_eq!(told.recv_timeout(wire::LIMIT), Ok((0, frame.clone())), "{way:?}: on its way out");
+            assert_eq!(receiver.recv_timeout(wire::LIMIT), Ok((0, frame.clone())), "{way:?}: on its way out");
             assert_eq!(told_out.recv_timeout(wire::LIMIT), Ok(frame.clone()), "{way:?}: as it arrives");
             send(&wire.remote, WIRE, frame.clone(), 0);
-            assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, frame)), "{way:?}: on its way in");
+            assert_eq!(receiver.recv_timeout(wire::LIMIT), Ok((1, frame)), "{way:?}: on its way in");
         }
         keeper.end().expect("the door stands");
         remote.end().expect("the door stands");
@@ -226,7 +226,7 @@ fn marks_come_and_go() {
     let _other = laid.expect("place").expect("a way out");
     let way = wire.remote.go(|| Links::open()?.add_route(WIRE, address("10.8.0.9")));
     way.expect("place").expect("a way there");
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let spots = [
         spot(TrafficDirection::Ingress),
         AttachPoint { dev: "other0".into(), direction: TrafficDirection::Egress },
@@ -241,17 +241,17 @@ fn marks_come_and_go() {
         },
     );
     hosts::datagram(&wire.remote, address("10.8.0.9"), b"marked");
-    assert_eq!(told.recv_timeout(wire::LIMIT), Ok((0, 0)));
-    assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, 0xdead_0009)));
+    assert_eq!(receiver.recv_timeout(wire::LIMIT), Ok((0, 0)));
+    assert_eq!(receiver.recv_timeout(wire::LIMIT), Ok((1, 0xdead_0009)));
     send(&wire.near, "other0", broadcast(&[], b"this one is marked"), 77);
-    assert_eq!(told.recv_timeout(wire::LIMIT), Ok((1, 77)), "a sender's mark");
+    assert_eq!(receiver.recv_timeout(wire::LIMIT), Ok((1, 77)), "a sender's mark");
     keeper.end().expect("the door stands");
 }
 
 #[test]
 fn a_ds_field_is_written() {
     let Some(wire) = Wire::lay() else { return };
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let keeper = wire.keep(
         || CaptureIo::open(&[spot(TrafficDirection::Egress)]),
         |came| {
@@ -270,9 +270,9 @@ fn a_ds_field_is_written() {
     );
     // It is delivered, so IPv4's checksum is right.
     hosts::deliver(&wire.near, &wire.remote, address(ADDRESSES[0]), b"it is congested");
-    assert_eq!(told.recv_timeout(wire::LIMIT).map(|head| head[1]), Ok(0x03));
+    assert_eq!(receiver.recv_timeout(wire::LIMIT).map(|head| head[1]), Ok(0x03));
     hosts::deliver(&wire.near, &wire.remote, address(ADDRESSES_V6[0]), b"it is congested");
-    assert_eq!(told.recv_timeout(wire::LIMIT).map(|head| (head[0], head[1] & 0xf0)), Ok((0x60, 0x30)));
+    assert_eq!(receiver.recv_timeout(wire::LIMIT).map(|head| (head[0], head[1] & 0xf0)), Ok((0x60, 0x30)));
     assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
     remote.end().expect("the door stands");
 }
@@ -280,7 +280,7 @@ fn a_ds_field_is_written() {
 #[test]
 fn strange_frames_pass_and_break_nothing() {
     let Some(wire) = Wire::lay() else { return };
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let keeper = wire.keep(
         || CaptureIo::open(&both()),
         move |came| {
@@ -301,7 +301,7 @@ fn strange_frames_pass_and_break_nothing() {
         for (at, from) in [&wire.near, &wire.remote].into_iter().enumerate() {
             send(from, WIRE, frame.clone(), 0);
             loop {
-                let came = told.recv_timeout(wire::LIMIT).expect("it comes");
+                let came = receiver.recv_timeout(wire::LIMIT).expect("it comes");
                 if came == (at, len) {
                     break;
                 }
@@ -330,7 +330,7 @@ fn a_device_without_link_header() {
     made.expect("place").expect("a TUN device");
     let tun = told_tun.recv().expect("it was made");
     let echo = std::thread::spawn(move || hosts::turn_round(&tun, 3));
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let spots = [TrafficDirection::Egress, TrafficDirection::Ingress]
         .map(|direction| AttachPoint { dev: "tun0".into(), direction });
     let keeper = wire.keep(
@@ -343,7 +343,7 @@ fn a_device_without_link_header() {
         },
     );
     assert_eq!(ping(&wire.near, address("10.9.0.2"), NO_MORE, 56), Some(1));
-    assert_eq!(told.try_iter().take(2).collect::<Vec<_>>(), [(0, 0, 84), (1, 0, 84)]);
+    assert_eq!(receiver.try_iter().take(2).collect::<Vec<_>>(), [(0, 0, 84), (1, 0, 84)]);
     assert_eq!(keeper.end().expect("the door stands").full, 0);
     echo.join().expect("no panic").expect("what came was turned round");
 }

@@ -16,7 +16,7 @@ use crate::wire::{FrameOutcome, forward};
 const DOOR: &str = "TIDEGATE_TEST_DOOR";
 const OPEN: &str = "the door is open";
 
-/// The process.
+/// The child process.
 pub(crate) struct Keeper(Child);
 
 impl Keeper {

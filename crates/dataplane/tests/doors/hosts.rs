@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_dataplane::packet_io::{Came, PacketIo, PacketIoStats};
 use tidegate_sys::namespace_thread::NamespaceThread;
-use tidegate_sys::offload::OCTETS;
+use tidegate_sys::offload::HEADER_LEN;
 use tidegate_sys::poll;
 use tidegate_sys::socket::EchoSocket;
 use tidegate_sys::tap::Tap;
@@ -39,12 +39,12 @@ pub(crate) fn ping(from: &NamespaceThread, to: IpAddr, most: u16, data: u32) -> 
 
 /// Sends one ping, whose answer someone else waits for.
 pub(crate) fn ask(from: &NamespaceThread, to: IpAddr) -> EchoSocket {
-    let asked = from.go(move || -> io::Result<EchoSocket> {
+    let result = from.go(move || -> io::Result<EchoSocket> {
         let echo = EchoSocket::open(to)?;
         echo.send_request(1, 56)?;
         Ok(echo)
     });
-    asked.expect("the place is there").expect("pings can be sent")
+    result.expect("the place is there").expect("pings can be sent")
 }
 
 /// Holds a ping in a backend until it is closed, and sees it answered afterwards.
@@ -60,7 +60,7 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
     );
     let mut packet_io = wire.near.go(open).expect("place").expect("it opens");
     let echo = ask(&wire.remote, address(ADDRESSES[1]));
-    let held = wire.near.go(move || -> io::Result<PacketIoStats> {
+    let stats = wire.near.go(move || -> io::Result<PacketIoStats> {
         let mut came = false;
         while !came {
             poll::readable(&packet_io.handles(), LIMIT)?;
@@ -69,7 +69,7 @@ pub(crate) fn is_answered_after<D: PacketIo + Send + 'static>(
         // Here the backend is closed.
         Ok(packet_io.counts())
     });
-    assert!(held.expect("place").expect("the door stands").held > 0);
+    assert!(stats.expect("place").expect("the door stands").held > 0);
     assert!(echo.reply(LIMIT).expect("it can be asked").is_some(), "what was held goes on");
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn transfer(from: &NamespaceThread, to: &NamespaceThread, address: Ip
     assert!(received.iter().enumerate().all(|(n, byte)| *byte == n as u8), "what arrived is what was sent");
 }
 
-/// Sends a datagram, to whom it may concern.
+/// Sends a datagram; it need not be received.
 pub(crate) fn datagram(from: &NamespaceThread, to: IpAddr, bytes: &'static [u8]) {
     let sent = from.go(move || UdpSocket::bind(any(to))?.send_to(bytes, SocketAddr::new(to, 9)));
     sent.expect("place").expect("it is sent");
@@ -135,7 +135,7 @@ pub(crate) fn turn_round(tun: &Tap, most: usize) -> io::Result<()> {
         }
         let mut packet = [0; 2048];
         let Some(bytes) = tun.read(&mut [io::IoSliceMut::new(&mut packet)])? else { continue };
-        let ip = OCTETS;
+        let ip = HEADER_LEN;
         if packet[ip] != 0x45 {
             continue;
         }
@@ -196,7 +196,7 @@ pub(crate) fn stream(from: &NamespaceThread, to: &NamespaceThread, address: IpAd
                 }
                 thread::sleep(Duration::from_micros(500));
             }
-            // It says that this is all.
+            // The end marker.
             out.send_to(&[], there).map(drop)
         })
     };

@@ -1,7 +1,7 @@
 //! The backends, with real packets between network namespaces that the tests make.
 //!
-//! Left out, with the reason printed, where no namespace may be made, or the kernel lacks what a backend
-//! stands on.
+//! Skipped, with the reason printed, where no namespace can be made, or the kernel lacks what a backend
+//! needs.
 
 mod capture;
 mod child;

@@ -33,9 +33,9 @@ fn lay() -> Option<Wire> {
     }
 }
 
-/// Someone at the remote end of the wire who tells the DS field of datagrams that end so.
+/// A process at the remote end of the wire that reports the DS field of datagrams that end so.
 fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
     let decide = move |came: &Came<'_>| {
         if came.frame.ends_with(end) {
@@ -44,13 +44,13 @@ fn watch(wire: &Wire, end: &'static [u8]) -> (Keeper, mpsc::Receiver<u8>) {
         }
         FrameOutcome::Pass
     };
-    (wire::keep(&wire.remote, move || CaptureIo::open(&spots), decide), told)
+    (wire::keep(&wire.remote, move || CaptureIo::open(&spots), decide), receiver)
 }
 
 #[test]
 fn ip_passes_both_ways() {
     let Some(wire) = lay() else { return };
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let keeper = wire.keep(open, move |came| {
         let kind = u16::from_be_bytes([came.frame[12], came.frame[13]]);
         let _ = tell.send((came.place, kind, came.segments, came.len));
@@ -63,7 +63,7 @@ fn ip_passes_both_ways() {
         transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
     }
     let counts = keeper.end().expect("the door stands");
-    let seen: Vec<_> = told.try_iter().collect();
+    let seen: Vec<_> = receiver.try_iter().collect();
     for place in 0..2 {
         for kind in [0x0800, 0x86dd] {
             assert!(seen.iter().any(|seen| (seen.0, seen.1) == (place, kind)), "{kind:x} at {place}");
@@ -82,7 +82,7 @@ fn ip_passes_both_ways() {
 #[test]
 fn super_packets_come_cut_when_asked_for() {
     let Some(wire) = lay() else { return };
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let open = || open().and_then(|mut packet_io| packet_io.split(true).map(|()| packet_io));
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.segments, came.len));
@@ -91,7 +91,7 @@ fn super_packets_come_cut_when_asked_for() {
     transfer(&wire.near, &wire.remote, address(ADDRESSES[0]), 1_000_000);
     transfer(&wire.remote, &wire.near, address(ADDRESSES_V6[1]), 1_000_000);
     keeper.end().expect("the door stands");
-    assert_eq!(told.try_iter().max(), Some((1, 1514)));
+    assert_eq!(receiver.try_iter().max(), Some((1, 1514)));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn what_is_lost_does_not_arrive() {
 #[test]
 fn congestion_is_marked_by_the_rule_behind() {
     let Some(wire) = lay() else { return };
-    let (remote, told) = watch(&wire, b"congested");
+    let (remote, receiver) = watch(&wire, b"congested");
     let congest = |came: &Came<'_>| match (came.frame.ends_with(b"congested"), came.frame[14] >> 4) {
         (true, 4) => FrameOutcome::DsField(came.frame[15] | 3),
         (true, _) => FrameOutcome::DsField(came.frame[14] << 4 | came.frame[15] >> 4 | 3),
@@ -118,13 +118,13 @@ fn congestion_is_marked_by_the_rule_behind() {
     let keeper = wire.keep(open, congest);
     for addresses in [ADDRESSES, ADDRESSES_V6] {
         hosts::deliver(&wire.near, &wire.remote, address(addresses[0]), b"it is congested");
-        assert_eq!(told.recv_timeout(LIMIT), Ok(3));
+        assert_eq!(receiver.recv_timeout(LIMIT), Ok(3));
         hosts::deliver(&wire.near, &wire.remote, address(addresses[0]), b"it is not congested!");
-        // What comes in is marked likewise, or it would not be delivered.
+        // Incoming packets are marked likewise, or they would not be delivered.
         hosts::deliver(&wire.remote, &wire.near, address(addresses[1]), b"it is congested");
     }
     assert_eq!(keeper.end().expect("the door stands").unchanged, 0);
-    assert_eq!(told.try_iter().count(), 0);
+    assert_eq!(receiver.try_iter().count(), 0);
     remote.end().expect("the door stands");
 }
 
@@ -132,7 +132,7 @@ fn congestion_is_marked_by_the_rule_behind() {
 fn marks_come_and_go() {
     let Some(wire) = lay() else { return };
     // The queue marks what comes in and leaves for itself; a capture behind it sees that.
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let keeper =
         wire.keep(
             open,
@@ -149,13 +149,13 @@ fn marks_come_and_go() {
         },
     );
     hosts::deliver(&wire.near, &wire.remote, address(ADDRESSES[0]), b"this one is marked");
-    assert_eq!(told.recv_timeout(LIMIT), Ok(0x7ead_0009));
+    assert_eq!(receiver.recv_timeout(LIMIT), Ok(0x7ead_0009));
     keeper.end().expect("the door stands");
     behind.end().expect("the door stands");
 }
 
-/// Rules for marks (-150) precede the backend, in both directions: what they restore of a connection is there
-/// when the engine asks.
+/// Rules for marks (-150) precede the backend, in both directions: marks that they restore from a connection
+/// are there when the engine classifies.
 #[test]
 fn what_rules_mark_comes_marked() {
     let Some(wire) = lay() else { return };
@@ -171,14 +171,14 @@ fn what_rules_mark_comes_marked() {
         Ok(netfilter)
     });
     let _rules = rules.expect("place").expect("rules");
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let keeper = wire.keep(open, move |came| {
         let _ = tell.send((came.place, came.mark));
         FrameOutcome::Pass
     });
     assert_eq!(ping(&wire.remote, address(ADDRESSES[1]), 3, 56), Some(1));
     keeper.end().expect("the door stands");
-    let seen: Vec<_> = told.try_iter().collect();
+    let seen: Vec<_> = receiver.try_iter().collect();
     assert!(seen.contains(&(1, 5)) && seen.contains(&(0, 6)), "{seen:?}");
     assert!(seen.iter().all(|seen| [(1, 5), (0, 6)].contains(seen)), "{seen:?}");
 }
@@ -189,7 +189,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
     const MANY: usize = 10_000;
     let Some(wire) = lay() else { return };
     let mut stream = hosts::numbered(&wire.remote, &wire.near, address(ADDRESSES[1]), MANY as u64);
-    let held = wire.near.go(move || -> io::Result<()> {
+    let outcome = wire.near.go(move || -> io::Result<()> {
         let spots = [AttachPoint { dev: WIRE.into(), direction: TrafficDirection::Ingress }];
         let mut packet_io = QueueIo::open(&spots, Options::default())?;
         stream.begin();
@@ -198,7 +198,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
         while tickets.len() < MANY {
             poll::readable(&packet_io.handles(), LIMIT)?;
             packet_io.receive(64, &mut |came| {
-                // Bytes of data tell the stream from what kernels say to each other.
+                // Data bytes distinguish the stream from what kernels send on their own.
                 let ours = came.len == 14 + 20 + 8 + 8;
                 if ours { &mut tickets } else { &mut others }.push(came.ticket);
             })?;
@@ -222,7 +222,7 @@ fn ten_thousand_are_held_and_leave_backwards() {
         assert!(numbers.windows(2).all(|pair| pair[0] == pair[1] + 1), "each before its forerunner");
         Ok(())
     });
-    held.expect("place").expect("the door stands");
+    outcome.expect("place").expect("the door stands");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn open(
 #[test]
 fn packets_pass_between_namespaces() {
     let Some(wire) = Wire::lay() else { return };
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let keeper = open(&wire, move |came| {
         let _ = tell.send((came.place, came.frame[0] >> 4, came.segments));
         FrameOutcome::Pass
@@ -59,7 +59,7 @@ fn packets_pass_between_namespaces() {
         transfer(&wire.remote, &wire.near, address(addresses[1]), 3_000_000);
     }
     let counts = keeper.end().expect("the door stands");
-    let seen: Vec<_> = told.try_iter().collect();
+    let seen: Vec<_> = receiver.try_iter().collect();
     for (place, version) in [(0, 4), (0, 6), (1, 4), (1, 6)] {
         let whole = seen.iter().any(|seen| (seen.0, seen.1) == (place, version) && seen.2 > 1);
         assert!(whole, "super-packets of IPv{version} from {place}");

@@ -123,7 +123,7 @@ pub(crate) fn keep<D: PacketIo>(
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let started = place.go(move || {
-        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (tell, receiver) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::spawn(move || {
             let mut packet_io = match open() {
                 Ok(packet_io) => packet_io,
@@ -135,13 +135,13 @@ pub(crate) fn keep<D: PacketIo>(
             let _ = tell.send(Ok(()));
             forward(&mut packet_io, &stopped, &mut decide)
         });
-        told.recv().expect("it opens, or fails").map(|()| thread)
+        receiver.recv().expect("it opens, or fails").map(|()| thread)
     });
     let thread = started.expect("the place's thread is there").expect("the door opens");
     Keeper { stop, thread }
 }
 
-/// Lets go what comes until it is told to stop.
+/// Forwards packets until it is stopped.
 pub(crate) fn forward(
     packet_io: &mut dyn PacketIo,
     stop: &AtomicBool,

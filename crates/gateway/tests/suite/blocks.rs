@@ -55,10 +55,10 @@ fn a_filter_of_a_block_is_asked_by_all_its_devices() {
     assert_eq!(machine.live(), 0);
     assert_eq!(machine.gateway.block_chains(22).expect("it is there"), [0, 4]);
     assert!(machine.gateway.block_chains(44).is_err());
-    let listing = machine.says("tc -s filter show block 22");
+    let listing = machine.answer("tc -s filter show block 22");
     assert!(listing.starts_with("filter protocol ip pref 5 matchall chain 0"), "{listing}");
     assert!(listing.contains("Sent 200 bytes 2 pkt (dropped 2"), "{listing}");
-    assert_eq!(machine.says("tc filter show block 44"), NO_BLOCK);
+    assert_eq!(machine.answer("tc filter show block 44"), NO_BLOCK);
 }
 
 /// As Linux 6.1 answers: the whole request is read before the block is looked for, and a mark that is a class
@@ -86,6 +86,6 @@ fn what_is_refused_of_blocks() {
         ("tc filter add block 33 pref 3 protocol ip matchall", INVALID),
     ];
     for (line, wanted) in table {
-        assert_eq!(machine().says(line), wanted, "{line}");
+        assert_eq!(machine().answer(line), wanted, "{line}");
     }
 }

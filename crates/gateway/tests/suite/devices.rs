@@ -1,4 +1,4 @@
-//! Devices as their drivers set them up, and what is said of them afterwards.
+//! Devices as their drivers set them up, and how they are listed afterwards.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::{DeviceKind, DeviceSpec, EgressPath, Gateway, Switches, XmitStatus};
@@ -37,8 +37,8 @@ fn new_devices_are_as_their_drivers_make_them() {
     }
 }
 
-/// What a device is told later is what its qdiscs go by: pfifo's limit is the queue's length, DRR's
-/// quantum and fq_codel's the largest frame.
+/// Qdiscs take a device's later settings: pfifo's limit is the queue's length, DRR's quantum and fq_codel's
+/// the largest frame.
 #[test]
 fn disciplines_go_by_what_a_device_is_now() {
     let mut machine = Machine::new(&["eth0"]);
@@ -50,9 +50,9 @@ fn disciplines_go_by_what_a_device_is_now() {
     let spec = machine.gateway.spec(eth0);
     assert_eq!((spec.tx_queue_len, spec.mtu, spec.ring, spec.hz), (77, 900, 64, 250));
     machine.run("tc qdisc add dev eth0 root handle 1: pfifo");
-    assert_eq!(machine.says("tc qdisc show dev eth0"), "qdisc pfifo 1: root refcnt 2 limit 77p\n");
+    assert_eq!(machine.answer("tc qdisc show dev eth0"), "qdisc pfifo 1: root refcnt 2 limit 77p\n");
     machine.run("tc qdisc replace dev eth0 root handle 2: fq_codel");
-    assert!(machine.says("tc qdisc show dev eth0").contains(" quantum 914 "));
+    assert!(machine.answer("tc qdisc show dev eth0").contains(" quantum 914 "));
     for op in [Op::TxQueueLen { dev: "eth9".into(), packets: 1 }, Op::Ring { dev: "eth9".into(), frames: 1 }]
     {
         assert_eq!(machine.op(&op), "Error: Cannot find device.");
@@ -77,15 +77,15 @@ fn a_new_device_has_the_switches_of_the_machine() {
 fn transmit_queues_are_for_devices_without_a_queue_of_their_own() {
     let mut machine = Machine::new(&["eth0"]);
     machine.run("ip link add dummy0 type dummy");
-    let mut said = |name: &str, count| {
+    let mut count_of = |name: &str, count| {
         let op = Op::Link(LinkOp::TxQueues { name: name.into(), count });
         let answer = machine.op(&op);
         (answer, machine.gateway.device(name).map(|id| machine.gateway.spec(id).tx_queues))
     };
-    assert_eq!(said("dummy0", 4), (String::new(), Some(4)));
-    assert_eq!(said("dummy0", 0), (String::new(), Some(1)));
-    assert_eq!(said("eth0", 4), (String::new(), Some(1)));
-    assert_eq!(said("eth9", 4), (String::from("RTNETLINK answers: No such device"), None));
+    assert_eq!(count_of("dummy0", 4), (String::new(), Some(4)));
+    assert_eq!(count_of("dummy0", 0), (String::new(), Some(1)));
+    assert_eq!(count_of("eth0", 4), (String::new(), Some(1)));
+    assert_eq!(count_of("eth9", 4), (String::from("RTNETLINK answers: No such device"), None));
 }
 
 #[test]
@@ -186,17 +186,17 @@ fn ingress_has_one_list_and_clsact_two() {
         machine.run(&filter("eth0", parent, pref as u32 + 1));
     }
     // tc lists them all under the class that was named last.
-    let listed = machine.says("tc filter show dev eth0 parent ffff:");
+    let listed = machine.answer("tc filter show dev eth0 parent ffff:");
     let firsts =
         listed.lines().filter(|line| line.starts_with("filter parent ffff:5 ") && line.contains("handle"));
     assert_eq!(firsts.count(), 4, "{listed}");
     let (eth0, hook) = (machine.id("eth0"), Handle::new(0xffff, 0));
     let own = machine.gateway.own_filters(machine.now, eth0, hook).expect("there");
     assert!(!own.is_empty() && own.iter().all(|dump| dump.parent == hook), "{own:?}");
-    assert_eq!(machine.says(&filter("eth1", "ffff:", 1)), "RTNETLINK answers: Invalid argument");
+    assert_eq!(machine.answer(&filter("eth1", "ffff:", 1)), "RTNETLINK answers: Invalid argument");
     for parent in ["ffff:fff1", "ffff:5", "ffff:fff4"] {
         assert_eq!(
-            machine.says(&filter("eth1", parent, 1)),
+            machine.answer(&filter("eth1", parent, 1)),
             "Error: Specified class doesn't exist.",
             "{parent}"
         );

@@ -144,7 +144,7 @@ fn chains_come_by_priority() {
         names(&machine, false, Hook::Input),
         ["nat", "filter"].map(str::to_owned).into_iter().rev().collect::<Vec<_>>()
     );
-    // What a packet of the machine's own meets: the table nat is asked by connections, between the chains
+    // What a packet of the machine's own meets: the table nat is evaluated per connection, between the chains
     // before it and behind it.
     machine.gateway.watch();
     assert!(machine.passes(EgressPath::Local, "wan0", head()).is_some());

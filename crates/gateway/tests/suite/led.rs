@@ -1,5 +1,5 @@
-//! Packets that filters lead to other devices: what tc-mirred(8) says of its four ways, and of devices that
-//! are down or gone.
+//! Packets that filters redirect to other devices: the four modes of tc-mirred(8), and devices that are down
+//! or gone.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::{EgressPath, ReceiveOutcome, XmitStatus};
@@ -63,7 +63,7 @@ fn what_comes_in_is_led_or_copied() {
     for (action, wanted, then) in table {
         let mut machine = machine();
         led(&mut machine, "ingress", action);
-        let said = match comes(&mut machine, "eth0") {
+        let output = match comes(&mut machine, "eth0") {
             ReceiveOutcome::Passed(pkt, by) => {
                 machine.pool.release(pkt);
                 format!("passed by {}", machine.gateway.name(by))
@@ -71,7 +71,7 @@ fn what_comes_in_is_led_or_copied() {
             ReceiveOutcome::Redirected(to) => format!("led to {}", machine.gateway.name(to)),
             ReceiveOutcome::Dropped => String::from("lost"),
         };
-        assert_eq!((said.as_str(), found(&mut machine)), (wanted, then), "{action}");
+        assert_eq!((output.as_str(), found(&mut machine)), (wanted, then), "{action}");
     }
 }
 
@@ -117,7 +117,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
             ("egress", "redirect", false),
             ("egress", "mirror", true),
         ] {
-            let said = format!("{hook} {action} {never_up}");
+            let output = format!("{hook} {action} {never_up}");
             let mut machine = machine();
             led(&mut machine, hook, &format!("egress {action} dev ifb0"));
             down(&mut machine, never_up);
@@ -125,22 +125,22 @@ fn nothing_is_led_to_a_device_that_is_down() {
                 match comes(&mut machine, "eth0") {
                     ReceiveOutcome::Passed(pkt, _) if passes => machine.pool.release(pkt),
                     ReceiveOutcome::Dropped if !passes => {}
-                    other => panic!("{said}: {other:?}"),
+                    other => panic!("{output}: {other:?}"),
                 }
-                assert!(found(&mut machine).is_empty(), "{said}");
+                assert!(found(&mut machine).is_empty(), "{output}");
             } else {
                 assert_eq!(
                     goes(&mut machine, "eth0"),
                     if passes { XmitStatus::Queued } else { XmitStatus::Stopped },
-                    "{said}"
+                    "{output}"
                 );
-                assert_eq!(found(&mut machine).len(), usize::from(passes), "{said}");
+                assert_eq!(found(&mut machine).len(), usize::from(passes), "{output}");
             }
-            let listing = machine.says(&format!("tc -s filter show dev eth0 {hook}"));
+            let listing = machine.answer(&format!("tc -s filter show dev eth0 {hook}"));
             assert!(
                 listing.contains("Sent 100 bytes 1 pkt (dropped 0, overlimits 1")
                     || listing.contains("Sent 114 bytes 1 pkt (dropped 0, overlimits 1"),
-                "{said}: {listing}"
+                "{output}: {listing}"
             );
             // Up again, it is redirected to.
             let ifb = machine.id("ifb0");
@@ -153,7 +153,7 @@ fn nothing_is_led_to_a_device_that_is_down() {
             } else {
                 let _ = goes(&mut machine, "eth0");
             }
-            assert!(found(&mut machine).iter().any(|line| line.starts_with("ifb0 sends")), "{said}");
+            assert!(found(&mut machine).iter().any(|line| line.starts_with("ifb0 sends")), "{output}");
         }
     }
 }
@@ -176,7 +176,8 @@ fn a_device_that_goes_down_loses_what_waits() {
     assert_eq!(found(&mut machine), ["eth0 sends"]);
 }
 
-/// What an ifb gives back continues as if nothing had been: the action that led it away is passed over once.
+/// A packet that an ifb gives back continues as if nothing had been: the action that redirected it is skipped
+/// once.
 #[test]
 fn what_comes_back_is_not_led_again() {
     let mut machine = machine();
@@ -229,7 +230,7 @@ fn listings_name_devices_as_they_are_now() {
     let mut machine = machine();
     led(&mut machine, "ingress", "egress redirect dev ifb0");
     machine.run("tc filter add dev eth0 ingress pref 2 protocol ip flower indev eth1 action ok");
-    let shown = |machine: &mut Machine| machine.says("tc filter show dev eth0 ingress");
+    let shown = |machine: &mut Machine| machine.answer("tc filter show dev eth0 ingress");
     assert!(shown(&mut machine).contains("(Egress Redirect to device ifb0)"));
     assert!(shown(&mut machine).contains("indev eth1\n"), "{}", shown(&mut machine));
     let rename = |from: &str, to: &str| Op::Link(LinkOp::Rename { name: from.into(), to: to.into() });
@@ -248,14 +249,13 @@ fn devices_that_are_not_there_are_refused() {
     let mut machine = machine();
     let line = "tc filter add dev eth0 ingress pref 1 protocol ip";
     assert_eq!(
-        machine.says(&format!("{line} flower indev eth7 action ok")),
+        machine.answer(&format!("{line} flower indev eth7 action ok")),
         "Error: Network device not found."
     );
-    assert_eq!(machine.says("tc filter show dev eth0 ingress"), "");
+    assert_eq!(machine.answer("tc filter show dev eth0 ingress"), "");
 }
 
-/// A filter that asks by which device a packet came in: what was redirected to a device came by the one
-/// before.
+/// A filter on the input device: a packet that was redirected to a device came in by the one before.
 #[test]
 fn filters_know_by_which_device_a_packet_came() {
     let mut machine = machine();

@@ -74,7 +74,7 @@ fn addresses_are_kept_with_their_device() {
     assert!(apply(&mut gateway, op(false)).is_err(), "it is gone");
 }
 
-/// As a kernel was asked: the bounds are the driver's.
+/// As a kernel was asked: the driver sets the bounds.
 #[test]
 fn the_largest_packet_has_bounds() {
     let mut gateway = Gateway::new();

@@ -1,4 +1,4 @@
-//! The table nat: what iptables-extensions(8) says of its targets, on both families.
+//! The table nat: the targets of iptables-extensions(8), for both families.
 
 use crate::words::{Machine, udp};
 use tidegate_gateway::EgressPath;
@@ -198,23 +198,23 @@ fn a_free_table_of_that_name_translates_nothing() {
     assert_eq!(ends(&mut machine, EgressPath::Forwarded(None), "wan0", head), wanted);
 }
 
-/// Rules are asked by a connection's first packet only, and the answer stays.
+/// Rules are evaluated for a connection's first packet only, and the result stays.
 #[test]
 fn what_was_settled_stays() {
     let mut machine = machine();
-    let said = |machine: &mut Machine, port| {
+    let output_of = |machine: &mut Machine, port| {
         let head = udp((LAN.0, port), (FAR.0, 53), 0);
         ends(machine, EgressPath::Forwarded(None), "wan0", head).map(|(source, _)| source)
     };
     machine.run("iptables -t nat -A POSTROUTING -j SNAT --to-source 198.51.100.77");
-    assert_eq!(said(&mut machine, 1).as_deref(), Some("198.51.100.77 1"));
+    assert_eq!(output_of(&mut machine, 1).as_deref(), Some("198.51.100.77 1"));
     machine.run(
         "iptables -t nat -F POSTROUTING\niptables -t nat -A POSTROUTING -j SNAT --to-source 198.51.100.88",
     );
     assert_eq!(
-        [said(&mut machine, 1), said(&mut machine, 2)].map(Option::unwrap),
+        [output_of(&mut machine, 1), output_of(&mut machine, 2)].map(Option::unwrap),
         ["198.51.100.77 1", "198.51.100.88 2"]
     );
     machine.gateway.forget_connections();
-    assert_eq!(said(&mut machine, 1).as_deref(), Some("198.51.100.88 1"));
+    assert_eq!(output_of(&mut machine, 1).as_deref(), Some("198.51.100.88 1"));
 }

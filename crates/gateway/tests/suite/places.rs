@@ -1,4 +1,4 @@
-//! Where targets may stand: as iptables 1.8.9 answers on a real kernel.
+//! Where targets are allowed: the answers of iptables 1.8.9 on a real kernel.
 
 use tidegate_gateway::{Gateway, GatewayContext};
 use tidegate_packet::{Handle, Pool, Seeded, Time};
@@ -36,8 +36,8 @@ fn targets_have_their_tables_and_chains() {
         ("nat", "POSTROUTING", translate(Translator::Redirect), false),
     ];
     let mut gateway = Gateway::new();
-    for (name, chain, target, stands) in table {
-        let said = format!("{name} {chain} {target:?}");
+    for (name, chain, target, exists) in table {
+        let output = format!("{name} {chain} {target:?}");
         let rule = NetfilterRule { target: Some(target), ..NetfilterRule::default() };
         let command = NfCommand::Append(chain.into(), rule);
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: name.into(), command });
@@ -46,7 +46,7 @@ fn targets_have_their_tables_and_chains() {
             gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op);
         let message = answer.err().and_then(|error| error.message).map(|message| message.into_owned());
         let refused = format!("RULE_APPEND failed (Invalid argument): rule in chain {chain}");
-        assert_eq!(message, (!stands).then_some(refused), "{said}");
+        assert_eq!(message, (!exists).then_some(refused), "{output}");
     }
 }
 
@@ -54,7 +54,7 @@ fn targets_have_their_tables_and_chains() {
 fn chains_that_packets_come_to_lead_to_an_end() {
     let mut gateway = Gateway::new();
     let (mut pool, mut source) = (Pool::new(0), Seeded::new(1));
-    let mut said = |command: NfCommand| {
+    let mut output_of = |command: NfCommand| {
         let op = Op::Netfilter(NfOp { family: Family::Ipv4, table: "mangle".into(), command });
         let answer =
             gateway.apply(GatewayContext { now: Time(1), pool: &mut pool, random: &mut source }, &op);
@@ -70,24 +70,27 @@ fn chains_that_packets_come_to_lead_to_an_end() {
     };
     let refused = |chain: &str| Some(format!("RULE_APPEND failed (Too many links): rule in chain {chain}"));
     for name in ["A", "B"] {
-        assert_eq!(said(NfCommand::NewChain(name.into())), None);
+        assert_eq!(output_of(NfCommand::NewChain(name.into())), None);
     }
     // As on Linux 6.18 with iptables 1.8.9: a circle that no packet comes to may be, until one does.
     assert_eq!(
-        [said(jump("A", "B")), said(jump("B", "A")), said(jump("OUTPUT", "A"))],
+        [output_of(jump("A", "B")), output_of(jump("B", "A")), output_of(jump("OUTPUT", "A"))],
         [None, None, refused("OUTPUT")]
     );
-    assert_eq!(said(NfCommand::Flush(Some("B".into()))), None);
+    assert_eq!(output_of(NfCommand::Flush(Some("B".into()))), None);
     assert_eq!(
-        [said(jump("OUTPUT", "A")), said(jump("B", "A")), said(jump("B", "B"))],
+        [output_of(jump("OUTPUT", "A")), output_of(jump("B", "A")), output_of(jump("B", "B"))],
         [None, refused("B"), refused("B")]
     );
     // Fifteen chains behind the first are followed, sixteen are not.
     for number in 1..=20 {
-        assert_eq!(said(NfCommand::NewChain(format!("c{number}"))), None);
+        assert_eq!(output_of(NfCommand::NewChain(format!("c{number}"))), None);
     }
     for number in 1..20 {
-        assert_eq!(said(jump(&format!("c{number}"), &format!("c{}", number + 1))), None);
+        assert_eq!(output_of(jump(&format!("c{number}"), &format!("c{}", number + 1))), None);
     }
-    assert_eq!([said(jump("INPUT", "c6")), said(jump("FORWARD", "c5"))], [None, refused("FORWARD")]);
+    assert_eq!(
+        [output_of(jump("INPUT", "c6")), output_of(jump("FORWARD", "c5"))],
+        [None, refused("FORWARD")]
+    );
 }

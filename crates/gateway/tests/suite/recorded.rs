@@ -11,7 +11,7 @@ use tidegate_policy::{LinkDriver, Op};
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
 use tidegate_syntax::iptables::{self, IptCommand};
-use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand, TcCommandLine};
 use tidegate_syntax::{Device, Env};
 
 const POOL: usize = 1 << 17;
@@ -337,7 +337,7 @@ impl Machine {
         let env = Env { devices: Some(self.gateway.devices().map(named).collect()), ..Env::default() };
         match tc::parse(words, &env) {
             Err(refusal) => Ok(Reply { code: refusal.code, stderr: refusal.stderr, ..Reply::default() }),
-            Ok(Parsed { command: TcCommand::Apply(op), stderr, .. }) => {
+            Ok(TcCommandLine { command: TcCommand::Apply(op), stderr, .. }) => {
                 let of_htb = matches!(&op, Op::Class(class) if class.kind.as_deref() == Some("htb"));
                 let (gateway, world) = self.with(now);
                 Ok(match gateway.apply(world, &op) {
@@ -351,7 +351,7 @@ impl Machine {
                     }
                 })
             }
-            Ok(Parsed { command: TcCommand::Show(what), flags, .. }) => self.show(now, &what, &flags),
+            Ok(TcCommandLine { command: TcCommand::Show(what), flags, .. }) => self.show(now, &what, &flags),
             Ok(_) => Err(NeedsMore),
         }
     }

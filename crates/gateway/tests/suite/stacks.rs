@@ -64,9 +64,9 @@ fn a_packet_grows_by_what_is_put_before_it() {
         let mut machine = stacked(upper, made);
         let pkt = down(&mut machine, upper, v6, 0).expect(made);
         let meta = machine.pool.meta(&pkt);
-        let told = (meta.frame_len, meta.len, meta.ethertype);
+        let found = (meta.frame_len, meta.len, meta.ethertype);
         // Anyone who meets the frame beyond the card counts the tag.
-        assert_eq!(told, (14 + bytes + NETWORK, 14 + bytes + NETWORK, outer), "{upper} {made} IPv6 {v6}");
+        assert_eq!(found, (14 + bytes + NETWORK, 14 + bytes + NETWORK, outer), "{upper} {made} IPv6 {v6}");
         machine.pool.release(pkt);
         assert_eq!(machine.live(), 0);
     }
@@ -112,9 +112,9 @@ fn what_was_put_on_is_taken_off() {
         let ReceiveOutcome::Passed(pkt, by) = arrives(&mut far, &near, &sent, 0x28) else { panic!("{made}") };
         near.pool.release(sent);
         let (name, meta) = (far.gateway.name(by).to_owned(), far.pool.meta(&pkt));
-        let told = (name.as_str(), meta.frame_len, meta.len, meta.ethertype);
+        let found = (name.as_str(), meta.frame_len, meta.len, meta.ethertype);
         let inner = if v6 { IPV6 } else { IPV4 };
-        assert_eq!(told, (upper, NETWORK + header, NETWORK + header, inner), "{made} IPv6 {v6}");
+        assert_eq!(found, (upper, NETWORK + header, NETWORK + header, inner), "{made} IPv6 {v6}");
         let source = far.see(pkt).source.0.to_string();
         assert_eq!(source, if v6 { "fd00::2" } else { "10.0.0.2" }, "{made}");
         assert_eq!(far.live(), 0);
@@ -156,7 +156,7 @@ fn only_what_is_wrapped_as_the_device_wraps_is_its_own() {
     assert_eq!(by, far.id("eth0"));
     far.pool.release(pkt);
     near.pool.release(sent);
-    // And what is installed on one that is gone stands on nothing.
+    // A device stacked on one that is gone is stacked on nothing.
     let mut machine = stacked("t", &tunnel("ipip", LOCAL, REMOTE));
     let id = machine.id("t");
     machine.run("ip link del eth0");
@@ -218,7 +218,7 @@ fn a_tunnels_packets_pass_the_machines_own_chains() {
         }
         assert_eq!(far.live(), 0);
     }
-    // Anyone who offers is told.
+    // The sender gets the result.
     let mut machine = stacked("t", TUNNELS[0].0);
     machine.run("iptables -P OUTPUT DROP");
     let (above, below) = (machine.id("t"), machine.id("eth0"));
@@ -237,9 +237,9 @@ fn arrivals_are_wrapped_for_what_stands_there() {
             machine.gateway.wrap_arrival(&mut machine.pool, eth0, &pkt, tunnels);
         }
         let meta = machine.pool.meta(&pkt);
-        let told = (meta.frame_len - 14 - NETWORK, meta.ethertype);
+        let found = (meta.frame_len - 14 - NETWORK, meta.ethertype);
         machine.pool.release(pkt);
-        told
+        found
     };
     let ppp = |machine: &mut Machine| {
         let (above, below) = (machine.id("ppp0"), machine.id("eth0"));
@@ -252,7 +252,7 @@ fn arrivals_are_wrapped_for_what_stands_there() {
     for twice in [false, true] {
         assert_eq!(length_of(&mut machine, false, twice), (8, PPPOE));
     }
-    // A tunnel on the point-to-point device is met where the driver says so.
+    // A tunnel on the point-to-point device is entered where the driver's rules put it.
     machine.run("ip tunnel add t mode ipip local 192.0.2.1 remote 192.0.2.2");
     let (tunnel, below) = (machine.id("t"), machine.id("ppp0"));
     machine.gateway.stack_by_kind(tunnel, below);

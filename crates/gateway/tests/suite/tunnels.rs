@@ -103,10 +103,9 @@ fn classes(dissector: Dissector, key: &str) -> Vec<u32> {
     queued
 }
 
-/// Two hosts in a tunnel and one outside; classes 1 to 5 stand for the last byte of the key's address, 0 to
-/// 4.
+/// Two hosts in a tunnel and one outside; classes 1 to 5 are the last byte of the key's address, 0 to 4.
 #[test]
-fn addresses_told_apart() {
+fn addresses_distinguished() {
     let table = [
         // The innermost source: 3, 4 and 3.
         (classes(Dissector::Modern, "src"), vec![0, 0, 0, 2, 1]),

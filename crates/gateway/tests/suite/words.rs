@@ -1,4 +1,4 @@
-//! A machine that is told what to do in the tools' own words, and packets to send through it.
+//! A machine that takes the tools' command lines, and packets to send through it.
 
 use std::net::IpAddr;
 use tidegate_gateway::{
@@ -12,7 +12,7 @@ use tidegate_syntax::iptables::{self, IptCommand};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand};
 use tidegate_syntax::{Device, Env};
 
-/// Bytes of the frames on Ethernet, unless a test says otherwise.
+/// Bytes of the frames on Ethernet, by default.
 pub(crate) const FRAME: u32 = 114;
 
 pub(crate) struct Machine {
@@ -33,7 +33,7 @@ pub(crate) struct Seen {
 }
 
 impl Machine {
-    /// A machine with these devices, each of the kind that its name says.
+    /// A machine with these devices, each of the kind that its name implies.
     pub(crate) fn new(devices: &[&str]) -> Machine {
         let mut gateway = Gateway::new();
         for name in devices {
@@ -55,15 +55,15 @@ impl Machine {
         gateway.apply(world, op).map_or_else(|error| error.to_string(), Option::unwrap_or_default)
     }
 
-    /// What a command says: nothing, as long as all is well.
-    pub(crate) fn says(&mut self, line: &str) -> String {
+    /// The output of a command: empty if it succeeded.
+    pub(crate) fn answer(&mut self, line: &str) -> String {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let device = |id| Device { name: self.gateway.name(id).to_owned(), speed_mbit: None };
         let env = Env { devices: Some(self.gateway.devices().map(device).collect()), ..Env::default() };
         match words[0].as_str() {
             "tc" => match tc::parse(&words[1..], &env).expect(line) {
-                tc::Parsed { command: TcCommand::Apply(op), .. } => self.op(&op),
-                tc::Parsed { command: TcCommand::Show(what), flags, .. } => self.shows(&what, &flags),
+                tc::TcCommandLine { command: TcCommand::Apply(op), .. } => self.op(&op),
+                tc::TcCommandLine { command: TcCommand::Show(what), flags, .. } => self.shows(&what, &flags),
                 _ => panic!("{line}"),
             },
             "ip" => match ip::parse(&words[1..], &env).expect(line).command {
@@ -109,7 +109,7 @@ impl Machine {
     /// Commands that all go well.
     pub(crate) fn run(&mut self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            assert_eq!(self.says(line), "", "{line}");
+            assert_eq!(self.answer(line), "", "{line}");
         }
     }
 

@@ -91,10 +91,10 @@ fn fixed(lines: &[String], edits: &[&Edit]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::Place;
+    use crate::reading::SourceLocation;
 
     fn edit(line: usize, columns: (usize, usize), text: &str) -> Edit {
-        Edit { place: Place { file: 0, line, columns }, text: text.into() }
+        Edit { place: SourceLocation { file: 0, line, columns }, text: text.into() }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::path::CommandPath;
 use super::result::Checked;
 use crate::finding::{Edit, Finding, Level, Witness};
-use crate::reading::{Frame, Place, Reading};
+use crate::reading::{Frame, Reading, SourceLocation};
 use serde_json::{Value, json};
 
 /// The form of the document: it changes when a member changes its meaning or goes away.
@@ -64,7 +64,7 @@ fn replacement(reading: &Reading, edit: &Edit) -> Value {
 }
 
 /// Lines and columns count from 1; without columns it is the line as a whole.
-fn place(reading: &Reading, at: &Place) -> Value {
+fn place(reading: &Reading, at: &SourceLocation) -> Value {
     let mut value = json!({ "file": reading.sources[at.file].name, "line": at.line });
     if at.columns.1 > at.columns.0 {
         value["column"] = (at.columns.0 + 1).into();

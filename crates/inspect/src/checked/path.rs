@@ -1,22 +1,22 @@
 //! How a finding's command came to its tool: by whose calls, and through which functions.
 
 use crate::finding::{Finding, Rule, Witness};
-use crate::reading::{Frame, Place, Reading, Step};
+use crate::reading::{Frame, Reading, SourceLocation, Step};
 
 /// What a reader needs beside a finding's line to find his way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandPath {
     /// Of a line inside a function: the calls that led to it.
-    pub called_from: Vec<Place>,
+    pub called_from: Vec<SourceLocation>,
     /// Of a line that sets a variable: the lines that use it.
-    pub used_in: Vec<Place>,
+    pub used_in: Vec<SourceLocation>,
     /// The functions it passed through on its way from its line to the tool, where all commands of that line
     /// took the same way.
     pub frames: Vec<Frame>,
 }
 
 /// Where a finding's line stands for a command.
-enum Stands {
+enum LinePosition {
     /// It is the command's own line.
     Own,
     /// It is the line of this one of its functions.
@@ -32,14 +32,14 @@ impl CommandPath {
         let mut way = CommandPath::default();
         let mut frames: Option<&[Frame]> = None;
         let mut agree = true;
-        for (step, stands) in concerned(reading, place, finding) {
-            let (told, from, inner) = match stands {
-                Stands::Own => (&mut way.called_from, &step.called_from, &step.frames[..]),
-                Stands::Inside(at) => (&mut way.called_from, &step.place, &step.frames[at + 1..]),
-                Stands::Set => (&mut way.used_in, &step.place, &step.frames[..]),
+        for (step, line_position) in concerned(reading, place, finding) {
+            let (locations, from, inner) = match line_position {
+                LinePosition::Own => (&mut way.called_from, &step.called_from, &step.frames[..]),
+                LinePosition::Inside(at) => (&mut way.called_from, &step.place, &step.frames[at + 1..]),
+                LinePosition::Set => (&mut way.used_in, &step.place, &step.frames[..]),
             };
-            let from = from.as_ref().map(|from| Place { columns: (0, 0), ..from.clone() });
-            told.extend(from.filter(|from| !told.contains(from)));
+            let from = from.as_ref().map(|from| SourceLocation { columns: (0, 0), ..from.clone() });
+            locations.extend(from.filter(|from| !locations.contains(from)));
             agree &= *frames.get_or_insert(inner) == inner;
         }
         way.frames = frames.filter(|_| agree).unwrap_or(&[]).to_vec();
@@ -49,13 +49,17 @@ impl CommandPath {
 
 /// The commands that a place belongs to: where it is a word, those that have this word; where it came to
 /// several values (`$4`), those whose value the finding names; of a refusal, those that were refused so.
-fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<(&'r Step, Stands)> {
+fn concerned<'r>(
+    reading: &'r Reading,
+    place: &SourceLocation,
+    finding: &Finding,
+) -> Vec<(&'r Step, LinePosition)> {
     let refused = |step: &Step| match (&finding.witness, &step.refused) {
         (Some(Witness::Number(shown)), Some(told)) => finding.rule == Rule::Refused && told.contains(shown),
         _ => false,
     };
-    let all = reading.steps.iter().filter_map(|step| Some((step, stands(reading, step, place)?)));
-    let all: Vec<(&Step, Stands)> = all.collect();
+    let all = reading.steps.iter().filter_map(|step| Some((step, line_position(reading, step, place)?)));
+    let all: Vec<(&Step, LinePosition)> = all.collect();
     let has_word = |step: &Step| step.words.iter().any(|word| word.place.as_ref() == Some(place));
     let named = |step: &Step| {
         let here = step.words.iter().filter(|word| word.place.as_ref() == Some(place));
@@ -69,23 +73,27 @@ fn concerned<'r>(reading: &'r Reading, place: &Place, finding: &Finding) -> Vec<
     }
 }
 
-fn stands(reading: &Reading, step: &Step, place: &Place) -> Option<Stands> {
-    let here = |at: &Place| (at.file, at.line) == (place.file, place.line);
+fn line_position(reading: &Reading, step: &Step, place: &SourceLocation) -> Option<LinePosition> {
+    let here = |at: &SourceLocation| (at.file, at.line) == (place.file, place.line);
     let own = step.place.as_ref()?;
     if here(own) {
-        return Some(Stands::Own);
+        return Some(LinePosition::Own);
     }
     if let Some(at) = step.frames.iter().rposition(|frame| here(&frame.place)) {
-        return Some(Stands::Inside(at));
+        return Some(LinePosition::Inside(at));
     }
     let has_word = step.words.iter().filter_map(|word| word.place.as_ref()).any(here);
     // A call whose command was refused inside the function.
     let calls = step.called_from.as_ref().is_some_and(here);
-    (has_word && !calls).then_some(if goes_on(reading, own, place) { Stands::Own } else { Stands::Set })
+    (has_word && !calls).then_some(if goes_on(reading, own, place) {
+        LinePosition::Own
+    } else {
+        LinePosition::Set
+    })
 }
 
 /// Does a command that begins in one line go on to another?
-fn goes_on(reading: &Reading, begins: &Place, place: &Place) -> bool {
+fn goes_on(reading: &Reading, begins: &SourceLocation, place: &SourceLocation) -> bool {
     let lines = reading.sources.get(begins.file).filter(|_| begins.file == place.file);
     let between = lines.and_then(|source| source.lines.get(begins.line - 1..place.line - 1));
     between.is_some_and(|lines| lines.iter().all(|line| line.ends_with('\\')))

@@ -3,7 +3,7 @@
 use super::path::CommandPath;
 use super::result::Checked;
 use crate::finding::{Edit, Finding, Rule, Witness};
-use crate::reading::{Frame, Place, Reading};
+use crate::reading::{Frame, Reading, SourceLocation};
 use serde_json::{Value, json};
 
 /// The findings as a SARIF log, with the end of line.
@@ -54,7 +54,7 @@ fn result(reading: &Reading, finding: &Finding) -> Value {
     }
     let CommandPath { called_from, used_in, frames } = CommandPath::of(reading, finding);
     if !called_from.is_empty() || !used_in.is_empty() {
-        let related = |(place, what): (&Place, &str)| {
+        let related = |(place, what): (&SourceLocation, &str)| {
             json!({
                 "physicalLocation": physical(reading, place),
                 "message": { "text": what },
@@ -85,7 +85,7 @@ fn frame_of(reading: &Reading, frame: &Frame) -> Value {
 }
 
 /// A place as SARIF calls it.
-fn physical(reading: &Reading, place: &Place) -> Value {
+fn physical(reading: &Reading, place: &SourceLocation) -> Value {
     let name = reading.sources.get(place.file).map_or("", |source| source.name.as_str());
     json!({ "artifactLocation": { "uri": uri(name) }, "region": region(place) })
 }
@@ -109,7 +109,7 @@ fn change(reading: &Reading, edit: &Edit) -> Value {
     })
 }
 
-fn region(place: &Place) -> Value {
+fn region(place: &SourceLocation) -> Value {
     let mut region = json!({ "startLine": place.line });
     if place.columns.1 > place.columns.0 {
         region["startColumn"] = (place.columns.0 + 1).into();
@@ -126,8 +126,8 @@ fn uri(path: &str) -> String {
         if plain(letter) {
             out.push(letter);
         } else {
-            let mut octets = [0; 4];
-            out.extend(letter.encode_utf8(&mut octets).bytes().map(|octet| format!("%{octet:02X}")));
+            let mut bytes = [0; 4];
+            out.extend(letter.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")));
         }
     }
     out

@@ -1,7 +1,7 @@
 //! Why a basic or flower filter matches a packet or does not: what the engine noted of each condition, with
 //! what the packet has there.
 
-use crate::octets::protocol_name;
+use crate::bytes::protocol_name;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tidegate_packet::{Addrs, Dissector, Head, dissect};
 use tidegate_policy::dump::U32Hits;
@@ -9,7 +9,7 @@ use tidegate_policy::{FilterParams, FlowerField};
 use tidegate_syntax::tc::conditions;
 
 /// One sentence for each condition that was asked, up to the one that decided.
-pub(super) fn told(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<String> {
+pub(super) fn condition_sentences(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<String> {
     let mut why = Vec::new();
     if let FilterParams::Flower(flower) = params {
         let device = flower.indev.as_ref().filter(|indev| !indev.name.is_empty());
@@ -21,16 +21,16 @@ pub(super) fn told(params: &FilterParams, hits: &U32Hits, head: &Head) -> Vec<St
             None => {}
         }
     }
-    for (at, (condition, held)) in conditions(params).iter().zip(&hits.keys).enumerate() {
-        let holds = *held > 0;
+    for (at, (condition, waiting)) in conditions(params).iter().zip(&hits.keys).enumerate() {
+        let matches = *waiting > 0;
         let fact = match params {
             FilterParams::Flower(flower) => flower.keys.get(at).and_then(|key| fact(key.field, head)),
             _ => None,
         };
         let fact = fact.map_or(String::new(), |fact| format!(": {fact}"));
-        why.push(format!("`{}` {}{fact}", condition.text, if holds { "holds" } else { "does not hold" }));
+        why.push(format!("`{}` {}{fact}", condition.text, if matches { "holds" } else { "does not hold" }));
         // Behind `or` the first that holds decides, behind `and` the first that does not.
-        if holds == condition.or {
+        if matches == condition.or {
             break;
         }
     }
@@ -42,10 +42,10 @@ fn fact(field: FlowerField, head: &Head) -> Option<String> {
     let keys = dissect(head, Dissector::Modern);
     let addresses = || match keys.addrs {
         Addrs::V4(source, destination) => {
-            Some([source, destination].map(|octets| Ipv4Addr::from(octets).to_string()))
+            Some([source, destination].map(|bytes| Ipv4Addr::from(bytes).to_string()))
         }
         Addrs::V6(source, destination) => {
-            Some([source, destination].map(|octets| Ipv6Addr::from(octets).to_string()))
+            Some([source, destination].map(|bytes| Ipv6Addr::from(bytes).to_string()))
         }
         Addrs::None => None,
     };

@@ -1,8 +1,8 @@
 //! The filters that a packet was shown, list by list, and what they decided.
 
-use super::{Line, Moment, Outcome, ethertype_name, tables, waits};
-use crate::octets::{condition_words, key_words};
-use crate::reading::{CLSACT_EGRESS, Place, Reading};
+use super::{ExplainStep, Moment, StepOutcome, ethertype_name, tables, waits};
+use crate::bytes::{condition_words, key_words};
+use crate::reading::{CLSACT_EGRESS, Reading, SourceLocation};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidegate_gateway::Gateway;
@@ -132,25 +132,25 @@ pub(super) enum Decision {
 }
 
 /// A list, told.
-pub(super) struct Told {
-    pub(super) lines: Vec<Line>,
+pub(super) struct ExplainedList {
+    pub(super) lines: Vec<ExplainStep>,
     pub(super) decision: Decision,
 }
 
 /// The filters of a parent, up to the one that decides, in the chains that they lead to.
-pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> Told {
-    let mut told = Told { lines: Vec::new(), decision: Decision::Nothing };
+pub(super) fn list(reading: &Reading, here: Here<'_>, parent: Handle, counted: &Counted) -> ExplainedList {
+    let mut list = ExplainedList { lines: Vec::new(), decision: Decision::Nothing };
     let mut chain = 0;
     for _ in 0..MOST_CHAINS {
-        told.decision = in_chain(reading, here, (parent, chain), counted, &mut told.lines);
-        match told.decision {
+        list.decision = in_chain(reading, here, (parent, chain), counted, &mut list.lines);
+        match list.decision {
             Decision::Chain(next) => chain = next,
-            _ => return told,
+            _ => return list,
         }
     }
     // The kernel gives up on such a packet, too.
-    told.decision = Decision::Open;
-    told
+    list.decision = Decision::Open;
+    list
 }
 
 /// The filters of one chain of a parent.
@@ -159,7 +159,7 @@ fn in_chain(
     here: Here<'_>,
     (parent, chain): (Handle, u32),
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> Decision {
     let list = |dump: &&FilterDump| dump.dev == here.dev && dump.parent == parent;
     let chains = reading.filters.iter().filter(list).any(|dump| dump.chain != 0);
@@ -201,7 +201,7 @@ fn single(
     dump: &FilterDump,
     here: Here<'_>,
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> Decision {
     let alone = || !dumps.iter().any(|other| other.pref == dump.pref && is_filter(other));
     let (line, decision) = match &dump.entry {
@@ -211,7 +211,7 @@ fn single(
         }
         _ => return Decision::Nothing,
     };
-    lines.push(Line { place: place_of(reading, dump), ..line });
+    lines.push(ExplainStep { place: place_of(reading, dump), ..line });
     decision
 }
 
@@ -223,24 +223,24 @@ pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-pub(super) fn note(what: String) -> Line {
-    Line { what, outcome: Outcome::Told, why: Vec::new(), place: None }
+pub(super) fn note(what: String) -> ExplainStep {
+    ExplainStep { what, outcome: StepOutcome::Note, why: Vec::new(), place: None }
 }
 
-pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<Place> {
+pub(super) fn place_of(reading: &Reading, dump: &FilterDump) -> Option<SourceLocation> {
     reading.step_of(reading.maker_of_filter(dump)?)?.place.clone()
 }
 
-pub(super) fn line(what: String, met: bool, why: Vec<String>) -> Line {
-    Line { what, outcome: if met { Outcome::Met } else { Outcome::Passed }, why, place: None }
+pub(super) fn line(what: String, met: bool, why: Vec<String>) -> ExplainStep {
+    ExplainStep { what, outcome: if met { StepOutcome::Met } else { StepOutcome::Passed }, why, place: None }
 }
 
 /// `fw` without any filter: the mark is the class's name.
-fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
+fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (ExplainStep, Decision) {
     let what = format!("pref {} fw: the mark names the class", dump.pref);
     let class = Handle(here.mark());
     let ours = class.major() == 0 || class.qdisc() == dump.parent.qdisc();
-    if !asks_for(dump, here) {
+    if !matches_protocol(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
     }
     match here.mark() {
@@ -255,7 +255,7 @@ fn bare_fw(dump: &FilterDump, here: Here<'_>) -> (Line, Decision) {
     }
 }
 
-pub(super) fn asks_for(dump: &FilterDump, here: Here<'_>) -> bool {
+pub(super) fn matches_protocol(dump: &FilterDump, here: Here<'_>) -> bool {
     dump.protocol == here.ethertype || dump.protocol == FilterOp::ALL
 }
 
@@ -269,9 +269,9 @@ fn one(
     (handle, params, actions): (u32, &FilterParams, &[ActionDump]),
     here: Here<'_>,
     counted: &Counted,
-) -> (Line, Decision) {
+) -> (ExplainStep, Decision) {
     let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
-    if !asks_for(dump, here) {
+    if !matches_protocol(dump, here) {
         return (line(what, false, vec![other_protocol(dump, here)]), Decision::Nothing);
     }
     let (met, mut why) = match params {
@@ -284,11 +284,11 @@ fn one(
         }
         // Its tables are walked through elsewhere.
         FilterParams::U32(_) => (false, Vec::new()),
-        FilterParams::Flow(flow) => (true, vec![flow_told(flow)]),
+        FilterParams::Flow(flow) => (true, vec![flow_sentence(flow)]),
         FilterParams::Matchall(_) => (true, Vec::new()),
         FilterParams::Basic(_) | FilterParams::Flower(_) => match counted.hits(dump) {
             Some(hits) if hits.lookups > 0 => {
-                (hits.matched > 0, super::conditions::told(params, hits, here.head))
+                (hits.matched > 0, super::conditions::condition_sentences(params, hits, here.head))
             }
             _ => (false, vec!["it was not asked: a filter of the same preference decided before it".into()]),
         },
@@ -469,7 +469,7 @@ pub(super) fn words(dump: &FilterDump, handle: u32, params: &FilterParams, actio
     text
 }
 
-fn flow_told(flow: &FlowParams) -> String {
+fn flow_sentence(flow: &FlowParams) -> String {
     let base = flow.baseclass.unwrap_or(Handle::NONE);
     match flow.divisor {
         0 => format!("from {base} on"),
@@ -486,22 +486,27 @@ pub(super) fn edits(dump: &FilterDump) -> bool {
 impl Carried {
     /// Writes what `skbedit` does, and says it: `its mark becomes 0x5, `.
     fn edited(&self, edit: &Skbedit) -> String {
-        let mut said = String::new();
+        let mut text = String::new();
         if let Some((value, mask)) = edit.mark {
             let mask = mask.unwrap_or(u32::MAX);
             self.mark.set(self.mark.get() & !mask | value & mask);
-            said.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
+            text.push_str(&format!("its mark becomes {:#x}, ", self.mark.get()));
         }
         if let Some(priority) = edit.priority {
             self.priority.set(priority);
-            said.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
+            text.push_str(&format!("its priority becomes {}, ", super::rules::priority(priority)));
         }
-        said
+        text
     }
 }
 
 /// What happens in the tree of a device: clsact's filters, then qdisc by qdisc.
-pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carried: &Carried) -> Vec<Line> {
+pub(super) fn tree(
+    reading: &Reading,
+    moment: &Moment,
+    counted: &Counted,
+    carried: &Carried,
+) -> Vec<ExplainStep> {
     let here = Here { dev: &moment.name, head: &moment.head, ethertype: moment.head.ethertype(), carried };
     carried.passed_over.set(moment.stop.came_back);
     let mut lines = Vec::new();
@@ -516,16 +521,16 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carrie
             |qdisc: &&QdiscDump| qdisc.dev == moment.name && qdisc.parent == on && !qdisc.handle.is_none();
         let Some(qdisc) = reading.qdiscs.iter().find(there) else { break };
         lines.push(qdisc_line(reading, qdisc));
-        let (told, chosen) = within(reading, moment, qdisc, here, counted);
-        lines.extend(told);
+        let (steps, chosen) = within(reading, moment, qdisc, here, counted);
+        lines.extend(steps);
         // What hangs in a qdisc with one class may hang on the qdisc's own number.
         let inside = |other: &&QdiscDump| {
             other.dev == moment.name && other.parent.qdisc() == qdisc.handle && !other.handle.is_none()
         };
-        let holds = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
+        let matches = |inner: &&QdiscDump| moment.stop.qdiscs.iter().any(|spot| spot.qdisc == inner.handle);
         let only = || {
             let one = qdisc.kind.classes() == ClassLayout::One && !qdisc.handle.is_none();
-            reading.qdiscs.iter().filter(inside).find(holds).filter(|_| one).map(|inner| inner.parent)
+            reading.qdiscs.iter().filter(inside).find(matches).filter(|_| one).map(|inner| inner.parent)
         };
         match chosen.or_else(only) {
             Some(class) if class != on => on = class,
@@ -535,10 +540,15 @@ pub(super) fn tree(reading: &Reading, moment: &Moment, counted: &Counted, carrie
     lines
 }
 
-fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> Line {
+fn qdisc_line(reading: &Reading, qdisc: &QdiscDump) -> ExplainStep {
     let step = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op));
     let what = format!("qdisc {} {}", qdisc.kind.name(), qdisc.handle);
-    Line { what, outcome: Outcome::Told, why: Vec::new(), place: step.and_then(|step| step.place.clone()) }
+    ExplainStep {
+        what,
+        outcome: StepOutcome::Note,
+        why: Vec::new(),
+        place: step.and_then(|step| step.place.clone()),
+    }
 }
 
 /// What happens within a qdisc; the class the packet takes there.
@@ -548,7 +558,7 @@ fn within(
     qdisc: &QdiscDump,
     here: Here<'_>,
     counted: &Counted,
-) -> (Vec<Line>, Option<Handle>) {
+) -> (Vec<ExplainStep>, Option<Handle>) {
     let engine = moment.stop.classes.iter().rev().find(|class| class.qdisc() == qdisc.handle).copied();
     let mut lines = Vec::new();
     // As it comes here: what filters here give it is no reason.
@@ -608,17 +618,17 @@ fn lists(
     qdisc: &QdiscDump,
     here: Here<'_>,
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> Decision {
     let mut parent = qdisc.handle;
     let mut decision = Decision::Nothing;
     for _ in 0..MOST_LISTS {
-        let told = list(reading, here, parent, counted);
-        if parent != qdisc.handle && told.lines.is_empty() {
+        let list = list(reading, here, parent, counted);
+        if parent != qdisc.handle && list.lines.is_empty() {
             return Decision::Nothing;
         }
-        lines.extend(told.lines);
-        decision = told.decision;
+        lines.extend(list.lines);
+        decision = list.decision;
         match decision {
             Decision::Class(class)
                 if class.qdisc() == qdisc.handle && has_inner(reading, here.dev, class) =>
@@ -655,7 +665,7 @@ fn by_default(
     priority: u32,
     wanted: Option<Handle>,
     got: Handle,
-) -> Option<Line> {
+) -> Option<ExplainStep> {
     let because = match wanted {
         Some(class) => no_queue(reading, qdisc, class),
         None => "no filter decides".to_owned(),
@@ -696,7 +706,7 @@ fn no_queue(reading: &Reading, qdisc: &QdiscDump, class: Handle) -> String {
     }
 }
 
-fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line {
+fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> ExplainStep {
     let because = match wanted {
         Some(class) if class == qdisc.handle && qdisc.kind == Kind::Htb => {
             return note("that is HTB itself: past all classes, by the direct queue, unshaped".to_owned());
@@ -728,7 +738,7 @@ fn nowhere(reading: &Reading, qdisc: &QdiscDump, wanted: Option<Handle>) -> Line
     })
 }
 
-fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
+fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<ExplainStep> {
     let dump = class_of(reading, dev, class)?;
     let place = reading
         .maker_of_class(dev, class)
@@ -737,5 +747,5 @@ fn class_line(reading: &Reading, dev: &str, class: Handle) -> Option<Line> {
     let words = waits::class_words(dump);
     let name = reading.class_name(dev, class);
     let what = if words.is_empty() { format!("class {name}") } else { format!("class {name}: {words}") };
-    Some(Line { what, outcome: Outcome::Told, why: Vec::new(), place })
+    Some(ExplainStep { what, outcome: StepOutcome::Note, why: Vec::new(), place })
 }

@@ -12,8 +12,8 @@ mod tables;
 mod waits;
 
 use crate::packet::Packet;
-use crate::probe::{Course, Glimpse, Loss, Prober, Stop, Way};
-use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Place, Reading};
+use crate::probe::{Glimpse, Loss, PacketEntry, ProbeResult, Prober, Stop};
+use crate::reading::{CLSACT_EGRESS, CLSACT_INGRESS, Reading, SourceLocation};
 use crate::words;
 use filters::{Carried, Counted};
 use std::collections::BTreeSet;
@@ -27,37 +27,37 @@ use tidegate_policy::{Kind, Op, QdiscParams};
 
 /// How a packet got on with what a line tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// It fits.
     Met,
     /// It does not.
     Passed,
     /// There was nothing to fit: this is said of it.
-    Told,
+    Note,
 }
 
-impl Outcome {
+impl StepOutcome {
     /// The word for it in `explain --json`.
     pub const fn name(self) -> &'static str {
         match self {
-            Outcome::Met => "met",
-            Outcome::Passed => "passed",
-            Outcome::Told => "told",
+            StepOutcome::Met => "met",
+            StepOutcome::Passed => "passed",
+            StepOutcome::Note => "told",
         }
     }
 }
 
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ExplainStep {
     /// Rule, filter or class, in the words of its tool.
     pub what: String,
     /// How the packet got on with it.
-    pub outcome: Outcome,
+    pub outcome: StepOutcome,
     /// Why, and what it did.
     pub why: Vec<String>,
     /// Where it stands.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
 }
 
 /// Lines that belong together: a chain, a list of filters, a tree.
@@ -66,7 +66,7 @@ pub struct Scene {
     /// Where this is.
     pub title: String,
     /// What happens.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ExplainStep>,
 }
 
 /// Where a packet ends.
@@ -108,13 +108,13 @@ pub struct Story {
 impl Story {
     /// The first line in which two stories part, with its scene's title, in each; `None`: they are the same
     /// to the end. What did not fit changed nothing, and is passed over.
-    pub fn parts_from<'s>(&'s self, other: &'s Story) -> Option<[Option<(&'s str, &'s Line)>; 2]> {
+    pub fn parts_from<'s>(&'s self, other: &'s Story) -> Option<[Option<(&'s str, &'s ExplainStep)>; 2]> {
         let lines = |story: &'s Story| {
-            let told = story
+            let found = story
                 .scenes
                 .iter()
                 .flat_map(|scene| scene.lines.iter().map(|line| (scene.title.as_str(), line)));
-            told.filter(|(_, line)| line.outcome != Outcome::Passed)
+            found.filter(|(_, line)| line.outcome != StepOutcome::Passed)
         };
         let (mut ours, mut theirs) = (lines(self), lines(other));
         loop {
@@ -192,24 +192,24 @@ impl<'r> Explainer<'r> {
     ///
     /// # Errors
     /// When no device comes into question, or several: what to say.
-    pub fn course(&mut self, packet: &Packet) -> Result<Course, EgressError> {
+    pub fn course(&mut self, packet: &Packet) -> Result<PacketEntry, EgressError> {
         // ARP and the like are not routed: what leaves is the machine's own, unless it bridges.
         let own = packet.from.is_none() && !is_routed(packet.ethertype);
         if own || packet.from.as_deref() == Some("lo") {
             let to = self.way_out(packet, None)?;
-            return Ok(Course::Leaves(to, EgressPath::Local));
+            return Ok(PacketEntry::Leaves(to, EgressPath::Local));
         }
         let Some(name) = &packet.from else {
             let to = self.way_out(packet, None)?;
-            return Ok(Course::Leaves(to, EgressPath::Forwarded(None)));
+            return Ok(PacketEntry::Leaves(to, EgressPath::Forwarded(None)));
         };
         let from = self.named(name);
         if packet.to.is_none() && !is_routed(packet.ethertype) {
-            return Ok(Course::Arrives(from));
+            return Ok(PacketEntry::Arrives(from));
         }
         match (self.governed(Some(from))[..].first(), &packet.to) {
-            (None, None) => Ok(Course::Through(from, self.elsewhere(from))),
-            _ => Ok(Course::Through(from, self.way_out(packet, Some(from))?)),
+            (None, None) => Ok(PacketEntry::Through(from, self.elsewhere(from))),
+            _ => Ok(PacketEntry::Through(from, self.way_out(packet, Some(from))?)),
         }
     }
 
@@ -256,7 +256,7 @@ impl<'r> Explainer<'r> {
     }
 
     /// Sends a packet, and tells what became of it.
-    pub fn explain(&mut self, packet: &Packet, course: Course) -> Story {
+    pub fn explain(&mut self, packet: &Packet, course: PacketEntry) -> Story {
         let before = Counted::of(self.reading, self.prober.gateway());
         let mut moments = Vec::new();
         let way =
@@ -274,7 +274,7 @@ impl<'r> Explainer<'r> {
         let lost = down.map(|at| moments[at + 1].name.clone());
         let moments = down.map_or(moments.as_slice(), |at| &moments[..=at]);
         let mut rest = moments;
-        if let Course::Arrives(device) | Course::Through(device, _) = course {
+        if let PacketEntry::Arrives(device) | PacketEntry::Through(device, _) = course {
             let arriving = arriving(moments, device);
             scenes.extend(self.arrival(packet, device, &counted, &carried));
             rest = &moments[arriving.len()..];
@@ -285,11 +285,11 @@ impl<'r> Explainer<'r> {
                     .map(|m| self.tree(m, &counted, &carried)),
             );
         }
-        let routed = way.routed && (lost.is_none() || matches!(course, Course::Leaves(..)));
-        if let Course::Leaves(out, EgressPath::Forwarded(None)) = course {
-            scenes.extend(self.not_asked(out));
+        let routed = way.routed && (lost.is_none() || matches!(course, PacketEntry::Leaves(..)));
+        if let PacketEntry::Leaves(out, EgressPath::Forwarded(None)) = course {
+            scenes.extend(self.unknown_ingress(out));
         }
-        if let (Course::Through(from, _), false) = (course, is_routed(packet.ethertype)) {
+        if let (PacketEntry::Through(from, _), false) = (course, is_routed(packet.ethertype)) {
             let (kind, from) = (ethertype_name(packet.ethertype), self.name(from));
             let what =
                 format!("{kind} is not routed: this is the way through a bridge of which {from} is a port");
@@ -320,7 +320,7 @@ impl<'r> Explainer<'r> {
         let lost_at = way.dropped.filter(|loss| !loss.at.is_none()).map(|loss| loss.device);
         // What filters on its arrival drop comes to no tree of that device.
         let came = |device: &DeviceId| {
-            matches!(course, Course::Arrives(from) | Course::Through(from, _)
+            matches!(course, PacketEntry::Arrives(from) | PacketEntry::Through(from, _)
             if !way.routed && from == *device)
         };
         let refused = |device: &DeviceId| !came(device) && moments.iter().all(|m| m.stop.device != *device);
@@ -339,7 +339,7 @@ impl<'r> Explainer<'r> {
     }
 
     /// Of a packet that came in by no one says which device: the filters it would have met there.
-    fn not_asked(&mut self, out: DeviceId) -> Option<Scene> {
+    fn unknown_ingress(&mut self, out: DeviceId) -> Option<Scene> {
         let out = self.name(out);
         let acts = |dump: &&FilterDump| match &dump.entry {
             FilterEntry::Filter { actions, .. } => !actions.is_empty(),
@@ -392,7 +392,7 @@ impl<'r> Explainer<'r> {
     fn refusal(
         &mut self,
         packet: &Packet,
-        way: &Way,
+        way: &ProbeResult,
         device: DeviceId,
         counted: &Counted,
         carried: &Carried,
@@ -415,7 +415,7 @@ impl<'r> Explainer<'r> {
         Some(self.tree(&moment, counted, carried)).filter(|scene| !scene.lines.is_empty())
     }
 
-    fn end(&mut self, packet: &Packet, way: &Way, moments: &[Moment], course: Course) -> End {
+    fn end(&mut self, packet: &Packet, way: &ProbeResult, moments: &[Moment], course: PacketEntry) -> End {
         let last = moments.last();
         if let Some(loss) = way.dropped {
             let device = self.name(loss.device);
@@ -430,19 +430,19 @@ impl<'r> Explainer<'r> {
         let Some(moment) = last.filter(|moment| moment.stop.led_to.is_none()) else {
             let led_to = last.and_then(|moment| moment.stop.led_to);
             let text = match (led_to, course) {
-                (_, Course::Arrives(_)) if way.routed && !is_routed(packet.ethertype) => format!(
+                (_, PacketEntry::Arrives(_)) if way.routed && !is_routed(packet.ethertype) => format!(
                     "goes on to this machine itself: {} is not routed (a bridge, or a device on top, may \
                     take it)",
                     ethertype_name(packet.ethertype)
                 ),
                 (Some(by), _) => format!("goes on to routing, as if it had arrived by {}", self.name(by)),
-                (None, Course::Arrives(device) | Course::Through(device, _)) if !way.routed => {
+                (None, PacketEntry::Arrives(device) | PacketEntry::Through(device, _)) if !way.routed => {
                     format!(
                         "goes no further: an action on what arrives by {} takes it away",
                         self.name(device)
                     )
                 }
-                (None, Course::Arrives(_)) => "goes on to routing".to_owned(),
+                (None, PacketEntry::Arrives(_)) => "goes on to routing".to_owned(),
                 _ => "leaves at once: no qdisc holds it".to_owned(),
             };
             return End { text, ..End::default() };
@@ -457,12 +457,15 @@ impl<'r> Explainer<'r> {
                 ..End::default()
             };
         }
-        let (text, queue) = self.standing(moment);
+        let (text, queue) = self.queue_position(moment);
         // It waited on the way, too: in an ifb.
         let before = moments.iter().rev().skip(1).rev().filter(|moment| moment.stop.led_to.is_none());
         let mut waits: Vec<String> = Vec::new();
         for moment in before {
-            waits.push(format!("on the way it waits in {}:", self.standing(moment).0.trim_end_matches(':')));
+            waits.push(format!(
+                "on the way it waits in {}:",
+                self.queue_position(moment).0.trim_end_matches(':')
+            ));
             waits.extend(waits::at_worst(self.reading, moment).into_iter().map(|wait| format!("  {wait}")));
         }
         waits.extend(waits::at_worst(self.reading, moment));
@@ -478,7 +481,7 @@ impl<'r> Explainer<'r> {
     }
 
     /// Where a packet stands, `eth0 1:1 1:10, fq_codel 120:`, and the queue alone.
-    fn standing(&self, moment: &Moment) -> (String, String) {
+    fn queue_position(&self, moment: &Moment) -> (String, String) {
         let queue = waits::queue_name(self.reading, moment);
         let named = |class: &Handle| self.reading.class_name(&moment.name, *class);
         let classes: Vec<String> = moment.stop.classes.iter().map(named).collect();

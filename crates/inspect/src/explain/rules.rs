@@ -1,10 +1,10 @@
 //! The rules of netfilter that a packet met.
 
 use super::filters::Carried;
-use super::{Line, Outcome, Scene};
-use crate::octets::protocol_name;
+use super::{ExplainStep, Scene, StepOutcome};
+use crate::bytes::protocol_name;
 use crate::packet::{CODE_POINTS, Packet, state_name};
-use crate::probe::Course;
+use crate::probe::PacketEntry;
 use crate::reading::Reading;
 use tidegate_classify::netfilter::{CountedRule, Known, RuleTrace};
 use tidegate_gateway::{EgressPath, Gateway, tos_priority};
@@ -20,7 +20,7 @@ pub(super) fn scenes(
     gateway: &Gateway,
     seen: &[RuleTrace],
     packet: &Packet,
-    course: Course,
+    course: PacketEntry,
 ) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
     let mut routed = !forwarded(course) || packet.ethertype != ethertype::IPV4;
@@ -43,7 +43,7 @@ pub(super) fn scenes(
 }
 
 /// What a packet carries when it comes to the device it leaves by, behind routing and netfilter.
-pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: Course, carried: &Carried) {
+pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: PacketEntry, carried: &Carried) {
     if forwarded(course) && packet.ethertype == ethertype::IPV4 {
         let before = seen.iter().rev().find(|met| met.hook == Some(Hook::Prerouting));
         carried.priority.set(tos_priority(before.map_or(packet.dsfield, |met| met.after.dsfield)));
@@ -56,17 +56,17 @@ pub(super) fn carry(seen: &[RuleTrace], packet: &Packet, course: Course, carried
     }
 }
 
-fn forwarded(course: Course) -> bool {
-    matches!(course, Course::Through(..) | Course::Leaves(_, EgressPath::Forwarded(_)))
+fn forwarded(course: PacketEntry) -> bool {
+    matches!(course, PacketEntry::Through(..) | PacketEntry::Leaves(_, EgressPath::Forwarded(_)))
 }
 
 /// What routing does to IPv4: the TOS bits give the priority.
 fn routing(dsfield: u8) -> Scene {
     let priority = tos_priority(dsfield);
     let why = format!("TOS {dsfield:#04x} & 0x18 = {:#04x}: priority {priority}", dsfield & 0x18);
-    let line = Line {
+    let line = ExplainStep {
         what: "priority from the TOS bits".into(),
-        outcome: Outcome::Told,
+        outcome: StepOutcome::Note,
         why: vec![why],
         place: None,
     };
@@ -90,7 +90,7 @@ fn title(met: &RuleTrace) -> String {
 }
 
 /// `None`: the end of a chain that accepts, of which there is nothing to say.
-fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<Line> {
+fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> Option<ExplainStep> {
     let table =
         gateway.all_tables().iter().find(|table| table.family() == met.family && table.name() == met.table);
     let chain = table.and_then(|table| table.chains().iter().find(|chain| chain.name == met.chain));
@@ -99,7 +99,7 @@ fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> O
         let drops = chain.policy == Some(false);
         let what = format!("{}: policy DROP at its end", met.chain);
         let why = vec!["it is dropped".to_owned()];
-        return drops.then_some(Line { what, outcome: Outcome::Met, why, place: None });
+        return drops.then_some(ExplainStep { what, outcome: StepOutcome::Met, why, place: None });
     };
     let CountedRule { rule, .. } = chain.rules.get(at)?;
     let v6 = met.before.head.ethertype() == ethertype::IPV6;
@@ -113,13 +113,13 @@ fn line(reading: &Reading, gateway: &Gateway, met: &RuleTrace, length: u16) -> O
     };
     let what = format!("{}: {}", met.chain, words(rule));
     Some(match met.failed.and_then(|failed| rule.matches.get(failed)) {
-        Some(condition) => Line {
+        Some(condition) => ExplainStep {
             what,
-            outcome: Outcome::Passed,
+            outcome: StepOutcome::Passed,
             why: vec![failing(rule, condition, met, length, &words)],
             place,
         },
-        None => Line { what, outcome: Outcome::Met, why: effects(rule, met), place },
+        None => ExplainStep { what, outcome: StepOutcome::Met, why: effects(rule, met), place },
     })
 }
 
@@ -165,7 +165,7 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
             "here it is not known yet by which device it leaves".into()
         }
         Condition::Out(_) => format!("it leaves by {}", met.output),
-        _ if asks_ports(what) && !has_ports => no_ports(),
+        _ if reads_ports(what) && !has_ports => no_ports(),
         Condition::SourcePort(_) | Condition::SourcePorts(_) => {
             format!("the source port is {}", keys.ports.0)
         }
@@ -205,7 +205,7 @@ fn fact(what: &Condition, met: &RuleTrace, length: u16) -> String {
     }
 }
 
-fn asks_ports(what: &Condition) -> bool {
+fn reads_ports(what: &Condition) -> bool {
     use Condition::{DestinationPort, DestinationPorts, Ports, SourcePort, SourcePorts};
     matches!(what, SourcePort(_) | SourcePorts(_) | DestinationPort(_) | DestinationPorts(_) | Ports(_))
 }
@@ -233,18 +233,18 @@ fn tcp_fact(head: &Head, mask: u8) -> String {
 fn header(head: &Head) -> usize {
     match head.ethertype() {
         ethertype::IPV6 => 40,
-        _ => head.network().first().map_or(0, |octet| usize::from(octet & 15) * 4),
+        _ => head.network().first().map_or(0, |byte| usize::from(byte & 15) * 4),
     }
 }
 
 fn ends(keys: &FlowKeys) -> (String, String) {
     match keys.addrs {
         Addrs::V4(source, destination) => {
-            let text = |octets| core::net::Ipv4Addr::from(octets).to_string();
+            let text = |bytes| core::net::Ipv4Addr::from(bytes).to_string();
             (text(source), text(destination))
         }
         Addrs::V6(source, destination) => {
-            let text = |octets| core::net::Ipv6Addr::from(octets).to_string();
+            let text = |bytes| core::net::Ipv6Addr::from(bytes).to_string();
             (text(source), text(destination))
         }
         Addrs::None => Default::default(),
@@ -263,10 +263,10 @@ fn code_point(dsfield: u8) -> String {
 /// What a rule did.
 fn effects(rule: &NetfilterRule, met: &RuleTrace) -> Vec<String> {
     let (before, after) = (&met.before, &met.after);
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut change = |what: &str, from: String, to: String| {
         if from != to {
-            told.push(format!("{what} {from} → {to}"));
+            lines.push(format!("{what} {from} → {to}"));
         }
     };
     change("mark", format!("{:#x}", before.mark.0), format!("{:#x}", after.mark.0));
@@ -274,7 +274,7 @@ fn effects(rule: &NetfilterRule, met: &RuleTrace) -> Vec<String> {
     change("priority", priority(before.priority), priority(after.priority));
     let connmark = |known: &Known| known.connmark.map_or("none".into(), |mark| format!("{mark:#x}"));
     change("its connection's mark", connmark(before), connmark(after));
-    told.extend(match &rule.target {
+    lines.extend(match &rule.target {
         Some(NetfilterTarget::Accept) => Some("it is accepted, and leaves this table here".to_owned()),
         Some(NetfilterTarget::Drop | NetfilterTarget::Reject(_)) => Some("it is dropped".to_owned()),
         Some(NetfilterTarget::Return) => Some("back to the chain before".to_owned()),
@@ -284,10 +284,10 @@ fn effects(rule: &NetfilterRule, met: &RuleTrace) -> Vec<String> {
         Some(NetfilterTarget::Translate(how)) => {
             Some(format!("its connection is translated: {}", how.how.name()))
         }
-        _ if told.is_empty() => Some("nothing changes".to_owned()),
+        _ if lines.is_empty() => Some("nothing changes".to_owned()),
         _ => None,
     });
-    told
+    lines
 }
 
 pub(super) fn priority(priority: u32) -> String {

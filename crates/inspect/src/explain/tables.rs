@@ -1,11 +1,12 @@
 //! u32's hash tables as a packet goes through them: from a preference's root table, by links, from bucket to
 //! bucket.
 
-use super::Line;
+use super::ExplainStep;
 use super::filters::{
-    Counted, Decision, Here, asks_for, count, is_filter, line, note, other_protocol, place_of, settled, words,
+    Counted, Decision, Here, count, is_filter, line, matches_protocol, note, other_protocol, place_of,
+    settled, words,
 };
-use crate::octets::{Part, compare};
+use crate::bytes::{Part, compare};
 use crate::reading::Reading;
 use crate::walk::list::FIRST_ROOT;
 use tidegate_policy::dump::{FilterDump, FilterEntry, U32Hits};
@@ -31,7 +32,7 @@ impl Offsets {
 /// How a filter's keys meet a packet.
 #[derive(PartialEq, Eq)]
 enum Met {
-    Holds,
+    Matches,
     Fails,
     /// The packet ends before a word: so does the search.
     Beyond,
@@ -52,8 +53,8 @@ struct Walk<'a> {
     dumps: &'a [&'a FilterDump],
     here: Here<'a>,
     counted: &'a Counted,
-    lines: &'a mut Vec<Line>,
-    asked: usize,
+    lines: &'a mut Vec<ExplainStep>,
+    lookups: usize,
 }
 
 /// The filters of one preference in the order in which they are asked; how many of them are not before a
@@ -63,10 +64,10 @@ pub(super) fn preference(
     dumps: &[&FilterDump],
     here: Here<'_>,
     counted: &Counted,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ExplainStep>,
 ) -> (Decision, usize) {
     let all = dumps.iter().filter(|dump| is_filter(dump)).count();
-    let mut walk = Walk { reading, dumps, here, counted, lines, asked: 0 };
+    let mut walk = Walk { reading, dumps, here, counted, lines, lookups: 0 };
     // Tables are listed with the latest first, and with those of other chains where these have the same
     // preference.
     let roots = dumps.iter().rev().filter_map(|dump| match dump.entry {
@@ -85,12 +86,12 @@ pub(super) fn preference(
         .find(|table| *table >= FIRST_ROOT && has_filters(table))
         .or_else(|| roots.clone().next());
     let Some((first, root)) = dumps.first().zip(root) else { return (Decision::Nothing, 0) };
-    if !asks_for(first, here) {
+    if !matches_protocol(first, here) {
         walk.for_others();
         return (Decision::Nothing, 0);
     }
     let went = walk.bucket(root << 20, Offsets::default(), 0);
-    let unasked = all.saturating_sub(walk.asked);
+    let unasked = all.saturating_sub(walk.lookups);
     match went {
         Went::Decided(decision) => return (decision, unasked),
         Went::On if unasked > 0 => {
@@ -113,7 +114,8 @@ fn filters(number: usize) -> String {
 
 impl<'a> Walk<'a> {
     fn say(&mut self, dump: &FilterDump, what: &str, met: bool, why: Vec<String>) {
-        self.lines.push(Line { place: place_of(self.reading, dump), ..line(what.to_owned(), met, why) });
+        self.lines
+            .push(ExplainStep { place: place_of(self.reading, dump), ..line(what.to_owned(), met, why) });
     }
 
     /// None is asked: they are for another protocol.
@@ -121,8 +123,8 @@ impl<'a> Walk<'a> {
         for dump in self.dumps {
             if let FilterEntry::Filter { handle, params, actions, .. } = &dump.entry {
                 let what = format!("pref {} {}", dump.pref, words(dump, *handle, params, actions));
-                let told = line(what, false, vec![other_protocol(dump, self.here)]);
-                self.lines.push(Line { place: place_of(self.reading, dump), ..told });
+                let step = line(what, false, vec![other_protocol(dump, self.here)]);
+                self.lines.push(ExplainStep { place: place_of(self.reading, dump), ..step });
             }
         }
     }
@@ -168,7 +170,7 @@ impl<'a> Walk<'a> {
                 matches!(&own.entry, FilterEntry::Filter { handle: of, .. }
                 if *of == handle)
             };
-            self.asked += usize::from(self.dumps.iter().any(same));
+            self.lookups += usize::from(self.dumps.iter().any(same));
             let what = format!("pref {} {}", dump.pref, words(dump, handle, params, actions));
             let (met, mut why) = compared(u32, hits, dump, (self.here, from), self.rewrites());
             let elsewhere = || u32.indev.as_ref().filter(|_| hits.matched == 0);
@@ -181,7 +183,7 @@ impl<'a> Walk<'a> {
                     self.say(dump, &what, false, why);
                     return Went::Ended;
                 }
-                (Met::Holds, None) => {
+                (Met::Matches, None) => {
                     if let Some(indev) = elsewhere() {
                         why.push(format!("it did not come in by {}", indev.name));
                         self.say(dump, &what, false, why);
@@ -194,9 +196,9 @@ impl<'a> Walk<'a> {
                         decision => return Went::Decided(decision),
                     }
                 }
-                (Met::Holds, Some(link)) => match self.follow(u32, link, from) {
-                    Some((next, offsets, told)) => {
-                        why.push(told);
+                (Met::Matches, Some(link)) => match self.follow(u32, link, from) {
+                    Some((next, offsets, text)) => {
+                        why.push(text);
                         self.say(dump, &what, true, why);
                         (next, offsets)
                     }
@@ -313,27 +315,27 @@ fn compared(
             return (Met::Fails, why);
         }
     }
-    for (key, held) in u32.keys.iter().zip(&hits.keys) {
+    for (key, waiting) in u32.keys.iter().zip(&hits.keys) {
         let absolute = from.absolute(key);
         let parts = compare(&absolute, here.ethertype, here.head);
         let reaches = here.head.word(absolute.offset).is_some();
-        let seen = reaches && parts.iter().all(|part| part.holds);
-        let holds = if hits.lookups == 1 { *held > 0 } else { seen };
+        let seen = reaches && parts.iter().all(|part| part.matches);
+        let matches = if hits.lookups == 1 { *waiting > 0 } else { seen };
         // The packet is known as it left these filters: one of their actions may have rewritten what this one
         // asked for.
-        debug_assert!(rewrites || holds == seen, "the engine read {key:?} of {dump:?} otherwise");
-        if holds != seen {
+        debug_assert!(rewrites || matches == seen, "the engine read {key:?} of {dump:?} otherwise");
+        if matches != seen {
             why.push("it asked for what the packet had before an action here rewrote it".to_owned());
-            if holds {
+            if matches {
                 continue;
             }
             return (Met::Fails, why);
         }
-        why.extend(parts.iter().filter(|part| holds || !part.holds).map(Part::text));
+        why.extend(parts.iter().filter(|part| matches || !part.matches).map(Part::text));
         if key.offset_mask != 0 && key.mask != 0 && from.next == 0 {
-            let octet = absolute.offset;
+            let at = absolute.offset;
             why.push(format!(
-                "no filter before has set the offset of the next header: nexthdr+{} is byte {octet} of the \
+                "no filter before has set the offset of the next header: nexthdr+{} is byte {at} of the \
                 packet",
                 key.offset
             ));
@@ -345,9 +347,9 @@ fn compared(
             ));
             return (Met::Beyond, why);
         }
-        if !holds {
+        if !matches {
             return (Met::Fails, why);
         }
     }
-    (Met::Holds, why)
+    (Met::Matches, why)
 }

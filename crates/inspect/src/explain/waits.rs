@@ -38,7 +38,7 @@ impl Served {
         Served { assured: Some(f64::INFINITY), most: Some(f64::INFINITY), after: None, by_weight: false };
 
     /// The same held to a rate.
-    fn held_to(self, bits: f64) -> Served {
+    fn limited_to(self, bits: f64) -> Served {
         let least = |had: Option<f64>| had.map(|had| had.min(bits));
         Served { assured: least(self.assured), most: least(self.most), ..self }
     }
@@ -162,7 +162,7 @@ pub(super) fn class_words(class: &ClassDump) -> String {
         }
         ClassParams::Hfsc(HfscClassParams { rt, ls, ul }) => {
             let curves = [("rt", rt), ("ls", ls), ("ul", ul)];
-            let said = curves.iter().filter_map(|(name, curve)| {
+            let given = curves.iter().filter_map(|(name, curve)| {
                 let curve = curve.as_ref()?;
                 let rate = |bytes: u32| print_rate(Rate(bytes.into()), false);
                 let first = match curve.d_us == 0 || curve.m1 == curve.m2 {
@@ -171,7 +171,7 @@ pub(super) fn class_words(class: &ClassDump) -> String {
                 };
                 Some(format!("{name} {first}{}", rate(curve.m2)))
             });
-            said.collect::<Vec<_>>().join(" ")
+            given.collect::<Vec<_>>().join(" ")
         }
         ClassParams::Drr(drr) => drr.quantum.map_or(String::new(), |bytes| format!("quantum {bytes}")),
         ClassParams::Qfq(qfq) => format!("weight {}", qfq.weight.unwrap_or(PLAIN_WEIGHT)),
@@ -210,23 +210,23 @@ pub(super) fn at_worst(reading: &Reading, moment: &Moment) -> Vec<String> {
     let served = served(reading, moment);
     let frame = Frame::of(reading, moment);
     let dump = dump(reading, moment, leaf.qdisc);
-    let mut said = match dump.map(|dump| (dump, &dump.params)) {
+    let mut lines = match dump.map(|dump| (dump, &dump.params)) {
         Some((_, QdiscParams::Cake(cake))) => of_cake(cake, leaf.qdisc, moment),
         Some((_, QdiscParams::Netem(netem))) => of_netem(reading, moment, (netem, leaf.qdisc), frame, served),
         Some((dump, _)) if dump.kind == Kind::PfifoFast => of_bands(moment, frame, served),
         Some((dump, _)) => of_params(dump, frame, served, least_netem(reading, moment)),
         None => of_hidden(reading, moment, leaf.kind, (frame, served)),
     };
-    said.extend(netems_above(reading, moment));
-    said.extend(onward(reading, &moment.name, moment.spec));
+    lines.extend(netems_above(reading, moment));
+    lines.extend(onward(reading, &moment.name, moment.spec));
     if served.by_weight {
-        said.push(
+        lines.push(
             "its link sharing is a weight, not a rate: what others send decides how much it gets beside them"
                 .into(),
         );
     }
-    said.extend(served.after.map(Bands::sentence));
-    said
+    lines.extend(served.after.map(Bands::sentence));
+    lines
 }
 
 /// Where a packet goes on from a device that stands on others: it is not followed there.
@@ -277,12 +277,12 @@ fn of_hidden(
 /// pfifo_fast: three bands, each as long as the device's transmit queue.
 fn of_bands(moment: &Moment, frame: Frame, served: Served) -> Vec<String> {
     let band = PrioParams::MAP[moment.priority as usize & 15];
-    let mut said = vec![format!("priority {} is band {band} of pfifo_fast's bands 0 to 2", moment.priority)];
-    said.extend(by_packets("band", u64::from(moment.spec.tx_queue_len.max(1)), frame, served));
+    let mut lines = vec![format!("priority {} is band {band} of pfifo_fast's bands 0 to 2", moment.priority)];
+    lines.extend(by_packets("band", u64::from(moment.spec.tx_queue_len.max(1)), frame, served));
     if band > 0 && served.after.is_none() {
-        said.push(Bands::Before.sentence());
+        lines.push(Bands::Before.sentence());
     }
-    said
+    lines
 }
 
 /// What the kind says of its queues with these parameters; `most`: packets that may wait there, as a netem
@@ -294,10 +294,10 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
         QdiscParams::Fq(fq) => fq
             .max_rate
             .filter(|rate| *rate != u32::MAX)
-            .map_or(served, |rate| served.held_to(f64::from(rate) * 8.0)),
+            .map_or(served, |rate| served.limited_to(f64::from(rate) * 8.0)),
         _ => served,
     };
-    let said = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
+    let given = dump.kind.ahead(&dump.params).into_iter().map(|ahead| match ahead {
         Ahead::Packets { limit, .. } if fewer(limit.into()).is_some() => in_netem(most.unwrap_or_default()),
         Ahead::Bytes { limit, .. } if fewer(u64::from(limit) / frame.counted.max(1)).is_some() => {
             in_netem(most.unwrap_or_default())
@@ -306,10 +306,12 @@ fn of_params(dump: &QdiscDump, frame: Frame, served: Served, most: Option<u64>) 
         Ahead::Unserved { queue, limit } => by_packets(queue, limit.into(), frame, Served::default()),
         Ahead::Bytes { queue, limit } => by_bytes(queue, limit.into(), (frame, served)),
         Ahead::Turns { quantum } => turns(quantum.into(), frame, served),
-        Ahead::Held { us, spares_frame: true } => vec![held_at(f64::from(us) / 1000.0, frame, served)],
-        Ahead::Held { us, spares_frame: false } => vec![held(f64::from(us) / 1000.0)],
+        Ahead::ShortDelay { us, spares_frame: true } => {
+            vec![target_sentence_at(f64::from(us) / 1000.0, frame, served)]
+        }
+        Ahead::ShortDelay { us, spares_frame: false } => vec![target_sentence(f64::from(us) / 1000.0)],
     });
-    said.flatten().collect()
+    given.flatten().collect()
 }
 
 /// The tin a packet takes, why, and how its flow is held there.
@@ -361,14 +363,14 @@ fn of_cake(cake: &CakeParams, qdisc: Handle, moment: &Moment) -> Vec<String> {
         flows if flows.by_conversation() => format!("conversations take turns there ({})", flows.name()),
         flows => format!("hosts take turns there ({})", flows.name()),
     };
-    let mut said = vec![first, sharing, held(tin.target_ns as f64 / 1e6)];
+    let mut lines = vec![first, sharing, target_sentence(tin.target_ns as f64 / 1e6)];
     if let Some(us) = cake.rtt_us.filter(|us| *us < SHORT_RTT_US) {
-        said.push(format!(
+        lines.push(format!(
             "its rtt is {us} µs: it drops sooner than senders farther away than that can slow down, which \
             costs them throughput"
         ));
     }
-    said
+    lines
 }
 
 /// No path that leaves a building is shorter, in µs.
@@ -382,9 +384,9 @@ fn of_netem(
     frame: Frame,
     served: Served,
 ) -> Vec<String> {
-    let mut said = vec![delayed(netem)];
-    let held = |served: Served, rate: u64| served.held_to(rate as f64 * 8.0);
-    let served = netem.rate.as_ref().map_or(served, |rate| held(served, rate.rate));
+    let mut lines = vec![delayed(netem)];
+    let limited = |served: Served, rate: u64| served.limited_to(rate as f64 * 8.0);
+    let served = netem.rate.as_ref().map_or(served, |rate| limited(served, rate.rate));
     let hangs = |inner: &&QdiscDump| {
         inner.dev == moment.name
             && inner.parent.qdisc() == handle
@@ -400,44 +402,44 @@ fn of_netem(
             if matches!(inner.kind.classes(), ClassLayout::Made | ClassLayout::Bands)
                 || reading.qdiscs.iter().any(below)
             {
-                said.push(format!(
+                lines.push(format!(
                     "then it goes into {} {}, which hangs in netem",
                     inner.kind.name(),
                     inner.handle
                 ));
-                said.push(in_all(handle, netem));
-                return said;
+                lines.push(in_all(handle, netem));
+                return lines;
             }
-            said.push(format!(
+            lines.push(format!(
                 "then it waits in {} {}, which hangs in netem",
                 inner.kind.name(),
                 inner.handle
             ));
             let served = match &inner.params {
-                QdiscParams::Tbf(tbf) => held(served, tbf.rate.rate.0),
+                QdiscParams::Tbf(tbf) => limited(served, tbf.rate.rate.0),
                 _ => served,
             };
             let frame = inner.stab.as_ref().map_or(frame, |stab| {
                 let counted = adjusted_size(stab, moment.spec.mtu + moment.spec.link_header).into();
                 Frame { counted, cost: counted, ..frame }
             });
-            said.extend(of_params(inner, frame, served, Some(netem.limit.into())));
-            said.push(in_all(handle, netem));
+            lines.extend(of_params(inner, frame, served, Some(netem.limit.into())));
+            lines.push(in_all(handle, netem));
         }
         None if served.assured().is_some() || served.most().is_some() => {
-            said.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
+            lines.extend(by_packets("queue inside netem", u64::from(netem.limit), frame, served));
         }
         None => {}
     }
-    said
+    lines
 }
 
 /// What netem makes of every packet.
 fn delayed(netem: &NetemParams) -> String {
     let (delay, jitter) = (netem.latency_ns as f64 / 1e6, netem.jitter_ns as f64 / 1e6);
-    let mut said = format!("netem holds it back for {delay:.1} ms");
+    let mut text = format!("netem holds it back for {delay:.1} ms");
     if netem.jitter_ns != 0 {
-        said.push_str(&format!(", give or take {jitter:.1} ms"));
+        text.push_str(&format!(", give or take {jitter:.1} ms"));
     }
     let correlation = netem.correlations.unwrap_or_default();
     if netem.gap > 0 {
@@ -450,12 +452,12 @@ fn delayed(netem: &NetemParams) -> String {
         match reorder {
             0 => {}
             NetemProbability::MAX if before == 0 => {
-                said.push_str(", unless it goes ahead at once (reorder), as all do")
+                text.push_str(", unless it goes ahead at once (reorder), as all do")
             }
             NetemProbability::MAX => {
-                said.push_str(&format!(", unless it goes ahead at once (reorder):{once}"))
+                text.push_str(&format!(", unless it goes ahead at once (reorder):{once}"))
             }
-            _ => said.push_str(&format!(
+            _ => text.push_str(&format!(
                 ", unless it goes ahead at once (reorder):{once}{comma} a chance of {chance}"
             )),
         }
@@ -464,12 +466,12 @@ fn delayed(netem: &NetemParams) -> String {
     match netem.loss {
         NetemLoss::Random(0) => {}
         NetemLoss::Random(share) => {
-            said.push_str(&format!("; a chance of {} that it is {lost}", chance(share, correlation.loss)));
+            text.push_str(&format!("; a chance of {} that it is {lost}", chance(share, correlation.loss)));
         }
-        NetemLoss::States { .. } => said.push_str(&format!("; it may be {lost}, by a model of states")),
-        NetemLoss::Gilbert { .. } => said.push_str(&format!("; it may be {lost}, by gemodel")),
+        NetemLoss::States { .. } => text.push_str(&format!("; it may be {lost}, by a model of states")),
+        NetemLoss::Gilbert { .. } => text.push_str(&format!("; it may be {lost}, by gemodel")),
     }
-    said
+    text
 }
 
 /// `25 %`, `0.1 %, each like the last (correlation 50 %)`.
@@ -499,7 +501,7 @@ fn turns(quantum: u64, frame: Frame, served: Served) -> Vec<String> {
     )]
 }
 
-fn held(ms: f64) -> String {
+fn target_sentence(ms: f64) -> String {
     let time = if ms < 1.0 { format!("{:.0} µs", ms * 1000.0) } else { format!("{ms:.0} ms") };
     format!("its queue is held near {time}, as long as senders heed losses and marks")
 }
@@ -515,7 +517,7 @@ fn short(ms: f64) -> String {
 
 /// The same of a queue that leaves at least one frame waiting: where that alone takes longer than its target,
 /// that.
-fn held_at(ms: f64, frame: Frame, served: Served) -> String {
+fn target_sentence_at(ms: f64, frame: Frame, served: Served) -> String {
     let rate = served.assured().or(served.most());
     match rate.map(|rate| frame.cost as f64 * 8.0 / rate * 1000.0) {
         Some(one) if one > ms => format!(
@@ -524,7 +526,7 @@ fn held_at(ms: f64, frame: Frame, served: Served) -> String {
             short(one),
             short(ms)
         ),
-        _ => held(ms),
+        _ => target_sentence(ms),
     }
 }
 
@@ -572,11 +574,11 @@ fn time(bytes: u64, served: Served) -> String {
     match (served.assured(), served.most()) {
         (Some(assured), Some(most)) if (assured - most).abs() < 1.0 => at(assured, "it has"),
         (Some(assured), most) => {
-            let mut said = at(assured, "it is assured");
+            let mut text = at(assured, "it is assured");
             if let Some(most) = most {
-                said.push_str(&format!(", {}", at(most, "it may have when no other class sends")));
+                text.push_str(&format!(", {}", at(most, "it may have when no other class sends")));
             }
-            said
+            text
         }
         (None, Some(most)) => at(most, "it may have when no other class sends"),
         (None, None) => String::new(),
@@ -589,7 +591,7 @@ fn served(reading: &Reading, moment: &Moment) -> Served {
     for spot in &moment.stop.qdiscs {
         let params = dump(reading, moment, spot.qdisc).map(|dump| &dump.params);
         if let Some(QdiscParams::Tbf(tbf)) = params {
-            served = served.held_to(tbf.rate.rate.as_bits() as f64);
+            served = served.limited_to(tbf.rate.rate.as_bits() as f64);
         }
         for class in moment.stop.classes.iter().filter(|class| class.qdisc() == spot.qdisc) {
             let dump = reading.classes.iter().find(|dump| dump.dev == moment.name && dump.classid == *class);

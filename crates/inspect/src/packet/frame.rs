@@ -56,15 +56,15 @@ pub fn of_frame(frame: &[u8], length: usize, framing: Framing) -> Option<Packet>
         kind = u16::from_be_bytes([*frame.get(at + 2)?, *frame.get(at + 3)?]);
         at += 4;
     }
-    let octets = frame.get(at..)?;
+    let bytes = frame.get(at..)?;
     let length = u16::try_from(length.checked_sub(at)?).unwrap_or(u16::MAX);
     let mut packet =
         Packet { ethertype: kind, protocol: 0, ports: (0, 0), tcp_flags: 0, ..Packet::default() };
     packet.length = match kind {
-        ethertype::IPV4 => ipv4(&mut packet, octets)?,
-        ethertype::IPV6 => ipv6(&mut packet, octets)?,
+        ethertype::IPV4 => ipv4(&mut packet, bytes)?,
+        ethertype::IPV6 => ipv6(&mut packet, bytes)?,
         ethertype::ARP => {
-            let end = |at: usize| -> Option<IpAddr> { Some(Ipv4Addr::from(array::<4>(octets, at)?).into()) };
+            let end = |at: usize| -> Option<IpAddr> { Some(Ipv4Addr::from(array::<4>(bytes, at)?).into()) };
             (packet.source, packet.destination) = (end(14)?, end(24)?);
             28
         }
@@ -73,55 +73,55 @@ pub fn of_frame(frame: &[u8], length: usize, framing: Framing) -> Option<Packet>
     // A frame that left by an offloading card may be longer than its header can say.
     packet.length = packet.length.max(packet.shortest());
     if packet.is_ip() {
-        transport(&mut packet, octets);
+        transport(&mut packet, bytes);
     }
-    packet.octets = unnamed(&packet, octets);
+    packet.raw_bytes = unnamed(&packet, bytes);
     Some(packet)
 }
 
 /// Fills in the network header; returns the length it claims.
-fn ipv4(packet: &mut Packet, octets: &[u8]) -> Option<u16> {
-    packet.ihl = octets.first()? & 15;
-    if octets.len() < 20 || packet.ihl < 5 {
+fn ipv4(packet: &mut Packet, bytes: &[u8]) -> Option<u16> {
+    packet.ihl = bytes.first()? & 15;
+    if bytes.len() < 20 || packet.ihl < 5 {
         return None;
     }
-    (packet.dsfield, packet.protocol) = (octets[1], octets[9]);
-    let end = |at: usize| -> Option<IpAddr> { Some(Ipv4Addr::from(array::<4>(octets, at)?).into()) };
+    (packet.dsfield, packet.protocol) = (bytes[1], bytes[9]);
+    let end = |at: usize| -> Option<IpAddr> { Some(Ipv4Addr::from(array::<4>(bytes, at)?).into()) };
     (packet.source, packet.destination) = (end(12)?, end(16)?);
-    Some(u16::from_be_bytes([octets[2], octets[3]]))
+    Some(u16::from_be_bytes([bytes[2], bytes[3]]))
 }
 
-fn ipv6(packet: &mut Packet, octets: &[u8]) -> Option<u16> {
-    if octets.len() < 40 {
+fn ipv6(packet: &mut Packet, bytes: &[u8]) -> Option<u16> {
+    if bytes.len() < 40 {
         return None;
     }
-    (packet.dsfield, packet.protocol) = (octets[0] << 4 | octets[1] >> 4, octets[6]);
-    let end = |at: usize| -> Option<IpAddr> { Some(Ipv6Addr::from(array::<16>(octets, at)?).into()) };
+    (packet.dsfield, packet.protocol) = (bytes[0] << 4 | bytes[1] >> 4, bytes[6]);
+    let end = |at: usize| -> Option<IpAddr> { Some(Ipv6Addr::from(array::<16>(bytes, at)?).into()) };
     (packet.source, packet.destination) = (end(8)?, end(24)?);
-    Some(u16::from_be_bytes([octets[4], octets[5]]).saturating_add(40))
+    Some(u16::from_be_bytes([bytes[4], bytes[5]]).saturating_add(40))
 }
 
-fn transport(packet: &mut Packet, octets: &[u8]) {
+fn transport(packet: &mut Packet, bytes: &[u8]) {
     let at = packet.network_header();
     if has_ports(packet.protocol)
-        && let Some(ports) = array::<4>(octets, at)
+        && let Some(ports) = array::<4>(bytes, at)
     {
         packet.ports = (u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]]));
     }
     if packet.protocol == proto::TCP {
-        packet.tcp_flags = octets.get(at + 13).copied().unwrap_or(0);
+        packet.tcp_flags = bytes.get(at + 13).copied().unwrap_or(0);
     }
     if is_icmp(packet.protocol)
-        && let Some(kind) = array::<2>(octets, at)
+        && let Some(kind) = array::<2>(bytes, at)
     {
         packet.icmp = (kind[0], kind[1]);
     }
 }
 
 /// Bytes that differ from those the described packet would have.
-fn unnamed(packet: &Packet, octets: &[u8]) -> Vec<(u8, u8)> {
+fn unnamed(packet: &Packet, bytes: &[u8]) -> Vec<(u8, u8)> {
     let head = packet.head();
-    let known = head.network().iter().zip(octets).take(Head::NETWORK);
+    let known = head.network().iter().zip(bytes).take(Head::NETWORK);
     (0..)
         .zip(known)
         .filter(|(_, (ours, theirs))| ours != theirs)
@@ -129,8 +129,8 @@ fn unnamed(packet: &Packet, octets: &[u8]) -> Vec<(u8, u8)> {
         .collect()
 }
 
-fn array<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {
-    octets.get(at..at + N)?.try_into().ok()
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
 }
 
 #[cfg(test)]

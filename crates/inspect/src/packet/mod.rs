@@ -71,7 +71,7 @@ pub struct Packet {
     pub to: Option<String>,
     /// Bytes that have no name: how far behind the beginning of the network header, and what stands there.
     /// Ascending.
-    pub octets: Vec<(u8, u8)>,
+    pub raw_bytes: Vec<(u8, u8)>,
 }
 
 impl Default for Packet {
@@ -96,7 +96,7 @@ impl Default for Packet {
             connmark: 0,
             from: None,
             to: None,
-            octets: Vec::new(),
+            raw_bytes: Vec::new(),
         }
     }
 }
@@ -195,27 +195,27 @@ impl Packet {
             state: Some(Connstate::Established),
             mark: 0,
             priority: 0,
-            octets: Vec::new(),
+            raw_bytes: Vec::new(),
             ..self.clone()
         }
     }
 
     /// Its front: the headers, as far as a machine keeps them.
     pub fn head(&self) -> Head {
-        let mut octets = match self.ethertype {
+        let mut bytes = match self.ethertype {
             ethertype::IPV4 => self.ipv4(),
             ethertype::IPV6 => self.ipv6(),
             ethertype::ARP => self.arp(),
             _ => Vec::new(),
         };
-        octets.resize(usize::from(self.length).min(Head::NETWORK).max(octets.len()), 0);
-        octets.truncate(Head::NETWORK);
-        for (at, value) in &self.octets {
-            if let Some(octet) = octets.get_mut(usize::from(*at)) {
-                *octet = *value;
+        bytes.resize(usize::from(self.length).min(Head::NETWORK).max(bytes.len()), 0);
+        bytes.truncate(Head::NETWORK);
+        for (at, value) in &self.raw_bytes {
+            if let Some(byte) = bytes.get_mut(usize::from(*at)) {
+                *byte = *value;
             }
         }
-        Head::from_network(self.ethertype, &octets)
+        Head::from_network(self.ethertype, &bytes)
     }
 
     /// What a machine knows of it where frames count so many bytes of a link header.
@@ -227,49 +227,49 @@ impl Packet {
     }
 
     fn ipv4(&self) -> Vec<u8> {
-        let mut octets = vec![0x40 | self.ihl & 15, self.dsfield];
-        octets.extend(self.length.to_be_bytes());
+        let mut bytes = vec![0x40 | self.ihl & 15, self.dsfield];
+        bytes.extend(self.length.to_be_bytes());
         // Not fragmented, and not to be.
-        octets.extend([0, 0, 0x40, 0, 64, self.protocol, 0, 0]);
+        bytes.extend([0, 0, 0x40, 0, 64, self.protocol, 0, 0]);
         for address in [self.source, self.destination] {
-            octets.extend(v4(address));
+            bytes.extend(v4(address));
         }
-        octets.resize(self.network_header().max(20), 0);
-        octets.extend(self.transport());
-        octets
+        bytes.resize(self.network_header().max(20), 0);
+        bytes.extend(self.transport());
+        bytes
     }
 
     fn ipv6(&self) -> Vec<u8> {
-        let mut octets = vec![0x60 | self.dsfield >> 4, self.dsfield << 4, 0, 0];
-        octets.extend(self.length.saturating_sub(40).to_be_bytes());
-        octets.extend([self.protocol, 64]);
+        let mut bytes = vec![0x60 | self.dsfield >> 4, self.dsfield << 4, 0, 0];
+        bytes.extend(self.length.saturating_sub(40).to_be_bytes());
+        bytes.extend([self.protocol, 64]);
         for address in [self.source, self.destination] {
-            octets.extend(v6(address));
+            bytes.extend(v6(address));
         }
-        octets.extend(self.transport());
-        octets
+        bytes.extend(self.transport());
+        bytes
     }
 
     fn arp(&self) -> Vec<u8> {
         // A request for IPv4 on Ethernet (RFC 826).
-        let mut octets = vec![0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, 0];
-        octets.extend(v4(self.source));
-        octets.extend([0; 6]);
-        octets.extend(v4(self.destination));
-        octets
+        let mut bytes = vec![0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, 0];
+        bytes.extend(v4(self.source));
+        bytes.extend([0; 6]);
+        bytes.extend(v4(self.destination));
+        bytes
     }
 
     /// What follows the network header.
     fn transport(&self) -> Vec<u8> {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         if has_ports(self.protocol) {
-            octets.extend(self.ports.0.to_be_bytes());
-            octets.extend(self.ports.1.to_be_bytes());
+            bytes.extend(self.ports.0.to_be_bytes());
+            bytes.extend(self.ports.1.to_be_bytes());
         }
         match self.protocol {
             proto::TCP => {
                 let acknowledges = u8::from(self.tcp_flags & tcp_flags::ACK != 0);
-                octets.extend([
+                bytes.extend([
                     0,
                     0,
                     0,
@@ -290,18 +290,18 @@ impl Packet {
             }
             proto::UDP => {
                 let length = self.length.saturating_sub(self.network_header() as u16);
-                octets.extend(length.to_be_bytes());
-                octets.extend([0, 0]);
+                bytes.extend(length.to_be_bytes());
+                bytes.extend([0, 0]);
             }
             proto::ICMP | proto::ICMPV6 => {
-                octets.extend([self.icmp.0, self.icmp.1, 0, 0, 0, 1, 0, 1]);
+                bytes.extend([self.icmp.0, self.icmp.1, 0, 0, 0, 1, 0, 1]);
                 if self.quotes() {
-                    octets.extend(self.quoted().head().network());
+                    bytes.extend(self.quoted().head().network());
                 }
             }
             _ => {}
         }
-        octets
+        bytes
     }
 
     /// Is it an error message, which quotes the packet it is about (RFC 792, RFC 4443)?

@@ -89,16 +89,16 @@ pub(super) fn parse(text: &str) -> Read<Packet> {
     }
     packet.icmp = if is_icmp(packet.protocol) { packet.echo_request() } else { (0, 0) };
     packet.tcp_flags = 0;
-    let mut said = Said::default();
+    let mut given = GivenFields::default();
     while let Some(word) = words.0.next() {
-        option(&mut packet, &mut said, word, &mut words)?;
+        option(&mut packet, &mut given, word, &mut words)?;
     }
-    settle(packet, said)
+    settle(packet, given)
 }
 
 /// What was said in options, where it matters that it was.
 #[derive(Default)]
-struct Said {
+struct GivenFields {
     length: Option<u16>,
     flags: bool,
 }
@@ -198,9 +198,9 @@ fn end(word: &str, packet: &Packet) -> Read<(IpAddr, Option<u16>)> {
     }
 }
 
-fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_>) -> Read<()> {
+fn option(packet: &mut Packet, given: &mut GivenFields, word: &str, words: &mut Words<'_>) -> Read<()> {
     match word.to_ascii_lowercase().as_str() {
-        "len" | "length" => said.length = Some(words.number(word, 0xffff)? as u16),
+        "len" | "length" => given.length = Some(words.number(word, 0xffff)? as u16),
         "dscp" => packet.dsfield = packet.dsfield & 3 | code_point(words.value(word, "code point")?)? << 2,
         "tos" => packet.dsfield = words.number(word, 0xff)? as u8,
         "ecn" => {
@@ -242,23 +242,23 @@ fn option(packet: &mut Packet, said: &mut Said, word: &str, words: &mut Words<'_
         "reply" => packet.reply = true,
         "bytes" => packet.carried = bytes(words.value(word, "number of bytes")?)?,
         // `octet` is its name of versions before 0.2.
-        "byte" | "octet" => octet(packet, words.value(word, word)?)?,
+        "byte" | "octet" => raw_byte(packet, words.value(word, word)?)?,
         "flags" if packet.protocol == proto::TCP => {
-            (packet.tcp_flags, said.flags) = (words.number(word, 0xff)? as u8, true);
+            (packet.tcp_flags, given.flags) = (words.number(word, 0xff)? as u8, true);
         }
         "type" if is_icmp(packet.protocol) => packet.icmp = icmp_type(words.value(word, "type")?)?,
-        name => return flag_or_message(packet, said, name),
+        name => return flag_or_message(packet, given, name),
     }
     Ok(())
 }
 
 /// A word that stands for itself: a flag of TCP, a message of ICMP, a state.
-fn flag_or_message(packet: &mut Packet, said: &mut Said, word: &str) -> Read<()> {
+fn flag_or_message(packet: &mut Packet, given: &mut GivenFields, word: &str) -> Read<()> {
     if let Some(state) = state(word) {
         packet.state = Some(state);
     } else if let Some(flag) = number(TCP_FLAGS, word).filter(|_| packet.protocol == proto::TCP) {
         packet.tcp_flags |= flag;
-        said.flags = true;
+        given.flags = true;
     } else if let Some(kind) = number(messages(packet.protocol), word) {
         packet.icmp = (kind, 0);
     } else if number(TCP_FLAGS, word).is_some() {
@@ -272,11 +272,11 @@ fn flag_or_message(packet: &mut Packet, said: &mut Said, word: &str) -> Read<()>
 }
 
 /// What was left open is filled in, and what cannot be is refused.
-fn settle(mut packet: Packet, said: Said) -> Read<Packet> {
-    if packet.protocol == proto::TCP && !said.flags {
+fn settle(mut packet: Packet, given: GivenFields) -> Read<Packet> {
+    if packet.protocol == proto::TCP && !given.flags {
         packet.tcp_flags = tcp_flags::ACK;
     }
-    packet.length = said.length.unwrap_or_else(|| packet.usual_length());
+    packet.length = given.length.unwrap_or_else(|| packet.usual_length());
     if packet.length < packet.shortest() {
         let (least, length) = (packet.shortest(), packet.length);
         return wrong(
@@ -285,8 +285,8 @@ fn settle(mut packet: Packet, said: Said) -> Read<Packet> {
             format!("`len` is at least {least} here"),
         );
     }
-    packet.octets.sort_by_key(|(at, _)| *at);
-    packet.octets.dedup_by_key(|(at, _)| *at);
+    packet.raw_bytes.sort_by_key(|(at, _)| *at);
+    packet.raw_bytes.dedup_by_key(|(at, _)| *at);
     Ok(packet)
 }
 
@@ -338,12 +338,12 @@ fn bytes(word: &str) -> Read<u64> {
 }
 
 /// `40=0x16`.
-fn octet(packet: &mut Packet, word: &str) -> Read<()> {
+fn raw_byte(packet: &mut Packet, word: &str) -> Read<()> {
     let pair = word.split_once('=').and_then(|(at, value)| integer(at).zip(integer(value)));
     match pair {
         Some((at, value)) if at < tidegate_packet::Head::NETWORK as u64 && value < 256 => {
-            packet.octets.retain(|(other, _)| u64::from(*other) != at);
-            packet.octets.push((at as u8, value as u8));
+            packet.raw_bytes.retain(|(other, _)| u64::from(*other) != at);
+            packet.raw_bytes.push((at as u8, value as u8));
             Ok(())
         }
         _ => wrong(
@@ -446,7 +446,7 @@ impl Packet {
                 ((kind, code), _) => write!(f, " type {kind}/{code}")?,
             }
         }
-        self.octets.iter().try_for_each(|(at, value)| write!(f, " byte {at}={value:#04x}"))
+        self.raw_bytes.iter().try_for_each(|(at, value)| write!(f, " byte {at}={value:#04x}"))
     }
 
     /// What no header says.
@@ -588,7 +588,7 @@ mod tests {
             if is_icmp(packet.protocol) { (draws.below(256) as u8, draws.below(3) as u8) } else { (0, 0) };
         packet.tcp_flags = if packet.protocol == proto::TCP { draws.below(256) as u8 } else { 0 };
         packet.length = packet.shortest() + draws.below(1400) as u16;
-        packet.octets = (0..draws.below(3)).map(|at| (at as u8 * 7, draws.below(256) as u8)).collect();
+        packet.raw_bytes = (0..draws.below(3)).map(|at| (at as u8 * 7, draws.below(256) as u8)).collect();
         packet
     }
 

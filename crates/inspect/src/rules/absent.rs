@@ -13,7 +13,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         .there_before()
         .filter(|name| must_be_made(name, makes_links) && is_used(reading, name))
         .collect();
-    missing.first().and_then(|first| told(reading, first, &missing)).into_iter().collect()
+    missing.first().and_then(|first| finding(reading, first, &missing)).into_iter().collect()
 }
 
 /// Is a device of that name there only if a command makes it? Interfaces for redirects, cables and dummies
@@ -43,11 +43,11 @@ fn is_used(reading: &Reading, name: &str) -> bool {
         }
         _ => false,
     });
-    let stands = reading.qdiscs.iter().any(|qdisc| qdisc.dev == name && !qdisc.handle.is_none());
-    (leads || stands) && !reading.steps.iter().any(makes)
+    let exists = reading.qdiscs.iter().any(|qdisc| qdisc.dev == name && !qdisc.handle.is_none());
+    (leads || exists) && !reading.steps.iter().any(makes)
 }
 
-fn told(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
+fn finding(reading: &Reading, first: &str, missing: &[&str]) -> Option<Finding> {
     let named = |step: &&Step| step.words.iter().any(|word| word.text == first);
     let step = reading.steps.iter().filter(|step| !crate::lost::clears(step)).find(named)?;
     let word = step.words.iter().find(|word| word.text == first);

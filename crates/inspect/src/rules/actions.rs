@@ -1,6 +1,6 @@
 //! R1 of actions: behind one that lets no packet go on to them.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reading::Step;
 use crate::sets::bdd::TooLarge;
@@ -8,24 +8,24 @@ use tidegate_policy::dump::{ActionDump, FilterEntry};
 use tidegate_policy::{Act, Control};
 
 /// Filters with such actions, shown with a packet that meets the first of them and not the last.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
         if let (Some(policer), Some(step)) =
-            (actions.iter().find(|dump| dump.action.old_style), asking.step_of_filter(at))
+            (actions.iter().find(|dump| dump.action.old_style), context.step_of_filter(at))
         {
             found.extend(beside_policer(step, policer));
             continue;
         }
-        let Some(end) = last_met(actions).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
-        let (Some(step), Some(dead)) = (asking.step_of_filter(at), actions.get(end + 1)) else { continue };
-        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        let Some(candidate) = asking.reached.pick(reading, &seen.asked)? else { continue };
-        let before = asking.prober.actions_of(dump);
-        let _ = asking.send(&candidate);
-        let after = asking.prober.actions_of(dump);
+        let Some(end) = last_met(actions).filter(|_| !context.leaves_out(&dump.dev)) else { continue };
+        let (Some(step), Some(dead)) = (context.step_of_filter(at), actions.get(end + 1)) else { continue };
+        let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { continue };
+        let before = context.prober.actions_of(dump);
+        let _ = context.send(&candidate);
+        let after = context.prober.actions_of(dump);
         let grew = |at: usize| after.get(at).map(|now| now.packets) > before.get(at).map(|then| then.packets);
         if !grew(end) || grew(end + 1) {
             continue;
@@ -46,8 +46,8 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 /// Policers behind which only what is too fast goes on (`conform-exceed pipe`): the word before the slash is
 /// about what exceeds.
-pub(super) fn only_excess(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn only_excess(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
         let FilterEntry::Filter { actions, .. } = &dump.entry else { continue };
@@ -57,15 +57,15 @@ pub(super) fn only_excess(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLa
             }
             _ => false,
         };
-        let Some(first) = actions.iter().position(turned).filter(|_| !asking.leaves_out(&dump.dev)) else {
+        let Some(first) = actions.iter().position(turned).filter(|_| !context.leaves_out(&dump.dev)) else {
             continue;
         };
-        let (Some(step), Some(next)) = (asking.step_of_filter(at), actions.get(first + 1)) else { continue };
-        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        let Some(candidate) = asking.reached.pick(reading, &seen.asked)? else { continue };
-        let before = asking.prober.actions_of(dump);
-        let _ = asking.send(&candidate);
-        let after = asking.prober.actions_of(dump);
+        let (Some(step), Some(next)) = (context.step_of_filter(at), actions.get(first + 1)) else { continue };
+        let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { continue };
+        let before = context.prober.actions_of(dump);
+        let _ = context.send(&candidate);
+        let after = context.prober.actions_of(dump);
         let grew = |at: usize| after.get(at).map(|now| now.packets) > before.get(at).map(|then| then.packets);
         if !grew(first) || grew(first + 1) {
             continue;
@@ -171,7 +171,7 @@ fn remedy(act: &Act) -> Option<Fix> {
 }
 
 /// Where an action stands: its last mention.
-fn at_action(step: &Step, act: &Act) -> Option<crate::reading::Place> {
+fn at_action(step: &Step, act: &Act) -> Option<crate::reading::SourceLocation> {
     let word = step.words.iter().rev().find(|word| word.text == act.kind());
     word.and_then(|word| word.place.clone()).or_else(|| step.place.clone())
 }

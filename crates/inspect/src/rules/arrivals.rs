@@ -3,7 +3,7 @@
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reading::{CLSACT_EGRESS, Reading, Step};
 use std::collections::BTreeMap;
 use tidegate_gateway::EgressPath;
@@ -74,29 +74,31 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 fn past(reading: &Reading, dev: &str, arrives: bool, filters: &[&FilterDump]) -> Option<Finding> {
     let mut prober = Prober::new(reading);
     let id = prober.device(dev)?;
-    let course = if arrives { Course::Arrives(id) } else { Course::Leaves(id, EgressPath::Forwarded(None)) };
+    let course =
+        if arrives { PacketEntry::Arrives(id) } else { PacketEntry::Leaves(id, EgressPath::Forwarded(None)) };
     let tried: &[_] = if arrives { &ARRIVALS } else { &LEAVING };
     // What leaves may be held to a rate by the device's own queue.
-    if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc)) {
+    if !arrives && reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.has_own_rate(qdisc)) {
         return None;
     }
     // And a detour that holds nothing back is no loss.
-    let holds = |to: &str| reading.qdiscs.iter().any(|qdisc| qdisc.dev == to && reading.holds_rate(qdisc));
-    let matters = |filter: &FilterDump| arrives || redirect(filter).is_none_or(holds);
+    let matches =
+        |to: &str| reading.qdiscs.iter().any(|qdisc| qdisc.dev == to && reading.has_own_rate(qdisc));
+    let matters = |filter: &FilterDump| arrives || redirect(filter).is_none_or(matches);
     let holding = filters.iter().filter(|filter| filter.protocol == ethertype::IPV4 && matters(filter));
-    let mut holding = holding.filter_map(|filter| Some((*filter, holds_back(filter)?)));
+    let mut holding = holding.filter_map(|filter| Some((*filter, delays(filter)?)));
     let parse = |text: &str| {
         let packet = Packet::parse(text).expect("a packet");
         let name = Some(dev.to_owned());
         if arrives { Packet { from: name, ..packet } } else { Packet { to: name, ..packet } }
     };
     let (filter, how, (name, packet)) = holding.find_map(|(filter, how)| {
-        let held = tried.iter().find(|(_, v4, _)| {
+        let delayed = tried.iter().find(|(_, v4, _)| {
             let before = acted(&mut prober, filter);
             let _ = prober.travel(&parse(v4), course);
             acted(&mut prober, filter) > before
         })?;
-        Some((filter, how, (held.0, parse(held.2))))
+        Some((filter, how, (delayed.0, parse(delayed.2))))
     })?;
     let step = reading.step_of(reading.maker_of_filter(filter)?)?;
     let way = prober.travel(&packet, course);
@@ -142,7 +144,7 @@ fn redirect(filter: &FilterDump) -> Option<&str> {
 }
 
 /// How a filter's actions hold its packets back, if they do.
-fn holds_back(filter: &FilterDump) -> Option<String> {
+fn delays(filter: &FilterDump) -> Option<String> {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
     actions.iter().find_map(|dump| match &dump.action.act {
         Act::Police(_) => Some("policed".to_owned()),
@@ -151,6 +153,6 @@ fn holds_back(filter: &FilterDump) -> Option<String> {
 }
 
 /// Where the protocol of a filter is said.
-fn at_protocol(step: &Step) -> Option<crate::reading::Place> {
+fn at_protocol(step: &Step) -> Option<crate::reading::SourceLocation> {
     super::making::at_word(step, if step.after("proto").is_some() { "proto" } else { "protocol" })
 }

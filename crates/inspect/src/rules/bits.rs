@@ -1,7 +1,7 @@
 //! R8 of single bits: a rule that writes some bits of a mark, and a filter that asks for all of it; and rules
 //! that ask for a mark which no packet has.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use super::idle::is_rule_lost;
 use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -15,57 +15,58 @@ use tidegate_policy::dump::FilterEntry;
 use tidegate_policy::netfilter::{Condition, NetfilterTarget};
 
 /// What is wrong with bits of marks.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
-    for at in 0..asking.reading.filters.len() {
-        let dump = &asking.reading.filters[at];
+    for at in 0..context.reading.filters.len() {
+        let dump = &context.reading.filters[at];
         let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { continue };
         let exact = fw.mask.is_none_or(|mask| mask == u32::MAX);
-        if !exact || *handle == 0 || dump.chain != 0 || asking.leaves_out(&dump.dev) {
+        if !exact || *handle == 0 || dump.chain != 0 || context.leaves_out(&dump.dev) {
             continue;
         }
         for (key, seen) in &known {
-            if let Some(finding) = added(asking, (at, *handle), key, seen)? {
+            if let Some(finding) = added(context, (at, *handle), key, seen)? {
                 found.push(finding);
                 break;
             }
         }
     }
-    if !reads_connmarks(asking.reading) && !is_rule_lost(asking.reading) {
+    if !reads_connmarks(context.reading) && !is_rule_lost(context.reading) {
         for (key, seen) in &known {
-            found.extend(never_there(asking, key, seen));
+            found.extend(never_there(context, key, seen));
         }
     }
     Ok(found)
 }
 
 /// The marks that filters of a filter's list ask for, each with its mask.
-fn read_beside(asking: &Asking<'_>, at: usize) -> Vec<(u32, u32)> {
-    let dump = &asking.reading.filters[at];
+fn read_beside(context: &RuleContext<'_>, at: usize) -> Vec<(u32, u32)> {
+    let dump = &context.reading.filters[at];
     let beside =
-        asking.reading.filters.iter().filter(|other| other.dev == dump.dev && other.parent == dump.parent);
-    let asked = beside.filter_map(|other| match &other.entry {
+        context.reading.filters.iter().filter(|other| other.dev == dump.dev && other.parent == dump.parent);
+    let selected = beside.filter_map(|other| match &other.entry {
         FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } => {
             Some(vec![(*handle, fw.mask.unwrap_or(u32::MAX))])
         }
         FilterEntry::Filter { params: FilterParams::U32(u32), .. } => Some(u32.mark.into_iter().collect()),
         _ => None,
     });
-    asked.flatten().collect()
+    selected.flatten().collect()
 }
 
 /// Packets to whose mark a rule added the bits that a filter asks for, and which have others beside.
 fn added(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     (at, handle): (usize, u32),
     key: &RuleKey,
     seen: &RuleSeen,
 ) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+    let reading = context.reading;
     let dump = &reading.filters[at];
-    let Some(NetfilterTarget::Mark { value, mask }) = asking.rule(key).and_then(|rule| rule.targets().last())
+    let Some(NetfilterTarget::Mark { value, mask }) =
+        context.rule(key).and_then(|rule| rule.targets().last())
     else {
         return Ok(None);
     };
@@ -73,8 +74,8 @@ fn added(
     if mask == u32::MAX || value != handle || value & mask != value {
         return Ok(None);
     }
-    let read = read_beside(asking, at);
-    let walked = &mut asking.reached.walked;
+    let read = read_beside(context, at);
+    let walked = &mut context.reached.walked;
     let early = walked.ways.iter().position(|way| *way == Way::ComesIn);
     let list = walked.seen.lists.get(&(dump.dev.clone(), dump.parent)).cloned().unwrap_or_default();
     let protocol = walked.space.protocol(dump.protocol)?;
@@ -100,11 +101,11 @@ fn added(
         marks.extend(walked.space.store.split(passing.states, set, &|n| states.get(n).mark)?.into_keys());
         parts.add(&mut walked.space, way, set)?;
     }
-    let Some(class) = super::asking::classid(dump).filter(|_| !parts.is_empty()) else { return Ok(None) };
-    let Some(candidate) = asking.reached.pick(reading, &parts)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    let there = asking.prober.device(&dump.dev).and_then(|id| way.stop_at(id));
-    let (Some(step), Some(by)) = (asking.step_of_filter(at), asking.step_of_rule(key)) else {
+    let Some(class) = super::context::classid(dump).filter(|_| !parts.is_empty()) else { return Ok(None) };
+    let Some(candidate) = context.reached.pick(reading, &parts)? else { return Ok(None) };
+    let way = context.send(&candidate);
+    let there = context.prober.device(&dump.dev).and_then(|id| way.stop_at(id));
+    let (Some(step), Some(by)) = (context.step_of_filter(at), context.step_of_rule(key)) else {
         return Ok(None);
     };
     if way.dropped.is_some()
@@ -113,8 +114,8 @@ fn added(
     {
         return Ok(None);
     }
-    let went = asking.went(&way, &dump.dev);
-    let (line, mark) = (asking.line(by), way.mark);
+    let went = context.went(&way, &dump.dev);
+    let (line, mark) = (context.line(by), way.mark);
     Ok(Some(Finding {
         rule: Rule::Marks,
         level: Level::Warning,
@@ -135,8 +136,8 @@ fn added(
 }
 
 /// A rule that is to mark packets which have a certain mark, that none has when it is asked.
-fn never_there(asking: &Asking<'_>, key: &RuleKey, seen: &RuleSeen) -> Option<Finding> {
-    let rule = asking.rule(key)?;
+fn never_there(context: &RuleContext<'_>, key: &RuleKey, seen: &RuleSeen) -> Option<Finding> {
+    let rule = context.rule(key)?;
     let writes = rule.targets().any(|target| {
         matches!(
             target,
@@ -167,14 +168,14 @@ fn never_there(asking: &Asking<'_>, key: &RuleKey, seen: &RuleSeen) -> Option<Fi
     if !writes || other || seen.met.is_empty() || !seen.matched.is_empty() {
         return None;
     }
-    let step = asking.step_of_rule(key)?;
-    let asked =
+    let step = context.step_of_rule(key)?;
+    let condition =
         if mask == u32::MAX { format!("{value:#x}") } else { format!("{value:#x} under the mask {mask:#x}") };
     Some(Finding {
         rule: Rule::Marks,
         level: Level::Note,
         place: at_word(step, "--mark"),
-        what: format!("no packet comes to this rule with mark {asked}: it never matches"),
+        what: format!("no packet comes to this rule with mark {condition}: it never matches"),
         because:
             "no rule of these files gives it to packets that come here; a program that marks its sockets, \
             or another firewall, still may"

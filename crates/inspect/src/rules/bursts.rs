@@ -21,10 +21,10 @@ pub(super) fn check(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     for qdisc in &reading.qdiscs {
         let QdiscParams::Tbf(tbf) = &qdisc.params else { continue };
         let Some(step) = reading.maker_of_qdisc(qdisc).and_then(|op| reading.step_of(op)) else { continue };
-        let said = ["burst", "buffer", "maxburst"].into_iter().find(|word| step.after(word).is_some());
-        let held = bytes(tbf.rate.rate, tbf.buffer.duration());
-        let (Some(class), Some(word)) = (led_to(reading, qdisc), said) else { continue };
-        let bucket = Bucket { dev: &qdisc.dev, class, rate: tbf.rate.rate, held, step, word };
+        let text = ["burst", "buffer", "maxburst"].into_iter().find(|word| step.after(word).is_some());
+        let waiting = bytes(tbf.rate.rate, tbf.buffer.duration());
+        let (Some(class), Some(word)) = (led_to(reading, qdisc), text) else { continue };
+        let bucket = Bucket { dev: &qdisc.dev, class, rate: tbf.rate.rate, depth: waiting, step, word };
         found.extend(bucket.finding(reading, bench));
     }
     for class in reading.htb_classes().filter(|class| reading.is_leaf(class.class)) {
@@ -34,10 +34,11 @@ pub(super) fn check(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         // A class that owes nothing sends what both buckets hold.
         let [burst, cburst] =
             [bytes(htb.rate.rate, htb.buffer.duration()), bytes(htb.ceil.rate, htb.cbuffer.duration())];
-        let (word, held) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
+        let (word, waiting) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
         let other = if word == "burst" { "cburst" } else { "burst" };
         let Some(word) = [word, other].into_iter().find(|word| step.after(word).is_some()) else { continue };
-        let bucket = Bucket { dev: &class.dev, class: class.classid, rate: htb.ceil.rate, held, step, word };
+        let bucket =
+            Bucket { dev: &class.dev, class: class.classid, rate: htb.ceil.rate, depth: waiting, step, word };
         found.extend(bucket.finding(reading, bench).map(|finding| reading.if_idle(class, finding)));
     }
     found
@@ -53,7 +54,7 @@ struct Bucket<'r> {
     dev: &'r str,
     class: Handle,
     rate: Rate,
-    held: u64,
+    depth: u64,
     step: &'r Step,
     word: &'static str,
 }
@@ -65,7 +66,7 @@ impl Bucket<'_> {
     }
 
     fn finding(&self, reading: &Reading, bench: &mut Bench<'_>) -> Option<Finding> {
-        if self.time(self.held) < LONG {
+        if self.time(self.depth) < LONG {
             return None;
         }
         let frame = reading.frame(self.dev);
@@ -75,11 +76,11 @@ impl Bucket<'_> {
         if time < LONG || sent <= u64::from(FIRST_WINDOW * frame) {
             return None;
         }
-        let said = self.step.after(self.word)?;
+        let word = self.step.after(self.word)?;
         let what = format!(
             "{} {} lets {} leave at once after a pause, as much as the rate sends in {}",
             self.word,
-            said.text,
+            word.text,
             words::bytes(sent),
             words::time(time)
         );

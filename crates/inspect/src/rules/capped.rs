@@ -1,6 +1,6 @@
 //! R22: a default class that is capped far below what others of its device may send.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use super::making::{at_word, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Level, Rule};
@@ -20,20 +20,20 @@ const VERY_FAR: u64 = 100;
 const DEEPEST: usize = 64;
 
 /// A finding for each root whose default is held back so.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let roots = reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
     let mut found = Vec::new();
     for root in roots {
-        if !asking.leaves_out(&root.dev) {
-            found.extend(capped(asking, root)?);
+        if !context.leaves_out(&root.dev) {
+            found.extend(capped(context, root)?);
         }
     }
     Ok(found)
 }
 
-fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+fn capped(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
+    let reading = context.reading;
     let default = match &root.params {
         QdiscParams::Htb(htb) => root.handle.class(htb.default as u16),
         QdiscParams::Hfsc(hfsc) => root.handle.class(hfsc.default),
@@ -44,20 +44,20 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
         reading.leaves().filter(|leaf| leaf.class.dev == root.dev && own(&leaf.class.classid)).collect();
     let Some(capped) = leaves.iter().find(|leaf| leaf.class.classid == default) else { return Ok(None) };
     let most = |class: Handle, ceil: Rate| ceil.min(above(reading, &root.dev, class));
-    let held = most(default, capped.ceil);
+    let waiting = most(default, capped.ceil);
     let Some(fastest) = leaves.iter().max_by_key(|leaf| most(leaf.class.classid, leaf.ceil)) else {
         return Ok(None);
     };
     let free = most(fastest.class.classid, fastest.ceil);
-    if held.0.saturating_mul(FAR) >= free.0 {
+    if waiting.0.saturating_mul(FAR) >= free.0 {
         return Ok(None);
     }
-    let Some(candidate) = comes_there(asking, root, default)? else { return Ok(None) };
-    let way = asking.send(&candidate);
+    let Some(candidate) = comes_there(context, root, default)? else { return Ok(None) };
+    let way = context.send(&candidate);
     // Its own queue may have classes below it, as red has.
-    let stop = asking.prober.device(&root.dev).and_then(|id| way.stop_at(id));
+    let stop = context.prober.device(&root.dev).and_then(|id| way.stop_at(id));
     let there = stop.is_some_and(|stop| stop.classes.contains(&default));
-    asking.confirmed(there || way.dropped.is_some(), &candidate, "in the default class");
+    context.confirmed(there || way.dropped.is_some(), &candidate, "in the default class");
     let maker = reading.maker_of_class(&root.dev, default).and_then(|op| reading.step_of(op));
     let Some(step) = maker.filter(|_| there) else { return Ok(None) };
     let frame = reading.frame(&root.dev);
@@ -68,14 +68,14 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
         return Ok(None);
     }
     let level = if slow.0.saturating_mul(VERY_FAR) < fast.0 { Level::Warning } else { Level::Note };
-    let mut told = finding(
+    let mut capped = finding(
         Rule::Capped,
         level,
         at_word(step, if step.after("ceil").is_some() { "ceil" } else { "rate" }),
         format!(
             "what no filter takes gets {} at most, {} times less than {}",
-            words::rate(held),
-            free.0 / held.0.max(1),
+            words::rate(waiting),
+            free.0 / waiting.0.max(1),
             fastest.class.classid
         ),
         format!(
@@ -87,8 +87,8 @@ fn capped(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, 
         ),
         String::new(),
     );
-    told.witness = witness(&candidate, &default.to_string());
-    Ok(Some(told))
+    capped.witness = witness(&candidate, &default.to_string());
+    Ok(Some(capped))
 }
 
 /// The least ceil or upper limit of the classes above one.
@@ -112,19 +112,19 @@ pub(super) fn above(reading: &crate::reading::Reading, dev: &str, class: Handle)
 
 /// A packet of IP that comes to the default class because nothing says anything else.
 fn comes_there(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     root: &QdiscDump,
     default: Handle,
 ) -> Result<Option<Candidate>, TooLarge> {
     let place = (root.dev.clone(), default);
-    let Some(parts) = asking.reached.walked.seen.classes.get(&(place, By::Default)).cloned() else {
+    let Some(parts) = context.reached.walked.seen.classes.get(&(place, By::Default)).cloned() else {
         return Ok(None);
     };
     let mut ip = crate::walk::tree::Parts::default();
-    let space = &mut asking.reached.walked.space;
+    let space = &mut context.reached.walked.space;
     for (way, set) in &parts.0 {
         let plain = space.store.minus(*set, space.other)?;
         ip.add(space, *way, plain)?;
     }
-    asking.reached.pick(asking.reading, &ip)
+    context.reached.pick(context.reading, &ip)
 }

@@ -141,22 +141,22 @@ fn everything(actions: Vec<Action>) -> Op {
 
 /// The front of a packet of 86 bytes behind the link header, between addresses kept for documents.
 fn packet(v6: bool, protocol: u8) -> Head {
-    let mut octets = vec![0; 86];
+    let mut bytes = vec![0; 86];
     let begin = if v6 { 40 } else { 20 };
     if v6 {
-        (octets[0], octets[5], octets[6], octets[7]) = (0x60, 46, protocol, 64);
-        octets[8..12].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
-        octets[24..28].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+        (bytes[0], bytes[5], bytes[6], bytes[7]) = (0x60, 46, protocol, 64);
+        bytes[8..12].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+        bytes[24..28].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
     } else {
-        (octets[0], octets[3], octets[8], octets[9]) = (0x45, 86, 64, protocol);
-        octets[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
+        (bytes[0], bytes[3], bytes[8], bytes[9]) = (0x45, 86, 64, protocol);
+        bytes[12..20].copy_from_slice(&[192, 0, 2, 7, 198, 51, 100, 9]);
     }
-    octets[begin..begin + 4].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
+    bytes[begin..begin + 4].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x41]);
     match protocol {
-        proto::TCP => (octets[begin + 12], octets[begin + 13]) = (0x50, 0x10),
-        _ => octets[begin + 5] = 86 - begin as u8,
+        proto::TCP => (bytes[begin + 12], bytes[begin + 13]) = (0x50, 0x10),
+        _ => bytes[begin + 5] = 86 - begin as u8,
     }
-    Head::from_network(if v6 { ethertype::IPV6 } else { ethertype::IPV4 }, &octets)
+    Head::from_network(if v6 { ethertype::IPV6 } else { ethertype::IPV4 }, &bytes)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The rules about classification: which are asked, of all of a policy or of its parts.
 
-use super::asking::{Asking, Checks, not_decided};
+use super::context::{Checks, RuleContext, not_decided};
 use super::{
     actions, bits, capped, collisions, defaults, ecn, idle, inner, intent, leaf, marks, parts, policed,
     protocols, reach, rewritten, today,
@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::probe::Prober;
 use crate::reach::Reached;
 use crate::reading::Reading;
-use crate::walk::ways::asks_connections;
+use crate::walk::ways::uses_conntrack;
 use std::collections::BTreeSet;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 
@@ -60,15 +60,15 @@ const ALL: [Checks; 20] = [
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let chains = reading.gateway.all_tables().iter().flat_map(|table| table.chains());
     let count: usize = chains.map(|chain| chain.rules.len()).sum();
-    let asked = questions(reading, count);
+    let condition = questions(reading, count);
     let reached = if count <= MOST_RULES { Reached::of(reading) } else { None };
     let whole = reached.is_some();
     let Some(reached) = reached.or_else(|| Reached::nothing(reading)) else {
-        return vec![not_decided(format!("the sets of packets that {asked} ask for are too intricate"))];
+        return vec![not_decided(format!("the sets of packets that {condition} ask for are too intricate"))];
     };
-    let plain = !asks_connections(reading);
+    let plain = !uses_conntrack(reading);
     let whole_policy = &*reading;
-    let mut asking = Asking {
+    let mut context = RuleContext {
         prober: Prober::new(whole_policy),
         reading: whole_policy,
         reached,
@@ -76,23 +76,23 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         only: None,
         idle: BTreeSet::new(),
     };
-    let found = asking.all(whole, count, &asked);
+    let found = context.all(whole, count, &condition);
     // What is not decided bounds nothing.
-    let policed = policed::find(&mut asking).unwrap_or_default();
-    reading.idle = asking.idle;
+    let policed = policed::find(&mut context).unwrap_or_default();
+    reading.idle = context.idle;
     reading.policed = policed;
     found
 }
 
-impl Asking<'_> {
+impl RuleContext<'_> {
     /// What all rules find; of a policy that is not decided as a whole, those that need no whole.
-    fn all(&mut self, whole: bool, count: usize, asked: &str) -> Vec<Finding> {
+    fn all(&mut self, whole: bool, count: usize, condition: &str) -> Vec<Finding> {
         if whole {
             let (mut found, silent) = self.ask(&ALL);
             if silent > 0 {
                 let of = ALL.len();
                 found.push(not_decided(format!(
-                    "{silent} of {of} kinds of questions about {asked} are too intricate; the others were \
+                    "{silent} of {of} kinds of questions about {condition} are too intricate; the others were \
                     answered"
                 )));
             }
@@ -105,7 +105,7 @@ impl Asking<'_> {
             )));
             return found;
         }
-        found.extend(parts::check(self, &BY_DEVICE, asked));
+        found.extend(parts::check(self, &BY_DEVICE, condition));
         found
     }
 }

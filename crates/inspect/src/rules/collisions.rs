@@ -1,6 +1,6 @@
 //! R18: hosts or flows that share a class by chance.
 
-use super::asking::Asking;
+use super::context::RuleContext;
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::sets::bdd::TooLarge;
 use tidegate_policy::dump::{FilterEntry, QdiscDump};
@@ -12,22 +12,22 @@ const MANY: u32 = 1024;
 const HOST_KEYS: u32 = 1 | 1 << 1 | 1 << 9 | 1 << 10;
 
 /// A note for each hash into few buckets.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let filters = asking.reading.filters.iter().enumerate();
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let filters = context.reading.filters.iter().enumerate();
     let hashes = filters.filter_map(|(at, dump)| match &dump.entry {
         FilterEntry::Filter { params: FilterParams::Flow(flow), .. } if is_small_hash(flow) => {
             Some((at, flow))
         }
         _ => None,
     });
-    Ok(hashes.map(|(at, flow)| collisions(asking, at, flow)).collect())
+    Ok(hashes.map(|(at, flow)| collisions(context, at, flow)).collect())
 }
 
 fn is_small_hash(flow: &FlowParams) -> bool {
     flow.mode.unwrap_or_default() == FlowMode::Hash && (2..=MANY).contains(&flow.divisor)
 }
 
-fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
+fn collisions(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> Finding {
     let who = if flow.keys.0 & !HOST_KEYS == 0 { "hosts" } else { "flows" };
     let (even, nearly) = (least(flow.divisor, 0.5), least(flow.divisor, 0.95));
     let percent = |count: u32| (shared(flow.divisor, count) * 100.0).round() as u32;
@@ -37,18 +37,18 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
     };
     let keys: Vec<&str> =
         (0..).zip(FlowKeySet::NAMES).filter(|(bit, _)| flow.keys.has(*bit)).map(|(_, name)| name).collect();
-    let step = asking.step_of_filter(at);
-    let missing = missing(asking, at, flow);
+    let step = context.step_of_filter(at);
+    let missing = missing(context, at, flow);
     if let (true, Some(base)) = (missing > 0, flow.baseclass) {
-        let dump = &asking.reading.filters[at];
+        let dump = &context.reading.filters[at];
         let what =
             format!("{missing} of the {} classes that a hash deals {who} into are not there", flow.divisor);
         let owner =
-            asking.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+            context.reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
         // HTB and HFSC have a default for such packets; without it HTB lets them pass by, and the others drop
         // them.
         let has = |minor: u16| {
-            let class = |owner: &QdiscDump| asking.reading.class(&dump.dev, owner.handle.class(minor));
+            let class = |owner: &QdiscDump| context.reading.class(&dump.dev, owner.handle.class(minor));
             minor != 0 && owner.and_then(class).is_some()
         };
         let (level, fate) = match owner.map(|owner| &owner.params) {
@@ -74,7 +74,7 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
             "{who} (by {}) are dealt into {} {} by a hash",
             keys.join(", "),
             flow.divisor,
-            places(asking, at)
+            places(context, at)
         ),
         because: format!(
             "two of {even} share one with a chance of {} %, two of {nearly} with {} %, {reshuffled}",
@@ -91,10 +91,10 @@ fn collisions(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> Finding {
 }
 
 /// What a filter's qdisc has for its numbers: queues of its own, or classes.
-fn places(asking: &Asking<'_>, at: usize) -> &'static str {
-    let dump = &asking.reading.filters[at];
+fn places(context: &RuleContext<'_>, at: usize) -> &'static str {
+    let dump = &context.reading.filters[at];
     let mut owners =
-        asking.reading.qdiscs.iter().filter(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
+        context.reading.qdiscs.iter().filter(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
     match owners.next().map(|owner| owner.kind.classes()) {
         Some(ClassLayout::Made) => "classes",
         Some(ClassLayout::Bands) => "bands",
@@ -104,8 +104,8 @@ fn places(asking: &Asking<'_>, at: usize) -> &'static str {
 
 /// How many of the classes that a hash may name its qdisc has not. Only qdiscs whose classes are made by hand
 /// are asked.
-fn missing(asking: &Asking<'_>, at: usize, flow: &FlowParams) -> u32 {
-    let reading = asking.reading;
+fn missing(context: &RuleContext<'_>, at: usize, flow: &FlowParams) -> u32 {
+    let reading = context.reading;
     let dump = &reading.filters[at];
     let owner = reading.qdiscs.iter().find(|q| q.dev == dump.dev && q.handle == dump.parent.qdisc());
     let Some(base) = flow.baseclass.filter(|_| owner.is_some_and(|owner| owner.kind.classes_are_made()))

@@ -1,11 +1,11 @@
 //! R11 and R14: what no filter takes. It may go past all classes, be dropped, or all of a protocol may wait
 //! in the default class.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use super::making::{at_word, edit};
 use crate::finding::{self, Finding, Fix, Level};
 use crate::lost::Thing;
-use crate::probe::Way;
+use crate::probe::ProbeResult;
 use crate::reach::Candidate;
 use crate::reading::{Reading, Step};
 use crate::sets::bdd::TooLarge;
@@ -20,37 +20,37 @@ use tidegate_policy::netfilter::{Condition, Family, NetfilterRule};
 use tidegate_policy::{FilterOp, FilterParams, FlowerField, Kind, QdiscParams};
 
 /// Packets without a class, and protocols without a filter.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     // What a filter leads to no class is a matter of that filter.
     let by_default = |ends: &BTreeMap<(Place, By), Parts>| {
         let ends = ends.iter().filter(|((_, by), _)| *by == By::Default);
         ends.map(|((place, _), parts)| (place.clone(), parts.clone())).collect::<Vec<_>>()
     };
-    let seen = &asking.reached.walked.seen;
+    let seen = &context.reached.walked.seen;
     let (direct, dropped) = (by_default(&seen.direct), by_default(&seen.unclassified));
     for (place, parts) in
-        direct.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>()
+        direct.into_iter().filter(|(place, _)| !context.leaves_out(&place.0)).collect::<Vec<_>>()
     {
-        found.extend(past_all(asking, &place, &parts)?);
+        found.extend(past_all(context, &place, &parts)?);
     }
     for (place, parts) in
-        dropped.into_iter().filter(|(place, _)| !asking.leaves_out(&place.0)).collect::<Vec<_>>()
+        dropped.into_iter().filter(|(place, _)| !context.leaves_out(&place.0)).collect::<Vec<_>>()
     {
-        found.extend(without_class(asking, &place, &parts)?);
+        found.extend(without_class(context, &place, &parts)?);
     }
     let roots =
-        asking.reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
-    for root in roots.filter(|root| !asking.leaves_out(&root.dev)).collect::<Vec<_>>() {
-        found.extend(in_default(asking, root)?);
+        context.reading.qdiscs.iter().filter(|qdisc| qdisc.parent == Handle::ROOT && !qdisc.handle.is_none());
+    for root in roots.filter(|root| !context.leaves_out(&root.dev)).collect::<Vec<_>>() {
+        found.extend(in_default(context, root)?);
     }
     Ok(found)
 }
 
 /// Those of some packets that are IP, and those that are not.
-fn by_kind(asking: &mut Asking<'_>, parts: &Parts) -> Result<(Parts, Parts), TooLarge> {
+fn by_kind(context: &mut RuleContext<'_>, parts: &Parts) -> Result<(Parts, Parts), TooLarge> {
     let (mut ip, mut other) = (Parts::default(), Parts::default());
-    let space = &mut asking.reached.walked.space;
+    let space = &mut context.reached.walked.space;
     for (way, set) in &parts.0 {
         let strange = space.store.and(*set, space.other)?;
         other.add(space, *way, strange)?;
@@ -60,16 +60,16 @@ fn by_kind(asking: &mut Asking<'_>, parts: &Parts) -> Result<(Parts, Parts), Too
     Ok((ip, other))
 }
 
-fn qdisc_of<'a>(asking: &Asking<'a>, place: &Place) -> Option<(&'a QdiscDump, &'a Step)> {
-    let reading = asking.reading;
+fn qdisc_of<'a>(context: &RuleContext<'a>, place: &Place) -> Option<(&'a QdiscDump, &'a Step)> {
+    let reading = context.reading;
     let qdisc = reading.qdiscs.iter().find(|qdisc| qdisc.dev == place.0 && qdisc.handle == place.1)?;
     Some((qdisc, reading.step_of(reading.maker_of_qdisc(qdisc)?)?))
 }
 
 /// Those of some parts that are ARP.
-fn arp_of(asking: &mut Asking<'_>, parts: &Parts) -> Result<Parts, TooLarge> {
+fn arp_of(context: &mut RuleContext<'_>, parts: &Parts) -> Result<Parts, TooLarge> {
     let mut arp = Parts::default();
-    let space = &mut asking.reached.walked.space;
+    let space = &mut context.reached.walked.space;
     let is_arp = space.is(Field::Ethertype, u128::from(ethertype::ARP))?;
     for (way, set) in &parts.0 {
         let both = space.store.and(*set, is_arp)?;
@@ -79,35 +79,39 @@ fn arp_of(asking: &mut Asking<'_>, parts: &Parts) -> Result<Parts, TooLarge> {
 }
 
 /// HTB's direct queue: packets that none of its classes holds back.
-fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Option<Finding>, TooLarge> {
-    let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
+fn past_all(
+    context: &mut RuleContext<'_>,
+    place: &Place,
+    parts: &Parts,
+) -> Result<Option<Finding>, TooLarge> {
+    let Some((qdisc, step)) = qdisc_of(context, place) else { return Ok(None) };
     let QdiscParams::Htb(htb) = &qdisc.params else { return Ok(None) };
     let has_classes =
-        asking.reading.classes.iter().any(|class| class.dev == place.0 && class.classid.qdisc() == place.1);
-    let (ip, other) = by_kind(asking, parts)?;
-    let arp = arp_of(asking, &other)?;
+        context.reading.classes.iter().any(|class| class.dev == place.0 && class.classid.qdisc() == place.1);
+    let (ip, other) = by_kind(context, parts)?;
+    let arp = arp_of(context, &other)?;
     let shown = [&ip, &arp, &other].into_iter().find(|parts| !parts.is_empty()).unwrap_or(&other);
     let named = place.1.class(htb.default as u16);
-    if !has_classes || refused_already(asking, place, named) {
+    if !has_classes || refused_already(context, place, named) {
         return Ok(None);
     }
-    let device = asking.prober.device(&place.0);
+    let device = context.prober.device(&place.0);
     let nested = qdisc.parent.minor() != 0 && qdisc.parent != Handle::ROOT;
     // A netem holds the packet back: the engine does not show at once what becomes of it further down.
     let above = |other: &QdiscDump| {
         other.dev == place.0 && other.handle == qdisc.parent.qdisc() && other.kind == Kind::Netem
     };
-    if nested && asking.reading.qdiscs.iter().any(above) {
+    if nested && context.reading.qdiscs.iter().any(above) {
         return Ok(None);
     }
-    let past = |way: &Way| {
+    let past = |way: &ProbeResult| {
         device.and_then(|id| way.stop_at(id)).is_some_and(|stop| {
             let own = stop.classes.iter().any(|class| class.qdisc() == place.1);
             !own && (!nested || stop.classes.contains(&qdisc.parent))
         })
     };
     // A packet that a policer or a full queue drops shows nothing.
-    let Some((candidate, _)) = asking.agreed(shown, "past all classes", |way| past(way))? else {
+    let Some((candidate, _)) = context.agreed(shown, "past all classes", |way| past(way))? else {
         return Ok(None);
     };
     let (level, what) = match (ip.is_empty(), htb.default) {
@@ -121,7 +125,7 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
             Level::Warning,
             format!("{} has no default class: what no filter takes goes past all classes", place.1),
         ),
-        (false, _) => (Level::Error, missing_default(asking, &place.0, named)),
+        (false, _) => (Level::Error, missing_default(context, &place.0, named)),
     };
     Ok(Some(Finding {
         rule: finding::Rule::Default,
@@ -143,28 +147,28 @@ fn past_all(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Opt
             &candidate,
             &if nested { format!("no class of {}", place.1) } else { "no class at all".into() },
         ),
-        fix: if ip.is_empty() { None } else { default_fix(asking, place, step) },
+        fix: if ip.is_empty() { None } else { default_fix(context, place, step) },
     }))
 }
 
 /// Why no packet waits in a class that a default names.
-fn missing_default(asking: &Asking<'_>, dev: &str, default: Handle) -> String {
-    match asking.reading.class(dev, default) {
+fn missing_default(context: &RuleContext<'_>, dev: &str, default: Handle) -> String {
+    match context.reading.class(dev, default) {
         Some(_) => format!("the default class {default} has classes below it"),
         None => format!("the default class {default} is not there"),
     }
 }
 
 /// Was a default class refused, or a filter that may have led on? Then that is told.
-fn refused_already(asking: &Asking<'_>, place: &Place, default: Handle) -> bool {
-    let lost = &asking.reading.lost;
+fn refused_already(context: &RuleContext<'_>, place: &Place, default: Handle) -> bool {
+    let lost = &context.reading.lost;
     default.minor() != 0 && lost.class(&place.0, default) || lost.has(&Thing::Filter(place.0.clone()))
 }
 
 /// The default becomes the leaf that is served last.
-fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
-    let classes = asking.reached.walked.classes.get(&place.0)?;
-    let reading = asking.reading;
+fn default_fix(context: &RuleContext<'_>, place: &Place, step: &Step) -> Option<Fix> {
+    let classes = context.reached.walked.classes.get(&place.0)?;
+    let reading = context.reading;
     // What loses and delays on purpose is meant for those who are sent there.
     let impairs = |class: Handle| {
         let child = reading.class(&place.0, class).and_then(|class| reading.child(class));
@@ -174,7 +178,7 @@ fn default_fix(asking: &Asking<'_>, place: &Place, step: &Step) -> Option<Fix> {
         classes.iter().filter(|(class, leaf)| **leaf && class.qdisc() == place.1).map(|(class, _)| class);
     let leaves = leaves.filter(|class| !impairs(**class));
     let last =
-        leaves.max_by_key(|class| super::intent::rank(asking.reading, &place.0, **class).unwrap_or(0))?;
+        leaves.max_by_key(|class| super::intent::rank(context.reading, &place.0, **class).unwrap_or(0))?;
     let minor = format!("{:x}", last.minor());
     // What one host was given is not for all others to share.
     if is_of_hosts(reading, &place.0, *last) {
@@ -206,10 +210,10 @@ fn is_of_hosts(reading: &Reading, dev: &str, class: Handle) -> bool {
         _ => false,
     });
     let dump = reading.class(dev, class);
-    let asks = |rule: &&NetfilterRule| {
+    let matches = |rule: &&NetfilterRule| {
         rule.matches.iter().any(|one| matches!(one.what, Condition::Source(..) | Condition::Destination(..)))
     };
-    filters || dump.is_some_and(|dump| reading.rules_to(dump).iter().any(asks))
+    filters || dump.is_some_and(|dump| reading.rules_to(dump).iter().any(matches))
 }
 
 /// The class that a qdisc's default names, of those that have one.
@@ -222,26 +226,30 @@ fn default_of(qdisc: &QdiscDump) -> Handle {
 }
 
 /// HFSC, DRR and QFQ drop what nothing classifies.
-fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Result<Option<Finding>, TooLarge> {
-    let Some((qdisc, step)) = qdisc_of(asking, place) else { return Ok(None) };
-    let (ip, other) = by_kind(asking, parts)?;
-    let arp = arp_of(asking, &other)?;
+fn without_class(
+    context: &mut RuleContext<'_>,
+    place: &Place,
+    parts: &Parts,
+) -> Result<Option<Finding>, TooLarge> {
+    let Some((qdisc, step)) = qdisc_of(context, place) else { return Ok(None) };
+    let (ip, other) = by_kind(context, parts)?;
+    let arp = arp_of(context, &other)?;
     // Without ARP no one on an Ethernet is found: that is worse than a protocol that is not carried.
     let (shown, level, whose) = match (arp.is_empty(), ip.is_empty()) {
         (false, _) => (&arp, Level::Error, "ARP and what else"),
         (true, false) => (&ip, Level::Warning, "what"),
         (true, true) => (&other, Level::Note, "what is neither IP nor ARP and"),
     };
-    if refused_already(asking, place, default_of(qdisc)) {
+    if refused_already(context, place, default_of(qdisc)) {
         return Ok(None);
     }
-    let dropped = |way: &Way| way.dropped.is_some_and(|loss| loss.why == DropReason::Unclassified);
-    let Some((candidate, _)) = asking.agreed(shown, "dropped", dropped)? else { return Ok(None) };
+    let dropped = |way: &ProbeResult| way.dropped.is_some_and(|loss| loss.why == DropReason::Unclassified);
+    let Some((candidate, _)) = context.agreed(shown, "dropped", dropped)? else { return Ok(None) };
     let kind = qdisc.kind.name();
     let default = default_of(qdisc);
     let why = match default.minor() {
         0 => format!("{kind} has no default class here"),
-        _ => missing_default(asking, &place.0, default),
+        _ => missing_default(context, &place.0, default),
     };
     Ok(Some(Finding {
         rule: finding::Rule::Default,
@@ -261,16 +269,16 @@ fn without_class(asking: &mut Asking<'_>, place: &Place, parts: &Parts) -> Resul
 }
 
 /// IPv6 that no filter tells apart where they do so for IPv4.
-fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
+fn in_default(context: &mut RuleContext<'_>, root: &QdiscDump) -> Result<Option<Finding>, TooLarge> {
     let (mut told_v4, mut told_v6, mut rest) = (false, false, Parts::default());
     let classes: Vec<((Place, By), Parts)> =
-        asking.reached.walked.seen.classes.iter().map(|(key, parts)| (key.clone(), parts.clone())).collect();
+        context.reached.walked.seen.classes.iter().map(|(key, parts)| (key.clone(), parts.clone())).collect();
     let mut defaults = BTreeSet::new();
     for (((device, class), by), parts) in classes {
         if device != root.dev || class.qdisc() != root.handle {
             continue;
         }
-        let space = &mut asking.reached.walked.space;
+        let space = &mut context.reached.walked.space;
         for (way, set) in parts.0 {
             let v4 = space.store.and(set, space.v4)?;
             let v6 = space.store.and(set, space.v6)?;
@@ -284,27 +292,27 @@ fn in_default(asking: &mut Asking<'_>, root: &QdiscDump) -> Result<Option<Findin
         }
     }
     // prio's map has several, by the DS field.
-    if asking.reading.lost.has(&Thing::Filter(root.dev.clone())) {
+    if context.reading.lost.has(&Thing::Filter(root.dev.clone())) {
         return Ok(None);
     }
     let (true, false, 1, Some(default)) = (told_v4, told_v6, defaults.len(), defaults.first().copied())
     else {
         return Ok(None);
     };
-    let Some(step) = asking.reading.maker_of_qdisc(root).and_then(|op| asking.reading.step_of(op)) else {
+    let Some(step) = context.reading.maker_of_qdisc(root).and_then(|op| context.reading.step_of(op)) else {
         return Ok(None);
     };
-    let Some(candidate) = asking.reached.pick(asking.reading, &rest)? else { return Ok(None) };
-    let went = confirmed(asking, &candidate, &root.dev, default);
-    let asked = ForV4::of(asking, root);
+    let Some(candidate) = context.reached.pick(context.reading, &rest)? else { return Ok(None) };
+    let went = confirmed(context, &candidate, &root.dev, default);
+    let for_v4 = ForV4::of(context, root);
     Ok(went.map(|went| Finding {
         rule: finding::Rule::OtherProtocols,
         level: Level::Note,
         place: at_word(step, "default"),
         what: format!("IPv6 is not classified on {}: all of it waits in {default}", root.dev),
-        because: format!("{}, so calls and bulk over IPv6 are treated alike", asked.because()),
+        because: format!("{}, so calls and bulk over IPv6 are treated alike", for_v4.because()),
         witness: witness(&candidate, &went),
-        fix: Some(Fix { what: asked.remedy(), edits: Vec::new() }),
+        fix: Some(Fix { what: for_v4.remedy(), edits: Vec::new() }),
     }))
 }
 
@@ -317,8 +325,8 @@ struct ForV4 {
 }
 
 impl ForV4 {
-    fn of(asking: &Asking<'_>, root: &QdiscDump) -> ForV4 {
-        let reading = asking.reading;
+    fn of(context: &RuleContext<'_>, root: &QdiscDump) -> ForV4 {
+        let reading = context.reading;
         let is_there = |dump: &&FilterDump| {
             dump.dev == root.dev
                 && dump.parent.qdisc() == root.handle
@@ -356,11 +364,16 @@ impl ForV4 {
     }
 }
 
-fn confirmed(asking: &mut Asking<'_>, candidate: &Candidate, device: &str, class: Handle) -> Option<String> {
-    let way = asking.send(candidate);
-    let id = asking.prober.device(device)?;
+fn confirmed(
+    context: &mut RuleContext<'_>,
+    candidate: &Candidate,
+    device: &str,
+    class: Handle,
+) -> Option<String> {
+    let way = context.send(candidate);
+    let id = context.prober.device(device)?;
     let there = way.stop_at(id)?.classes.contains(&class);
     // The queue of the default class may take no packet at all.
-    asking.confirmed(there || way.dropped.is_some(), candidate, "in the default class");
+    context.confirmed(there || way.dropped.is_some(), candidate, "in the default class");
     there.then(|| class.to_string())
 }

@@ -30,39 +30,43 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
 
 /// Classes of HTB whose parent is not there: they stand under the root and cannot borrow.
 fn orphans(reading: &Reading) -> Vec<Finding> {
-    let said = reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
+    let given = reading.ops.iter().enumerate().filter_map(|(at, op)| match op {
         Op::Class(op) if op.parent != Handle::ROOT && op.parent.minor() != 0 => Some((at, op)),
         _ => None,
     });
-    said.filter_map(|(at, op)| {
-        let class = reading.class(&op.dev, op.classid).filter(|class| class.kind == Kind::Htb)?;
-        let told = reading.lost.class(&op.dev, op.parent);
-        if class.parent != Handle::ROOT || told || reading.maker_of_class(&op.dev, op.classid) != Some(at) {
-            return None;
-        }
-        let step = reading.step_of(at)?;
-        let known: Vec<String> = reading
-            .htb_classes()
-            .filter(|other| other.class.dev == op.dev && !reading.is_leaf(other.class))
-            .map(|other| other.class.classid.to_string())
-            .collect();
-        let hint = if known.is_empty() {
-            String::new()
-        } else {
-            format!("; parents there are {}", known.join(", "))
-        };
-        Some(finding(
-            Rule::Nowhere,
-            Level::Error,
-            at_word(step, "parent"),
-            format!("there is no class {} on {} when {} is made{hint}", op.parent, op.dev, op.classid),
-            "the kernel silently puts the class under the root: it borrows from no class, and no class \
+    given
+        .filter_map(|(at, op)| {
+            let class = reading.class(&op.dev, op.classid).filter(|class| class.kind == Kind::Htb)?;
+            let reported = reading.lost.class(&op.dev, op.parent);
+            if class.parent != Handle::ROOT
+                || reported
+                || reading.maker_of_class(&op.dev, op.classid) != Some(at)
+            {
+                return None;
+            }
+            let step = reading.step_of(at)?;
+            let known: Vec<String> = reading
+                .htb_classes()
+                .filter(|other| other.class.dev == op.dev && !reading.is_leaf(other.class))
+                .map(|other| other.class.classid.to_string())
+                .collect();
+            let hint = if known.is_empty() {
+                String::new()
+            } else {
+                format!("; parents there are {}", known.join(", "))
+            };
+            Some(finding(
+                Rule::Nowhere,
+                Level::Error,
+                at_word(step, "parent"),
+                format!("there is no class {} on {} when {} is made{hint}", op.parent, op.dev, op.classid),
+                "the kernel silently puts the class under the root: it borrows from no class, and no class \
             above limits it"
-                .into(),
-            format!("{} has the parent root", op.classid),
-        ))
-    })
-    .collect()
+                    .into(),
+                format!("{} has the parent root", op.classid),
+            ))
+        })
+        .collect()
 }
 
 /// Filters whose class is not there.
@@ -381,10 +385,10 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
     let to = from + step.words.get(from..)?.iter().position(|word| word.text == owner.kind.name())?;
     let kept = step.words.iter().enumerate().filter(|(at, _)| !(from..to).contains(at));
     let kept: Vec<String> = kept.map(|(_, word)| word.text.clone()).collect();
-    let once = Bench::said(reading, &kept)?.rate(&qdisc.dev, class, frame)?;
+    let once = Bench::rebuilt(reading, &kept)?.rate(&qdisc.dev, class, frame)?;
     let keyword = own.words.iter().rev().find(|word| word.text == "overhead").map_or("cake", |_| "overhead");
     (twice.0 + once.0 / 1000 < once.0).then(|| {
-        let mut told = finding(
+        let mut found = finding(
             Rule::Overhead,
             Level::Warning,
             at_word(step, "stab").filter(|_| step != own).or_else(|| at_word(own, keyword)),
@@ -396,11 +400,11 @@ fn doubled_by_cake(reading: &Reading, qdisc: &QdiscDump) -> Option<Finding> {
                 words::rate(once)
             ),
         );
-        told.fix = Some(Fix {
+        found.fix = Some(Fix {
             what: "leave out `stab` and its options: cake counts the overhead".into(),
             edits: Vec::new(),
         });
-        told
+        found
     })
 }
 
@@ -488,7 +492,7 @@ fn leads_away(filter: &FilterDump) -> bool {
 /// A device whose policy has classes or bands and no rate anywhere.
 fn unlimited(reading: &Reading, dev: &str) -> Option<Finding> {
     let root = reading.root(dev)?;
-    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.holds_rate(qdisc))
+    if reading.qdiscs.iter().any(|qdisc| qdisc.dev == dev && reading.has_own_rate(qdisc))
         || reading.down.iter().any(|down| down == dev)
         || reading.lost.tree(dev)
         || reading.filters.iter().any(|filter| filter.dev == dev && leads_away(filter))

@@ -1,6 +1,6 @@
 //! C3 once more: filters that ask for all eight bits of the DS field's byte, ECN's two among them.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::packet::Packet;
 use crate::reach::Candidate;
@@ -19,31 +19,33 @@ const ECT0: u8 = 0x02;
 
 /// Filters for a code point that leave out the packets of senders that use ECN. The engine shows one that
 /// goes elsewhere.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
-        let Some((value, mask)) = asked(dump).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
+        let Some((value, mask)) = tos_match(dump).filter(|_| !context.leaves_out(&dump.dev)) else {
+            continue;
+        };
         // Bits outside the mask are not kept.
         if mask & DSCP == DSCP && value == EF & mask {
-            found.extend(unshifted(asking, at, mask)?);
+            found.extend(unshifted(context, at, mask)?);
             continue;
         }
         if mask & ECN != ECN || mask & DSCP != DSCP || value & ECN != 0 || value & DSCP == 0 {
             continue;
         }
-        let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else {
+        let (Some(step), Some(class)) = (context.step_of_filter(at), super::context::classid(dump)) else {
             continue;
         };
-        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        let Some(plain) = asking.reached.pick(reading, &seen.matched)? else { continue };
+        let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(plain) = context.reached.pick(reading, &seen.matched)? else { continue };
         let with =
             Candidate { packet: Packet { dsfield: value | ECT0, ..plain.packet.clone() }, ..plain.clone() };
-        let Some(device) = asking.prober.device(&dump.dev) else { continue };
+        let Some(device) = context.prober.device(&dump.dev) else { continue };
         let mut classes = |candidate: &Candidate| {
-            let way = asking.send(candidate);
+            let way = context.send(candidate);
             let there = way.stop_at(device).is_some_and(|stop| stop.classes.contains(&class));
-            (there, way.dropped.is_none(), asking.went(&way, &dump.dev))
+            (there, way.dropped.is_none(), context.went(&way, &dump.dev))
         };
         let ((true, true, _), (false, true, went)) = (classes(&plain), classes(&with)) else { continue };
         let byte = format!("{value:#04x}");
@@ -76,21 +78,21 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 /// EF's number in the place of the byte: `tos 0x2e` asks for code point 11 and ECT(0), which no sender
 /// writes.
-fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+fn unshifted(context: &mut RuleContext<'_>, at: usize, mask: u8) -> Result<Option<Finding>, TooLarge> {
+    let reading = context.reading;
     let dump = &reading.filters[at];
-    let (Some(step), Some(class)) = (asking.step_of_filter(at), super::asking::classid(dump)) else {
+    let (Some(step), Some(class)) = (context.step_of_filter(at), super::context::classid(dump)) else {
         return Ok(None);
     };
-    let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-    let Some(plain) = asking.reached.pick(reading, &seen.matched)? else { return Ok(None) };
+    let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+    let Some(plain) = context.reached.pick(reading, &seen.matched)? else { return Ok(None) };
     let marked = Candidate { packet: Packet { dsfield: EF << 2, ..plain.packet.clone() }, ..plain };
-    let Some(device) = asking.prober.device(&dump.dev) else { return Ok(None) };
-    let way = asking.send(&marked);
+    let Some(device) = context.prober.device(&dump.dev) else { return Ok(None) };
+    let way = context.send(&marked);
     if way.dropped.is_some() || way.stop_at(device).is_some_and(|stop| stop.classes.contains(&class)) {
         return Ok(None);
     }
-    let went = asking.went(&way, &dump.dev);
+    let went = context.went(&way, &dump.dev);
     let is_ef =
         |word: &&crate::reading::Word| ["0x2e", "46"].contains(&word.text.to_ascii_lowercase().as_str());
     let Some(word) = step.words.iter().find(is_ef) else { return Ok(None) };
@@ -114,7 +116,7 @@ fn unshifted(asking: &mut Asking<'_>, at: usize, mask: u8) -> Result<Option<Find
 }
 
 /// What a filter asks of the byte, and under which mask.
-fn asked(dump: &FilterDump) -> Option<(u8, u8)> {
+fn tos_match(dump: &FilterDump) -> Option<(u8, u8)> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     match (params, dump.protocol) {
         (FilterParams::U32(u32), ethertype::IPV4) => {

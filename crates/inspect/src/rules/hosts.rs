@@ -3,7 +3,7 @@
 use super::making::finding;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reading::{Reading, Step};
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_gateway::EgressPath;
@@ -47,7 +47,7 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
     let level = if word.is_some() { Level::Warning } else { Level::Note };
     let usual = if word.is_some() { "" } else { ", its default" };
     let place = word.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
-    let mut told = finding(
+    let mut found = finding(
         Rule::Rewritten,
         level,
         place,
@@ -69,13 +69,13 @@ fn one_host(reading: &Reading, qdisc: &QdiscDump, cake: &CakeParams, step: &Step
         String::new(),
     );
     let [one, two] = packets;
-    told.witness = Some(Witness::Packet {
+    found.witness = Some(Witness::Packet {
         packet: one.to_string(),
         went: format!("the network from {address}, and so does the same from {}", two.source),
     });
-    told.fix =
+    found.fix =
         Some(Fix { what: "have cake ask for the hosts' own addresses: nat".into(), edits: Vec::new() });
-    Some(told)
+    Some(found)
 }
 
 /// Two hosts' packets that leave with one address.
@@ -94,9 +94,9 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
     let rules: Vec<_> =
         rules.filter(|rule| matches!(rule.target, Some(NetfilterTarget::Translate(_)))).collect();
     let named = rules.iter().flat_map(|rule| &rule.matches).filter_map(|one| match &one.what {
-        Condition::Source(octets, bits) if !one.not && *bits <= 24 => {
-            let octets: [u8; 4] = octets[12..].try_into().ok()?;
-            Some(u32::from_be_bytes(octets))
+        Condition::Source(bytes, bits) if !one.not && *bits <= 24 => {
+            let bytes: [u8; 4] = bytes[12..].try_into().ok()?;
+            Some(u32::from_be_bytes(bytes))
         }
         _ => None,
     });
@@ -114,7 +114,7 @@ fn hidden(reading: &Reading, device: &str) -> Option<Hidden> {
             let mut address = None;
             let _ = prober.travel_with(
                 &packet,
-                Course::Leaves(id, EgressPath::Forwarded(None)),
+                PacketEntry::Leaves(id, EgressPath::Forwarded(None)),
                 &mut |glimpse| {
                     if let Addrs::V4(from, _) = dissect(&glimpse.head, Dissector::Legacy).addrs
                         && glimpse.stop.device == id

@@ -1,6 +1,6 @@
 //! R23: classes that no packet comes to, though no filter that is told of elsewhere is to blame.
 
-use super::asking::{Asking, classid};
+use super::context::{RuleContext, classid};
 use crate::finding::{Finding, Level, Rule, Witness};
 use crate::lost::Thing;
 use crate::reach::Arrival;
@@ -28,19 +28,19 @@ pub(super) fn is_rule_lost(reading: &Reading) -> bool {
 }
 
 /// One note for each qdisc with such classes.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut idle: BTreeMap<(&str, Handle), Vec<&ClassDump>> = BTreeMap::new();
     // Asked once for each qdisc and device: there may be thousands of classes and filters.
     let mut reached: BTreeMap<(&str, Handle), bool> = BTreeMap::new();
-    let named = Named::of(asking);
+    let named = Named::of(context);
     let is_rule_lost = is_rule_lost(reading);
     for class in reading.classes.iter().filter(|class| reading.is_leaf(class)) {
         let (dev, qdisc) = (class.dev.as_str(), class.classid.qdisc());
         let sorted = matches!(class.kind.classes(), ClassLayout::Made | ClassLayout::Bands);
         let mut is_reached =
-            || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(asking, dev, qdisc));
-        if !sorted || asking.leaves_out(dev) || !is_reached() || named.has(reading, class) {
+            || *reached.entry((dev, qdisc)).or_insert_with(|| is_reached(context, dev, qdisc));
+        if !sorted || context.leaves_out(dev) || !is_reached() || named.has(reading, class) {
             continue;
         }
         // A filter that was refused (a program of eBPF, say) may have led there, and a class that was may be
@@ -48,19 +48,22 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         if reading.lost.has(&Thing::Filter(dev.to_owned())) || reading.lost.tree(dev) || is_rule_lost {
             continue;
         }
-        if asking.reached.class(reading, dev, class.classid) == Arrival::Nobody {
+        if context.reached.class(reading, dev, class.classid) == Arrival::Unreachable {
             idle.entry((dev, qdisc)).or_default().push(class);
         }
     }
     // Listings are ordered by a hash of the number.
     idle.values_mut().for_each(|classes| classes.sort_by_key(|class| class.classid));
-    asking.idle.extend(idle.values().flatten().map(|class| (class.dev.clone(), class.classid)));
-    Ok(idle.into_iter().filter_map(|((dev, qdisc), classes)| told(reading, dev, qdisc, &classes)).collect())
+    context.idle.extend(idle.values().flatten().map(|class| (class.dev.clone(), class.classid)));
+    Ok(idle
+        .into_iter()
+        .filter_map(|((dev, qdisc), classes)| finding(reading, dev, qdisc, &classes))
+        .collect())
 }
 
 /// Does any packet come to a qdisc? Where none does, its classes are not to blame.
-fn is_reached(asking: &Asking<'_>, dev: &str, qdisc: Handle) -> bool {
-    let seen = &asking.reached.walked.seen;
+fn is_reached(context: &RuleContext<'_>, dev: &str, qdisc: Handle) -> bool {
+    let seen = &context.reached.walked.seen;
     let own = |place: &(String, Handle)| place.0 == dev && place.1.qdisc() == qdisc;
     seen.classes.keys().any(|(place, _)| own(place)) || seen.direct.keys().any(|(place, _)| own(place))
 }
@@ -89,8 +92,8 @@ struct Named<'r> {
 }
 
 impl<'r> Named<'r> {
-    fn of(asking: &Asking<'r>) -> Named<'r> {
-        let reading = asking.reading;
+    fn of(context: &RuleContext<'r>) -> Named<'r> {
+        let reading = context.reading;
         let mut named = Named {
             by_rule: rules_classes(reading).collect(),
             by_filter: BTreeSet::new(),
@@ -98,8 +101,8 @@ impl<'r> Named<'r> {
         };
         for (at, dump) in reading.filters.iter().enumerate() {
             let contradicts = || {
-                let seen = asking.reached.walked.seen.filters.get(&at);
-                dump.kind != "fw" && seen.is_some_and(|seen| seen.asked.is_empty())
+                let seen = context.reached.walked.seen.filters.get(&at);
+                dump.kind != "fw" && seen.is_some_and(|seen| seen.eligible.is_empty())
             };
             match &dump.entry {
                 // Without entries the mark is the class's name.
@@ -162,7 +165,7 @@ fn has_entries(reading: &Reading, heading: &FilterDump) -> bool {
     reading.filters.iter().any(|other| same(other) && matches!(other.entry, FilterEntry::Filter { .. }))
 }
 
-fn told(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
+fn finding(reading: &Reading, dev: &str, qdisc: Handle, classes: &[&ClassDump]) -> Option<Finding> {
     let first = classes.first()?;
     let step = |class: &ClassDump| -> Option<&Step> {
         let maker = reading.maker_of_class(&class.dev, class.classid);

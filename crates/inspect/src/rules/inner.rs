@@ -1,6 +1,6 @@
 //! R6 of classes that packets are given by name: with classes below them, or that are not there.
 
-use super::asking::{Asking, classid, witness};
+use super::context::{RuleContext, classid, witness};
 use super::making::{at_word, finding};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::{CLSACT_EGRESS, Reading};
@@ -14,41 +14,41 @@ use tidegate_policy::netfilter::NetfilterTarget;
 use tidegate_policy::{Act, Kind};
 
 /// Rules that give packets a class with classes below it, where no filter hangs on that leads on.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(NetfilterTarget::Classify(class)) = asking.rule(key).and_then(|rule| rule.targets().last())
+        let Some(NetfilterTarget::Classify(class)) = context.rule(key).and_then(|rule| rule.targets().last())
         else {
             continue;
         };
-        found.extend(to_inner(asking, key, seen, *class)?);
+        found.extend(to_inner(context, key, seen, *class)?);
     }
     Ok(found)
 }
 
 /// Filters that lead to a class with classes below it, where no filter hangs on that leads on: HTB and HFSC
 /// go on as if it had not matched (asked of Linux 6.1).
-pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn by_filter(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
-        let Some(class) = classid(dump).filter(|_| !asking.leaves_out(&dump.dev)) else { continue };
+        let Some(class) = classid(dump).filter(|_| !context.leaves_out(&dump.dev)) else { continue };
         let inner = reading.class(&dump.dev, class).filter(|inner| !reading.is_leaf(inner));
         let own = dump.parent.qdisc() == class.qdisc() && dump.parent != class;
         let Some(kind) = inner.map(|inner| inner.kind).filter(|_| own) else { continue };
-        let asked = reading.filters.iter().any(|other| other.dev == dump.dev && other.parent == class);
-        if asked || !matches!(kind, Kind::Htb | Kind::Hfsc) || reading.lost.lead(&dump.dev, class) {
+        let requested = reading.filters.iter().any(|other| other.dev == dump.dev && other.parent == class);
+        if requested || !matches!(kind, Kind::Htb | Kind::Hfsc) || reading.lost.lead(&dump.dev, class) {
             continue;
         }
-        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        let Some(candidate) = asking.reached.pick(reading, &seen.matched)? else { continue };
-        let before = asking.hits(dump);
-        let way = asking.send(&candidate);
-        let counted = before.is_none() || asking.hits(dump) > before;
-        let (Some(step), true) = (asking.step_of_filter(at), counted) else { continue };
-        let went = asking.went(&way, &dump.dev);
+        let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        let Some(candidate) = context.reached.pick(reading, &seen.matched)? else { continue };
+        let before = context.hits(dump);
+        let way = context.send(&candidate);
+        let counted = before.is_none() || context.hits(dump) > before;
+        let (Some(step), true) = (context.step_of_filter(at), counted) else { continue };
+        let went = context.went(&way, &dump.dev);
         let (level, fate) = match way.dropped {
             Some(_) => (Level::Error, "and drops them, because there is no default class"),
             None => (Level::Warning, "and goes on to its default"),
@@ -75,32 +75,33 @@ pub(super) fn by_filter(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarg
 }
 
 fn to_inner(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     key: &RuleKey,
     seen: &RuleSeen,
     class: Handle,
 ) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+    let reading = context.reading;
     // By the ways that lead to a device with such a root.
     let inner = |dev: &str| {
         let root = reading.root(dev).filter(|root| root.handle == class.qdisc())?;
         let dump = reading.class(dev, class).filter(|dump| class.minor() != 0 && !reading.is_leaf(dump))?;
-        let asked = reading.filters.iter().any(|filter| filter.dev == dev && filter.parent == dump.classid);
-        matches!(root.kind, Kind::Htb | Kind::Hfsc).then_some(root).filter(|_| !asked)
+        let requested =
+            reading.filters.iter().any(|filter| filter.dev == dev && filter.parent == dump.classid);
+        matches!(root.kind, Kind::Htb | Kind::Hfsc).then_some(root).filter(|_| !requested)
     };
-    let ways = &asking.reached.walked.ways;
+    let ways = &context.reached.walked.ways;
     let coming = ways.iter().position(|way| *way == Way::ComesIn).map_or(Parts::default(), |way| {
         Parts(seen.matched.0.iter().filter(|(of, _)| *of == way).copied().collect())
     });
     let mut parts = Parts::default();
     let mut kind = None;
-    for (way, passing) in asking.reached.walked.arrived.clone() {
-        let dev = match asking.reached.walked.ways[way].clone() {
-            Way::Forwarded(dev) | Way::Local(dev) if !asking.leaves_out(&dev) => dev,
+    for (way, passing) in context.reached.walked.arrived.clone() {
+        let dev = match context.reached.walked.ways[way].clone() {
+            Way::Forwarded(dev) | Way::Local(dev) if !context.leaves_out(&dev) => dev,
             _ => continue,
         };
         let Some(root) = inner(&dev) else { continue };
-        let walked = &mut asking.reached.walked;
+        let walked = &mut context.reached.walked;
         let early = coming.0.first().map_or(crate::sets::bdd::Set::NONE, |(_, set)| *set);
         let early =
             if matches!(walked.ways[way], Way::Forwarded(_)) { early } else { crate::sets::bdd::Set::NONE };
@@ -113,13 +114,13 @@ fn to_inner(
         kind = kind.or((!set.is_empty()).then_some(root.kind));
     }
     let Some(kind) = kind else { return Ok(None) };
-    let Some(candidate) = asking.reached.pick(reading, &parts)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    let Some(step) = asking.step_of_rule(key).filter(|_| Handle(way.priority) == class) else {
+    let Some(candidate) = context.reached.pick(reading, &parts)? else { return Ok(None) };
+    let way = context.send(&candidate);
+    let Some(step) = context.step_of_rule(key).filter(|_| Handle(way.priority) == class) else {
         return Ok(None);
     };
     let Some(device) = candidate.packet.to.clone().filter(|_| way.dropped.is_none()) else { return Ok(None) };
-    let went = asking.went(&way, &device);
+    let went = context.went(&way, &device);
     let because = match kind {
         Kind::Htb => {
             format!(

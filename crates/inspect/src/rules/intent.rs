@@ -1,11 +1,11 @@
 //! R2: where today's senders land in a policy that sorts by TOS or DSCP. Many such policies are older than
 //! the marks.
 
-use super::asking::{Asking, hits_in};
+use super::context::{RuleContext, hits_in};
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::Way;
-use crate::reading::{Place, Reading};
+use crate::probe::ProbeResult;
+use crate::reading::{Reading, SourceLocation};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ struct Misplaced {
 
 /// Something that asks for the DS field, with what it has counted.
 struct Counter {
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     packets: u64,
     /// It asks for all six bits of a code point.
     is_exact: bool,
@@ -98,13 +98,13 @@ enum Landed {
     /// On the side that the mark means.
     Right,
     /// On the other.
-    Wrong(Option<Place>, Box<Misplaced>),
+    Wrong(Option<SourceLocation>, Box<Misplaced>),
 }
 
 /// Where today's senders land, asked of the engine. What several devices do alike is one finding, and so is
 /// an order that serves every mark on the wrong side of the packets without one.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let devices: Vec<String> = asking
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let devices: Vec<String> = context
         .reading
         .qdiscs
         .iter()
@@ -112,11 +112,11 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         .map(|q| q.dev.clone())
         .collect();
     let mut found: Vec<(Finding, Vec<String>)> = Vec::new();
-    for device in devices.iter().filter(|device| reads_ds(asking.reading, device)) {
-        let mut by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>> = BTreeMap::new();
+    for device in devices.iter().filter(|device| reads_ds(context.reading, device)) {
+        let mut by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>> = BTreeMap::new();
         let mut any_right = false;
         for sender in &SENDERS {
-            match landed(asking, device, sender) {
+            match landed(context, device, sender) {
                 Landed::Alike => {}
                 Landed::Right => any_right = true,
                 Landed::Wrong(place, misplaced) => {
@@ -129,7 +129,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         } else {
             by_place
                 .into_iter()
-                .filter_map(|((place, _), senders)| told(asking, device, place, senders))
+                .filter_map(|((place, _), senders)| finding(context, device, place, senders))
                 .collect()
         };
         for finding in here {
@@ -149,7 +149,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 }
 
 /// Every mark is served on the wrong side: it is the order of the classes that is the other way round.
-fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option<Finding> {
+fn reversed(by_place: BTreeMap<(Option<SourceLocation>, bool), Vec<Misplaced>>) -> Option<Finding> {
     let place = by_place.keys().find_map(|(place, _)| place.clone());
     let all: Vec<Misplaced> = by_place.into_values().flatten().collect();
     let first = all.first()?;
@@ -162,9 +162,9 @@ fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option
     };
     let sentences =
         [(side(true), "behind", "people wait for"), (side(false), "before", "people are in no hurry for")];
-    let said = sentences.iter().filter(|(classes, ..)| !classes.is_empty());
-    let said =
-        said.map(|(classes, side, who)| format!("what {who} is served in {classes}, {side} the unmarked"));
+    let given = sentences.iter().filter(|(classes, ..)| !classes.is_empty());
+    let given =
+        given.map(|(classes, side, who)| format!("what {who} is served in {classes}, {side} the unmarked"));
     let names: Vec<&str> = all.iter().map(|one| one.sender.name).collect();
     Some(Finding {
         rule: Rule::Intent,
@@ -174,7 +174,7 @@ fn reversed(by_place: BTreeMap<(Option<Place>, bool), Vec<Misplaced>>) -> Option
             "all of today's marks that it classifies are served in reverse order: {}",
             names.join("; ")
         ),
-        because: format!("{} ones of {}", said.collect::<Vec<_>>().join(", and "), first.plain),
+        because: format!("{} ones of {}", given.collect::<Vec<_>>().join(", and "), first.plain),
         witness: Some(Witness::Packet { packet: first.packet.to_string(), went: first.class.to_string() }),
         fix: Some(Fix {
             what: "turn the order round: of HTB's prios, and of bands, the lowest number is served first"
@@ -192,24 +192,24 @@ fn reads_ds(reading: &Reading, device: &str) -> bool {
         }
         _ => false,
     });
-    let asks = |what: &Condition| matches!(what, Condition::Dscp(_) | Condition::Tos(..));
-    filters || crate::walk::ways::rules(reading).any(|rule| rule.matches.iter().any(|m| asks(&m.what)))
+    let matches = |what: &Condition| matches!(what, Condition::Dscp(_) | Condition::Tos(..));
+    filters || crate::walk::ways::rules(reading).any(|rule| rule.matches.iter().any(|m| matches(&m.what)))
 }
 
 /// How a sender's packets are ranked, and how they would be without a mark.
-fn landed(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Landed {
-    ranked(asking, device, sender).unwrap_or(Landed::Alike)
+fn landed(context: &mut RuleContext<'_>, device: &str, sender: &'static Sender) -> Landed {
+    ranked(context, device, sender).unwrap_or(Landed::Alike)
 }
 
-fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Option<Landed> {
+fn ranked(context: &mut RuleContext<'_>, device: &str, sender: &'static Sender) -> Option<Landed> {
     let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(sender.packet).ok()? };
     let plain = Packet { dsfield: 0, ..packet.clone() };
-    let unmarked = asking.send_by(&plain, device, EgressPath::Forwarded(None))?;
-    let before = counters(asking, device);
-    let marked = asking.send_by(&packet, device, EgressPath::Forwarded(None))?;
-    let after = counters(asking, device);
+    let unmarked = context.send_by(&plain, device, EgressPath::Forwarded(None))?;
+    let before = counters(context, device);
+    let marked = context.send_by(&packet, device, EgressPath::Forwarded(None))?;
+    let after = counters(context, device);
     let (class, plain) = parting(&marked, &unmarked)?;
-    let (rank, usual) = (rank(asking.reading, device, class)?, rank(asking.reading, device, plain)?);
+    let (rank, usual) = (rank(context.reading, device, class)?, rank(context.reading, device, plain)?);
     let wrong = if sender.hurried { rank > usual } else { rank < usual };
     if !wrong {
         return Some(if rank == usual { Landed::Alike } else { Landed::Right });
@@ -222,35 +222,35 @@ fn ranked(asking: &mut Asking<'_>, device: &str, sender: &'static Sender) -> Opt
 }
 
 /// The first classes in which two packets wait apart.
-fn parting(one: &Way, other: &Way) -> Option<(Handle, Handle)> {
+fn parting(one: &ProbeResult, other: &ProbeResult) -> Option<(Handle, Handle)> {
     let (one, other) = (one.stops.last()?, other.stops.last()?);
     one.classes.iter().zip(&other.classes).find(|(a, b)| a != b).map(|(a, b)| (*a, *b))
 }
 
 /// What everything that asks for the DS field has counted.
-fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<Counter> {
+fn counters(context: &mut RuleContext<'_>, device: &str) -> Vec<Counter> {
     let mut counted = Vec::new();
     let mut list: Option<(Handle, Vec<FilterDump>)> = None;
-    for (at, dump) in asking.reading.filters.iter().enumerate().filter(|(_, dump)| dump.dev == device) {
+    for (at, dump) in context.reading.filters.iter().enumerate().filter(|(_, dump)| dump.dev == device) {
         // The filters of one parent stand together.
         if list.as_ref().is_none_or(|(parent, _)| *parent != dump.parent) {
-            list = Some((dump.parent, asking.list(dump)));
+            list = Some((dump.parent, context.list(dump)));
         }
         if let Some(packets) = list.as_ref().and_then(|(_, dumps)| hits_in(dumps, dump)) {
-            let place = asking.step_of_filter(at).and_then(|step| step.place.clone());
-            counted.push(Counter { place, packets, is_exact: asks_whole_dscp(dump) });
+            let place = context.step_of_filter(at).and_then(|step| step.place.clone());
+            counted.push(Counter { place, packets, is_exact: matches_whole_dscp(dump) });
         }
     }
     let mut rules: Vec<(RuleKey, u64, bool)> = Vec::new();
-    for table in asking.prober.gateway().all_tables() {
+    for table in context.prober.gateway().all_tables() {
         for chain in table.chains() {
             for (at, rule) in chain.rules.iter().enumerate() {
-                let asked = |m: &Match| match m.what {
+                let value_of = |m: &Match| match m.what {
                     Condition::Dscp(_) => Some(!m.not),
                     Condition::Tos(_, mask) => Some(!m.not && mask & DSCP == DSCP),
                     _ => None,
                 };
-                if let Some(is_exact) = rule.rule.matches.iter().find_map(asked) {
+                if let Some(is_exact) = rule.rule.matches.iter().find_map(value_of) {
                     let (family, name) = (table.family(), table.name().to_owned());
                     let key = RuleKey { family, table: name, chain: chain.name.clone(), at };
                     rules.push((key, rule.packets, is_exact));
@@ -259,14 +259,14 @@ fn counters(asking: &mut Asking<'_>, device: &str) -> Vec<Counter> {
         }
     }
     counted.extend(rules.into_iter().map(|(key, packets, is_exact)| {
-        let place = asking.step_of_rule(&key).and_then(|step| step.place.clone());
+        let place = context.step_of_rule(&key).and_then(|step| step.place.clone());
         Counter { place, packets, is_exact }
     }));
     counted
 }
 
 /// Does a filter of u32 compare all six bits of the DSCP?
-fn asks_whole_dscp(dump: &FilterDump) -> bool {
+fn matches_whole_dscp(dump: &FilterDump) -> bool {
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return false };
     let whole = u32::from(DSCP) << 16;
     u32.keys.iter().any(|key| key.offset == 0 && key.offset_mask == 0 && key.mask & whole == whole)
@@ -282,7 +282,12 @@ pub(super) fn rank(reading: &Reading, device: &str, class: Handle) -> Option<u32
     }
 }
 
-fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Misplaced>) -> Option<Finding> {
+fn finding(
+    context: &RuleContext<'_>,
+    device: &str,
+    place: Option<SourceLocation>,
+    senders: Vec<Misplaced>,
+) -> Option<Finding> {
     let first = senders.first()?;
     let names: Vec<&str> = senders.iter().map(|one| one.sender.name).collect();
     let side = if first.sender.hurried { "behind" } else { "before" };
@@ -300,9 +305,9 @@ fn told(asking: &Asking<'_>, device: &str, place: Option<Place>, senders: Vec<Mi
         format!("ask for all six bits of the DSCP that is meant: the mask {DSCP:#x}")
     };
     let root =
-        asking.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
+        context.reading.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.parent == Handle::ROOT)?;
     let place = place.or_else(|| {
-        let step = asking.reading.step_of(asking.reading.maker_of_qdisc(root)?)?;
+        let step = context.reading.step_of(context.reading.maker_of_qdisc(root)?)?;
         step.place.clone()
     });
     Some(Finding {

@@ -1,7 +1,7 @@
 //! R10, and R1 of whole lists: filters on a class that has no classes below it, where HTB and HFSC stop and
 //! never ask them, and filters on a class or qdisc that nothing comes to.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use super::making::edit;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::reach::Candidate;
@@ -16,8 +16,8 @@ use tidegate_policy::dump::{FilterDump, FilterEntry, QdiscDump};
 use tidegate_policy::{FilterParams, Filters};
 
 /// Filters on leaf classes, one finding for each class.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let lists: Vec<(Place, Vec<usize>)> = asking
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let lists: Vec<(Place, Vec<usize>)> = context
         .reached
         .walked
         .lists
@@ -29,39 +29,44 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     for (place, filters) in lists {
         // What clsact asks of what leaves is asked of all of it, in no class.
-        if filters.is_empty() || place.1 == CLSACT_EGRESS || asking.leaves_out(&place.0) {
+        if filters.is_empty() || place.1 == CLSACT_EGRESS || context.leaves_out(&place.0) {
             continue;
         }
-        if is_leaf(asking, &place) {
-            found.extend(on_leaf(asking, &place, &filters)?);
-        } else if asking.reached.list(&place).is_empty() {
-            found.extend(on_unreached(asking, &place, &filters)?);
+        if is_leaf(context, &place) {
+            found.extend(on_leaf(context, &place, &filters)?);
+        } else if context.reached.list(&place).is_empty() {
+            found.extend(on_unreached(context, &place, &filters)?);
         }
     }
     Ok(found)
 }
 
 /// A leaf of a kind that lets filters hang there.
-fn is_leaf(asking: &Asking<'_>, (device, class): &Place) -> bool {
-    let leaf = asking.reached.walked.classes.get(device).and_then(|classes| classes.get(class));
-    let kind = asking.reading.classes.iter().find(|dump| dump.dev == *device && dump.classid == *class);
+fn is_leaf(context: &RuleContext<'_>, (device, class): &Place) -> bool {
+    let leaf = context.reached.walked.classes.get(device).and_then(|classes| classes.get(class));
+    let kind = context.reading.classes.iter().find(|dump| dump.dev == *device && dump.classid == *class);
     // HFSC lists itself as a class: filters on that are those of the qdisc.
     class.minor() != 0
         && leaf == Some(&true)
         && kind.is_some_and(|dump| dump.kind.filters() == Filters::OfClassesToo)
 }
 
-fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
-    let Some(step) = filters.first().and_then(|at| asking.step_of_filter(*at)) else { return Ok(None) };
+fn on_leaf(
+    context: &mut RuleContext<'_>,
+    place: &Place,
+    filters: &[usize],
+) -> Result<Option<Finding>, TooLarge> {
+    let reading = context.reading;
+    let Some(step) = filters.first().and_then(|at| context.step_of_filter(*at)) else { return Ok(None) };
     let below = reading.qdiscs.iter().find(|qdisc| qdisc.dev == place.0 && qdisc.parent == place.1);
     let below = below.map(|qdisc| qdisc.handle).filter(|handle| !handle.is_none());
     let mut coming = Parts::default();
     for by in [By::Word, By::Default, By::Hash] {
-        let parts = asking.reached.walked.seen.classes.get(&(place.clone(), by)).cloned().unwrap_or_default();
-        all_of(asking, &mut coming, parts)?;
+        let parts =
+            context.reached.walked.seen.classes.get(&(place.clone(), by)).cloned().unwrap_or_default();
+        all_of(context, &mut coming, parts)?;
     }
-    let shown = match unasked(asking, place, &coming, filters)? {
+    let shown = match unasked(context, place, &coming, filters)? {
         Some((candidate, went)) => witness(&candidate, &went),
         None => Some(Witness::Number(format!("{} has no classes below it", place.1))),
     };
@@ -72,7 +77,7 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
         what: format!(
             "class {}{} is a leaf: {} on it {} never asked",
             place.1,
-            asking.on(&place.0),
+            context.on(&place.0),
             count(filters.len(), "filter", "filters"),
             if filters.len() == 1 { "is" } else { "are" }
         ),
@@ -81,46 +86,46 @@ fn on_leaf(asking: &mut Asking<'_>, place: &Place, filters: &[usize]) -> Result<
             None => "a packet is already where it ends".to_owned(),
         },
         witness: shown,
-        fix: Some(right_place(asking, place, filters, below)),
+        fix: Some(right_place(context, place, filters, below)),
     }))
 }
 
 /// Filters where no packet comes: on an inner class that no filter leads to, or on a qdisc in a class that
 /// nothing takes.
 fn on_unreached(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     place: &Place,
     filters: &[usize],
 ) -> Result<Option<Finding>, TooLarge> {
-    let Some(step) = filters.first().and_then(|at| asking.step_of_filter(*at)) else { return Ok(None) };
+    let Some(step) = filters.first().and_then(|at| context.step_of_filter(*at)) else { return Ok(None) };
     let is_below =
         |qdisc: &QdiscDump| qdisc.dev == place.0 && qdisc.handle == place.1 && qdisc.parent.minor() != 0;
     if place.1.minor() == 0
-        && !asking.reading.qdiscs.iter().any(|qdisc| is_below(qdisc) && qdisc.parent != Handle::ROOT)
+        && !context.reading.qdiscs.iter().any(|qdisc| is_below(qdisc) && qdisc.parent != Handle::ROOT)
     {
         // A device that nothing is led to at all: that is a matter of the device.
         return Ok(None);
     }
-    let lost = &asking.reading.lost;
-    let above = asking.reading.qdiscs.iter().find(|qdisc| is_below(qdisc)).map(|qdisc| qdisc.parent);
+    let lost = &context.reading.lost;
+    let above = context.reading.qdiscs.iter().find(|qdisc| is_below(qdisc)).map(|qdisc| qdisc.parent);
     if lost.lead(&place.0, place.1) || above.is_some_and(|above| lost.lead(&place.0, above)) {
         return Ok(None);
     }
-    let seen = &asking.reached.walked.seen;
+    let seen = &context.reached.walked.seen;
     let own = |other: &Place| other.0 == place.0 && other.1.qdisc() == place.1.qdisc();
     let classes = seen.classes.iter().filter(|((other, _), _)| own(other)).map(|(_, parts)| parts);
     let direct = seen.direct.iter().filter(|((other, _), _)| own(other)).map(|(_, parts)| parts);
     let around: Vec<Parts> = classes.chain(direct).cloned().collect();
     let mut coming = Parts::default();
     for parts in around {
-        all_of(asking, &mut coming, parts)?;
+        all_of(context, &mut coming, parts)?;
     }
     let root = place.1.qdisc();
-    let shown = unasked(asking, place, &coming, filters)?;
+    let shown = unasked(context, place, &coming, filters)?;
     let inner = place.1.minor() != 0;
     // A filter that leads there and gets no packet is told of itself.
-    let leads = |dump: &FilterDump| dump.dev == place.0 && super::asking::classid(dump) == Some(place.1);
-    if inner && asking.reading.filters.iter().any(leads) {
+    let leads = |dump: &FilterDump| dump.dev == place.0 && super::context::classid(dump) == Some(place.1);
+    if inner && context.reading.filters.iter().any(leads) {
         return Ok(None);
     }
     Ok(Some(Finding {
@@ -131,7 +136,7 @@ fn on_unreached(
         what: format!(
             "no packet comes to {}{}, where {} hang{}",
             place.1,
-            asking.on(&place.0),
+            context.on(&place.0),
             count(filters.len(), "filter", "filters"),
             if filters.len() == 1 { "s" } else { "" }
         ),
@@ -145,26 +150,26 @@ fn on_unreached(
         witness: shown.and_then(|(candidate, went)| witness(&candidate, &went)),
         fix: inner.then(|| Fix {
             what: format!("hang them on the qdisc: parent {root}"),
-            ..moved(asking, filters, root)
+            ..moved(context, filters, root)
         }),
     }))
 }
 
 /// Adds some parts to others.
-fn all_of(asking: &mut Asking<'_>, whole: &mut Parts, parts: Parts) -> Result<(), TooLarge> {
-    parts.0.into_iter().try_for_each(|(way, set)| whole.add(&mut asking.reached.walked.space, way, set))
+fn all_of(context: &mut RuleContext<'_>, whole: &mut Parts, parts: Parts) -> Result<(), TooLarge> {
+    parts.0.into_iter().try_for_each(|(way, set)| whole.add(&mut context.reached.walked.space, way, set))
 }
 
 /// Where filters on a leaf belong: on the qdisc below, where they lead to its classes, else on that of the
 /// leaf.
-fn right_place(asking: &Asking<'_>, place: &Place, filters: &[usize], below: Option<Handle>) -> Fix {
+fn right_place(context: &RuleContext<'_>, place: &Place, filters: &[usize], below: Option<Handle>) -> Fix {
     let leads = |to: Handle| {
-        filters
-            .iter()
-            .all(|at| super::asking::classid(&asking.reading.filters[*at]).is_some_and(|id| id.qdisc() == to))
+        filters.iter().all(|at| {
+            super::context::classid(&context.reading.filters[*at]).is_some_and(|id| id.qdisc() == to)
+        })
     };
     match below.filter(|below| leads(*below)) {
-        Some(below) => moved(asking, filters, below),
+        Some(below) => moved(context, filters, below),
         None => {
             Fix { what: format!("hang them on the qdisc: parent {}", place.1.qdisc()), edits: Vec::new() }
         }
@@ -172,8 +177,8 @@ fn right_place(asking: &Asking<'_>, place: &Place, filters: &[usize], below: Opt
 }
 
 /// All of them hang on the qdisc below the class instead.
-fn moved(asking: &Asking<'_>, filters: &[usize], below: Handle) -> Fix {
-    let steps = filters.iter().filter_map(|at| asking.step_of_filter(*at));
+fn moved(context: &RuleContext<'_>, filters: &[usize], below: Handle) -> Fix {
+    let steps = filters.iter().filter_map(|at| context.step_of_filter(*at));
     let fixes = steps.filter_map(|step| edit(step, "parent", &below.to_string(), ""));
     let mut edits: Vec<_> = fixes.flat_map(|fix| fix.edits).collect();
     edits.dedup();
@@ -182,26 +187,26 @@ fn moved(asking: &Asking<'_>, filters: &[usize], below: Handle) -> Fix {
 
 /// A packet of those that come, and as one of the filters asks, which the engine does not ask.
 fn unasked(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     place: &Place,
     coming: &Parts,
     filters: &[usize],
 ) -> Result<Option<(Candidate, String)>, TooLarge> {
     for at in filters {
-        let dump = &asking.reading.filters[*at];
+        let dump = &context.reading.filters[*at];
         let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { continue };
-        let space = &mut asking.reached.walked.space;
-        let asked = space.u32(dump.protocol, &u32.keys, View::PLAIN, Rewrite::NONE)?.matched;
+        let space = &mut context.reached.walked.space;
+        let matched = space.u32(dump.protocol, &u32.keys, View::PLAIN, Rewrite::NONE)?.matched;
         let mut both = Parts::default();
         for (way, set) in &coming.0 {
-            let shared: Set = space.store.and(*set, asked)?;
+            let shared: Set = space.store.and(*set, matched)?;
             both.add(space, *way, shared)?;
         }
-        let Some(candidate) = asking.reached.pick(asking.reading, &both)? else { continue };
-        let before = asking.hits(dump);
-        let way = asking.send(&candidate);
-        if asking.hits(dump) == before {
-            let went = asking.went(&way, &place.0);
+        let Some(candidate) = context.reached.pick(context.reading, &both)? else { continue };
+        let before = context.hits(dump);
+        let way = context.send(&candidate);
+        if context.hits(dump) == before {
+            let went = context.went(&way, &place.0);
             return Ok(Some((candidate, went)));
         }
     }

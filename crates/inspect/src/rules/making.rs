@@ -1,13 +1,13 @@
 //! Findings and their remedies, as rules make them.
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
-use crate::reading::{Place, Step, Word};
+use crate::reading::{SourceLocation, Step, Word};
 
 /// A finding whose witness is a number.
 pub(super) fn finding(
     rule: Rule,
     level: Level,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     what: String,
     because: String,
     witness: String,
@@ -16,7 +16,7 @@ pub(super) fn finding(
 }
 
 /// Where the value of a keyword stands; else the command.
-pub(super) fn at_word(step: &Step, keyword: &str) -> Option<Place> {
+pub(super) fn at_word(step: &Step, keyword: &str) -> Option<SourceLocation> {
     step.after(keyword).and_then(|word| word.place.clone()).or_else(|| step.place.clone())
 }
 
@@ -25,7 +25,7 @@ pub(super) fn edit(step: &Step, keyword: &str, value: &str, what: &str) -> Optio
     let word = step.after(keyword)?;
     let place = word.place.clone().filter(|_| word.literal);
     let edits = place.map(|place| Edit { place, text: value.to_owned() }).into_iter().collect();
-    Some(Fix { what: by_whom(word, format!("{what}: {keyword} {value}")), edits })
+    Some(Fix { what: or_by_hand(word, format!("{what}: {keyword} {value}")), edits })
 }
 
 /// A fix that says more at the end of a command.
@@ -34,11 +34,11 @@ pub(super) fn addition(step: &Step, words: &str, what: &str) -> Option<Fix> {
     let place = last.place.clone().filter(|_| last.literal);
     let edits =
         place.map(|place| Edit { place, text: format!("{} {words}", last.text) }).into_iter().collect();
-    Some(Fix { what: by_whom(last, format!("{what}: {words}")), edits })
+    Some(Fix { what: or_by_hand(last, format!("{what}: {words}")), edits })
 }
 
 /// A remedy; where it is not for `--fix`, with the reason.
-pub(super) fn by_whom(word: &Word, what: String) -> String {
+pub(super) fn or_by_hand(word: &Word, what: String) -> String {
     match &word.place {
         _ if word.literal => what,
         Some(_) => format!(

@@ -1,7 +1,7 @@
 //! R8 and R9: marks that are read and never set, set and never read, replaced, or lost with the first packet
 //! of a connection.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use super::idle::is_rule_lost;
 use super::overwritten;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
@@ -26,11 +26,11 @@ const MARK_KEY: u32 = 7;
 const MOST_MARKS: usize = 8;
 
 /// What is wrong with the marks that rules set.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let mut found = never_read(asking)?;
-    found.extend(overwritten::check(asking)?);
-    found.extend(overwritten::classes(asking)?);
-    found.extend(connections(asking)?);
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let mut found = never_read(context)?;
+    found.extend(overwritten::check(context)?);
+    found.extend(overwritten::classes(context)?);
+    found.extend(connections(context)?);
     Ok(found)
 }
 
@@ -41,8 +41,8 @@ fn numbers(marks: &BTreeSet<u32>) -> String {
 }
 
 /// Marks that packets of a set carry.
-fn marks_of(asking: &mut Asking<'_>, parts: &Parts, within: Set) -> Result<BTreeSet<u32>, TooLarge> {
-    let walked = &mut asking.reached.walked;
+fn marks_of(context: &mut RuleContext<'_>, parts: &Parts, within: Set) -> Result<BTreeSet<u32>, TooLarge> {
+    let walked = &mut context.reached.walked;
     let mut marks = BTreeSet::new();
     for (way, set) in &parts.0 {
         for (_, passing) in walked.arrived.clone().into_iter().filter(|(known, _)| known == way) {
@@ -55,42 +55,42 @@ fn marks_of(asking: &mut Asking<'_>, parts: &Parts, within: Set) -> Result<BTree
 }
 
 /// Filters that ask for a mark which no packet of their list carries.
-pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn unset(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
         let FilterEntry::Filter { handle, params: FilterParams::Fw(fw), .. } = &dump.entry else { continue };
         let place = (dump.dev.clone(), dump.parent);
-        let coming = asking.reached.list(&place);
-        let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-        if coming.is_empty() || !seen.asked.is_empty() || asking.leaves_out(&dump.dev) {
+        let coming = context.reached.list(&place);
+        let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+        if coming.is_empty() || !seen.eligible.is_empty() || context.leaves_out(&dump.dev) {
             continue;
         }
-        let Some(step) = asking.step_of_filter(at) else { continue };
+        let Some(step) = context.step_of_filter(at) else { continue };
         if let Some(mask) = fw.mask.filter(|mask| handle & !mask != 0) {
             found.push(beyond_mask(step, *handle, mask));
             continue;
         }
-        let protocol = asking.reached.walked.space.protocol(dump.protocol)?;
-        let here = marks_of(asking, &coming, protocol)?;
-        let anywhere = marks_of(asking, &coming, Set::ALL)?;
+        let protocol = context.reached.walked.space.protocol(dump.protocol)?;
+        let here = marks_of(context, &coming, protocol)?;
+        let anywhere = marks_of(context, &coming, Set::ALL)?;
         let nothing = anywhere.iter().all(|mark| *mark == 0);
         let other_family = anywhere.contains(handle) && dump.protocol == ethertype::IPV6;
         // What arrives meets the filters there before any rule.
         let early =
-            coming.0.iter().all(|(way, _)| matches!(asking.reached.walked.ways[*way], Way::Arrives(_)));
-        let is_set = sets(asking, *handle).is_some();
+            coming.0.iter().all(|(way, _)| matches!(context.reached.walked.ways[*way], Way::Arrives(_)));
+        let is_set = sets(context, *handle).is_some();
         if reading.lost.has(&Thing::Mark(*handle)) || is_rule_lost(reading) {
             continue;
         }
         if is_set && !other_family && !early {
             // Some rule does. Where that comes to nothing it is told of the rule, but where it comes past
             // this list, here.
-            found.extend(sorted_before(asking, at, *handle, step)?);
-            found.extend(set_on_others(asking, at, *handle, (step, &coming))?);
+            found.extend(sorted_before(context, at, *handle, step)?);
+            found.extend(set_on_others(context, at, *handle, (step, &coming))?);
             continue;
         }
-        let unreached = set_elsewhere(asking, *handle);
+        let unreached = set_elsewhere(context, *handle);
         let because = match (nothing, other_family) {
             _ if early && is_set => {
                 format!(
@@ -128,18 +128,18 @@ pub(super) fn unset(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 
 /// A mark that rules give to none of the packets that come to a filter: they are for other devices.
 fn set_on_others(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     at: usize,
     mark: u32,
     (step, coming): (&Step, &Parts),
 ) -> Result<Option<Finding>, TooLarge> {
-    let dev = &asking.reading.filters[at].dev;
+    let dev = &context.reading.filters[at].dev;
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
-    let early = asking.reached.walked.ways.iter().position(|way| *way == Way::ComesIn);
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+    let early = context.reached.walked.ways.iter().position(|way| *way == Way::ComesIn);
     let mut lines = Vec::new();
     for (key, seen) in &known {
-        let mut targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let mut targets = context.rule(key).into_iter().flat_map(|rule| rule.targets());
         let gives = |target: &NetfilterTarget| match target {
             NetfilterTarget::Mark { value, .. } => Some(*value == mark),
             // Any mark may be a connection's.
@@ -151,20 +151,20 @@ fn set_on_others(
         }
         for (way, set) in &coming.0 {
             let before = early.map_or(Set::NONE, |early| seen.matched.by(early));
-            let store = &mut asking.reached.walked.space.store;
+            let store = &mut context.reached.walked.space.store;
             let both = store.or(seen.matched.by(*way), before)?;
             if !store.and(both, *set)?.is_empty() {
                 return Ok(None);
             }
         }
-        lines.extend(asking.step_of_rule(key).map(|step| asking.line(step)));
+        lines.extend(context.step_of_rule(key).map(|step| context.line(step)));
     }
     lines.dedup();
     // Rules of INPUT see what is for the machine itself.
-    let walked = &asking.reached.walked;
+    let walked = &context.reached.walked;
     let received = |seen: &RuleSeen| seen.matched.0.iter().all(|(way, _)| walked.ways[*way] == Way::Received);
     let setters = known.iter().filter(|(key, _)| {
-        let mut targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let mut targets = context.rule(key).into_iter().flat_map(|rule| rule.targets());
         targets.any(|target| matches!(target, NetfilterTarget::Mark { value, .. } if *value == mark))
     });
     let mut setters = setters.filter(|(_, seen)| !seen.matched.is_empty()).peekable();
@@ -207,8 +207,8 @@ fn beyond_mask(step: &Step, mark: u32, mask: u32) -> Finding {
 }
 
 /// The rule that sets a mark where none of the packets comes, in words.
-fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
-    let tables = asking.reading.gateway.all_tables().iter();
+fn set_elsewhere(context: &RuleContext<'_>, mark: u32) -> Option<String> {
+    let tables = context.reading.gateway.all_tables().iter();
     let keys = tables.flat_map(|table| {
         table.chains().iter().flat_map(move |chain| {
             (0..chain.rules.len()).map(move |at| RuleKey {
@@ -220,14 +220,14 @@ fn set_elsewhere(asking: &Asking<'_>, mark: u32) -> Option<String> {
         })
     });
     let sets_it = |key: &RuleKey| {
-        let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let targets = context.rule(key).into_iter().flat_map(|rule| rule.targets());
         targets
             .into_iter()
             .any(|target| matches!(target, NetfilterTarget::Mark { value, .. } if *value == mark))
     };
-    let mut unseen = keys.filter(|key| !asking.reached.walked.rules.contains_key(key));
+    let mut unseen = keys.filter(|key| !context.reached.walked.rules.contains_key(key));
     let key = unseen.find(sets_it)?;
-    let line = asking.step_of_rule(&key).map_or(String::new(), |step| format!(" ({})", asking.line(step)));
+    let line = context.step_of_rule(&key).map_or(String::new(), |step| format!(" ({})", context.line(step)));
     Some(format!("the rule that sets it{line} is in chain {}, which none of its packets reaches", key.chain))
 }
 
@@ -238,17 +238,17 @@ fn may_mark(target: &NetfilterTarget) -> bool {
 
 /// A filter for a mark whose packets all have a class by their priority: a qdisc asks no filter then.
 fn sorted_before(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     at: usize,
     mark: u32,
     step: &Step,
 ) -> Result<Option<Finding>, TooLarge> {
-    let dump = &asking.reading.filters[at];
+    let dump = &context.reading.filters[at];
     let qdisc = dump.parent;
-    if qdisc.minor() != 0 || asking.reading.root(&dump.dev).is_none_or(|root| root.handle != qdisc) {
+    if qdisc.minor() != 0 || context.reading.root(&dump.dev).is_none_or(|root| root.handle != qdisc) {
         return Ok(None);
     }
-    let walked = &mut asking.reached.walked;
+    let walked = &mut context.reached.walked;
     let protocol = walked.space.protocol(dump.protocol)?;
     let (mut marked, mut all) = (Parts::default(), true);
     for (way, passing) in walked.arrived.clone() {
@@ -266,11 +266,11 @@ fn sorted_before(
     if !all || marked.is_empty() {
         return Ok(None);
     }
-    let Some(candidate) = asking.reached.pick(asking.reading, &marked)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    let went = asking.went(&way, &dump.dev);
+    let Some(candidate) = context.reached.pick(context.reading, &marked)? else { return Ok(None) };
+    let way = context.send(&candidate);
+    let went = context.went(&way, &dump.dev);
     let shown = way.mark == mark && Handle(way.priority).qdisc() == qdisc;
-    asking.confirmed(shown, &candidate, "with that mark and a priority");
+    context.confirmed(shown, &candidate, "with that mark and a priority");
     Ok(shown.then(|| Finding {
         rule: Rule::Unreachable,
         level: Level::Warning,
@@ -288,32 +288,32 @@ fn sorted_before(
 }
 
 /// Marks that packets carry into a tree where no one asks for them, though a class there gets none.
-fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+fn never_read(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
-    for (way, passing) in asking.reached.walked.arrived.clone() {
-        let Way::Forwarded(device) = asking.reached.walked.ways[way].clone() else { continue };
-        let Some(read) = marks_read(asking, &device) else { continue };
-        let walked = &mut asking.reached.walked;
+    for (way, passing) in context.reached.walked.arrived.clone() {
+        let Way::Forwarded(device) = context.reached.walked.ways[way].clone() else { continue };
+        let Some(read) = marks_read(context, &device) else { continue };
+        let walked = &mut context.reached.walked;
         let states = &walked.states;
         let carried = walked.space.store.split(passing.states, passing.set, &|n| states.get(n).mark)?;
         for (mark, set) in carried {
             let is_read = read.iter().any(|(value, mask)| mark & mask == *value);
-            let asked = conditions(reading).any(
+            let requested = conditions(reading).any(
                 |what| matches!(what, Condition::Mark(value, mask) if *value != 0 && mark & mask == *value),
             );
-            if mark == 0 || is_read || asked || reading.lost.has(&Thing::Asked(device.clone(), mark)) {
+            if mark == 0 || is_read || requested || reading.lost.has(&Thing::Matched(device.clone(), mark)) {
                 continue;
             }
-            let Some(step) = sets(asking, mark) else { continue };
-            let Some(candidate) = asking.reached.pick_by(reading, way, set)? else { continue };
-            let sent = asking.send(&candidate);
+            let Some(step) = sets(context, mark) else { continue };
+            let Some(candidate) = context.reached.pick_by(reading, way, set)? else { continue };
+            let sent = context.send(&candidate);
             if sent.mark != mark {
                 continue;
             }
-            let went = asking.went(&sent, &device);
+            let went = context.went(&sent, &device);
             // A mark for what goes to the default anyway is no mistake.
-            let Some(idle) = idle_class(asking, &device) else { continue };
+            let Some(idle) = idle_class(context, &device) else { continue };
             found.push(Finding {
                 rule: Rule::Marks,
                 level: Level::Warning,
@@ -334,13 +334,13 @@ fn never_read(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 }
 
 /// The marks that filters on a device ask for, each with its mask; `None`: none do, or all are read.
-fn marks_read(asking: &Asking<'_>, device: &str) -> Option<Vec<(u32, u32)>> {
+fn marks_read(context: &RuleContext<'_>, device: &str) -> Option<Vec<(u32, u32)>> {
     let mut read = Vec::new();
-    for dump in asking.reading.filters.iter().filter(|dump| dump.dev == device) {
+    for dump in context.reading.filters.iter().filter(|dump| dump.dev == device) {
         match &dump.entry {
             // Without entries the mark is the class's name.
             FilterEntry::Heading if dump.kind == "fw" => {
-                let entries = asking.reading.filters.iter().any(|other| {
+                let entries = context.reading.filters.iter().any(|other| {
                     (&other.dev, other.parent, other.pref) == (&dump.dev, dump.parent, dump.pref)
                         && matches!(other.entry, FilterEntry::Filter { .. })
                 });
@@ -362,9 +362,9 @@ fn marks_read(asking: &Asking<'_>, device: &str) -> Option<Vec<(u32, u32)>> {
 }
 
 /// The command that sets a mark, on packets or on connections.
-fn sets<'a>(asking: &Asking<'a>, mark: u32) -> Option<&'a Step> {
+fn sets<'a>(context: &RuleContext<'a>, mark: u32) -> Option<&'a Step> {
     let gives = |key: &RuleKey| {
-        let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let targets = context.rule(key).into_iter().flat_map(|rule| rule.targets());
         targets.into_iter().any(|target| match target {
             NetfilterTarget::Mark { value, .. }
             | NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. }) => *value == mark,
@@ -372,48 +372,48 @@ fn sets<'a>(asking: &Asking<'a>, mark: u32) -> Option<&'a Step> {
         })
     };
     let known: Vec<(&RuleKey, &RuleSeen)> =
-        asking.reached.walked.rules.iter().filter(|(key, _)| gives(key)).collect();
+        context.reached.walked.rules.iter().filter(|(key, _)| gives(key)).collect();
     // Rather one that any packet comes to.
     let key =
         known.iter().find(|(_, seen)| !seen.matched.is_empty()).or(known.first()).map(|(key, _)| *key)?;
-    asking.step_of_rule(key)
+    context.step_of_rule(key)
 }
 
 /// A leaf class that nothing comes to.
-fn idle_class(asking: &mut Asking<'_>, device: &str) -> Option<String> {
-    let classes = asking.reached.walked.classes.get(device)?.clone();
+fn idle_class(context: &mut RuleContext<'_>, device: &str) -> Option<String> {
+    let classes = context.reached.walked.classes.get(device)?.clone();
     let leaves = classes.into_iter().filter(|(_, leaf)| *leaf).map(|(class, _)| class);
-    let reading = asking.reading;
+    let reading = context.reading;
     let mut idle = leaves.filter(|class| {
         let counts = reading
             .classes
             .iter()
             .any(|dump| dump.classid == *class && dump.kind == tidegate_policy::Kind::Htb);
-        counts && asking.reached.class(reading, device, *class) == Arrival::Nobody
+        counts && context.reached.class(reading, device, *class) == Arrival::Unreachable
     });
     idle.next().map(|class| class.to_string())
 }
 
 /// Marks of connections that are set and never looked at, or looked at and never set.
-fn connections(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+fn connections(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let writes = |target: &NetfilterTarget| {
         matches!(target, NetfilterTarget::Connmark(ConnmarkTarget::Set { .. } | ConnmarkTarget::Save { .. }))
     };
-    let written = rules(asking.reading).any(|rule| rule.targets().any(writes));
+    let written = rules(context.reading).any(|rule| rule.targets().any(writes));
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let targets = asking.rule(key).into_iter().flat_map(|rule| rule.targets());
+        let targets = context.rule(key).into_iter().flat_map(|rule| rule.targets());
         for target in targets {
             match target {
                 NetfilterTarget::Connmark(ConnmarkTarget::Set { value, .. })
-                    if !reads_connmarks(asking.reading) =>
+                    if !reads_connmarks(context.reading) =>
                 {
-                    found.extend(not_restored(asking, key, seen, *value)?);
+                    found.extend(not_restored(context, key, seen, *value)?);
                 }
                 NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) if !written => {
-                    found.extend(nothing_kept(asking, key))
+                    found.extend(nothing_kept(context, key))
                 }
                 _ => {}
             }
@@ -423,15 +423,15 @@ fn connections(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 }
 
 fn not_restored(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     key: &RuleKey,
     seen: &RuleSeen,
     mark: u32,
 ) -> Result<Option<Finding>, TooLarge> {
-    let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
-    let Some(mut candidate) = asking.reached.pick(asking.reading, &seen.matched)? else { return Ok(None) };
+    let Some(step) = context.step_of_rule(key) else { return Ok(None) };
+    let Some(mut candidate) = context.reached.pick(context.reading, &seen.matched)? else { return Ok(None) };
     candidate.packet.state = Some(Connstate::Established);
-    let way = asking.send(&candidate);
+    let way = context.send(&candidate);
     if way.mark == mark {
         return Ok(None);
     }
@@ -449,8 +449,8 @@ fn not_restored(
     }))
 }
 
-fn nothing_kept(asking: &Asking<'_>, key: &RuleKey) -> Option<Finding> {
-    let step = asking.step_of_rule(key)?;
+fn nothing_kept(context: &RuleContext<'_>, key: &RuleKey) -> Option<Finding> {
+    let step = context.step_of_rule(key)?;
     Some(Finding {
         rule: Rule::Connmark,
         level: Level::Note,

@@ -3,13 +3,13 @@
 mod absent;
 mod actions;
 mod arrivals;
-mod asking;
 mod bits;
 mod bursts;
 mod capped;
 mod checksums;
 mod classified;
 mod collisions;
+mod context;
 mod defaults;
 mod devices;
 mod ecn;
@@ -41,11 +41,11 @@ mod units;
 mod void;
 
 use crate::finding::{Finding, Level, Rule, Witness};
-use crate::reading::{Place, Reading};
+use crate::reading::{Reading, SourceLocation};
 use std::collections::BTreeMap;
 
 /// Findings of one rule that are told; whoever fixes these finds the next.
-const MOST_TOLD: usize = 200;
+const MAX_FINDINGS: usize = 200;
 
 /// Everything found wrong, in the order of the files; within a line the worst first.
 pub fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -73,7 +73,7 @@ pub fn check(reading: &mut Reading) -> Vec<Finding> {
     let mut found: Vec<Finding> = families.iter().flat_map(|family| family(reading)).collect();
     found.iter_mut().for_each(|finding| if_unreached(finding, &by_packets));
     found.extend(by_packets);
-    let mut found = told_once(found);
+    let mut found = deduplicate(found);
     found.iter_mut().for_each(|finding| name_classes(reading, finding));
     let line = |finding: &Finding| finding.place.as_ref().map(|place| (place.file, place.line));
     found.sort_by(|a, b| line(a).cmp(&line(b)).then(b.level.cmp(&a.level)));
@@ -114,25 +114,25 @@ fn name_classes(reading: &Reading, finding: &mut Finding) {
 
 /// What a loop or a function does many times over is told once for its line, and a rule's findings up to a
 /// bound.
-fn told_once(found: Vec<Finding>) -> Vec<Finding> {
-    let mut told: Vec<(Finding, usize, bool)> = Vec::new();
-    let mut known: BTreeMap<(Rule, Level, Option<Place>, Option<String>), usize> = BTreeMap::new();
+fn deduplicate(found: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<(Finding, usize, bool)> = Vec::new();
+    let mut known: BTreeMap<(Rule, Level, Option<SourceLocation>, Option<String>), usize> = BTreeMap::new();
     let mut of_rule: BTreeMap<Rule, usize> = BTreeMap::new();
     for finding in found {
         // Without a place it is the words that tell whether it is the same.
         let words = finding.place.is_none().then(|| finding.what.clone());
         let key = (finding.rule, finding.level, finding.place.clone(), words);
         if let Some(at) = known.get(&key) {
-            let (first, more, differ) = &mut told[*at];
+            let (first, more, differ) = &mut kept[*at];
             *more += usize::from(first.what != finding.what);
             *differ |= first.fix != finding.fix;
             continue;
         }
         let count = of_rule.entry(finding.rule).or_default();
         *count += 1;
-        if *count <= MOST_TOLD {
-            known.insert(key, told.len());
-            told.push((finding, 0, false));
+        if *count <= MAX_FINDINGS {
+            known.insert(key, kept.len());
+            kept.push((finding, 0, false));
         }
     }
     let with_count = |(mut finding, more, differ): (Finding, usize, bool)| {
@@ -146,5 +146,5 @@ fn told_once(found: Vec<Finding>) -> Vec<Finding> {
         }
         finding
     };
-    told.into_iter().map(with_count).collect()
+    kept.into_iter().map(with_count).collect()
 }

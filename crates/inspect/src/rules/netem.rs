@@ -176,21 +176,21 @@ impl Netem<'_> {
     }
 
     fn finding(&self, level: Level, what: String, because: String) -> Finding {
-        let said = self.step.after("limit").is_some();
-        let place = if said { at_word(self.step, "limit") } else { self.step.place.clone() };
+        let given = self.step.after("limit").is_some();
+        let place = if given { at_word(self.step, "limit") } else { self.step.place.clone() };
         let witness = format!(
             "{} packets of {} bytes taken at once, the last left after {}",
             self.packets,
             self.frame,
             words::time(self.wait)
         );
-        let mut told = finding(Rule::Limit, level, place, what, because, witness);
+        let mut found = finding(Rule::Limit, level, place, what, because, witness);
         let (fits, does) = self.fitting();
-        told.fix = match said {
+        found.fix = match given {
             true => edit(self.step, "limit", &fits.to_string(), does),
             false => super::making::addition(self.step, &format!("limit {fits}"), does),
         };
-        told
+        found
     }
 
     /// Packets of a frame that the rate sends in a time.

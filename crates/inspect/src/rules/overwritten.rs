@@ -1,6 +1,6 @@
 //! R8 and R9 again: marks that later rules write over, on every packet or on all but a few that can be named.
 
-use super::asking::{Asking, same_chain, witness};
+use super::context::{RuleContext, same_chain, witness};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::sets::bdd::{Set, TooLarge};
 use crate::sets::field::{Field, View};
@@ -15,13 +15,13 @@ use tidegate_policy::netfilter::{Condition, ConnmarkTarget, Connstate, Netfilter
 
 /// Rules that set a mark which later rules replace on every packet that comes to a queue, or on all but a
 /// few.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
         let Some(NetfilterTarget::Mark { value, mask }) =
-            asking.rule(key).and_then(|rule| rule.targets().last())
+            context.rule(key).and_then(|rule| rule.targets().last())
         else {
             continue;
         };
@@ -29,16 +29,16 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         if value & mask == 0 || seen.matched.is_empty() {
             continue;
         }
-        let (mut arrive, kept) = arriving(asking, &seen.matched, value & mask, mask)?;
+        let (mut arrive, kept) = arriving(context, &seen.matched, value & mask, mask)?;
         if arrive.is_empty() {
             continue;
         }
         let mut but = Vec::new();
         if !kept.is_empty() {
-            let Some((plain, exceptions)) = all_but(asking, &arrive, &kept)? else { continue };
+            let Some((plain, exceptions)) = all_but(context, &arrive, &kept)? else { continue };
             (arrive, but) = (plain, exceptions);
         }
-        found.extend(overwritten(asking, (key, seen), (&arrive, &but), &known, (value, mask))?);
+        found.extend(overwritten(context, (key, seen), (&arrive, &but), &known, (value, mask))?);
     }
     Ok(found)
 }
@@ -73,8 +73,8 @@ fn exceptions(space: &mut Space) -> Result<[Set; EXCEPTIONS.len()], TooLarge> {
     let mut opening = Set::NONE;
     for v6 in [false, true] {
         let family = if v6 { space.v6 } else { space.v4 };
-        let asked = Condition::TcpFlags(tcp_flags::SYN | tcp_flags::ACK, tcp_flags::SYN);
-        let syn = space.condition(&asked, v6, View::PLAIN)?.unwrap_or(Set::NONE);
+        let condition = Condition::TcpFlags(tcp_flags::SYN | tcp_flags::ACK, tcp_flags::SYN);
+        let syn = space.condition(&condition, v6, View::PLAIN)?.unwrap_or(Set::NONE);
         let syn = space.store.and(syn, family)?;
         opening = space.store.or(opening, syn)?;
     }
@@ -87,11 +87,11 @@ fn exceptions(space: &mut Space) -> Result<[Set; EXCEPTIONS.len()], TooLarge> {
 
 /// Those of the packets that no exception names, where all that keep the mark are exceptions; and which.
 fn all_but(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     arrive: &Parts,
     kept: &Parts,
 ) -> Result<Option<(Parts, Vec<&'static str>)>, TooLarge> {
-    let space = &mut asking.reached.walked.space;
+    let space = &mut context.reached.walked.space;
     let mut exceptions: Vec<(Set, &str)> = exceptions(space)?.into_iter().zip(EXCEPTIONS).collect();
     if !covered(space, kept, &exceptions)? {
         return Ok(None);
@@ -120,13 +120,13 @@ fn all_but(
 /// Packets that a rule matched and that come to a device's tree; and those of them that still carry its mark
 /// there.
 fn arriving(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     matched: &Parts,
     value: u32,
     mask: u32,
 ) -> Result<(Parts, Parts), TooLarge> {
-    let restores = reads_connmarks(asking.reading);
-    let walked = &mut asking.reached.walked;
+    let restores = reads_connmarks(context.reading);
+    let walked = &mut context.reached.walked;
     let (mut arrive, mut keep) = (Parts::default(), Parts::default());
     for (way, passing) in walked.arrived.clone() {
         let mut set = matched.by(way);
@@ -168,13 +168,13 @@ fn covered(space: &mut Space, kept: &Parts, exceptions: &[(Set, &str)]) -> Resul
 }
 
 fn overwritten(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     (key, seen): (&RuleKey, &RuleSeen),
     (arrive, but): (&Parts, &[&str]),
     known: &[(RuleKey, RuleSeen)],
     (value, mask): (u32, u32),
 ) -> Result<Option<Finding>, TooLarge> {
-    let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
+    let Some(step) = context.step_of_rule(key) else { return Ok(None) };
     let writes = |target: &NetfilterTarget| match target {
         // The same mark once more is no other.
         NetfilterTarget::Mark { value: same, mask: all } if (*same & *all, *all) == (value & mask, mask) => {
@@ -184,14 +184,14 @@ fn overwritten(
         NetfilterTarget::Connmark(ConnmarkTarget::Restore { .. }) => Some(true),
         _ => None,
     };
-    let Later { lines, restored, broader } = later(asking, (key, seen), arrive, known, writes)?;
+    let Later { lines, restored, broader } = later(context, (key, seen), arrive, known, writes)?;
     // One mark for all, and then others for some of them: that is how it is done, even where little is left.
     if !but.is_empty() && !broader {
         return Ok(None);
     }
-    let Some(candidate) = asking.reached.pick(asking.reading, arrive)? else { return Ok(None) };
-    let way = asking.send(&candidate);
-    asking.confirmed(way.mark != value, &candidate, "without its mark");
+    let Some(candidate) = context.reached.pick(context.reading, arrive)? else { return Ok(None) };
+    let way = context.send(&candidate);
+    context.confirmed(way.mark != value, &candidate, "without its mark");
     if way.mark == value || lines.is_empty() {
         return Ok(None);
     }
@@ -235,7 +235,7 @@ struct Later {
 /// The rules behind one that write something else on its packets; `writes` says which do, and whether they
 /// restore.
 fn later(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     (key, seen): (&RuleKey, &RuleSeen),
     arrive: &Parts,
     known: &[(RuleKey, RuleSeen)],
@@ -245,18 +245,18 @@ fn later(
     for (other, taken) in
         known.iter().filter(|(other, _)| other != key && (!same_chain(other, key) || other.at > key.at))
     {
-        let mut targets = asking.rule(other).into_iter().flat_map(|rule| rule.targets());
+        let mut targets = context.rule(other).into_iter().flat_map(|rule| rule.targets());
         let Some(restores) = targets.find_map(&writes) else { continue };
         let (mut shared, mut more) = (false, false);
         for (way, set) in &taken.matched.0 {
-            more |= !asking.reached.walked.space.store.minus(*set, seen.matched.by(*way))?.is_empty();
-            shared |= !asking.reached.walked.space.store.and(*set, seen.matched.by(*way))?.is_empty();
-            shared |= !asking.reached.walked.space.store.and(*set, arrive.by(*way))?.is_empty();
+            more |= !context.reached.walked.space.store.minus(*set, seen.matched.by(*way))?.is_empty();
+            shared |= !context.reached.walked.space.store.and(*set, seen.matched.by(*way))?.is_empty();
+            shared |= !context.reached.walked.space.store.and(*set, arrive.by(*way))?.is_empty();
         }
         if shared {
             later.restored |= restores;
             later.broader |= more;
-            later.lines.extend(asking.step_of_rule(other).map(|step| asking.line(step)));
+            later.lines.extend(context.step_of_rule(other).map(|step| context.line(step)));
         }
     }
     later.lines.dedup();
@@ -264,24 +264,24 @@ fn later(
 }
 
 /// Rules that give packets a class which later rules replace on every one that comes to a queue.
-pub(super) fn classes(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn classes(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
     for (key, seen) in &known {
-        let Some(target) = asking.rule(key).and_then(|rule| rule.targets().last()) else { continue };
+        let Some(target) = context.rule(key).and_then(|rule| rule.targets().last()) else { continue };
         let NetfilterTarget::Classify(class) = target else { continue };
-        if asking.reached.carries(key, target, None)? != Some(false) {
+        if context.reached.carries(key, target, None)? != Some(false) {
             continue;
         }
         let writes = |other: &NetfilterTarget| match other {
             NetfilterTarget::Classify(other) if other != class => Some(false),
             _ => None,
         };
-        let Later { lines, .. } = later(asking, (key, seen), &seen.matched, &known, writes)?;
-        let Some(candidate) = asking.reached.pick(asking.reading, &seen.matched)? else { continue };
-        let way = asking.send(&candidate);
-        let Some(step) = asking.step_of_rule(key).filter(|_| !lines.is_empty()) else { continue };
+        let Later { lines, .. } = later(context, (key, seen), &seen.matched, &known, writes)?;
+        let Some(candidate) = context.reached.pick(context.reading, &seen.matched)? else { continue };
+        let way = context.send(&candidate);
+        let Some(step) = context.step_of_rule(key).filter(|_| !lines.is_empty()) else { continue };
         if Handle(way.priority) == *class {
             continue;
         }

@@ -1,7 +1,7 @@
 //! C4: a policy that is too large, or does what is not followed, is looked into device by device; what was
 //! left out is said.
 
-use super::asking::{Asking, Checks, not_decided};
+use super::context::{Checks, RuleContext, not_decided};
 use crate::finding::Finding;
 use crate::reach::Reached;
 use crate::reading::Reading;
@@ -13,8 +13,8 @@ use tidegate_policy::{Act, Control, FilterParams};
 const MOST_FAILED: usize = 2;
 
 /// Asks some kinds of rules about each device that can be decided alone.
-pub(super) fn check(asking: &mut Asking<'_>, families: &[Checks], asked: &str) -> Vec<Finding> {
-    let reading = asking.reading;
+pub(super) fn check(context: &mut RuleContext<'_>, families: &[Checks], condition: &str) -> Vec<Finding> {
+    let reading = context.reading;
     let mut devices: Vec<String> = reading.shaped().into_iter().map(str::to_owned).collect();
     devices.extend(reading.filters.iter().map(|dump| dump.dev.clone()));
     devices.sort();
@@ -37,15 +37,15 @@ pub(super) fn check(asking: &mut Asking<'_>, families: &[Checks], asked: &str) -
             left_out.push(device);
             continue;
         };
-        (asking.reached, asking.only) = (reached, Some(device.clone()));
-        let (more, silent) = asking.ask(families);
+        (context.reached, context.only) = (reached, Some(device.clone()));
+        let (more, silent) = context.ask(families);
         found.extend(more);
         if silent == 0 { decided.push(device) } else { left_out.push(device) }
     }
     reasons.sort();
     reasons.dedup();
     if failed > 0 || reasons.is_empty() {
-        reasons.push(format!("the sets of packets that {asked} ask for are too intricate"));
+        reasons.push(format!("the sets of packets that {condition} ask for are too intricate"));
     }
     let mut because = reasons.join("; ");
     if !decided.is_empty() {
@@ -78,7 +78,7 @@ fn sources(reading: &Reading, device: &str) -> BTreeSet<String> {
     }
 }
 
-fn told(reading: &Reading, dump: &FilterDump, what: &str) -> String {
+fn filter_text(reading: &Reading, dump: &FilterDump, what: &str) -> String {
     let step = reading.maker_of_filter(dump).and_then(|op| reading.step_of(op));
     match step.and_then(|step| reading.line(step)) {
         Some(line) => format!("the filter of {line} {what}"),
@@ -94,7 +94,7 @@ fn foreign(reading: &Reading, dump: &FilterDump) -> Option<String> {
         Act::Connmark(_) | Act::Ctinfo(_) | Act::Ct(_) => true,
         other => arrives && changes(other),
     })?;
-    Some(told(reading, dump, &format!("does {}, which is not followed", does.action.act.kind())))
+    Some(filter_text(reading, dump, &format!("does {}, which is not followed", does.action.act.kind())))
 }
 
 /// Does an action change what later filters see?
@@ -108,15 +108,19 @@ fn beyond(reading: &Reading, dump: &FilterDump) -> Option<String> {
     if let FilterParams::U32(u32) = params
         && (u32.link.is_some() || handle >> 20 < crate::walk::list::FIRST_ROOT)
     {
-        return Some(told(reading, dump, "is in a table of its own or links to one, which is not followed"));
+        return Some(filter_text(
+            reading,
+            dump,
+            "is in a table of its own or links to one, which is not followed",
+        ));
     }
     let act = actions.iter().map(|dump| &dump.action.act);
     let does = act.clone().find(|act| changes(act));
     if let Some(act) = does {
-        return Some(told(reading, dump, &format!("does {}, which is not followed", act.kind())));
+        return Some(filter_text(reading, dump, &format!("does {}, which is not followed", act.kind())));
     }
     let leaps = |act: &Act| act.controls().iter().any(|to| matches!(to, Control::Jump(_) | Control::Goto(_)));
     act.clone()
         .any(leaps)
-        .then(|| told(reading, dump, "jumps to other actions or chains, which is not followed"))
+        .then(|| filter_text(reading, dump, "jumps to other actions or chains, which is not followed"))
 }

@@ -1,7 +1,7 @@
 //! Leaf classes whose packets have all passed a policer: their queues cannot fill further than the buckets
 //! let them.
 
-use super::asking::{Asking, classid};
+use super::context::{RuleContext, classid};
 use crate::reading::Policed;
 use crate::sets::bdd::TooLarge;
 use crate::walk::tree::{By, Parts};
@@ -11,27 +11,27 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{Act, Control, Police};
 
 /// The leaf classes to which no packet comes but by a filter that drops what exceeds its policer.
-pub(super) fn find(asking: &mut Asking<'_>) -> Result<BTreeMap<(String, Handle), Policed>, TooLarge> {
+pub(super) fn find(context: &mut RuleContext<'_>) -> Result<BTreeMap<(String, Handle), Policed>, TooLarge> {
     let mut by_class: BTreeMap<(String, Handle), (Policed, Parts)> = BTreeMap::new();
-    let reading = asking.reading;
+    let reading = context.reading;
     for (at, dump) in reading.filters.iter().enumerate() {
         let (Some(class), Some(police)) = (classid(dump), policer(dump)) else { continue };
-        let Some(seen) = asking.reached.walked.seen.filters.get(&at).cloned() else { continue };
-        if asking.leaves_out(&dump.dev) {
+        let Some(seen) = context.reached.walked.seen.filters.get(&at).cloned() else { continue };
+        if context.leaves_out(&dump.dev) {
             continue;
         }
         let Some(rate) = police.rate else { continue };
-        let held = u128::from(rate.rate.0) * u128::from(police.burst.duration().0) / 1_000_000_000;
+        let waiting = u128::from(rate.rate.0) * u128::from(police.burst.duration().0) / 1_000_000_000;
         let (known, passed) = by_class.entry((dump.dev.clone(), class)).or_default();
         known.rate.0 += rate.rate.0;
-        known.burst += held as u64;
+        known.burst += waiting as u64;
         for (way, set) in &seen.matched.0 {
-            passed.add(&mut asking.reached.walked.space, *way, *set)?;
+            passed.add(&mut context.reached.walked.space, *way, *set)?;
         }
     }
     let mut found = BTreeMap::new();
     for (place, (policed, passed)) in by_class {
-        if is_all(asking, &place, &passed)? {
+        if is_all(context, &place, &passed)? {
             found.insert(place, policed);
         }
     }
@@ -39,8 +39,8 @@ pub(super) fn find(asking: &mut Asking<'_>) -> Result<BTreeMap<(String, Handle),
 }
 
 /// Are these all packets that come to a class?
-fn is_all(asking: &mut Asking<'_>, place: &(String, Handle), passed: &Parts) -> Result<bool, TooLarge> {
-    let walked = &mut asking.reached.walked;
+fn is_all(context: &mut RuleContext<'_>, place: &(String, Handle), passed: &Parts) -> Result<bool, TooLarge> {
+    let walked = &mut context.reached.walked;
     if walked.seen.classes.contains_key(&(place.clone(), By::Hash)) {
         return Ok(false);
     }

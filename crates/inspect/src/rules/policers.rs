@@ -5,7 +5,7 @@ use super::making::{at_word, edit, finding};
 use super::queues::FIRST_WINDOW;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
-use crate::probe::{Course, Prober};
+use crate::probe::{PacketEntry, Prober};
 use crate::reading::{CARRIED_OUT_AT, Reading, Step};
 use tidegate_classify::{ActionInput, Policers};
 use tidegate_gateway::EgressPath;
@@ -57,10 +57,10 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
     let mut named = step.words.iter().filter(|word| word.text == "index");
     let policers = step.words.iter().filter(|word| word.text == "police").count();
     named.next().filter(|_| named.next().is_none() && policers == 1)?;
-    let said = step.after("index")?;
+    let number = step.after("index")?;
     let is_said = |word: &&str| step.after(word).is_some();
     let limits = ["rate", "avrate", "pkts_rate", "mtu", "minburst", "peakrate"];
-    if limited || said.text.parse() != Ok(action.index) {
+    if limited || number.text.parse() != Ok(action.index) {
         return None;
     }
     if let Some(word) =
@@ -72,12 +72,12 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
             at_word(step, word),
             format!(
                 "policer {} is there already, without a rate: what is said of it here is not taken",
-                said.text
+                number.text
             ),
             "a filter that names a policer which is there gets that policer as it is, and every packet \
             conforms to it"
                 .into(),
-            format!("policer {} has no rate", said.text),
+            format!("policer {} has no rate", number.text),
         ));
     }
     if limits.iter().any(is_said) {
@@ -92,10 +92,10 @@ fn unmade(reading: &Reading, dump: &FilterDump, action: &Action) -> Option<Findi
         Rule::Nowhere,
         Level::Error,
         at_word(step, "index"),
-        format!("there is no policer {} before this one, which polices nothing", said.text),
+        format!("there is no policer {} before this one, which polices nothing", number.text),
         "a number that no policer has is given to a new one without a rate, and every packet conforms to it"
             .into(),
-        format!("policer {} has no rate", said.text),
+        format!("policer {} has no rate", number.text),
     ))
 }
 
@@ -130,22 +130,22 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
     let by_mtu = longest(&Police { mtu: u32::MAX, ..*police }, header) >= frame;
     let keywords = if by_mtu { &["mtu", "minburst"][..] } else { &["burst", "buffer", "maxburst"] };
     let keyword = keywords.iter().find(|keyword| step.after(keyword).is_some())?;
-    let said = step.after(keyword)?;
+    let value = step.after(keyword)?;
     let drops = police.exceed == Control::Drop;
     let fate = if drops { "is dropped, every one" } else { "counts as too fast, every one" };
     let shown = drops.then(|| dropped(reading, dump, arrives, step)).flatten();
     let what = match most {
-        0 => format!("a policer with {keyword} {} lets no packet conform", said.text),
+        0 => format!("a policer with {keyword} {} lets no packet conform", value.text),
         _ => {
-            format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", said.text)
+            format!("a policer with {keyword} {} lets no frame of more than {most} bytes conform", value.text)
         }
     };
     let because = format!("a frame of {frame} bytes {fate}, even when none came before it for long");
     let level = if shown.is_some() { Level::Error } else { Level::Warning };
     let witness = format!("with a full bucket {most} bytes conform, {} do not", most + 1);
-    let mut told = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
-    told.witness = shown.or(told.witness);
-    told.fix = match police.rate {
+    let mut found = finding(Rule::Burst, level, at_word(step, keyword), what, because, witness);
+    found.witness = shown.or(found.witness);
+    found.fix = match police.rate {
         Some(rate) if !by_mtu => {
             let enough = (u64::from(frame) * FRAMES).max(rate.rate.0 / TIMES_A_SECOND);
             let why = format!("room for {FRAMES} frames, and {} ms at its rate", 1000 / TIMES_A_SECOND);
@@ -159,7 +159,7 @@ fn too_small(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Fi
         }
         _ => edit(step, keyword, &frame.next_power_of_two().to_string(), "room for a frame"),
     };
-    Some(told)
+    Some(found)
 }
 
 /// A bucket that drops packets of a single connection's first window: so many frames conform when they come
@@ -179,12 +179,12 @@ fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Findin
     let step = reading.step_of(reading.maker_of_filter(dump)?)?;
     let keyword =
         ["burst", "buffer", "maxburst"].into_iter().find(|keyword| step.after(keyword).is_some())?;
-    let said = step.after(keyword).filter(|_| takes_tcp(reading, dump, step))?;
-    let mut told = finding(
+    let word = step.after(keyword).filter(|_| takes_tcp(reading, dump, step))?;
+    let mut found = finding(
         Rule::Burst,
         Level::Note,
         at_word(step, keyword),
-        format!("a policer with {keyword} {} may drop packets of a single burst", said.text),
+        format!("a policer with {keyword} {} may drop packets of a single burst", word.text),
         format!(
             "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of them \
             are lost here, as a policer has no queue",
@@ -194,8 +194,8 @@ fn tight(reading: &Reading, dump: &FilterDump, police: &Police) -> Option<Findin
     );
     let enough = (u64::from(frame) * FRAMES).max(rate.rate.0 / TIMES_A_SECOND);
     let why = format!("room for {FRAMES} frames, and {} ms at its rate", 1000 / TIMES_A_SECOND);
-    told.fix = edit(step, keyword, &enough.to_string(), &why);
-    Some(told)
+    found.fix = edit(step, keyword, &enough.to_string(), &why);
+    Some(found)
 }
 
 /// Both remedies as one.
@@ -216,21 +216,24 @@ fn full_packets(step: &Step) -> impl Iterator<Item = Packet> {
     };
     let (source, destination) = (address(["src", "src_ip"]), address(["dst", "dst_ip"]));
     let plain = FULL.into_iter().filter_map(|text| Packet::parse(text).ok());
-    let asked = move |packet: Packet| Packet {
+    let packet_of = move |packet: Packet| Packet {
         ports: (from.unwrap_or(packet.ports.0), to.unwrap_or(packet.ports.1)),
         source: source.filter(|address| address.is_ipv4()).unwrap_or(packet.source),
         destination: destination.filter(|address| address.is_ipv4()).unwrap_or(packet.destination),
         ..packet
     };
-    plain.clone().chain(plain.map(asked))
+    plain.clone().chain(plain.map(packet_of))
 }
 
 /// A full packet that the engine drops at this filter.
 fn dropped(reading: &Reading, dump: &FilterDump, arrives: bool, step: &Step) -> Option<Witness> {
     let mut prober = Prober::new(reading);
     let device = prober.device(&dump.dev)?;
-    let course =
-        if arrives { Course::Arrives(device) } else { Course::Leaves(device, EgressPath::Forwarded(None)) };
+    let course = if arrives {
+        PacketEntry::Arrives(device)
+    } else {
+        PacketEntry::Leaves(device, EgressPath::Forwarded(None))
+    };
     full_packets(step).find_map(|mut packet| {
         if arrives {
             packet.from = Some(dump.dev.clone())
@@ -253,8 +256,11 @@ fn takes_tcp(reading: &Reading, dump: &FilterDump, step: &Step) -> bool {
     let mut prober = Prober::new(reading);
     let Some(device) = prober.device(&dump.dev) else { return false };
     let arrives = reading.arrives(dump);
-    let course =
-        if arrives { Course::Arrives(device) } else { Course::Leaves(device, EgressPath::Forwarded(None)) };
+    let course = if arrives {
+        PacketEntry::Arrives(device)
+    } else {
+        PacketEntry::Leaves(device, EgressPath::Forwarded(None))
+    };
     let mut tcp = full_packets(step).filter(|packet| packet.protocol == proto::TCP);
     tcp.any(|mut packet| {
         *if arrives { &mut packet.from } else { &mut packet.to } = Some(dump.dev.clone());

@@ -1,8 +1,8 @@
 //! R7: matches that read another protocol's header than the filter is asked about.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
+use crate::bytes::key_words;
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
-use crate::octets::key_words;
 use crate::reading::{Step, Word};
 use crate::sets::bdd::TooLarge;
 use crate::walk::list::FIRST_ROOT;
@@ -12,7 +12,7 @@ use tidegate_policy::dump::{FilterDump, FilterEntry};
 use tidegate_policy::{FilterOp, FilterParams, U32Key};
 
 /// `match FAMILY FIELD VALUE`, as it was written.
-struct Said<'a> {
+struct WrittenMatch<'a> {
     family: &'a Word,
     field: &'a Word,
     value: &'a Word,
@@ -40,24 +40,24 @@ const FIELDS: [(&str, &str, bool); 10] = [
 ];
 
 /// Filters whose matches speak of another header than their protocol's.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     let mut ports: Vec<Finding> = Vec::new();
-    for at in 0..asking.reading.filters.len() {
-        let Some(step) = asking.step_of_filter(at) else { continue };
-        let protocol = asking.reading.filters[at].protocol;
+    for at in 0..context.reading.filters.len() {
+        let Some(step) = context.step_of_filter(at) else { continue };
+        let protocol = context.reading.filters[at].protocol;
         let matches = matches(step);
-        if reads_nothing(&asking.reading.filters[at].entry) {
+        if reads_nothing(&context.reading.filters[at].entry) {
             continue;
         }
-        if let Some(told) = nowhere_next(asking, at, step) {
-            found.push(told);
+        if let Some(finding) = nowhere_next(context, at, step) {
+            found.push(finding);
             continue;
         }
-        let wrong = matches.iter().find(|said| family(said).is_some_and(|family| family != protocol));
+        let wrong = matches.iter().find(|written| family(written).is_some_and(|family| family != protocol));
         match wrong {
-            Some(said) if protocol == FilterOp::ALL => found.push(of_all(step, said)),
-            Some(said) => found.extend(of_another(asking, at, step, said)?),
+            Some(written) if protocol == FilterOp::ALL => found.push(of_all(step, written)),
+            Some(written) => found.extend(of_another(context, at, step, written)?),
             None => ports.extend(ports_of_anything(step, &matches)),
         }
     }
@@ -65,7 +65,7 @@ pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
     let more = ports.len().saturating_sub(1);
     if let Some(mut first) = ports.into_iter().next() {
         if more > 0 {
-            first.because.push_str(&format!("; {} by ports alone", asks(more)));
+            first.because.push_str(&format!("; {} by ports alone", others_text(more)));
         }
         found.push(first);
     }
@@ -80,21 +80,21 @@ fn reads_nothing(entry: &FilterEntry) -> bool {
 
 /// `match tcp dst 25` in a preference's root table: no filter before it has told where the header behind IP's
 /// begins, and so it is the first bytes of the packet that are compared.
-fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> {
-    let dump = &asking.reading.filters[at];
+fn nowhere_next(context: &RuleContext<'_>, at: usize, step: &Step) -> Option<Finding> {
+    let dump = &context.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
     let key = u32.keys.iter().find(|key| key.offset_mask != 0 && key.mask != 0)?;
     // Nothing can link to a root table; what a link to another one tells holds there.
-    if u32.table >> 20 < FIRST_ROOT || !is_root(asking, dump, u32.table >> 20) {
+    if u32.table >> 20 < FIRST_ROOT || !is_root(context, dump, u32.table >> 20) {
         return None;
     }
-    let octet = key.offset + key.mask.leading_zeros() as i32 / 8;
+    let byte = key.offset + key.mask.leading_zeros() as i32 / 8;
     let last = key.offset + 3 - key.mask.trailing_zeros() as i32 / 8;
-    let said = step
+    let keyword = step
         .words
         .windows(3)
         .find(|words| words[0].text == "match" && BEHIND.contains(&words[1].text.as_str()));
-    let (name, place) = match said {
+    let (name, place) = match keyword {
         Some(words) => (format!("`match {} {}`", words[1].text, words[2].text), words[1].place.clone()),
         None => (format!("a match at nexthdr+{}", key.offset), None),
     };
@@ -107,7 +107,7 @@ fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> 
             "{name} counts from the packet's first byte: nothing sets the offset of the next header"
         ),
         because: format!(
-            "it compares bytes {octet} to {last} of the packet ({}), not the header behind IP's",
+            "it compares bytes {byte} to {last} of the packet ({}), not the header behind IP's",
             names(dump.protocol, &absolute)
         ),
         witness: Some(Witness::Number(key_words(&absolute, dump.protocol))),
@@ -121,49 +121,49 @@ fn nowhere_next(asking: &Asking<'_>, at: usize, step: &Step) -> Option<Finding> 
 }
 
 /// Is a table one that a preference has by itself? Others are made with a divisor.
-fn is_root(asking: &Asking<'_>, filter: &FilterDump, number: u32) -> bool {
+fn is_root(context: &RuleContext<'_>, filter: &FilterDump, number: u32) -> bool {
     let links = |dump: &FilterDump| match &dump.entry {
         FilterEntry::Filter { params: FilterParams::U32(u32), .. } => u32.link == Some(number),
         _ => false,
     };
-    !asking.reading.filters.iter().any(|dump| dump.dev == filter.dev && links(dump))
+    !context.reading.filters.iter().any(|dump| dump.dev == filter.dev && links(dump))
 }
 
 /// So many other filters ask.
-fn asks(more: usize) -> String {
+fn others_text(more: usize) -> String {
     let filters = count(more, "other filter", "other filters");
     format!("{filters} {}", if more == 1 { "asks" } else { "ask" })
 }
 
-fn matches(step: &Step) -> Vec<Said<'_>> {
+fn matches(step: &Step) -> Vec<WrittenMatch<'_>> {
     let words = step.words.windows(4);
     words
         .filter(|words| words[0].text == "match")
-        .map(|words| Said { family: &words[1], field: &words[2], value: &words[3] })
+        .map(|words| WrittenMatch { family: &words[1], field: &words[2], value: &words[3] })
         .collect()
 }
 
-fn family(said: &Said<'_>) -> Option<u16> {
-    FAMILIES.iter().find(|(name, _)| said.family.text == *name).map(|(_, ethertype)| *ethertype)
+fn family(written: &WrittenMatch<'_>) -> Option<u16> {
+    FAMILIES.iter().find(|(name, _)| written.family.text == *name).map(|(_, ethertype)| *ethertype)
 }
 
 /// A match of one family under a filter of another: it reads what stands there.
 fn of_another(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     at: usize,
     step: &Step,
-    said: &Said<'_>,
+    written: &WrittenMatch<'_>,
 ) -> Result<Option<Finding>, TooLarge> {
-    let dump = &asking.reading.filters[at];
+    let dump = &context.reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return Ok(None) };
     let reads: Vec<&str> = u32.keys.iter().map(|key| names(dump.protocol, key)).collect();
-    let seen = asking.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
-    let mut shown = Some(Witness::Number(format!("byte {} is {}", first_octet(&u32.keys), reads.join(", "))));
-    if let Some(candidate) = asking.reached.pick(asking.reading, &seen.matched)? {
-        let before = asking.hits(dump);
-        let way = asking.send(&candidate);
-        if asking.hits(dump) != before {
-            let went = asking.went(&way, &dump.dev);
+    let seen = context.reached.walked.seen.filters.get(&at).cloned().unwrap_or_default();
+    let mut shown = Some(Witness::Number(format!("byte {} is {}", first_byte(&u32.keys), reads.join(", "))));
+    if let Some(candidate) = context.reached.pick(context.reading, &seen.matched)? {
+        let before = context.hits(dump);
+        let way = context.send(&candidate);
+        if context.hits(dump) != before {
+            let went = context.went(&way, &dump.dev);
             shown = witness(&candidate, &went);
         }
     }
@@ -176,12 +176,12 @@ fn of_another(
     Ok(Some(Finding {
         rule: Rule::Protocol,
         level: Level::Warning,
-        place: said.family.place.clone().or_else(|| step.place.clone()),
+        place: written.family.place.clone().or_else(|| step.place.clone()),
         what: format!(
             "`match {} {}` in a filter for {name}: the header is another one",
-            said.family.text, said.field.text
+            written.family.text, written.field.text
         ),
-        because: format!("it reads byte {} of the packet: {}", first_octet(&u32.keys), reads.join(", ")),
+        because: format!("it reads byte {} of the packet: {}", first_byte(&u32.keys), reads.join(", ")),
         witness: shown,
         fix: Some(right_family(dump.protocol, step)),
     }))
@@ -195,22 +195,22 @@ fn right_family(protocol: u16, step: &Step) -> Fix {
             edits: Vec::new(),
         };
     };
-    let wrong: Vec<Said<'_>> = matches(step)
+    let wrong: Vec<WrittenMatch<'_>> = matches(step)
         .into_iter()
-        .filter(|said| family(said).is_some_and(|family| family != protocol))
+        .filter(|written| family(written).is_some_and(|family| family != protocol))
         .collect();
-    let twin = |said: &Said<'_>| {
+    let twin = |written: &WrittenMatch<'_>| {
         let of = |(v4, v6, same): &(&'static str, &'static str, bool)| {
             let (own, other) = if *name == "ip6" { (*v4, *v6) } else { (*v6, *v4) };
-            (own == said.field.text).then_some((other, *same))
+            (own == written.field.text).then_some((other, *same))
         };
         FIELDS.iter().find_map(of)
     };
     // Addresses have another form there, and some fields are not there at all.
-    if let Some(said) = wrong.iter().find(|said| !twin(said).is_some_and(|(_, same)| same)) {
-        let (field, value) = (&said.field.text, &said.value.text);
+    if let Some(written) = wrong.iter().find(|written| !twin(written).is_some_and(|(_, same)| same)) {
+        let (field, value) = (&written.field.text, &written.value.text);
         return Fix {
-            what: match twin(said) {
+            what: match twin(written) {
                 Some((other, _)) => format!("match {name} {other}, with the value that {value} has there"),
                 None => format!("{name} has no {field}: leave the match out"),
             },
@@ -222,30 +222,32 @@ fn right_family(protocol: u16, step: &Step) -> Fix {
         let place = word.place.clone().filter(|_| word.literal && word.text != text);
         edits.extend(place.map(|place| Edit { place, text: text.to_owned() }));
     };
-    for said in &wrong {
-        write(said.family, name);
-        if let Some((other, _)) = twin(said) {
-            write(said.field, other);
+    for written in &wrong {
+        write(written.family, name);
+        if let Some((other, _)) = twin(written) {
+            write(written.field, other);
         }
         let icmp = [(proto::ICMP, proto::ICMPV6), (proto::ICMPV6, proto::ICMP)];
-        let other =
-            icmp.iter().find(|(one, _)| said.field.text == "protocol" && said.value.text == one.to_string());
+        let other = icmp
+            .iter()
+            .find(|(one, _)| written.field.text == "protocol" && written.value.text == one.to_string());
         if let Some((_, other)) = other {
-            write(said.value, &other.to_string());
+            write(written.value, &other.to_string());
         }
     }
-    let fields: Vec<&str> = wrong.iter().filter_map(|said| twin(said).map(|(other, _)| other)).collect();
+    let fields: Vec<&str> =
+        wrong.iter().filter_map(|written| twin(written).map(|(other, _)| other)).collect();
     Fix { what: format!("match {name} {}", fields.join(", ")), edits }
 }
 
-fn of_all(step: &Step, said: &Said<'_>) -> Finding {
+fn of_all(step: &Step, written: &WrittenMatch<'_>) -> Finding {
     Finding {
         rule: Rule::Protocol,
         level: Level::Note,
-        place: said.family.place.clone().or_else(|| step.place.clone()),
+        place: written.family.place.clone().or_else(|| step.place.clone()),
         what: format!(
             "`match {} {}` under `protocol all` is compared with every protocol's bytes",
-            said.family.text, said.field.text
+            written.family.text, written.field.text
         ),
         because: "bytes of other packets may happen to match".into(),
         witness: None,
@@ -254,12 +256,12 @@ fn of_all(step: &Step, said: &Said<'_>) -> Finding {
 }
 
 /// Ports without a protocol.
-fn ports_of_anything(step: &Step, matches: &[Said<'_>]) -> Option<Finding> {
-    let is = |said: &&Said<'_>, names: &[&str]| {
-        family(said).is_some() && names.contains(&said.field.text.as_str())
+fn ports_of_anything(step: &Step, matches: &[WrittenMatch<'_>]) -> Option<Finding> {
+    let is = |written: &&WrittenMatch<'_>, names: &[&str]| {
+        family(written).is_some() && names.contains(&written.field.text.as_str())
     };
-    let port = matches.iter().find(|said| is(said, &["dport", "sport"]))?;
-    if matches.iter().any(|said| is(&said, &["protocol"])) {
+    let port = matches.iter().find(|written| is(written, &["dport", "sport"]))?;
+    if matches.iter().any(|written| is(&written, &["protocol"])) {
         return None;
     }
     Some(Finding {
@@ -282,14 +284,14 @@ fn ports_of_anything(step: &Step, matches: &[Said<'_>]) -> Option<Finding> {
     })
 }
 
-fn first_octet(keys: &[U32Key]) -> i32 {
+fn first_byte(keys: &[U32Key]) -> i32 {
     keys.first().map_or(0, |key| key.offset + key.mask.leading_zeros() as i32 / 8)
 }
 
 /// What stands where a key reads, in a packet of the filter's protocol.
 fn names(protocol: u16, key: &U32Key) -> &'static str {
-    let octet = key.offset + key.mask.leading_zeros() as i32 / 8;
-    match (protocol, octet) {
+    let byte = key.offset + key.mask.leading_zeros() as i32 / 8;
+    match (protocol, byte) {
         (_, ..0) => "the link header",
         (ethertype::IPV6, 0) => "IPv6's version and half of its traffic class",
         (ethertype::IPV6, 1) => "the rest of IPv6's traffic class, and its flow label",

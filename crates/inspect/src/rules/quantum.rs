@@ -62,8 +62,8 @@ fn of_ets(reading: &Reading, class: &ClassDump) -> Option<Finding> {
     let step = reading.step_of(maker)?;
     let frame = reading.frame(&class.dev);
     (quantum < frame).then(|| {
-        let said = step.words.iter().find(|word| word.text == quantum.to_string());
-        let place = said.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
+        let value = step.words.iter().find(|word| word.text == quantum.to_string());
+        let place = value.and_then(|word| word.place.clone()).or_else(|| step.place.clone());
         let what =
             format!("band {} takes turns of {quantum} bytes, less than a frame ({frame})", class.classid);
         let because =
@@ -128,7 +128,7 @@ fn fitting(frame: u32) -> u32 {
 }
 
 /// Do the others wait long, and only for this quantum's sake?
-fn holds_up([is, with_one_frame]: [Stretch; 2]) -> bool {
+fn delays_others([is, with_one_frame]: [Stretch; 2]) -> bool {
     is.bytes > u64::from(LARGE)
         && is.wait >= FELT
         && with_one_frame.bytes > 0
@@ -165,7 +165,7 @@ fn of_htb(
             let others: Vec<Handle> = others.collect();
             // What holds up no one needs no other: by quanta classes share what they borrow, too.
             let [is, with_one_frame] =
-                measured.stretches(reading, htb, &others).filter(|both| holds_up(*both))?;
+                measured.stretches(reading, htb, &others).filter(|both| delays_others(*both))?;
             format!(
                 "with the classes of its priority busy, the others wait {} while it sends {} bytes in a \
                 row; with a quantum of {} it sends {}",

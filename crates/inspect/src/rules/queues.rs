@@ -6,7 +6,7 @@ use super::{bursts, tiny};
 use crate::drive::{Bench, Filled, Unfinished};
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::lost::Thing;
-use crate::reading::{Place, Reading, Step, Word};
+use crate::reading::{Reading, SourceLocation, Step, Word};
 use crate::tree::{HtbClass, Leaf};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     // What one line does many times is told once: by the longest wait.
     long.sort_by_key(|(wait, _)| std::cmp::Reverse(*wait));
     let long: Vec<Finding> = long.into_iter().map(|(_, finding)| finding).collect();
-    let told = |dev: &str| {
+    let matches = |dev: &str| {
         let here = |length: &&Length<'_>| length.dev == dev;
         let mut places = lengths.iter().filter(here).filter_map(|length| length.step.place.as_ref());
         let worse = |line: usize| {
@@ -65,13 +65,13 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
         places.any(|place| worse(place.line))
     };
     // Where a queue is far too long already, that is what there is to say.
-    let quiet = reading.shaped().into_iter().filter(|dev| !told(dev) && !reading.lost.tree(dev));
+    let quiet = reading.shaped().into_iter().filter(|dev| !matches(dev) && !reading.lost.tree(dev));
     let quiet: Vec<&str> = quiet.collect();
     found.extend(quiet.into_iter().filter_map(|dev| no_aqm(reading, dev, &lengths, bench.delays(dev))));
     found.extend(long);
     let tiny = tiny::check(reading, &mut bench);
-    let told: BTreeSet<&Option<Place>> = tiny.iter().map(|finding| &finding.place).collect();
-    let others = lengths.iter().filter(|length| !told.contains(&at_limit(length.step)));
+    let locations: BTreeSet<&Option<SourceLocation>> = tiny.iter().map(|finding| &finding.place).collect();
+    let others = lengths.iter().filter(|length| !locations.contains(&at_limit(length.step)));
     found.extend(others.filter_map(|length| Some(if_idle(length, short(length)?))));
     found.extend(tiny);
     found.extend(lengths.iter().filter_map(|length| Some(if_idle(length, target(reading, length)?))));
@@ -90,10 +90,10 @@ fn burst(
     HtbClass { class, params }: HtbClass<'_>,
 ) -> Option<Finding> {
     let frame = reading.frame(&class.dev);
-    let held = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
+    let value_of = |rate: Rate, ns: u64| (u128::from(rate.0) * u128::from(ns) / 1_000_000_000) as u64;
     let (burst, cburst) = (
-        held(params.rate.rate, params.buffer.duration().0),
-        held(params.ceil.rate, params.cbuffer.duration().0),
+        value_of(params.rate.rate, params.buffer.duration().0),
+        value_of(params.ceil.rate, params.cbuffer.duration().0),
     );
     let (keyword, least) = if burst <= cburst { ("burst", burst) } else { ("cburst", cburst) };
     if least >= u64::from(frame / 2) {
@@ -128,22 +128,22 @@ fn burst(
 fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option<Finding> {
     let QdiscParams::Tbf(tbf) = &qdisc.params else { return None };
     let frame = reading.frame(&qdisc.dev);
-    let held = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
-    let burst = held(tbf.rate.rate, tbf.buffer.duration());
-    let peak = tbf.peak.as_ref().map(|peak| held(peak.rate, tbf.peak_buffer.duration()));
+    let value_of = |rate: Rate, time: Nanos| (u128::from(rate.0) * u128::from(time.0) / 1_000_000_000) as u64;
+    let burst = value_of(tbf.rate.rate, tbf.buffer.duration());
+    let peak = tbf.peak.as_ref().map(|peak| value_of(peak.rate, tbf.peak_buffer.duration()));
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
-    let said = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
-    let of_burst = (said(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
+    let text_of = |words: [&'static str; 3]| words.into_iter().find(|word| step.after(word).is_some());
+    let of_burst = (text_of(["burst", "buffer", "maxburst"]), burst, "longer packets are dropped, every one");
     let of_peak = (
-        said(["mtu", "minburst", "minburst"]),
+        text_of(["mtu", "minburst", "minburst"]),
         peak.unwrap_or(u64::MAX),
         "longer packets never fit the bucket of the peak rate, and are dropped, every one",
     );
-    let small = |(word, holds, _): &(Option<&'static str>, u64, &str)| {
-        word.is_some() && holds.saturating_add(1) < u64::from(frame)
+    let small = |(word, capacity, _): &(Option<&'static str>, u64, &str)| {
+        word.is_some() && capacity.saturating_add(1) < u64::from(frame)
     };
     let short: Vec<_> = [of_burst, of_peak].into_iter().filter(small).collect();
-    let (keyword, bytes, why) = short.iter().min_by_key(|(_, holds, _)| *holds).copied()?;
+    let (keyword, bytes, why) = short.iter().min_by_key(|(_, capacity, _)| *capacity).copied()?;
     let keyword = keyword?;
     let class = led_to(reading, qdisc)?;
     if bench.survivors(&qdisc.dev, class, frame, OFFERED)? > 0 {
@@ -171,7 +171,7 @@ fn bucket(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         *words.get_mut(at + 1)? = enough.clone();
     }
     let tried =
-        Bench::said(reading, &words).and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, 1));
+        Bench::rebuilt(reading, &words).and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, 1));
     if tried == Some(1) {
         let fixes =
             keywords.iter().filter_map(|keyword| edit(step, keyword, &enough, "room for a frame at least"));
@@ -304,13 +304,13 @@ fn lengths<'r>(reading: &'r Reading, bench: &mut Bench<'_>) -> Vec<Length<'r>> {
         else {
             continue;
         };
-        let said = ["limit", "latency"].into_iter().find_map(|word| step.option(word));
+        let words = ["limit", "latency"].into_iter().find_map(|word| step.option(word));
         lengths.push(Length {
             dev: &qdisc.dev,
             class,
             parent: Handle::new(qdisc.handle.major(), 1),
             kind: inner.map_or(Kind::Bfifo, |inner| inner.kind),
-            limit: said,
+            limit: words,
             unnamed: reading.is_unnamed(qdisc),
             step,
             rate: Some(tbf.rate.rate),
@@ -561,7 +561,7 @@ fn by_hand(length: &Length<'_>) -> Fix {
     Fix { what, edits: Vec::new() }
 }
 
-pub(super) fn at_limit(step: &Step) -> Option<Place> {
+pub(super) fn at_limit(step: &Step) -> Option<SourceLocation> {
     let keyword = if step.after("limit").is_some() { "limit" } else { "latency" };
     at_word(step, keyword)
 }
@@ -621,7 +621,7 @@ fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
         _ => return None,
     };
     let step = reading.step_of(reading.maker_of_qdisc(qdisc)?)?;
-    let said = step.after(keyword)?;
+    let word = step.after(keyword)?;
     let class = led_to(reading, qdisc)?;
     let frame = reading
         .class(&qdisc.dev, class)
@@ -636,17 +636,17 @@ fn memory(reading: &Reading, bench: &mut Bench<'_>, qdisc: &QdiscDump) -> Option
     let (level, what, because) = match (left, short) {
         (0, 0) if bytes < LEAST_MEMORY => (
             Level::Error,
-            format!("{name} with {keyword} {} takes no packet", said.text),
+            format!("{name} with {keyword} {} takes no packet", word.text),
             "whatever comes to it is dropped".to_owned(),
         ),
         (0, 1..) if bytes < frame + frame / 2 => (
             Level::Error,
-            format!("{name} with {keyword} {} takes no frame of {frame} bytes", said.text),
+            format!("{name} with {keyword} {} takes no frame of {frame} bytes", word.text),
             "packets of full length are dropped, every one: transfers stall".to_owned(),
         ),
         (1..FIRST_WINDOW, _) if step.after("limit").is_none() => (
             Level::Warning,
-            format!("{name} with {keyword} {} may drop packets of a single burst", said.text),
+            format!("{name} with {keyword} {} may drop packets of a single burst", word.text),
             format!(
                 "a TCP connection may begin with {FIRST_WINDOW} packets at once (RFC 6928): up to {} of \
                 them are lost here",
@@ -677,17 +677,17 @@ fn target(reading: &Reading, length: &Length<'_>) -> Option<Finding> {
     let counted = stab.map_or(length.frame, |stab| adjusted_size(stab, length.frame));
     let frame = Nanos(u64::from(counted) * 1_000_000_000 / length.ceil.0.max(1));
     // The kernel keeps times in units of 1.024 µs.
-    let said = length
+    let given = length
         .step
         .after("target")
         .and_then(|word| parse_time(&word.text))
         .map(|us| Nanos::micros(u64::from(us)));
-    let said = said.filter(|said| words::time(*said) != words::time(target));
+    let given = given.filter(|given| words::time(*given) != words::time(target));
     (target < frame).then(|| {
         let what = format!(
             "a target of {}{} is less than a frame takes at {}, {}",
-            words::time(said.unwrap_or(target)),
-            if said.is_some() { format!(" (kept as {})", words::time(target)) } else { String::new() },
+            words::time(given.unwrap_or(target)),
+            if given.is_some() { format!(" (kept as {})", words::time(target)) } else { String::new() },
             words::rate(length.ceil),
             words::time(frame)
         );

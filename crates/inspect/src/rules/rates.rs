@@ -3,7 +3,7 @@
 use super::making::{at_word, edit, finding};
 use crate::drive::Bench;
 use crate::finding::{Finding, Fix, Level, Rule};
-use crate::reading::{Place, Reading, Step};
+use crate::reading::{Reading, SourceLocation, Step};
 use crate::tree::HtbClass;
 use crate::words;
 use tidegate_packet::{Handle, Nanos, Rate};
@@ -46,7 +46,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
     let steady = |curve: Option<ServiceCurve>| curve.map_or(0, |curve| u64::from(curve.m2));
     let mut found: Vec<Finding> = Vec::new();
     // Leaves that are told of, each with what would leave it once that is fixed.
-    let mut told: Vec<(&str, Handle, u64)> = Vec::new();
+    let mut known_classes: Vec<(&str, Handle, u64)> = Vec::new();
     let limited = reading.classes.iter().filter_map(|class| match &class.params {
         ClassParams::Hfsc(hfsc) => Some((class, Rate(steady(hfsc.ul)))).filter(|(_, limit)| limit.0 > 0),
         _ => None,
@@ -62,7 +62,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
             _ => 0,
         };
         let mended = |leaf: &ClassDump| {
-            let known = told.iter().find(|(dev, id, _)| *dev == leaf.dev && *id == leaf.classid);
+            let known = known_classes.iter().find(|(dev, id, _)| *dev == leaf.dev && *id == leaf.classid);
             known.map_or(real(leaf), |(.., most)| real(leaf).min(*most))
         };
         let sum = Rate(leaves.iter().map(|leaf| real(leaf)).sum());
@@ -79,7 +79,7 @@ fn real_time(reading: &Reading, bench: &mut Bench<'_>) -> Vec<Finding> {
         let maker = reading.maker_of_class(&class.dev, class.classid).and_then(|op| reading.step_of(op));
         let Some(step) = maker.filter(|_| sent.0 > limit.0 + limit.0 / 50) else { continue };
         let share = limit.0 / leaves.len().max(1) as u64;
-        told.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
+        known_classes.extend(leaves.iter().map(|leaf| (leaf.dev.as_str(), leaf.classid, share)));
         let (real, most) = (words::rate(sum), words::rate(limit));
         let what = if reading.is_leaf(class) {
             format!(
@@ -198,7 +198,7 @@ fn limited(curve: ServiceCurve, time: Nanos) -> u64 {
 }
 
 /// Where the steady rate of an upper limit stands: behind `ul rate`, or `ul … m2`.
-fn upper_limit(step: &Step) -> Option<Place> {
+fn upper_limit(step: &Step) -> Option<SourceLocation> {
     let from = step.words.iter().position(|word| word.text == "ul")?;
     let behind = step.words.get(from..)?;
     let at = behind.iter().position(|word| matches!(word.text.as_str(), "rate" | "m2"))?;
@@ -241,7 +241,7 @@ fn above_ceil(
     }
     let level = if passed.is_some() { Level::Warning } else { Level::Error };
     let witness = sent
-        .map_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)), |(_, told)| told);
+        .map_or_else(|| format!("ceil {} < rate {}", words::rate(ceil), words::rate(rate)), |(_, text)| text);
     let mut finding = finding(
         Rule::Rates,
         level,
@@ -260,15 +260,15 @@ fn above_ceil(
         because,
         witness,
     );
-    let said = step.after("rate")?.text.as_str();
+    let written = step.after("rate")?.text.as_str();
     // Where its parent may not send that much, or it has none, it is the rate that may be wrong.
     let has_room =
         reading.htb_class(&class.dev, class.parent).is_some_and(|parent| rate <= parent.params.ceil.rate);
     finding.fix = match has_room {
-        true => edit(step, "ceil", said, "raise the ceil to the rate, or to what it may borrow"),
+        true => edit(step, "ceil", written, "raise the ceil to the rate, or to what it may borrow"),
         false => Some(Fix {
             what: format!(
-                "lower the rate to what the link carries, or raise the ceil (ceil {said}): which is meant, \
+                "lower the rate to what the link carries, or raise the ceil (ceil {written}): which is meant, \
                 the words do not say"
             ),
             edits: Vec::new(),
@@ -288,7 +288,7 @@ fn is_kept(reading: &Reading, bench: &mut Bench<'_>, class: &ClassDump, ceil: Ra
 /// A priority beyond the last.
 fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<Finding> {
     let step = reading.step_of(reading.maker_of_class(&class.dev, class.classid)?)?;
-    let said: u32 = step.after("prio")?.text.parse().ok().filter(|prio| *prio > LOWEST)?;
+    let given: u32 = step.after("prio")?.text.parse().ok().filter(|prio| *prio > LOWEST)?;
     let equals: Vec<String> = reading
         .htb_classes()
         .filter(|other| other.class.dev == class.dev && other.class.classid != class.classid)
@@ -300,7 +300,7 @@ fn priority(reading: &Reading, HtbClass { class, .. }: HtbClass<'_>) -> Option<F
     } else {
         (Level::Warning, format!("it is served in turn with {}, not after", equals.join(", ")))
     };
-    let what = format!("HTB knows priorities 0 to {LOWEST}; prio {said} becomes {LOWEST}");
+    let what = format!("HTB knows priorities 0 to {LOWEST}; prio {given} becomes {LOWEST}");
     let witness = format!("class {} has prio {LOWEST}", class.classid);
     let mut finding = finding(Rule::Priority, level, at_word(step, "prio"), what, because, witness);
     finding.fix = edit(
@@ -335,7 +335,7 @@ fn above_parent(
         let witness = match measured {
             // What its leaves are promised may hold it below, and then nothing is exceeded.
             Some((sent, _)) if sent <= Rate(most.0 + most.0 / 50) => return None,
-            Some((_, told)) => told,
+            Some((_, text)) => text,
             None => format!("{} > {}", words::rate(params.rate.rate), words::rate(most)),
         };
         return Some(finding(
@@ -453,7 +453,7 @@ fn promised(
     );
     let arithmetic = format!("{}{ending} = {}", names.join(" + "), words::rate(Rate(sum)));
     let unlimited = "rates of children are not limited by their parent";
-    let told = |level, because: String, witness| {
+    let finding_of = |level, because: String, witness| {
         Some(finding(Rule::Rates, level, at_word(step, "rate"), what.clone(), because, witness))
     };
     if used <= rate.0 + children.len() as u64 {
@@ -461,14 +461,14 @@ fn promised(
             0 => "no packet reaches any of them yet",
             _ => "no packet reaches some of them yet; the others have no more guaranteed than it has",
         };
-        return told(Level::Note, because.to_owned(), arithmetic);
+        return finding_of(Level::Note, because.to_owned(), arithmetic);
     }
     let Below { leaves, all } = Below::of(reading, class);
     let (busy, every) = (Below::busy(all), Below::every(all));
     let sent = bench.together(&class.dev, &leaves, reading.frame(&class.dev));
     let shown = |sent: Rate| format!("with {every} below it kept full, {} leave", words::rate(sent));
     match sent.filter(|_| used > ceil.0) {
-        Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => told(
+        Some(sent) if sent.0 > ceil.0 + ceil.0 / 50 => finding_of(
             Level::Warning,
             format!(
                 "{unlimited}: when {busy} are busy {} leave instead of {}, and the queue moves to the next \
@@ -478,12 +478,12 @@ fn promised(
             ),
             shown(sent),
         ),
-        Some(sent) => told(
+        Some(sent) => finding_of(
             Level::Note,
             "the leaves below do not send that much, so its ceil is kept".to_owned(),
             shown(sent),
         ),
-        None if used > ceil.0 => told(
+        None if used > ceil.0 => finding_of(
             Level::Warning,
             format!("{unlimited}: more may leave than its ceil of {}", words::rate(ceil)),
             arithmetic,
@@ -492,7 +492,7 @@ fn promised(
             Some((above, sent)) => {
                 let Below { all, .. } = Below::of(reading, above.class);
                 let (id, sent) = (above.class.classid, words::rate(sent));
-                told(
+                finding_of(
                     Level::Warning,
                     format!(
                         "{unlimited}, nor by those above it: when {} below {id} are busy {sent} leave \
@@ -509,7 +509,7 @@ fn promised(
                     _ => "and takes it from its own parent",
                 };
                 let because = format!("when {busy} are busy the parent sends more than its rate, {from}");
-                told(Level::Note, because, arithmetic)
+                finding_of(Level::Note, because, arithmetic)
             }
         },
     }

@@ -1,6 +1,6 @@
 //! R1: filters and rules that no packet reaches, because those before them take all they ask for.
 
-use super::asking::{Asking, classid, not_decided, remove, same_chain, witness};
+use super::context::{RuleContext, classid, not_decided, remove, same_chain, witness};
 use super::making::edit;
 use crate::finding::{Finding, Fix, Level, Rule};
 use crate::reading::Step;
@@ -17,9 +17,9 @@ use tidegate_policy::netfilter::{Family, NetfilterTarget};
 const MOST_DEAD: usize = 200;
 
 /// Filters that get none of the packets they ask for.
-pub(super) fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn filters(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let (mut found, mut dead) = (Vec::new(), 0);
-    let lists: Vec<(String, Vec<usize>)> = asking
+    let lists: Vec<(String, Vec<usize>)> = context
         .reached
         .walked
         .lists
@@ -29,15 +29,15 @@ pub(super) fn filters(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>
         })
         .collect();
     for (device, filters) in lists {
-        if asking.leaves_out(&device) {
+        if context.leaves_out(&device) {
             continue;
         }
         for (at, earlier) in filters.iter().zip(0..).map(|(at, n)| (*at, &filters[..n])) {
-            let Some(seen) = asking.reached.walked.seen.filters.get(&at).cloned() else { continue };
-            if seen.matched.is_empty() && !seen.asked.is_empty() {
+            let Some(seen) = context.reached.walked.seen.filters.get(&at).cloned() else { continue };
+            if seen.matched.is_empty() && !seen.eligible.is_empty() {
                 dead += 1;
                 if dead <= MOST_DEAD {
-                    found.extend(dead_filter(asking, at, &seen, earlier)?);
+                    found.extend(dead_filter(context, at, &seen, earlier)?);
                 }
             }
         }
@@ -56,18 +56,18 @@ fn not_looked_into(dead: usize, what: &str) -> Option<Finding> {
 }
 
 fn dead_filter(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     at: usize,
     seen: &FilterSeen,
     earlier: &[usize],
 ) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+    let reading = context.reading;
     let dump = &reading.filters[at];
     let mut takers = Vec::new();
     let (mut all_keep_some, mut any_keeps_some) = (true, false);
     for before in earlier {
-        let Some(other) = asking.reached.walked.seen.filters.get(before).cloned() else { continue };
-        let (shared, kept) = overlap(asking, &other.matched, &seen.asked)?;
+        let Some(other) = context.reached.walked.seen.filters.get(before).cloned() else { continue };
+        let (shared, kept) = overlap(context, &other.matched, &seen.eligible)?;
         if shared {
             takers.push(*before);
             all_keep_some &= kept;
@@ -80,21 +80,21 @@ fn dead_filter(
     if by_mark && dump.kind != "fw" {
         return Ok(None);
     }
-    let Some(step) = asking.step_of_filter(at) else { return Ok(None) };
+    let Some(step) = context.step_of_filter(at) else { return Ok(None) };
     let mut lines: Vec<String> = Vec::new();
     for taker in &takers {
-        let Some(line) = asking.step_of_filter(*taker).map(|step| asking.line(step)) else { continue };
+        let Some(line) = context.step_of_filter(*taker).map(|step| context.line(step)) else { continue };
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
     let own = classid(dump);
     let same = own.is_some() && takers.iter().all(|taker| classid(&reading.filters[*taker]) == own);
-    let Some(candidate) = asking.reached.pick(reading, &seen.asked)? else { return Ok(None) };
-    let before = asking.hits(dump);
-    let way = asking.send(&candidate);
-    let untouched = asking.hits(dump) == before;
-    let went = asking.went(&way, &dump.dev);
+    let Some(candidate) = context.reached.pick(reading, &seen.eligible)? else { return Ok(None) };
+    let before = context.hits(dump);
+    let way = context.send(&candidate);
+    let untouched = context.hits(dump) == before;
+    let went = context.went(&way, &dump.dev);
     let elsewhere = own.is_none_or(|own| went != own.to_string());
     let hashed = takers.iter().any(|taker| reading.filters[*taker].kind == "flow");
     debug_assert!(
@@ -129,16 +129,16 @@ fn dead_filter(
     let coming = below.map_or_else(String::new, |qdisc| format!(", of what comes to {}", qdisc.handle));
     let first = takers.iter().map(|taker| reading.filters[*taker].pref).min();
     let by_hand = |what: &str| Some(Fix { what: what.into(), edits: Vec::new() });
-    let rest = asking.rest_of_line(step, &dump.dev, at);
+    let rest = context.rest_of_line(step, &dump.dev, at);
     let because = match rest {
         true => format!("{because}; the rest of this line does get packets"),
         false => because,
     };
     let fix = match (same, all_keep_some, first) {
         _ if rest => by_hand("keep the rest of the line, and leave out what the other takes"),
-        (false, true, Some(first)) => move_before(asking, at, step, first),
-        (true, ..) => remove(asking, step),
-        _ if hashed => remove(asking, step),
+        (false, true, Some(first)) => move_before(context, at, step, first),
+        (true, ..) => remove(context, step),
+        _ if hashed => remove(context, step),
         // Which of them is meant only its author knows.
         _ if any_keeps_some => {
             by_hand("some of them ask for nothing else: put it before the others, or remove it")
@@ -152,8 +152,8 @@ fn dead_filter(
         what: format!(
             "no packet reaches {}{}{}: {} before it take{} all it asks for{coming}",
             if rest { "a part of this line" } else { "this filter" },
-            asking.on(&dump.dev),
-            asking.which(step),
+            context.on(&dump.dev),
+            context.which(step),
             named(&lines),
             plural(&lines)
         ),
@@ -168,34 +168,34 @@ fn plural(lines: &[String]) -> &'static str {
 }
 
 /// Have two sets packets in common, by any way? And has the first some that the second has not?
-fn overlap(asking: &mut Asking<'_>, taken: &Parts, asked: &Parts) -> Result<(bool, bool), TooLarge> {
+fn overlap(context: &mut RuleContext<'_>, taken: &Parts, matched: &Parts) -> Result<(bool, bool), TooLarge> {
     let (mut shared, mut kept) = (false, false);
     for (way, set) in &taken.0 {
-        let store = &mut asking.reached.walked.space.store;
-        shared |= !store.and(*set, asked.by(*way))?.is_empty();
-        kept |= !store.minus(*set, asked.by(*way))?.is_empty();
+        let store = &mut context.reached.walked.space.store;
+        shared |= !store.and(*set, matched.by(*way))?.is_empty();
+        kept |= !store.minus(*set, matched.by(*way))?.is_empty();
     }
     Ok((shared, kept))
 }
 
 /// Adds what two sets have in common.
 fn in_common(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     taken: &Parts,
-    asked: &Parts,
+    matched: &Parts,
     into: &mut Parts,
 ) -> Result<(), TooLarge> {
     for (way, set) in &taken.0 {
-        let space = &mut asking.reached.walked.space;
-        let both = space.store.and(*set, asked.by(*way))?;
+        let space = &mut context.reached.walked.space;
+        let both = space.store.and(*set, matched.by(*way))?;
         into.add(space, *way, both)?;
     }
     Ok(())
 }
 
 /// A filter is asked earlier with a lower preference; one that no other filter of the list has.
-fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
-    let reading = asking.reading;
+fn move_before(context: &RuleContext<'_>, at: usize, step: &Step, first: u16) -> Option<Fix> {
+    let reading = context.reading;
     let dump = &reading.filters[at];
     let by_hand = || Some(Fix { what: "put it before what takes its packets".into(), edits: Vec::new() });
     let Some(lower) = first.checked_sub(1).filter(|pref| *pref > 0) else { return by_hand() };
@@ -208,7 +208,7 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
     let keyword = ["prio", "pref", "priority"].into_iter().find(|keyword| step.after(keyword).is_some());
     match keyword {
         Some(keyword)
-            if !taken && asking.is_alone(step) && step.after(keyword).is_some_and(|word| word.literal) =>
+            if !taken && context.is_alone(step) && step.after(keyword).is_some_and(|word| word.literal) =>
         {
             edit(step, keyword, &lower.to_string(), "have it asked before them")
         }
@@ -217,19 +217,19 @@ fn move_before(asking: &Asking<'_>, at: usize, step: &Step, first: u16) -> Optio
 }
 
 /// Rules of netfilter that none of the packets in their chain reaches which they ask for.
-pub(super) fn rules(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn rules(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let (mut found, mut dead) = (Vec::new(), 0);
     for (key, seen) in &known {
-        if marks_packets(key) && !seen.asked.is_empty() && seen.met.is_empty() {
+        if marks_packets(key) && !seen.eligible.is_empty() && seen.met.is_empty() {
             dead += 1;
             if dead > MOST_DEAD {
                 continue;
             }
             let earlier = known.iter().filter(|(other, _)| same_chain(other, key) && other.at < key.at);
             let earlier: Vec<&(RuleKey, RuleSeen)> = earlier.collect();
-            found.extend(dead_rule(asking, key, seen, &earlier)?);
+            found.extend(dead_rule(context, key, seen, &earlier)?);
         }
     }
     found.extend(not_looked_into(dead, "rules"));
@@ -242,52 +242,52 @@ fn marks_packets(key: &RuleKey) -> bool {
 }
 
 fn dead_rule(
-    asking: &mut Asking<'_>,
+    context: &mut RuleContext<'_>,
     key: &RuleKey,
     seen: &RuleSeen,
     earlier: &[&(RuleKey, RuleSeen)],
 ) -> Result<Option<Finding>, TooLarge> {
-    let Some(step) = asking.step_of_rule(key) else { return Ok(None) };
+    let Some(step) = context.step_of_rule(key) else { return Ok(None) };
     let mut lines: Vec<String> = Vec::new();
     let mut taken_here = Parts::default();
     for (other, taken) in earlier {
-        if !overlap(asking, &taken.left, &seen.asked)?.0 {
+        if !overlap(context, &taken.left, &seen.eligible)?.0 {
             continue;
         }
         let returns =
-            asking.rule(other).is_some_and(|rule| matches!(rule.target, Some(NetfilterTarget::Return)));
+            context.rule(other).is_some_and(|rule| matches!(rule.target, Some(NetfilterTarget::Return)));
         // Of a short policy's chains, who wrote it knows the classes, not the ends.
-        if returns && asking.reading.is_compiled() {
+        if returns && context.reading.is_compiled() {
             continue;
         }
         if let Some(line) =
-            asking.step_of_rule(other).map(|step| asking.line(step)).filter(|line| !lines.contains(line))
+            context.step_of_rule(other).map(|step| context.line(step)).filter(|line| !lines.contains(line))
         {
             lines.push(line);
         }
         if !returns {
-            in_common(asking, &taken.left, &seen.asked, &mut taken_here)?;
+            in_common(context, &taken.left, &seen.eligible, &mut taken_here)?;
         }
     }
     // Rather a packet that another rule takes than one that the chain is not for.
-    let shown = if taken_here.is_empty() { &seen.asked } else { &taken_here };
-    let Some(candidate) = asking.reached.pick(asking.reading, shown)? else { return Ok(None) };
-    let counted = packets_of(asking, key);
-    let way = asking.send(&candidate);
-    debug_assert_eq!(packets_of(asking, key), counted, "the engine has {key:?} match {}", candidate.packet);
-    if packets_of(asking, key) != counted {
+    let shown = if taken_here.is_empty() { &seen.eligible } else { &taken_here };
+    let Some(candidate) = context.reached.pick(context.reading, shown)? else { return Ok(None) };
+    let counted = packets_of(context, key);
+    let way = context.send(&candidate);
+    debug_assert_eq!(packets_of(context, key), counted, "the engine has {key:?} match {}", candidate.packet);
+    if packets_of(context, key) != counted {
         return Ok(None);
     }
     let class = way.leaf_class().map_or_else(|| "no class".to_owned(), |class| class.to_string());
     let went = format!("{class}, with mark {}", way.mark);
-    let rest = asking.rest_of_rules(step, key);
+    let rest = context.rest_of_rules(step, key);
     // A rule that a line makes has the place that the line gives it.
     let what = match step.words.iter().any(|word| word.literal) {
         _ if rest => "keep the rest of the line, and leave out what the others take",
         true => "put it before them, or remove it",
         false => "leave it out: others take all of it before",
     };
-    let wanted = match asking.rule(key).and_then(|rule| rule.target.as_ref()) {
+    let wanted = match context.rule(key).and_then(|rule| rule.target.as_ref()) {
         Some(NetfilterTarget::Mark { value, .. }) => format!("it never gets mark {value} here"),
         Some(NetfilterTarget::Classify(class)) => format!("it leads nothing to {class}"),
         _ => "what it says never happens".to_owned(),
@@ -299,7 +299,7 @@ fn dead_rule(
         what: format!(
             "no packet reaches {}{}: {} before it take{} all it asks for",
             if rest { "a part of this line" } else { "this rule" },
-            asking.which(step),
+            context.which(step),
             named(&lines),
             plural(&lines)
         ),
@@ -310,8 +310,8 @@ fn dead_rule(
 }
 
 /// How many packets the engine had a rule match.
-fn packets_of(asking: &mut Asking<'_>, key: &RuleKey) -> Option<u64> {
-    let tables = asking.prober.gateway().all_tables();
+fn packets_of(context: &mut RuleContext<'_>, key: &RuleKey) -> Option<u64> {
+    let tables = context.prober.gateway().all_tables();
     let table = tables.iter().find(|t| t.family() == key.family && t.name() == key.table)?;
     let chain = table.chains().iter().find(|chain| chain.name == key.chain)?;
     chain.rules.get(key.at).map(|counted| counted.packets)

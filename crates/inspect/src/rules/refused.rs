@@ -2,7 +2,7 @@
 //! that.
 
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
-use crate::lost::{Makers, is_held, is_told, is_unnamed, stands_already};
+use crate::lost::{Makers, exists_already, is_in_use, is_reported, is_unnamed};
 use crate::reading::{Reading, Step};
 use crate::words::{count, named};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tidegate_syntax::tc::refusal_lines;
 /// A finding for each refusal that has its reason in itself.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
     let reading = &*reading;
-    let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_told(step));
+    let steps = reading.steps.iter().enumerate().filter(|(_, step)| is_reported(step));
     let own = steps.filter(|(at, _)| !reading.lost.because.contains_key(at));
     let mut followers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (other, cause) in &reading.lost.because {
@@ -34,10 +34,10 @@ fn refused(
     following: &[usize],
     makers: &Makers,
 ) -> Option<Finding> {
-    let told = step.refused.as_deref()?;
+    let text = step.refused.as_deref()?;
     let prefix = format!("{}: ", step.tool);
     // Of a batch, the lines before may have been warned of: that is no refusal.
-    let mut lines = refusal_lines(told);
+    let mut lines = refusal_lines(text);
     let shown = lines.clone().next().unwrap_or_default().to_owned();
     let reason = lines.next().unwrap_or("refused without a word");
     let reason = reason.strip_prefix(&prefix).unwrap_or(reason).trim_end_matches('.').to_owned();
@@ -54,13 +54,13 @@ fn refused(
         reason.strip_prefix("tidegate: ").or(reason.split_once("Error: tidegate: ").map(|(_, own)| own));
     let not_built = own.filter(|_| !unnamed);
     let one_queue = wants_queues(reading, step, &reason);
-    let held = is_held(step);
+    let matches = is_in_use(step);
     let mut because = match not_built.or(one_queue.as_deref()) {
         Some(_) => "what the command does is missing from what was checked".to_owned(),
-        None if held => "what it should delete stays as it was".to_owned(),
+        None if matches => "what it should delete stays as it was".to_owned(),
         None => "what the command should have done is missing from the policy".to_owned(),
     };
-    if told.lines().any(|line| line.starts_with("Command failed ")) {
+    if text.lines().any(|line| line.starts_with("Command failed ")) {
         because.push_str(&format!(
             "; {} stops at the first error of a batch, unless -force is given",
             step.tool
@@ -74,9 +74,9 @@ fn refused(
         let number = following.len();
         let places = if lines.is_empty() { String::new() } else { format!(" ({})", named(&lines)) };
         let others = count(number, "other command", "other commands");
-        because.push_str(&match stands_already(step) {
+        because.push_str(&match exists_already(step) {
             true => format!("; {others} would create it again, and fail too{places}"),
-            false if held => format!("; {others} would create it again, and fail too{places}"),
+            false if matches => format!("; {others} would create it again, and fail too{places}"),
             false if unnamed => format!("; {others} lack it, too{places}"),
             false => format!("; {others} would need it, and fail too{places}"),
         });
@@ -105,7 +105,7 @@ fn refused(
     Some(Finding {
         rule: Rule::Refused,
         // What was not deleted does harm where something else was to take its place.
-        level: match held && following.is_empty() || not_built.is_some() || one_queue.is_some() {
+        level: match matches && following.is_empty() || not_built.is_some() || one_queue.is_some() {
             true => Level::Warning,
             false => Level::Error,
         },
@@ -120,9 +120,9 @@ fn refused(
 /// What the kernel answered, where it is the kernel that refused what tc or ip asked of it. What they refuse
 /// themselves they name in quotes.
 fn of_kernel<'r>(tool: &str, reason: &'r str) -> Option<&'r str> {
-    let said = reason.strip_prefix("Error: ").filter(|said| !said.contains('"'));
+    let text = reason.strip_prefix("Error: ").filter(|text| !text.contains('"'));
     let answered = reason.strip_prefix("RTNETLINK answers: ");
-    answered.or(said).filter(|_| ["tc", "ip"].contains(&tool))
+    answered.or(text).filter(|_| ["tc", "ip"].contains(&tool))
 }
 
 /// Is it refused because the device has one transmit queue here? A card may have several; a device that the

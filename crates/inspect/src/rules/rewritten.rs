@@ -1,7 +1,7 @@
 //! R27: filters and rules that ask for what is rewritten where they do not see it: addresses that NAT
 //! replaces before a packet comes to a qdisc, or puts back after it arrived; a DSCP that a later rule sets.
 
-use super::asking::{Asking, witness};
+use super::context::{RuleContext, witness};
 use super::making::at_word;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
@@ -39,13 +39,13 @@ impl Net {
     /// Addresses that no router of the internet knows (RFC 1918).
     fn is_private(self) -> bool {
         let known = [([10, 0, 0, 0], 8), ([172, 16, 0, 0], 12), ([192, 168, 0, 0], 16)];
-        known.into_iter().any(|(octets, bits)| {
-            self.within(Net { address: u32::from_be_bytes(octets), mask: u32::MAX << (32 - bits) })
+        known.into_iter().any(|(bytes, bits)| {
+            self.within(Net { address: u32::from_be_bytes(bytes), mask: u32::MAX << (32 - bits) })
         })
     }
 
     /// `is in 192.168.1.0/24`.
-    fn holds(self) -> String {
+    fn condition(self) -> String {
         if self.mask == u32::MAX { format!("is {self}") } else { format!("is in {self}") }
     }
 
@@ -68,7 +68,7 @@ impl std::fmt::Display for Net {
 
 /// The addresses of one end that a filter asks for, which are a network's; `None`: it does not ask, or for
 /// others.
-fn asks_for(dump: &FilterDump, is_source: bool) -> Option<Net> {
+fn matched_net(dump: &FilterDump, is_source: bool) -> Option<Net> {
     let FilterEntry::Filter { params, .. } = &dump.entry else { return None };
     let (offset, field) = if is_source { (12, FlowerField::SrcIp) } else { (16, FlowerField::DstIp) };
     let net = match params {
@@ -100,10 +100,10 @@ fn hidden<'r>(reading: &'r Reading, device: &str, net: Net) -> Option<&'r Step> 
                 let takes = |what: &Condition| match what {
                     Condition::Out(pattern) => fits(pattern, device),
                     Condition::Version6(v6) => !v6,
-                    Condition::Source(octets, bits) => {
-                        let octets: [u8; 4] = octets[12..].try_into().unwrap_or_default();
+                    Condition::Source(bytes, bits) => {
+                        let bytes: [u8; 4] = bytes[12..].try_into().unwrap_or_default();
                         let mask = u32::MAX.checked_shl(32 - u32::from(*bits).min(32)).unwrap_or(0);
-                        net.within(Net { address: u32::from_be_bytes(octets), mask })
+                        net.within(Net { address: u32::from_be_bytes(bytes), mask })
                     }
                     _ => false,
                 };
@@ -118,47 +118,47 @@ fn hidden<'r>(reading: &'r Reading, device: &str, net: Net) -> Option<&'r Step> 
 }
 
 /// Filters for addresses that NAT hides from them.
-pub(super) fn addresses(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let reading = asking.reading;
+pub(super) fn addresses(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let reading = context.reading;
     let mut found = Vec::new();
     for (at, dump) in reading.filters.iter().enumerate() {
-        if asking.leaves_out(&dump.dev) {
+        if context.leaves_out(&dump.dev) {
             continue;
         }
-        if let Some(net) = asks_for(dump, true) {
-            found.extend(replaced(asking, at, net)?);
+        if let Some(net) = matched_net(dump, true) {
+            found.extend(replaced(context, at, net)?);
         }
-        if let Some(net) = asks_for(dump, false) {
-            found.extend(put_back(asking, at, net)?);
+        if let Some(net) = matched_net(dump, false) {
+            found.extend(put_back(context, at, net)?);
         }
     }
     Ok(found)
 }
 
 /// The ways on which packets come that a filter asks for.
-fn asked(asking: &Asking<'_>, at: usize) -> Parts {
-    asking.reached.walked.seen.filters.get(&at).map(|seen| seen.asked.clone()).unwrap_or_default()
+fn matched_paths(context: &RuleContext<'_>, at: usize) -> Parts {
+    context.reached.walked.seen.filters.get(&at).map(|seen| seen.eligible.clone()).unwrap_or_default()
 }
 
 /// A filter on what leaves for a source that every packet has lost.
-fn replaced(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+fn replaced(context: &mut RuleContext<'_>, at: usize, net: Net) -> Result<Option<Finding>, TooLarge> {
+    let reading = context.reading;
     let dump = &reading.filters[at];
     let Some(nat) = hidden(reading, &dump.dev, net) else { return Ok(None) };
-    let ways = &asking.reached.walked.ways;
+    let ways = &context.reached.walked.ways;
     let routed = |way: usize| matches!(&ways[way], Way::Forwarded(device) if *device == dump.dev);
-    let forwarded = Parts(asked(asking, at).0.into_iter().filter(|(way, _)| routed(*way)).collect());
-    let Some(mut candidate) = asking.reached.pick(reading, &forwarded)? else { return Ok(None) };
+    let forwarded = Parts(matched_paths(context, at).0.into_iter().filter(|(way, _)| routed(*way)).collect());
+    let Some(mut candidate) = context.reached.pick(reading, &forwarded)? else { return Ok(None) };
     candidate.packet.source = IpAddr::V4(net.host());
-    let Some(source) = leaves_as(&mut asking.prober, &candidate, &dump.dev) else { return Ok(None) };
-    let Some(step) = asking.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
-    let before = asking.hits(dump);
-    let way = asking.send(&candidate);
-    if asking.hits(dump) != before {
+    let Some(source) = leaves_as(&mut context.prober, &candidate, &dump.dev) else { return Ok(None) };
+    let Some(step) = context.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
+    let before = context.hits(dump);
+    let way = context.send(&candidate);
+    if context.hits(dump) != before {
         return Ok(None);
     }
-    let went = asking.went(&way, &dump.dev);
-    let fix = super::asking::classid(dump).and_then(|class| by_rule(asking, &candidate, class, net));
+    let went = context.went(&way, &dump.dev);
+    let fix = super::context::classid(dump).and_then(|class| by_rule(context, &candidate, class, net));
     Ok(Some(Finding {
         rule: Rule::Rewritten,
         level: Level::Warning,
@@ -169,9 +169,9 @@ fn replaced(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         because: format!(
             "{} replaces it in POSTROUTING, before any qdisc of {} sees the packet: unless the new one {} \
             too, the filter never matches",
-            asking.line(nat),
+            context.line(nat),
             dump.dev,
-            net.holds()
+            net.condition()
         ),
         witness: witness(&candidate, &went),
         fix,
@@ -194,7 +194,7 @@ fn leaves_as(prober: &mut Prober, candidate: &Candidate, device: &str) -> Option
 
 /// A rule of the mangle table that gives packets the class, where the engine has it do so: it comes before
 /// NAT.
-fn by_rule(asking: &Asking<'_>, candidate: &Candidate, class: Handle, net: Net) -> Option<Fix> {
+fn by_rule(context: &RuleContext<'_>, candidate: &Candidate, class: Handle, net: Net) -> Option<Fix> {
     let device = candidate.packet.to.as_ref()?;
     let words = format!("-t mangle -A POSTROUTING -o {device} -s {net} -j CLASSIFY --set-class {class}");
     let args: Vec<String> = words.split(' ').map(str::to_owned).collect();
@@ -204,7 +204,7 @@ fn by_rule(asking: &Asking<'_>, candidate: &Candidate, class: Handle, net: Net) 
     else {
         return None;
     };
-    let mut prober = Prober::new(asking.reading);
+    let mut prober = Prober::new(context.reading);
     prober.apply(&Op::Netfilter(op))?;
     let there = prober.travel(&candidate.packet, candidate.course).leaf_class() == Some(class);
     there.then(|| Fix {
@@ -214,15 +214,15 @@ fn by_rule(asking: &Asking<'_>, candidate: &Candidate, class: Handle, net: Net) 
 }
 
 /// A filter on what arrives for a destination that packets get only after it.
-fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Finding>, TooLarge> {
-    let reading = asking.reading;
+fn put_back(context: &mut RuleContext<'_>, at: usize, net: Net) -> Result<Option<Finding>, TooLarge> {
+    let reading = context.reading;
     if !net.is_private() {
         return Ok(None);
     }
     // All of them come straight from one device, by which the network's packets leave with another address.
     let mut arrives = None;
-    for (way, _) in asked(asking, at).0 {
-        match &asking.reached.walked.ways[way] {
+    for (way, _) in matched_paths(context, at).0 {
+        match &context.reached.walked.ways[way] {
             Way::Arrives(device) if arrives.as_ref().is_none_or(|known| known == device) => {
                 arrives = Some(device.clone());
             }
@@ -231,15 +231,15 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
     }
     let Some(device) = arrives else { return Ok(None) };
     let Some(nat) = hidden(reading, &device, net) else { return Ok(None) };
-    let Some(id) = asking.prober.device(&device) else { return Ok(None) };
+    let Some(id) = context.prober.device(&device) else { return Ok(None) };
     // What its hosts send shows to which address the answers come.
     let Ok(mut packet) = Packet::parse("tcp 192.168.1.10:40000 > 198.51.100.7:443") else { return Ok(None) };
     packet.source = IpAddr::V4(net.host());
     packet.to = Some(device.clone());
-    let course = crate::probe::Course::Leaves(id, tidegate_gateway::EgressPath::Forwarded(None));
+    let course = crate::probe::PacketEntry::Leaves(id, tidegate_gateway::EgressPath::Forwarded(None));
     let candidate = Candidate { packet, course };
-    let Some(source) = leaves_as(&mut asking.prober, &candidate, &device) else { return Ok(None) };
-    let Some(step) = asking.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
+    let Some(source) = leaves_as(&mut context.prober, &candidate, &device) else { return Ok(None) };
+    let Some(step) = context.step_of_filter(at).filter(|_| !net.has(source.into())) else { return Ok(None) };
     Ok(Some(Finding {
         rule: Rule::Rewritten,
         level: Level::Warning,
@@ -249,8 +249,8 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
         because: format!(
             "{} hides {net} behind that address, and NAT puts the hosts' own back only after the filters on \
             what arrives: unless it {} too, the filter takes none of the answers",
-            asking.line(nat),
-            net.holds()
+            context.line(nat),
+            net.condition()
         ),
         witness: Some(Witness::Packet {
             packet: candidate.packet.to_string(),
@@ -265,12 +265,12 @@ fn put_back(asking: &mut Asking<'_>, at: usize, net: Net) -> Result<Option<Findi
 }
 
 /// Rules for a DSCP that packets get only later, so that what the rule gives is not given to them.
-pub(super) fn late(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
+pub(super) fn late(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
     let known: Vec<(RuleKey, RuleSeen)> =
-        asking.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
+        context.reached.walked.rules.iter().map(|(key, seen)| (key.clone(), seen.clone())).collect();
     let mut found = Vec::new();
-    for (reader, asked) in &known {
-        let Some(rule) = asking.rule(reader) else { continue };
+    for (reader, rule_seen) in &known {
+        let Some(rule) = context.rule(reader) else { continue };
         let mut codes = rule.matches.iter().filter_map(|one| match one.what {
             Condition::Dscp(code) if !one.not => Some(code),
             _ => None,
@@ -284,11 +284,11 @@ pub(super) fn late(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
         };
         let given = given.clone();
         for (setter, taken) in known.iter().filter(|(key, _)| key != reader) {
-            let sets = asking.rule(setter).into_iter().flat_map(|rule| rule.targets());
+            let sets = context.rule(setter).into_iter().flat_map(|rule| rule.targets());
             if !sets.into_iter().any(|target| *target == NetfilterTarget::Dscp(code)) {
                 continue;
             }
-            if let Some(finding) = set_later(asking, (reader, asked, &given), (setter, taken), code)? {
+            if let Some(finding) = set_later(context, (reader, rule_seen, &given), (setter, taken), code)? {
                 found.push(finding);
                 break;
             }
@@ -298,43 +298,43 @@ pub(super) fn late(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
 }
 
 fn set_later(
-    asking: &mut Asking<'_>,
-    (reader, asked, given): (&RuleKey, &RuleSeen, &NetfilterTarget),
+    context: &mut RuleContext<'_>,
+    (reader, rule, given): (&RuleKey, &RuleSeen, &NetfilterTarget),
     (setter, taken): (&RuleKey, &RuleSeen),
     code: u8,
 ) -> Result<Option<Finding>, TooLarge> {
-    let early = asking.reached.walked.ways.iter().position(|way| *way == Way::ComesIn);
+    let early = context.reached.walked.ways.iter().position(|way| *way == Way::ComesIn);
     let mut both = Parts::default();
     for (way, set) in &taken.matched.0 {
-        let space = &mut asking.reached.walked.space;
-        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| asked.met.by(early));
-        let forwarded = matches!(asking.reached.walked.ways[*way], Way::Forwarded(_));
-        let met = if forwarded { space.store.or(asked.met.by(*way), before)? } else { asked.met.by(*way) };
-        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| asked.matched.by(early));
+        let space = &mut context.reached.walked.space;
+        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| rule.met.by(early));
+        let forwarded = matches!(context.reached.walked.ways[*way], Way::Forwarded(_));
+        let met = if forwarded { space.store.or(rule.met.by(*way), before)? } else { rule.met.by(*way) };
+        let before = early.map_or(crate::sets::bdd::Set::NONE, |early| rule.matched.by(early));
         let matched =
-            if forwarded { space.store.or(asked.matched.by(*way), before)? } else { asked.matched.by(*way) };
+            if forwarded { space.store.or(rule.matched.by(*way), before)? } else { rule.matched.by(*way) };
         let set = space.store.and(*set, met)?;
         let set = space.store.minus(set, matched)?;
         both.add(space, *way, set)?;
     }
     // Someone else may give the same to some of them: it must be so of none.
-    if both.is_empty() || asking.reached.carries(setter, given, Some(&both))? != Some(false) {
+    if both.is_empty() || context.reached.carries(setter, given, Some(&both))? != Some(false) {
         return Ok(None);
     }
-    let Some(candidate) = asking.reached.pick(asking.reading, &both)? else { return Ok(None) };
-    let way = asking.send(&candidate);
+    let Some(candidate) = context.reached.pick(context.reading, &both)? else { return Ok(None) };
+    let way = context.send(&candidate);
     let (lost, what) = match given {
         NetfilterTarget::Mark { value, mask } => (way.mark & mask != value & mask, format!("mark {value}")),
         NetfilterTarget::Classify(class) => (Handle(way.priority) != *class, format!("class {class}")),
         _ => return Ok(None),
     };
-    let (Some(step), Some(by)) = (asking.step_of_rule(reader), asking.step_of_rule(setter)) else {
+    let (Some(step), Some(by)) = (context.step_of_rule(reader), context.step_of_rule(setter)) else {
         return Ok(None);
     };
     if !lost || way.dsfield >> 2 != code || way.dropped.is_some() {
         return Ok(None);
     }
-    let by = asking.line(by);
+    let by = context.line(by);
     Ok(Some(Finding {
         rule: Rule::Rewritten,
         level: Level::Warning,

@@ -12,7 +12,7 @@ use tidegate_policy::netfilter::{
 };
 
 /// The address of whose rules these are: no one's (RFC 5737).
-const NOBODY: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
+const UNUSED_ADDRESS: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1];
 
 /// Tables emptied, and marks for packets of all devices.
 pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
@@ -62,7 +62,7 @@ fn foreign_rules(reading: &Reading, family: Family, table: &str) -> Option<(usiz
     };
     let mut gateway = reading.machine_before();
     let rule = NfRule {
-        matches: vec![Match { not: false, what: Condition::Source(NOBODY, 32) }],
+        matches: vec![Match { not: false, what: Condition::Source(UNUSED_ADDRESS, 32) }],
         target: Some(NetfilterTarget::Return),
         ..NfRule::default()
     };
@@ -101,21 +101,21 @@ fn everywhere(reading: &Reading) -> Vec<Finding> {
             _ => None,
         })
         .collect();
-    let asks =
+    let matches =
         |rule: &NfRule| rule.matches.iter().any(|m| matches!(m.what, Condition::In(_) | Condition::Out(_)));
     let marks = |rule: &NfRule| {
         rule.targets()
             .any(|target| matches!(target, NetfilterTarget::Mark { .. } | NetfilterTarget::Classify(_)))
     };
     let built_in = |chain: &str| ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"].contains(&chain);
-    let asking: BTreeSet<&str> =
-        rules.iter().filter(|(_, _, rule)| asks(rule)).map(|(_, chain, _)| *chain).collect();
+    let conditions: BTreeSet<&str> =
+        rules.iter().filter(|(_, _, rule)| matches(rule)).map(|(_, chain, _)| *chain).collect();
     let lone = rules.iter().filter(|(_, chain, rule)| {
         built_in(chain)
             && marks(rule)
-            && !asks(rule)
+            && !matches(rule)
             && !rule.matches.iter().any(|m| matches!(m.what, Condition::Source(..)))
-            && asking.contains(chain)
+            && conditions.contains(chain)
     });
     lone.filter_map(|(at, chain, _)| {
         let step: &Step = reading.step_of(*at)?;

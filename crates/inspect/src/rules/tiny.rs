@@ -114,7 +114,7 @@ fn is_cause(
     let value = words.iter().position(|word| word == keyword).and_then(|at| words.get_mut(at + 1));
     let Some(value) = value else { return false };
     *value = ENOUGH.to_owned();
-    let tried = Bench::said(reading, &words)
+    let tried = Bench::rebuilt(reading, &words)
         .and_then(|mut bench| bench.survivors(&qdisc.dev, class, frame, FIRST_WINDOW));
     tried == Some(FIRST_WINDOW)
 }

@@ -1,7 +1,7 @@
 //! C3, and R2 again: rules by shape (short acknowledgements, all of UDP) that today's packets do not have any
 //! more.
 
-use super::asking::Asking;
+use super::context::RuleContext;
 use crate::finding::{Finding, Fix, Level, Rule, Witness};
 use crate::packet::Packet;
 use crate::reading::{Reading, Step};
@@ -21,24 +21,24 @@ const LONG: u16 = 72;
 const DOWNLOAD: &str = "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack";
 
 /// What the shapes that rules ask for leave out, or take in.
-pub(super) fn check(asking: &mut Asking<'_>) -> Result<Vec<Finding>, TooLarge> {
-    let devices: Vec<String> = asking.reading.shaped().into_iter().map(str::to_owned).collect();
+pub(super) fn check(context: &mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge> {
+    let devices: Vec<String> = context.reading.shaped().into_iter().map(str::to_owned).collect();
     let mut found = Vec::new();
     for device in &devices {
-        found.extend(long_acknowledgements(asking, device));
-        found.extend(all_of_udp(asking, device));
+        found.extend(long_acknowledgements(context, device));
+        found.extend(all_of_udp(context, device));
     }
-    for at in 0..asking.reading.filters.len() {
-        found.extend(anything_short(asking, at));
+    for at in 0..context.reading.filters.len() {
+        found.extend(anything_short(context, at));
     }
     Ok(found)
 }
 
 /// The class that a packet of these words takes on its way out by a device.
-fn class_of(asking: &mut Asking<'_>, words: &str, device: &str) -> Option<(Handle, String)> {
+fn class_of(context: &mut RuleContext<'_>, words: &str, device: &str) -> Option<(Handle, String)> {
     let packet = Packet { to: Some(device.to_owned()), ..Packet::parse(words).ok()? };
-    let way = asking.send_by(&packet, device, EgressPath::Forwarded(None))?;
-    let id = asking.prober.device(device)?;
+    let way = context.send_by(&packet, device, EgressPath::Forwarded(None))?;
+    let id = context.prober.device(device)?;
     Some((way.stop_at(id)?.leaf_class()?, packet.to_string()))
 }
 
@@ -53,8 +53,8 @@ fn rules(reading: &Reading) -> impl Iterator<Item = (&NfRule, &Step)> {
 }
 
 /// Acknowledgements told by their length, which leaves out those with SACK blocks.
-fn long_acknowledgements(asking: &mut Asking<'_>, device: &str) -> Option<Finding> {
-    let reading = asking.reading;
+fn long_acknowledgements(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
+    let reading = context.reading;
     let is_ack = |rule: &NfRule| {
         rule.matches
             .iter()
@@ -70,8 +70,8 @@ fn long_acknowledgements(asking: &mut Asking<'_>, device: &str) -> Option<Findin
     };
     let (step, high) =
         rules(reading).find_map(|(rule, step)| Some((step, length(rule).filter(|_| is_ack(rule))?)))?;
-    let (plain, _) = class_of(asking, &format!("{DOWNLOAD} len {PLAIN}"), device)?;
-    let (long, packet) = class_of(asking, &format!("{DOWNLOAD} len {LONG}"), device)?;
+    let (plain, _) = class_of(context, &format!("{DOWNLOAD} len {PLAIN}"), device)?;
+    let (long, packet) = class_of(context, &format!("{DOWNLOAD} len {LONG}"), device)?;
     let word =
         step.words.iter().find(|word| word.text.ends_with(&high.to_string()) && word.text.contains(':'));
     (plain != long).then(|| Finding {
@@ -89,10 +89,10 @@ fn long_acknowledgements(asking: &mut Asking<'_>, device: &str) -> Option<Findin
 }
 
 /// All of UDP before all of TCP: QUIC is UDP.
-fn all_of_udp(asking: &mut Asking<'_>, device: &str) -> Option<Finding> {
-    let reading = asking.reading;
-    let (udp, packet) = class_of(asking, "udp 192.168.1.10:40000 > 198.51.100.7:443 len 1280", device)?;
-    let (tcp, _) = class_of(asking, "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack len 1500", device)?;
+fn all_of_udp(context: &mut RuleContext<'_>, device: &str) -> Option<Finding> {
+    let reading = context.reading;
+    let (udp, packet) = class_of(context, "udp 192.168.1.10:40000 > 198.51.100.7:443 len 1280", device)?;
+    let (tcp, _) = class_of(context, "tcp 192.168.1.10:40000 > 198.51.100.7:443 ack len 1500", device)?;
     let prio = |id: Handle| match &reading.class(device, id)?.params {
         ClassParams::Htb(htb) => Some(htb.prio),
         _ => None,
@@ -100,7 +100,7 @@ fn all_of_udp(asking: &mut Asking<'_>, device: &str) -> Option<Finding> {
     if udp == tcp || prio(udp)? >= prio(tcp)? {
         return None;
     }
-    let named = |rule: &NfRule| rule.matches.iter().any(|m| asks_for_ports(&m.what));
+    let named = |rule: &NfRule| rule.matches.iter().any(|m| matches_ports(&m.what));
     let udp_only =
         |rule: &NfRule| rule.matches.iter().any(|m| !m.not && m.what == Condition::Protocol(proto::UDP));
     let class = reading.class(device, udp)?;
@@ -121,7 +121,7 @@ fn all_of_udp(asking: &mut Asking<'_>, device: &str) -> Option<Finding> {
     })
 }
 
-fn asks_for_ports(what: &Condition) -> bool {
+fn matches_ports(what: &Condition) -> bool {
     matches!(
         what,
         Condition::SourcePort(_)
@@ -139,8 +139,8 @@ fn asks_for_ports(what: &Condition) -> bool {
 
 /// A filter of u32 for short TCP packets that does not ask for the ACK flag alone: the first packet of every
 /// connection fits too.
-fn anything_short(asking: &mut Asking<'_>, at: usize) -> Option<Finding> {
-    let reading = asking.reading;
+fn anything_short(context: &mut RuleContext<'_>, at: usize) -> Option<Finding> {
+    let reading = context.reading;
     let dump: &FilterDump = &reading.filters[at];
     let FilterEntry::Filter { params: FilterParams::U32(u32), .. } = &dump.entry else { return None };
     let has = |offset: i32, mask: u32, value: u32| {
@@ -156,8 +156,9 @@ fn anything_short(asking: &mut Asking<'_>, at: usize) -> Option<Finding> {
     if !has(8, 0x00ff_0000, 0x0006_0000) || !has(0, 0x0000_ff80, 0) || flags {
         return None;
     }
-    let step = asking.step_of_filter(at)?;
-    let (class, packet) = class_of(asking, "tcp 192.168.1.10:40000 > 198.51.100.7:22 syn len 60", &dump.dev)?;
+    let step = context.step_of_filter(at)?;
+    let (class, packet) =
+        class_of(context, "tcp 192.168.1.10:40000 > 198.51.100.7:22 syn len 60", &dump.dev)?;
     (Some(class) == u32.classid).then(|| Finding {
         rule: Rule::Shapes,
         level: Level::Note,

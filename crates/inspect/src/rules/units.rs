@@ -36,7 +36,7 @@ pub(super) fn check(reading: &mut Reading) -> Vec<Finding> {
             }
         }
     }
-    let mut found: Vec<Finding> = found.iter().map(|unit| told(reading, unit)).collect();
+    let mut found: Vec<Finding> = found.iter().map(|unit| unit_finding(reading, unit)).collect();
     found.extend(of_speeds(reading, &lasting));
     found
 }
@@ -51,13 +51,13 @@ fn of_speeds(reading: &Reading, lasting: &BTreeSet<usize>) -> Vec<Finding> {
             None => drop(by_device.insert(dev, (finding, Vec::new()))),
         }
     }
-    let told = |(mut finding, lines): (Finding, Vec<String>)| {
+    let finding_of = |(mut finding, lines): (Finding, Vec<String>)| {
         if !lines.is_empty() {
             finding.because.push_str(&format!("; so it is in {}", words::named(&lines)));
         }
         finding
     };
-    by_device.into_values().map(told).collect()
+    by_device.into_values().map(finding_of).collect()
 }
 
 /// A rate that is a part of the device's speed, which is not known here.
@@ -131,7 +131,7 @@ struct Unit<'r> {
 }
 
 /// A value and all that is the same mistake, as one finding.
-fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
+fn unit_finding(reading: &Reading, unit: &Unit<'_>) -> Finding {
     let mut because = unit.meant.because().to_owned();
     // Each value once, however often it stands there.
     let mut values: BTreeSet<&str> = BTreeSet::from([unit.value.text.as_str()]);
@@ -162,7 +162,7 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
     let remedies = std::iter::once(&unit.remedy).chain(other.iter().map(|other| &other.remedy));
     let remedies: Vec<&str> = remedies.map(String::as_str).collect();
     let place = unit.value.place.clone().or_else(|| unit.step.place.clone());
-    let fix = Fix { what: super::making::by_whom(unit.value, remedies.join("; ")), edits };
+    let fix = Fix { what: super::making::or_by_hand(unit.value, remedies.join("; ")), edits };
     Finding {
         fix: Some(fix),
         ..finding(Rule::Units, Level::Warning, place, unit.what.clone(), because, unit.taken.clone())
@@ -172,12 +172,12 @@ fn told(reading: &Reading, unit: &Unit<'_>) -> Finding {
 /// Rates and times in a command whose unit is unexpected.
 fn units_of(step: &Step) -> Vec<Unit<'_>> {
     let pairs = step.words.windows(2);
-    let said =
+    let given =
         pairs.filter_map(|pair| rate(step, &pair[0], &pair[1]).or_else(|| time(step, &pair[0], &pair[1])));
     // netem's delay may have a second time behind it, by which it varies.
     let varies =
         step.words.windows(3).filter(|words| words[0].text == "delay" && kind_of(step) == Some(Kind::Netem));
-    said.chain(varies.filter_map(|words| in_micros(step, "delay's jitter", &words[2]))).collect()
+    given.chain(varies.filter_map(|words| in_micros(step, "delay's jitter", &words[2]))).collect()
 }
 
 fn rate<'r>(step: &'r Step, keyword: &Word, value: &'r Word) -> Option<Unit<'r>> {

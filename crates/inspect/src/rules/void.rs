@@ -70,9 +70,9 @@ fn framing(qdisc: &QdiscDump, cake: &CakeParams, step: &Step) -> Option<Finding>
 
 /// Words of which a command takes one: the last.
 fn replaced(step: &Step, among: &[&str], took: Option<&str>) -> Option<Finding> {
-    let said: Vec<&Word> = options(step).iter().filter(|word| among.contains(&word.text.as_str())).collect();
-    let last = said.last()?;
-    let idle = said.iter().find(|word| word.text != last.text)?;
+    let words: Vec<&Word> = options(step).iter().filter(|word| among.contains(&word.text.as_str())).collect();
+    let last = words.last()?;
+    let idle = words.iter().find(|word| word.text != last.text)?;
     // What stands in the end must be what the last of them says.
     if took != Some(last.text.as_str()) {
         return None;

@@ -168,7 +168,7 @@ impl Store {
     }
 
     /// Is the string with these bits in the set?
-    pub(crate) fn holds(&self, set: Set, bit_of: impl Fn(u16) -> bool) -> bool {
+    pub(crate) fn contains(&self, set: Set, bit_of: impl Fn(u16) -> bool) -> bool {
         let mut at = set.0;
         while at < TERMINAL {
             let Node { bit, low, high } = self.nodes[at as usize];
@@ -436,9 +436,9 @@ mod tests {
 
     fn agree(store: &Store, (set, truth): &Known) {
         for (n, truth) in truth.iter().enumerate() {
-            assert_eq!(store.holds(*set, string(n)), *truth, "{n:#04x}");
+            assert_eq!(store.contains(*set, string(n)), *truth, "{n:#04x}");
         }
-        assert_eq!(set.is_empty(), truth.iter().all(|held| !held));
+        assert_eq!(set.is_empty(), truth.iter().all(|matches| !matches));
     }
 
     #[test]
@@ -488,7 +488,7 @@ mod tests {
                 None => assert!(set.is_empty()),
                 Some(literals) => {
                     let value = |bit| literals.contains(&(bit, true));
-                    assert!(store.holds(set, value));
+                    assert!(store.contains(set, value));
                 }
             }
         }
@@ -544,11 +544,15 @@ mod tests {
         let mut store = Store::default().with_most_steps(50);
         let mut draws = Seeded::new(5);
         let mut set = Set::NONE;
-        let asked = (0..200).find(|_| {
+        let requested = (0..200).find(|_| {
             let cube = random_cube(&mut store, &mut draws).0;
             store.or(set, cube).map(|larger| set = larger).is_err()
         });
-        assert!(asked.is_some() && store.steps > 50 && store.steps < 60, "{asked:?}, {} steps", store.steps);
+        assert!(
+            requested.is_some() && store.steps > 50 && store.steps < 60,
+            "{requested:?}, {} steps",
+            store.steps
+        );
         // It goes on deciding nothing, rather than something wrong.
         let (all, none) = (store.range(0, BITS, 3, 9), store.range(0, BITS, 4, 200));
         let both =

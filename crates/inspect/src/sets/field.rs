@@ -86,8 +86,8 @@ impl Field {
     /// That the bits from `from` on spell the `width` lowest bits of `value`, as far as `mask` is set.
     pub(crate) fn literals(self, from: u16, width: u16, value: u128, mask: u128) -> Vec<Literal> {
         let place = |at: u16| width - 1 - at;
-        let asked = (0..width).filter(|at| mask >> place(*at) & 1 == 1);
-        asked.map(|at| (self.bit(from + at), value >> place(at) & 1 == 1)).collect()
+        let selected = (0..width).filter(|at| mask >> place(*at) & 1 == 1);
+        selected.map(|at| (self.bit(from + at), value >> place(at) & 1 == 1)).collect()
     }
 }
 
@@ -147,7 +147,7 @@ impl View {
 
 /// A bit of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Octet {
+pub(crate) enum ByteBit {
     /// It is always so.
     Fixed(bool),
     /// It is this bit.
@@ -157,18 +157,18 @@ pub(crate) enum Octet {
 }
 
 /// Bit `bit` (the highest first) of the byte at `octet` from the network header.
-pub(crate) fn octet_bit(layout: Layout, view: View, octet: i32, bit: u16) -> Octet {
-    let within = |field: Field, octets: i32| Octet::Bit(field.bit((octet - octets) as u16 * 8 + bit));
-    match (layout, octet) {
+pub(crate) fn byte_bit(layout: Layout, view: View, byte: i32, bit: u16) -> ByteBit {
+    let within = |field: Field, raw: i32| ByteBit::Bit(field.bit((byte - raw) as u16 * 8 + bit));
+    match (layout, byte) {
         // Before the frame there is nothing.
-        (_, ..-14) => Octet::Fixed(false),
+        (_, ..-14) => ByteBit::Fixed(false),
         (_, ..-2) => within(Field::Link, -14),
         (_, -2 | -1) => within(Field::Ethertype, -2),
         (Layout::Other, _) => within(Field::Other, 0),
-        (Layout::V6, _) => v6_bit(view, octet, bit),
-        (_, 0) if bit < 4 => Octet::Fixed(4 >> (3 - bit) & 1 == 1),
-        (_, 0) => Octet::Bit(Field::Ihl.bit(bit - 4)),
-        (_, 1) => Octet::Ds(bit),
+        (Layout::V6, _) => v6_bit(view, byte, bit),
+        (_, 0) if bit < 4 => ByteBit::Fixed(4 >> (3 - bit) & 1 == 1),
+        (_, 0) => ByteBit::Bit(Field::Ihl.bit(bit - 4)),
+        (_, 1) => ByteBit::Ds(bit),
         (_, 2 | 3) => within(Field::Length, 2),
         (_, 4 | 5) => within(Field::Ident, 4),
         (_, 6 | 7) => within(Field::Fragment, 6),
@@ -179,23 +179,23 @@ pub(crate) fn octet_bit(layout: Layout, view: View, octet: i32, bit: u16) -> Oct
         (_, 12..16) => within(view.source(), 0),
         (_, 16..20) => within(view.destination(), 4),
         (Layout::V4Options, _) => within(Field::Options, 20),
-        (Layout::V4, _) => Octet::Bit(view.transport((octet - 20) as u16 * 8 + bit)),
+        (Layout::V4, _) => ByteBit::Bit(view.transport((byte - 20) as u16 * 8 + bit)),
     }
 }
 
-fn v6_bit(view: View, octet: i32, bit: u16) -> Octet {
-    let within = |field: Field, octets: i32| Octet::Bit(field.bit((octet - octets) as u16 * 8 + bit));
-    match octet {
-        0 if bit < 4 => Octet::Fixed(6 >> (3 - bit) & 1 == 1),
-        0 => Octet::Ds(bit - 4),
-        1 if bit < 4 => Octet::Ds(bit + 4),
-        1..4 => Octet::Bit(Field::FlowLabel.bit((octet - 1) as u16 * 8 + bit - 4)),
+fn v6_bit(view: View, byte: i32, bit: u16) -> ByteBit {
+    let within = |field: Field, bytes: i32| ByteBit::Bit(field.bit((byte - bytes) as u16 * 8 + bit));
+    match byte {
+        0 if bit < 4 => ByteBit::Fixed(6 >> (3 - bit) & 1 == 1),
+        0 => ByteBit::Ds(bit - 4),
+        1 if bit < 4 => ByteBit::Ds(bit + 4),
+        1..4 => ByteBit::Bit(Field::FlowLabel.bit((byte - 1) as u16 * 8 + bit - 4)),
         4 | 5 => within(Field::Length, 4),
         6 => within(Field::Protocol, 6),
         7 => within(Field::Ttl, 7),
         8..24 => within(view.source(), 8),
         24..40 => within(view.destination(), 24),
-        _ => Octet::Bit(view.transport((octet - 40) as u16 * 8 + bit)),
+        _ => ByteBit::Bit(view.transport((byte - 40) as u16 * 8 + bit)),
     }
 }
 
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn fields_stand_where_the_rfcs_put_them() {
         // RFC 791: the last bit of the destination address is the last of byte 19; RFC 8200: of byte 39.
-        let last = Octet::Bit(Field::Destination.bit(127));
-        assert_eq!(octet_bit(Layout::V4, View::PLAIN, 19, 7), last);
-        assert_eq!(octet_bit(Layout::V6, View::PLAIN, 39, 7), last);
-        assert_eq!(octet_bit(Layout::V4, View::PLAIN, 12, 0), Octet::Bit(Field::Source.bit(96)));
-        assert_eq!(octet_bit(Layout::V6, View::PLAIN, 3, 7), Octet::Bit(Field::FlowLabel.bit(19)));
-        assert_eq!(octet_bit(Layout::V6, View::PLAIN, 1, 3), Octet::Ds(7));
+        let last = ByteBit::Bit(Field::Destination.bit(127));
+        assert_eq!(byte_bit(Layout::V4, View::PLAIN, 19, 7), last);
+        assert_eq!(byte_bit(Layout::V6, View::PLAIN, 39, 7), last);
+        assert_eq!(byte_bit(Layout::V4, View::PLAIN, 12, 0), ByteBit::Bit(Field::Source.bit(96)));
+        assert_eq!(byte_bit(Layout::V6, View::PLAIN, 3, 7), ByteBit::Bit(Field::FlowLabel.bit(19)));
+        assert_eq!(byte_bit(Layout::V6, View::PLAIN, 1, 3), ByteBit::Ds(7));
     }
 }

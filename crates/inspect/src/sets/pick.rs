@@ -2,7 +2,7 @@
 
 use crate::packet::{Packet, has_ports, is_icmp};
 use crate::sets::bdd::{Literal, Set, TooLarge};
-use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
 use crate::sets::set::{STATES, Space};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -36,7 +36,7 @@ const V6: [Ipv6Addr; 2] =
 
 /// The bits of a packet: those that the set asks for, and what plain packets have elsewhere.
 struct Choice {
-    asked: BTreeMap<u16, bool>,
+    requested: BTreeMap<u16, bool>,
 }
 
 impl Space {
@@ -57,7 +57,7 @@ impl Space {
             }
         }
         let Some(literals) = self.store.pick(set, usual) else { return Ok(None) };
-        let choice = Choice { asked: literals.into_iter().collect() };
+        let choice = Choice { requested: literals.into_iter().collect() };
         let packet = self.described(&choice);
         Ok(choice.is_of_link(&packet).then_some(packet))
     }
@@ -88,7 +88,7 @@ impl Space {
         let first = choice.number(Field::Transport, 0, 16) as u16;
         let second = choice.number(Field::Transport, 16, 16) as u16;
         let length = choice.number(Field::Length, 0, 16) as u16;
-        let state = choice.is_asked(Field::State).then(|| choice.number(Field::State, 0, 3) as usize);
+        let state = choice.is_relevant(Field::State).then(|| choice.number(Field::State, 0, 3) as usize);
         let mut packet = Packet {
             ethertype,
             protocol,
@@ -118,10 +118,10 @@ impl Space {
             ..Packet::default()
         };
         if is_icmp(protocol) {
-            let asked = choice.asked.contains_key(&Field::Transport.bit(0));
-            packet.icmp = if asked { ((first >> 8) as u8, first as u8) } else { packet.echo_request() };
+            let requested = choice.requested.contains_key(&Field::Transport.bit(0));
+            packet.icmp = if requested { ((first >> 8) as u8, first as u8) } else { packet.echo_request() };
         }
-        packet.octets = choice.unnamed(&packet);
+        packet.raw_bytes = choice.unnamed(&packet);
         packet
     }
 
@@ -137,7 +137,7 @@ impl Space {
 
 impl Choice {
     fn bit(&self, bit: u16) -> bool {
-        self.asked.get(&bit).copied().unwrap_or_else(|| usual(bit))
+        self.requested.get(&bit).copied().unwrap_or_else(|| usual(bit))
     }
 
     fn number(&self, field: Field, from: u16, width: u16) -> u128 {
@@ -145,18 +145,18 @@ impl Choice {
     }
 
     /// Does anything hang on a field?
-    fn is_asked(&self, field: Field) -> bool {
-        self.asked.range(field.bit(0)..field.bit(0) + field.width()).next().is_some()
+    fn is_relevant(&self, field: Field) -> bool {
+        self.requested.range(field.bit(0)..field.bit(0) + field.width()).next().is_some()
     }
 
     /// Does a packet have the link addresses that are asked for?
     fn is_of_link(&self, packet: &Packet) -> bool {
         let head = packet.head();
         (0..Field::Link.width()).all(|at| {
-            let octet = head.byte_at(i32::from(at / 8) - Head::ETHERNET as i32).unwrap_or(0);
-            self.asked
+            let byte = head.byte_at(i32::from(at / 8) - Head::ETHERNET as i32).unwrap_or(0);
+            self.requested
                 .get(&Field::Link.bit(at))
-                .is_none_or(|wanted| (octet >> (7 - at % 8) & 1 == 1) == *wanted)
+                .is_none_or(|wanted| (byte >> (7 - at % 8) & 1 == 1) == *wanted)
         })
     }
 
@@ -168,7 +168,7 @@ impl Choice {
         };
         let address = (128 - width..128).fold(0, |address, bit| {
             let plain = usual >> (127 - bit) & 1 == 1;
-            address << 1 | u128::from(self.asked.get(&field.bit(bit)).copied().unwrap_or(plain))
+            address << 1 | u128::from(self.requested.get(&field.bit(bit)).copied().unwrap_or(plain))
         });
         if width == 128 {
             Ipv6Addr::from_bits(address).into()
@@ -181,15 +181,15 @@ impl Choice {
     fn unnamed(&self, packet: &Packet) -> Vec<(u8, u8)> {
         let layout = Layout::of(packet);
         let head = packet.head();
-        let octets = head.network().iter().zip(0u8..Head::NETWORK as u8);
-        let differing = octets.filter_map(|(has, at)| {
-            let wanted = (0..8).fold(0, |octet: u8, bit| {
+        let bytes = head.network().iter().zip(0u8..Head::NETWORK as u8);
+        let differing = bytes.filter_map(|(has, at)| {
+            let wanted = (0..8).fold(0, |byte: u8, bit| {
                 let plain = has >> (7 - bit) & 1 == 1;
-                let asked = match octet_bit(layout, View::PLAIN, i32::from(at), bit) {
-                    Octet::Bit(number) => self.asked.get(&number).copied(),
-                    Octet::Ds(_) | Octet::Fixed(_) => None,
+                let requested = match byte_bit(layout, View::PLAIN, i32::from(at), bit) {
+                    ByteBit::Bit(number) => self.requested.get(&number).copied(),
+                    ByteBit::Ds(_) | ByteBit::Fixed(_) => None,
                 };
-                octet << 1 | u8::from(asked.unwrap_or(plain))
+                byte << 1 | u8::from(requested.unwrap_or(plain))
             });
             (wanted != *has).then_some((at, wanted))
         });

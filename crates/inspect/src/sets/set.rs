@@ -5,7 +5,7 @@
 //! them.
 
 use crate::sets::bdd::{Literal, Set, Store, TooLarge};
-use crate::sets::field::{Field, Layout, Octet, View, octet_bit};
+use crate::sets::field::{ByteBit, Field, Layout, View, byte_bit};
 use std::collections::BTreeMap;
 use tidegate_packet::Head;
 use tidegate_packet::header::{ethertype, proto};
@@ -70,7 +70,7 @@ pub(crate) struct Space {
 
 /// What a u32 filter does with packets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct U32Sets {
     /// It matches these.
     pub(crate) matched: Set,
     /// It asks these for an byte they have not: the filters of its preference behind it are not asked.
@@ -144,8 +144,8 @@ impl Space {
         keys: &[U32Key],
         view: View,
         rewrite: Rewrite,
-    ) -> Result<Asked, TooLarge> {
-        let mut asked = Asked { matched: Set::NONE, ended: Set::NONE };
+    ) -> Result<U32Sets, TooLarge> {
+        let mut sets = U32Sets { matched: Set::NONE, ended: Set::NONE };
         let deep = keys.iter().any(|key| key.offset + 4 > 20);
         let v4: &[Layout] = if deep { &[Layout::V4, Layout::V4Options] } else { &[Layout::V4] };
         let layouts: Vec<Layout> = match protocol {
@@ -157,10 +157,10 @@ impl Space {
         for layout in layouts {
             let among = self.laid_out(layout, protocol, deep)?;
             let part = self.keys(layout, among, keys, view, rewrite)?;
-            asked.matched = self.store.or(asked.matched, part.matched)?;
-            asked.ended = self.store.or(asked.ended, part.ended)?;
+            sets.matched = self.store.or(sets.matched, part.matched)?;
+            sets.ended = self.store.or(sets.ended, part.ended)?;
         }
-        Ok(asked)
+        Ok(sets)
     }
 
     /// The set that a condition on a packet's own bytes names; `None`: it is about something else, or about
@@ -225,15 +225,15 @@ impl Space {
     }
 
     /// Packets whose connection has carried so much.
-    pub(crate) fn carried(&mut self, asked: &Connbytes) -> Result<Set, TooLarge> {
+    pub(crate) fn carried(&mut self, range: &Connbytes) -> Result<Set, TooLarge> {
         let known = |(mode, direction, _): &&(CountMode, CountDirection, Vec<u64>)| {
-            (*mode, *direction) == (asked.mode, asked.direction)
+            (*mode, *direction) == (range.mode, range.direction)
         };
         let Some((at, group)) = self.words.counted.iter().enumerate().find(|(_, group)| known(group)) else {
             return Ok(Set::NONE);
         };
         let interval = |bound: u64| group.2.partition_point(|begin| *begin <= bound).saturating_sub(1) as u64;
-        let (low, high) = (interval(asked.from), interval(asked.to));
+        let (low, high) = (interval(range.from), interval(range.to));
         let start = Field::Carried.bit(at as u16 * CARRIED_BITS);
         let set = self.store.range(start, CARRIED_BITS, low, high)?;
         self.store.and(set, self.connected)
@@ -325,23 +325,23 @@ impl Space {
         keys: &[U32Key],
         view: View,
         rewrite: Rewrite,
-    ) -> Result<Asked, TooLarge> {
+    ) -> Result<U32Sets, TooLarge> {
         let mut literals = BTreeMap::new();
         let mut ended = Set::NONE;
         let mut possible = true;
         for key in keys {
             if let Some(long_enough) = self.present(layout, key.offset)? {
-                let so_far = self.asked_so_far(among, possible, &literals)?;
+                let so_far = self.matched_so_far(among, possible, &literals)?;
                 let short = self.store.minus(so_far, long_enough)?;
                 ended = self.store.or(ended, short)?;
             }
             possible = possible && reaches(key.offset) && take_in(&mut literals, layout, key, view, rewrite);
         }
-        let held = self.asked_so_far(among, possible, &literals)?;
-        Ok(Asked { matched: self.store.minus(held, ended)?, ended })
+        let matched = self.matched_so_far(among, possible, &literals)?;
+        Ok(U32Sets { matched: self.store.minus(matched, ended)?, ended })
     }
 
-    fn asked_so_far(
+    fn matched_so_far(
         &mut self,
         among: Set,
         possible: bool,
@@ -423,12 +423,12 @@ impl Space {
     }
 
     /// Packets whose length has room for so many bytes and the header of their protocol.
-    fn long_enough(&mut self, octets: u64) -> Result<Set, TooLarge> {
+    fn long_enough(&mut self, bytes: u64) -> Result<Set, TooLarge> {
         let most = u64::from(u16::MAX);
-        let mut set = self.between(Field::Length, octets + LEAST_OTHER, most)?;
+        let mut set = self.between(Field::Length, bytes + LEAST_OTHER, most)?;
         for (number, least) in LEAST {
             let is = self.is(Field::Protocol, u128::from(number))?;
-            let long = self.between(Field::Length, octets + least, most)?;
+            let long = self.between(Field::Length, bytes + least, most)?;
             set = self.store.either(is, long, set)?;
         }
         Ok(set)
@@ -452,11 +452,11 @@ fn take_in(
     // The engine compares the masked difference, so bits of the value outside the mask do not matter.
     (0..32).filter(|at| key.mask >> (31 - at) & 1 == 1).all(|at: u16| {
         let wanted = key.value >> (31 - at) & 1 == 1;
-        match octet_bit(layout, view, key.offset + i32::from(at / 8), at % 8) {
-            Octet::Fixed(value) => value == wanted,
-            Octet::Bit(bit) => *literals.entry(bit).or_insert(wanted) == wanted,
+        match byte_bit(layout, view, key.offset + i32::from(at / 8), at % 8) {
+            ByteBit::Fixed(value) => value == wanted,
+            ByteBit::Bit(bit) => *literals.entry(bit).or_insert(wanted) == wanted,
             // Only where the first word is read does a rewritten DS field show: the bytes are as they came.
-            Octet::Ds(bit) if key.offset == 0 => {
+            ByteBit::Ds(bit) if key.offset == 0 => {
                 let place = 7 - bit;
                 let (kept, flipped) = (rewrite.keep >> place & 1 == 1, rewrite.flip >> place & 1 == 1);
                 if !kept {
@@ -465,7 +465,7 @@ fn take_in(
                 let before = wanted != flipped;
                 *literals.entry(Field::Ds.bit(bit)).or_insert(before) == before
             }
-            Octet::Ds(bit) => *literals.entry(Field::Ds.bit(bit)).or_insert(wanted) == wanted,
+            ByteBit::Ds(bit) => *literals.entry(Field::Ds.bit(bit)).or_insert(wanted) == wanted,
         }
     })
 }

@@ -3,7 +3,7 @@
 
 use crate::sets::bdd::{Map, Set, TooLarge};
 use crate::sets::field::View;
-use crate::sets::set::{Asked, Space};
+use crate::sets::set::{Space, U32Sets};
 use crate::walk::States;
 use std::collections::BTreeMap;
 use tidegate_packet::Handle;
@@ -42,7 +42,7 @@ pub(crate) struct List {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met {
     /// Packets that came to its list and are as it asks.
-    pub(crate) asked: Set,
+    pub(crate) eligible: Set,
     /// Those that it got.
     pub(crate) matched: Set,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Lists<'a> {
 }
 
 /// What one filter says about the packets it matched.
-enum Said {
+enum FilterVerdicts {
     No,
     Goes(Verdict),
     /// One of these, or the search goes on: which, the engine alone knows.
@@ -159,11 +159,15 @@ impl Lists<'_> {
         }
         for at in &pref.filters {
             let Some((mark, FilterParams::Fw(fw), actions)) = entry(&self.filters[*at]) else { continue };
-            let said = said(actions, Verdict::Class(fw.classid.unwrap_or(Handle::NONE)), among.passed_over)?;
-            let asked = self.marked.get(&(among.set, mask)).and_then(|parts| parts.get(&mark));
-            let asked = asked.copied().unwrap_or(Set::NONE);
-            let matched = self.space.store.and(asked, live)?;
-            live = self.take(*at, Met { asked, matched }, said, live, listed)?;
+            let given = filter_verdicts(
+                actions,
+                Verdict::Class(fw.classid.unwrap_or(Handle::NONE)),
+                among.passed_over,
+            )?;
+            let part = self.marked.get(&(among.set, mask)).and_then(|parts| parts.get(&mark));
+            let part = part.copied().unwrap_or(Set::NONE);
+            let matched = self.space.store.and(part, live)?;
+            live = self.take(*at, Met { eligible: part, matched }, given, live, listed)?;
         }
         Ok(live)
     }
@@ -177,38 +181,42 @@ impl Lists<'_> {
             if u32.link.is_some() || handle >> 20 < FIRST_ROOT {
                 return Err(TooLarge);
             }
-            let Asked { matched: asked, ended } = self.as_u32_asks(u32, pref.protocol, among)?;
-            let mut matched = self.space.store.and(asked, live)?;
+            let U32Sets { matched: part, ended } = self.u32_sets(u32, pref.protocol, among)?;
+            let mut matched = self.space.store.and(part, live)?;
             if !passed_by.is_empty() {
                 matched = self.space.store.minus(matched, passed_by)?;
             }
             passed_by = self.space.store.or(passed_by, ended)?;
-            let said = match u32.classid {
+            let given = match u32.classid {
                 // A node that neither names a class nor does anything only counts.
-                None if actions.is_empty() => Said::No,
-                class => said(actions, Verdict::Class(class.unwrap_or(Handle::NONE)), among.passed_over)?,
+                None if actions.is_empty() => FilterVerdicts::No,
+                class => filter_verdicts(
+                    actions,
+                    Verdict::Class(class.unwrap_or(Handle::NONE)),
+                    among.passed_over,
+                )?,
             };
-            live = self.take(*at, Met { asked, matched }, said, live, listed)?;
+            live = self.take(*at, Met { eligible: part, matched }, given, live, listed)?;
         }
         Ok(live)
     }
 
     /// What of the packets before the list a u32 filter asks for, and those that end the search at it.
-    fn as_u32_asks(&mut self, u32: &U32Params, protocol: u16, among: Before) -> Result<Asked, TooLarge> {
+    fn u32_sets(&mut self, u32: &U32Params, protocol: u16, among: Before) -> Result<U32Sets, TooLarge> {
         let mut set = among.set;
         if let Some((value, mask)) = u32.mark {
             let states = self.states;
             set = self.space.store.select(among.states, set, &mut |n| states.get(n).mark & mask == value)?;
         }
-        let mut asked = Asked { matched: Set::NONE, ended: Set::NONE };
+        let mut sets = U32Sets { matched: Set::NONE, ended: Set::NONE };
         for (rewrite, part) in self.space.by_rewrite(self.states, set, among.states)? {
             let keys = self.space.u32(protocol, &u32.keys, among.view, rewrite)?;
-            for (whole, keys) in [(&mut asked.matched, keys.matched), (&mut asked.ended, keys.ended)] {
-                let held = self.space.store.and(part, keys)?;
-                *whole = self.space.store.or(*whole, held)?;
+            for (whole, keys) in [(&mut sets.matched, keys.matched), (&mut sets.ended, keys.ended)] {
+                let matched = self.space.store.and(part, keys)?;
+                *whole = self.space.store.or(*whole, matched)?;
             }
         }
-        Ok(asked)
+        Ok(sets)
     }
 
     /// flow and matchall: every packet; all others: any.
@@ -225,14 +233,14 @@ impl Lists<'_> {
             let class = Verdict::Class(params.classid().unwrap_or(Handle::NONE));
             let verdict = if let FilterParams::Flow(flow) = params { spread(flow) } else { class };
             let matched = self.space.store.and(among.set, live)?;
-            let mut said = said(actions, verdict, among.passed_over)?;
+            let mut given = filter_verdicts(actions, verdict, among.passed_over)?;
             // What these match is left open.
             if !matches!(params, FilterParams::Flow(_) | FilterParams::Matchall(_))
-                && let Said::Goes(verdict) = said
+                && let FilterVerdicts::Goes(verdict) = given
             {
-                said = Said::Open(vec![verdict]);
+                given = FilterVerdicts::Open(vec![verdict]);
             }
-            live = self.take(*at, Met { asked: among.set, matched }, said, live, listed)?;
+            live = self.take(*at, Met { eligible: among.set, matched }, given, live, listed)?;
         }
         Ok(live)
     }
@@ -242,17 +250,17 @@ impl Lists<'_> {
         &mut self,
         at: usize,
         met: Met,
-        said: Said,
+        given: FilterVerdicts,
         live: Set,
         listed: &mut Listed,
     ) -> Result<Set, TooLarge> {
         listed.filters.push((at, met));
-        match said {
-            Said::Goes(verdict) if !met.matched.is_empty() => {
+        match given {
+            FilterVerdicts::Goes(verdict) if !met.matched.is_empty() => {
                 listed.verdicts.push((verdict, met.matched));
                 self.space.store.minus(live, met.matched)
             }
-            Said::Open(verdicts) if !met.matched.is_empty() => {
+            FilterVerdicts::Open(verdicts) if !met.matched.is_empty() => {
                 listed.verdicts.extend(verdicts.into_iter().map(|verdict| (verdict, met.matched)));
                 listed.guessed = true;
                 Ok(live)
@@ -275,9 +283,13 @@ fn entry(dump: &FilterDump) -> Option<(u32, &FilterParams, &[ActionDump])> {
 
 /// What actions make of a filter's verdict. One that changes what later filters see is more than this walk
 /// follows.
-fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<Said, TooLarge> {
+fn filter_verdicts(
+    actions: &[ActionDump],
+    verdict: Verdict,
+    passed_over: bool,
+) -> Result<FilterVerdicts, TooLarge> {
     if passed_over {
-        return Ok(Said::Goes(verdict));
+        return Ok(FilterVerdicts::Goes(verdict));
     }
     let mut verdicts = Vec::new();
     for dump in actions {
@@ -306,7 +318,7 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
                 }
                 Control::Pass => verdicts.push(verdict.clone()),
                 Control::Continue | Control::Number(_) if controls.len() == 1 && verdicts.is_empty() => {
-                    return Ok(Said::No);
+                    return Ok(FilterVerdicts::No);
                 }
                 Control::Continue | Control::Number(_) => verdicts.push(Verdict::Class(Handle::NONE)),
                 Control::Pipe => ends = false,
@@ -316,7 +328,7 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
         if ends {
             return Ok(match &controls[..] {
                 [Control::Continue | Control::Number(_), ..]
-                | [_, Control::Continue | Control::Number(_)] => Said::Open(verdicts),
+                | [_, Control::Continue | Control::Number(_)] => FilterVerdicts::Open(verdicts),
                 _ => among(verdicts),
             });
         }
@@ -326,14 +338,14 @@ fn said(actions: &[ActionDump], verdict: Verdict, passed_over: bool) -> Result<S
 }
 
 /// One of several verdicts.
-fn among(mut verdicts: Vec<Verdict>) -> Said {
+fn among(mut verdicts: Vec<Verdict>) -> FilterVerdicts {
     match (verdicts.pop(), verdicts.is_empty()) {
-        (Some(alone), true) => Said::Goes(alone),
+        (Some(alone), true) => FilterVerdicts::Goes(alone),
         (Some(last), false) => {
             verdicts.push(last);
-            Said::Open(verdicts)
+            FilterVerdicts::Open(verdicts)
         }
-        (None, _) => Said::No,
+        (None, _) => FilterVerdicts::No,
     }
 }
 

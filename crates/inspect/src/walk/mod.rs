@@ -108,7 +108,7 @@ pub(crate) struct RuleSeen {
     /// Packets that came to its chain.
     pub(crate) entered: Parts,
     /// Those of them that are as it asks, marks and connections aside.
-    pub(crate) asked: Parts,
+    pub(crate) eligible: Parts,
     /// Those of them that came to the rule.
     pub(crate) met: Parts,
     /// Those that it matched, marks and all.
@@ -120,7 +120,7 @@ pub(crate) struct RuleSeen {
 /// The same of one way.
 #[derive(Clone, Copy)]
 struct Met {
-    asked: Set,
+    eligible: Set,
     met: Set,
     matched: Set,
 }
@@ -136,7 +136,7 @@ pub(crate) struct Walk<'a> {
 
 /// Where rules are asked.
 #[derive(Clone, Copy)]
-struct Stand<'a> {
+struct HookPoint<'a> {
     table: &'a NetfilterTable,
     hook: Hook<'a>,
     /// Packets of IPv6, or of IPv4.
@@ -157,7 +157,7 @@ struct Inside {
 /// What is known of a condition.
 #[derive(Clone, Copy)]
 struct Truth {
-    held: Set,
+    holding: Set,
     /// Where it is known; elsewhere it does not hold, inverted or not.
     known: Set,
 }
@@ -177,7 +177,7 @@ impl Walk<'_> {
         let set = self.space.store.and(passing.set, family)?;
         let others = self.space.store.minus(passing.set, family)?;
         let mut states = passing.states;
-        let inside = self.chain(Stand { table, hook, ipv6 }, chain, set, &mut states, 0)?;
+        let inside = self.chain(HookPoint { table, hook, ipv6 }, chain, set, &mut states, 0)?;
         let mut passed = inside.accepted;
         if chain.policy.unwrap_or(true) {
             let to_policy = self.space.store.or(inside.here, inside.returned)?;
@@ -188,7 +188,7 @@ impl Walk<'_> {
 
     fn chain(
         &mut self,
-        stand: Stand<'_>,
+        point: HookPoint<'_>,
         chain: &NetfilterChain,
         entered: Set,
         states: &mut Map,
@@ -203,15 +203,15 @@ impl Walk<'_> {
             if self.steps > MOST_STEPS {
                 return Err(TooLarge);
             }
-            let met = self.met(&counted.rule, stand, entered, inside.here, *states)?;
+            let met = self.met(&counted.rule, point, entered, inside.here, *states)?;
             let before = inside.here;
             if !met.matched.is_empty() {
                 for target in counted.rule.targets() {
-                    self.carry_out(stand, target, met.matched, &mut inside, states, depth)?;
+                    self.carry_out(point, target, met.matched, &mut inside, states, depth)?;
                 }
             }
             let left = self.space.store.minus(before, inside.here)?;
-            let (family, table) = (stand.table.family(), stand.table.name().to_owned());
+            let (family, table) = (point.table.family(), point.table.name().to_owned());
             self.note(RuleKey { family, table, chain: chain.name.clone(), at }, entered, met, left)?;
         }
         Ok(inside)
@@ -221,84 +221,96 @@ impl Walk<'_> {
     fn met(
         &mut self,
         rule: &NetfilterRule,
-        stand: Stand<'_>,
+        point: HookPoint<'_>,
         entered: Set,
         here: Set,
         states: Map,
     ) -> Result<Met, TooLarge> {
-        let (mut asked, mut later) = (entered, Vec::new());
+        let (mut part, mut later) = (entered, Vec::new());
         for m in &rule.matches {
-            match self.plain(&m.what, stand)? {
-                Some(set) if m.not => asked = self.space.store.minus(asked, set)?,
-                Some(set) => asked = self.space.store.and(asked, set)?,
+            match self.plain(&m.what, point)? {
+                Some(set) if m.not => part = self.space.store.minus(part, set)?,
+                Some(set) => part = self.space.store.and(part, set)?,
                 None => later.push(m),
             }
         }
-        let met = if here == entered { asked } else { self.space.store.and(asked, here)? };
+        let met = if here == entered { part } else { self.space.store.and(part, here)? };
         let mut matched = met;
         for m in later {
-            let truth = self.truth(&m.what, stand, matched, states)?;
-            matched = if m.not { self.space.store.minus(truth.known, truth.held)? } else { truth.held };
+            let truth = self.truth(&m.what, point, matched, states)?;
+            matched = if m.not { self.space.store.minus(truth.known, truth.holding)? } else { truth.holding };
         }
-        Ok(Met { asked, met, matched })
+        Ok(Met { eligible: part, met, matched })
     }
 
     /// The set that a condition names; `None`: its truth hangs on what rules write.
-    fn plain(&mut self, what: &Condition, stand: Stand<'_>) -> Result<Option<Set>, TooLarge> {
-        let hook = stand.hook;
+    fn plain(&mut self, what: &Condition, point: HookPoint<'_>) -> Result<Option<Set>, TooLarge> {
+        let hook = point.hook;
         Ok(Some(match what {
             Condition::In(pattern) if hook.input => self.space.came_in(|name| fits(pattern, name))?,
             Condition::In(pattern) => either(fits(pattern, "")),
             Condition::Out(pattern) => either(fits(pattern, hook.output)),
-            Condition::Version6(v6) => either(*v6 == stand.ipv6),
+            Condition::Version6(v6) => either(*v6 == point.ipv6),
             Condition::Any(several) => {
                 let mut any = Set::NONE;
                 for what in several {
-                    let Some(set) = self.plain(what, stand)? else { return Ok(None) };
+                    let Some(set) = self.plain(what, point)? else { return Ok(None) };
                     any = self.space.store.or(any, set)?;
                 }
                 any
             }
-            what => return self.space.condition(what, stand.ipv6, hook.view),
+            what => return self.space.condition(what, point.ipv6, hook.view),
         }))
     }
 
     /// Of which packets a condition holds, and of which it can be told at all.
-    fn truth(&mut self, what: &Condition, stand: Stand<'_>, of: Set, map: Map) -> Result<Truth, TooLarge> {
+    fn truth(
+        &mut self,
+        what: &Condition,
+        point: HookPoint<'_>,
+        of: Set,
+        map: Map,
+    ) -> Result<Truth, TooLarge> {
         let states = &*self.states;
-        let held = match what {
+        let matched = match what {
             Condition::Mark(value, mask) => {
                 self.space.store.select(map, of, &mut |n| states.get(n).mark & mask == *value)?
             }
             Condition::Connmark(value, mask) => {
                 let known = self.tracked(of, map)?;
                 let states = &*self.states;
-                let held =
+                let matched =
                     self.space.store.select(map, known, &mut |n| states.get(n).connmark & mask == *value)?;
-                return Ok(Truth { held, known });
+                return Ok(Truth { holding: matched, known });
             }
-            Condition::Connbytes(asked) => {
+            Condition::Connbytes(range) => {
                 let known = self.tracked(of, map)?;
-                let named = self.space.carried(asked)?;
-                return Ok(Truth { held: self.space.store.and(known, named)?, known });
+                let named = self.space.carried(range)?;
+                return Ok(Truth { holding: self.space.store.and(known, named)?, known });
             }
             Condition::Connstate(asked) | Condition::State(asked) => self.in_state(*asked, of, map)?,
             Condition::Dscp(code) => self.by_ds(of, map, code << 2, 0xfc)?,
             Condition::Tos(value, mask) => self.by_ds(of, map, *value, *mask)?,
-            Condition::Any(several) => return self.any(several, stand, of, map),
+            Condition::Any(several) => return self.any(several, point, of, map),
             what => {
-                let named = self.plain(what, stand)?.unwrap_or(Set::ALL);
+                let named = self.plain(what, point)?.unwrap_or(Set::ALL);
                 self.space.store.and(of, named)?
             }
         };
-        Ok(Truth { held, known: of })
+        Ok(Truth { holding: matched, known: of })
     }
 
-    fn any(&mut self, several: &[Condition], stand: Stand<'_>, of: Set, map: Map) -> Result<Truth, TooLarge> {
-        let mut any = Truth { held: Set::NONE, known: if several.is_empty() { of } else { Set::NONE } };
+    fn any(
+        &mut self,
+        several: &[Condition],
+        point: HookPoint<'_>,
+        of: Set,
+        map: Map,
+    ) -> Result<Truth, TooLarge> {
+        let mut any = Truth { holding: Set::NONE, known: if several.is_empty() { of } else { Set::NONE } };
         for what in several {
-            let one = self.truth(what, stand, of, map)?;
-            any.held = self.space.store.or(any.held, one.held)?;
+            let one = self.truth(what, point, of, map)?;
+            any.holding = self.space.store.or(any.holding, one.holding)?;
             any.known = self.space.store.or(any.known, one.known)?;
         }
         Ok(any)
@@ -311,28 +323,28 @@ impl Walk<'_> {
         self.space.store.select(map, connected, &mut |n| !states.get(n).untracked)
     }
 
-    fn in_state(&mut self, asked: Connstates, of: Set, map: Map) -> Result<Set, TooLarge> {
+    fn in_state(&mut self, wanted: Connstates, of: Set, map: Map) -> Result<Set, TooLarge> {
         let states = &*self.states;
         let hidden = self.space.store.select(map, of, &mut |n| states.get(n).untracked)?;
         let open = self.space.store.minus(of, hidden)?;
-        let named = self.space.state(asked)?;
+        let named = self.space.state(wanted)?;
         let open = self.space.store.and(open, named)?;
-        if asked.has(Connstate::Untracked) { self.space.store.or(open, hidden) } else { Ok(open) }
+        if wanted.has(Connstate::Untracked) { self.space.store.or(open, hidden) } else { Ok(open) }
     }
 
     fn by_ds(&mut self, of: Set, map: Map, value: u8, mask: u8) -> Result<Set, TooLarge> {
         let mut found = Set::NONE;
         for (rewrite, part) in self.space.by_rewrite(self.states, of, map)? {
             let named = self.space.ds(value, mask, rewrite)?;
-            let held = self.space.store.and(part, named)?;
-            found = self.space.store.or(found, held)?;
+            let matched = self.space.store.and(part, named)?;
+            found = self.space.store.or(found, matched)?;
         }
         Ok(found)
     }
 
     fn carry_out(
         &mut self,
-        stand: Stand<'_>,
+        point: HookPoint<'_>,
         target: &NetfilterTarget,
         matched: Set,
         inside: &mut Inside,
@@ -342,10 +354,10 @@ impl Walk<'_> {
         let leaves = match target {
             NetfilterTarget::Log { .. } | NetfilterTarget::Tcpmss(_) => return Ok(()),
             NetfilterTarget::Jump(name) | NetfilterTarget::Goto(name) => {
-                let Some(called) = stand.table.chains().iter().find(|chain| chain.name == *name) else {
+                let Some(called) = point.table.chains().iter().find(|chain| chain.name == *name) else {
                     return Ok(());
                 };
-                let below = self.chain(stand, called, matched, states, depth + 1)?;
+                let below = self.chain(point, called, matched, states, depth + 1)?;
                 let back = self.space.store.or(below.here, below.returned)?;
                 inside.here = self.space.store.minus(inside.here, matched)?;
                 inside.accepted = self.space.store.or(inside.accepted, below.accepted)?;
@@ -387,7 +399,7 @@ impl Walk<'_> {
         let known = self.rules.entry(key).or_default();
         for (known, set) in [
             (&mut known.entered, entered),
-            (&mut known.asked, met.asked),
+            (&mut known.eligible, met.eligible),
             (&mut known.met, met.met),
             (&mut known.matched, met.matched),
             (&mut known.left, left),

@@ -48,7 +48,7 @@ impl Parts {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilterSeen {
     /// Packets that came to its list and are as it asks.
-    pub(crate) asked: Parts,
+    pub(crate) eligible: Parts,
     /// Those that it got.
     pub(crate) matched: Parts,
 }
@@ -390,7 +390,7 @@ impl Tree<'_> {
         }
         for (at, met) in listed.filters {
             let seen = self.seen.filters.entry(at).or_default();
-            seen.asked.add(self.lists.space, self.way, met.asked)?;
+            seen.eligible.add(self.lists.space, self.way, met.eligible)?;
             seen.matched.add(self.lists.space, self.way, met.matched)?;
         }
         Ok((listed.verdicts, listed.rest.unwrap_or(Set::NONE)))

@@ -417,8 +417,8 @@ pub(crate) fn translates(rule: &NetfilterRule) -> bool {
 }
 
 /// Does anything hang on connections?
-pub(crate) fn asks_connections(reading: &Reading) -> bool {
-    let asks = |what: &Condition| {
+pub(crate) fn uses_conntrack(reading: &Reading) -> bool {
+    let matches = |what: &Condition| {
         matches!(
             what,
             Condition::Connmark(..) | Condition::Connstate(_) | Condition::State(_) | Condition::Connbytes(_)
@@ -430,7 +430,7 @@ pub(crate) fn asks_connections(reading: &Reading) -> bool {
             NetfilterTarget::Connmark(_) | NetfilterTarget::Notrack(_) | NetfilterTarget::Translate(_)
         )
     };
-    conditions(reading).any(asks) || rules(reading).any(|rule| rule.targets().any(keeps))
+    conditions(reading).any(matches) || rules(reading).any(|rule| rule.targets().any(keeps))
 }
 
 /// Does any rule look at the mark that a connection has?
@@ -497,16 +497,16 @@ fn vocabulary(reading: &Reading) -> Result<Vocabulary, TooLarge> {
     }
     let mut counted: Vec<(_, _, Vec<u64>)> = Vec::new();
     for what in conditions(reading) {
-        let Condition::Connbytes(asked) = what else { continue };
+        let Condition::Connbytes(range) = what else { continue };
         let at = counted
             .iter()
-            .position(|(mode, direction, _)| (*mode, *direction) == (asked.mode, asked.direction));
+            .position(|(mode, direction, _)| (*mode, *direction) == (range.mode, range.direction));
         let at = at.unwrap_or_else(|| {
-            counted.push((asked.mode, asked.direction, vec![0]));
+            counted.push((range.mode, range.direction, vec![0]));
             counted.len() - 1
         });
         let bounds = &mut counted[at].2;
-        bounds.extend([Some(asked.from), asked.to.checked_add(1)].into_iter().flatten());
+        bounds.extend([Some(range.from), range.to.checked_add(1)].into_iter().flatten());
         bounds.sort_unstable();
         bounds.dedup();
     }

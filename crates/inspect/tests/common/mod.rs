@@ -1,7 +1,9 @@
 //! Policies from lines of tc and iptables.
 
 use tidegate_gateway::DeviceSpec;
-use tidegate_inspect::{Finding, Given, Level, Place, Reading, Rule, Source, Step, Witness, Word, check};
+use tidegate_inspect::{
+    Finding, Given, Level, Reading, Rule, Source, SourceLocation, Step, Witness, Word, check,
+};
 use tidegate_packet::Dissector;
 use tidegate_policy::{LinkDriver, Op};
 use tidegate_syntax::{Env, iptables, tc};
@@ -28,7 +30,7 @@ pub(crate) fn given(devices: &[&str], text: &str) -> Given {
                 other => panic!("{line}: {other:?}"),
             },
         };
-        let place = |columns| Some(Place { file: 0, line: at + 1, columns });
+        let place = |columns| Some(SourceLocation { file: 0, line: at + 1, columns });
         let mut behind = tool.len();
         let word = |text: &String| {
             let columns = column(line, behind, text);
@@ -69,7 +71,7 @@ fn column(line: &str, behind: usize, word: &str) -> Option<(usize, usize)> {
 }
 
 /// The findings of some rules, a line for each: where, how bad, what, why, and what shows it.
-pub(crate) fn said(text: &str, rules: &[Rule]) -> Vec<String> {
+pub(crate) fn findings_of(text: &str, rules: &[Rule]) -> Vec<String> {
     let line = |finding: &Finding| {
         let at = finding.place.as_ref().map_or(0, |place| place.line);
         let level = match finding.level {
@@ -95,8 +97,8 @@ pub(crate) fn said(text: &str, rules: &[Rule]) -> Vec<String> {
 }
 
 /// Only one thing is said, and it contains all of this.
-pub(crate) fn says(text: &str, rules: &[Rule], parts: &[&str]) {
-    let found = said(text, rules);
+pub(crate) fn check_finding(text: &str, rules: &[Rule], parts: &[&str]) {
+    let found = findings_of(text, rules);
     assert_eq!(found.len(), 1, "{text}\n{found:#?}");
     for part in parts {
         assert!(found[0].contains(part), "{text}\nwanted {part}\n{}", found[0]);
@@ -105,5 +107,5 @@ pub(crate) fn says(text: &str, rules: &[Rule], parts: &[&str]) {
 
 /// Nothing is said.
 pub(crate) fn silent(text: &str, rules: &[Rule]) {
-    assert_eq!(said(text, rules), [""; 0], "{text}");
+    assert_eq!(findings_of(text, rules), [""; 0], "{text}");
 }

@@ -1,7 +1,7 @@
 //! What findings say of policies that newcomers wrote, where what was said was once wrong: each with what
 //! Linux does.
 
-use crate::common::{said, says, silent};
+use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
 
 /// What a filter makes of a packet is not always known: others than it asks for are still found.
@@ -17,7 +17,11 @@ fn past_all_classes_beside_filters_that_are_not_followed() {
              tc class add dev eth0 parent 1: classid 1:12 htb rate 2mbit\n\
              tc filter add dev eth0 parent 1: protocol ip prio 1 {filter}"
         );
-        says(&text, &[Rule::Default], &["1 warning R11: 1: has no default class", "udp ", "no class at all"]);
+        check_finding(
+            &text,
+            &[Rule::Default],
+            &["1 warning R11: 1: has no default class", "udp ", "no class at all"],
+        );
     }
     let all = "tc qdisc add dev eth0 root handle 1: drr\n\
                tc class add dev eth0 parent 1: classid 1:1 drr\n\
@@ -37,7 +41,7 @@ fn past_the_classes_of_a_tree_within_a_class() {
          tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 2:2"
     );
     let parts = ["3 warning R11: 2: has no default class", "as fast as 1:2 lets them", "no class of 2:"];
-    says(&inner, &[Rule::Default], &parts);
+    check_finding(&inner, &[Rule::Default], &parts);
 }
 
 /// HTB's own handle is its direct queue; the default class has no part in it. HFSC drops such packets.
@@ -51,12 +55,12 @@ fn a_filter_that_leads_to_the_qdisc_itself() {
         )
     };
     let both = [Rule::Default, Rule::Nowhere];
-    says(
+    check_finding(
         &of("htb", "rate 1mbit"),
         &both,
         &["3 warning R6: the filter leads to 1: itself", "past every class"],
     );
-    says(
+    check_finding(
         &of("hfsc", "ls m2 1mbit"),
         &both,
         &["3 error R6: the filter leads to 1: itself", "hfsc drops its packets"],
@@ -76,16 +80,16 @@ fn where_packets_go_that_are_led_to_no_class() {
     };
     for kind in ["prio", "ets bands 3"] {
         let tree = format!("tc qdisc add dev eth0 root handle 1: {kind}");
-        says(
+        check_finding(
             &of(&tree, "30:1"),
             &rules,
             &["2 warning R6", "the number behind the colon only: its packets take 1:1"],
         );
-        says(&of(&tree, "1:9"), &rules, &["2 error R6", "the band of priority 0"]);
+        check_finding(&of(&tree, "1:9"), &rules, &["2 error R6", "the band of priority 0"]);
     }
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 2\n\
                 tc class add dev eth0 parent 1: classid 1:2 hfsc ls m2 1mbit ul m2 1mbit";
-    says(&of(hfsc, "1:22"), &rules, &["3 error R6", "its packets take the default class 1:2"]);
+    check_finding(&of(hfsc, "1:22"), &rules, &["3 error R6", "its packets take the default class 1:2"]);
     let empty = "tc qdisc add dev eth0 root handle 1: hfsc";
     silent(&of(empty, "1:11"), &rules);
 }
@@ -97,7 +101,7 @@ fn a_packet_of_the_machine_itself() {
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 4mbit\n\
                 iptables -t mangle -A FORWARD -o eth0 -j CLASSIFY --set-class 1:10\n\
                 ip6tables -t mangle -A FORWARD -o eth0 -j CLASSIFY --set-class 1:10";
-    says(text, &[Rule::Default], &["in lo out eth0: no class at all"]);
+    check_finding(text, &[Rule::Default], &["in lo out eth0: no class at all"]);
 }
 
 /// A rule sets the mark, where no packet comes to it.
@@ -113,9 +117,9 @@ fn a_mark_that_is_set_in_a_chain_that_nothing_jumps_to() {
         "4 warning R8: no packet carries mark 1",
         "(line 6) is in chain Q, which none of its packets reaches",
     ];
-    says(text, &[Rule::Marks], &parts);
+    check_finding(text, &[Rule::Marks], &parts);
     let other = text.replace("--set-mark 1", "--set-mark 2");
-    says(&other, &[Rule::Marks], &["4 note R8", "packets carry no mark here"]);
+    check_finding(&other, &[Rule::Marks], &["4 note R8", "packets carry no mark here"]);
 }
 
 /// A rule for another device's packets sets the mark.
@@ -134,7 +138,7 @@ fn a_mark_that_is_set_on_other_packets() {
         "4 warning R8: no packet carries mark 1 on eth0",
         "line 5 sets it, and takes no packet that comes to this filter",
     ];
-    says(&of("eth1"), &[Rule::Marks], &parts);
+    check_finding(&of("eth1"), &[Rule::Marks], &parts);
     silent(&of("eth0"), &[Rule::Marks]);
 }
 
@@ -145,7 +149,7 @@ fn a_mark_that_the_mask_of_its_filter_takes_away() {
                 tc class add dev eth0 parent 1: classid 1:40 htb rate 1mbit\n\
                 tc filter add dev eth0 parent 1: prio 1 handle 0x10/0x0f fw flowid 1:10\n\
                 iptables -t mangle -A PREROUTING -p udp --dport 5060 -j MARK --set-mark 0x10";
-    let found = said(text, &[Rule::Marks]);
+    let found = findings_of(text, &[Rule::Marks]);
     assert!(
         found[0].starts_with("4 warning R8: no mark is 0x10 under the mask 0xf: the filter never matches"),
         "{found:?}"
@@ -158,7 +162,7 @@ fn a_remedy_names_what_it_changes() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 12\n\
                 tc class add dev eth0 parent 1: classid 1:12 htb rate 10mbit\n\
                 tc qdisc add dev eth0 parent 1:12 handle 12: fq_codel target 5 interval 100";
-    let found = said(text, &[Rule::Limit]);
+    let found = findings_of(text, &[Rule::Limit]);
     assert!(!found.is_empty());
     for one in &found {
         let remedy = one.rsplit("; ").next().unwrap_or_default();
@@ -174,11 +178,11 @@ fn a_limit_is_not_blamed_for_others() {
         "tc qdisc add dev eth0 root handle 1: fq maxrate 10mbit flow_limit 2 limit 1000",
         "tc qdisc add dev eth0 root handle 1: sfq limit 1000 depth 5",
     ] {
-        let found = said(line, &[Rule::Limit]);
+        let found = findings_of(line, &[Rule::Limit]);
         assert!(!found.iter().any(|one| one.contains("with limit")), "{found:?}");
     }
     let small = "tc qdisc add dev eth0 root handle 1: pfifo limit 3";
-    says(small, &[Rule::Limit], &["pfifo with limit 3 may drop packets of a single burst"]);
+    check_finding(small, &[Rule::Limit], &["pfifo with limit 3 may drop packets of a single burst"]);
 }
 
 /// Of two policers of one preference each has its own line; a packet of the port that is asked for shows the
@@ -190,12 +194,12 @@ fn policers_have_their_own_lines() {
     let other = line.replace("917kbit", "817kbit");
     let text = format!("tc qdisc add dev eth0 handle ffff: ingress\n{line}\n{other}");
     let lines: Vec<String> =
-        said(&text, &[Rule::Burst]).iter().map(|one| one.chars().take(1).collect()).collect();
+        findings_of(&text, &[Rule::Burst]).iter().map(|one| one.chars().take(1).collect()).collect();
     assert_eq!(lines, ["2", "3"]);
     let port = "tc qdisc add dev eth0 handle ffff: ingress\n\
                 tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match ip sport 80 0xffff police \
                 rate 1mbit burst 1k drop";
-    says(port, &[Rule::Burst], &["2 error R12", "tcp 198.51.100.7:80 > "]);
+    check_finding(port, &[Rule::Burst], &["2 error R12", "tcp 198.51.100.7:80 > "]);
 }
 
 /// A burst and an mtu that stop the same frames have one remedy.
@@ -204,7 +208,7 @@ fn a_policer_of_two_mistakes_has_one_remedy() {
     let text = "tc qdisc add dev eth0 handle ffff: ingress\n\
                 tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 police rate 8mbit \
                 burst 1k mtu 1000 drop";
-    says(text, &[Rule::Burst], &["burst 50000; and: mtu 2048"]);
+    check_finding(text, &[Rule::Burst], &["burst 50000; and: mtu 2048"]);
 }
 
 /// Which packets flower asks for is not followed: none is shown for one that gets none.
@@ -216,7 +220,11 @@ fn a_filter_of_which_no_packet_is_shown() {
                 tc filter add dev eth0 parent 1: protocol all prio 1 matchall classid 1:5\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 1000-2000 \
                 classid 1:11";
-    says(text, &[Rule::Unreachable], &["5 warning R1", "what it asks for goes to 1:5, not to 1:11; ; "]);
+    check_finding(
+        text,
+        &[Rule::Unreachable],
+        &["5 warning R1", "what it asks for goes to 1:5, not to 1:11; ; "],
+    );
 }
 
 /// Rules that name classes: one that is not there, and one that a later rule replaces.
@@ -229,7 +237,7 @@ fn classes_that_rules_give_in_vain() {
         format!("iptables -t mangle -A POSTROUTING -o eth0 {what} -j CLASSIFY --set-class {class}")
     };
     let missing = format!("{tree}\n{}", rule("-p udp", "1:12"));
-    says(
+    check_finding(
         &missing,
         &[Rule::Nowhere],
         &["4 warning R6: the rule gives packets class 1:12, and there is no such class on eth0"],
@@ -240,7 +248,7 @@ fn classes_that_rules_give_in_vain() {
         ":22 ",
         "class 1:20",
     ];
-    says(&twice, &[Rule::Marks], &parts);
+    check_finding(&twice, &[Rule::Marks], &parts);
     let right = format!("{tree}\n{}\n{}", rule("-p tcp", "1:20"), rule("-p tcp --dport 22", "1:10"));
     silent(&right, &[Rule::Marks, Rule::Nowhere]);
 }
@@ -256,7 +264,7 @@ fn hfsc_shares_by_weight_while_others_are_busy() {
                 tc qdisc add dev eth0 parent 1:21 pfifo limit 100\n\
                 tc qdisc add dev eth0 parent 1:22 pfifo limit 100\n\
                 tc filter add dev eth0 parent 1: protocol all prio 1 u32 match ip dport 5060 0xffff flowid 1:21";
-    says(text, &[Rule::Limit], &["5 ", "limit 100 lets 1.2 s of packets wait in class 1:21"]);
+    check_finding(text, &[Rule::Limit], &["5 ", "limit 100 lets 1.2 s of packets wait in class 1:21"]);
 }
 
 /// A bucket's limit is that of its own queue.
@@ -264,7 +272,7 @@ fn hfsc_shares_by_weight_while_others_are_busy() {
 fn a_bucket_whose_queue_is_another() {
     let text = "tc qdisc add dev eth0 root handle 1: tbf rate 800kbit burst 5k limit 3000\n\
                 tc qdisc add dev eth0 parent 1:1 codel";
-    let found = said(text, &[Rule::Limit]);
+    let found = findings_of(text, &[Rule::Limit]);
     assert!(!found.iter().any(|one| one.contains("tbf with limit")), "{found:?}");
 }
 
@@ -285,7 +293,7 @@ fn a_parent_to_borrow_from() {
     let text = "tc qdisc add dev eth0 root handle 501: htb default 1\n\
                 tc class add dev eth0 parent 501: classid 501:1 htb rate 6mbit ceil 12mbit\n\
                 tc class add dev eth0 parent 501: classid 501:2 htb rate 4mbit";
-    says(text, &[Rule::Rates], &["(classid 501:3)"]);
+    check_finding(text, &[Rule::Rates], &["(classid 501:3)"]);
 }
 
 /// Linux 6.1 was asked: 4.00 Mbit/s leave the first, whose packets wait 100 ms in netem before they may.
@@ -300,15 +308,15 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
         )
     };
     for netem in ["delay 100ms", "delay 100ms 20ms", "delay 80ms 10ms loss 2%"] {
-        let found = said(&tree(netem), &[Rule::Rates]);
+        let found = findings_of(&tree(netem), &[Rule::Rates]);
         assert!(found.iter().any(|one| one.contains("kept full, it sends 4 Mbit/s")), "{netem}: {found:?}");
     }
     // What leaves by slots hangs on how long the queue is.
-    let slots = said(&tree("slot 20ms 30ms"), &[Rule::Rates]);
+    let slots = findings_of(&tree("slot 20ms 30ms"), &[Rule::Rates]);
     assert!(!slots.iter().any(|one| one.contains("kept full")), "{slots:?}");
     // So many packets fit, and no more get through in each tenth of a second.
-    let held = said(&tree("delay 100ms limit 10"), &[Rule::Rates]);
-    assert!(!held.iter().any(|one| one.contains("4 Mbit/s leave")), "{held:?}");
+    let conditions = findings_of(&tree("delay 100ms limit 10"), &[Rule::Rates]);
+    assert!(!conditions.iter().any(|one| one.contains("4 Mbit/s leave")), "{conditions:?}");
     // Packets of both classes wait in the netem above them.
     let above = "tc qdisc add dev eth0 root handle 1: netem delay 100ms\n\
                  tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
@@ -316,7 +324,7 @@ fn a_rate_is_measured_once_the_delay_below_has_filled() {
                  tc class add dev eth0 parent 2:1 classid 2:10 htb rate 2mbit\n\
                  tc class add dev eth0 parent 2:1 classid 2:20 htb rate 2mbit\n\
                  tc filter add dev eth0 parent 2: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 2:20";
-    says(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
+    check_finding(above, &[Rule::Rates], &["with every leaf below it kept full, 4 Mbit/s leave"]);
 }
 
 /// Linux 6.1 was asked: 14 Mbit/s leave the first, whatever netem loses, and 27 the second.
@@ -331,7 +339,7 @@ fn classes_are_kept_full_whatever_is_lost() {
                tc qdisc add dev eth0 parent 1:30 netem loss 20%\n\
                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 20 0xffff flowid 1:20\n\
                tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid 1:30";
-    let found = said(htb, &[Rule::Rates]);
+    let found = findings_of(htb, &[Rule::Rates]);
     assert!(found[0].contains("with every leaf below it kept full, 14 Mbit/s leave"), "{found:?}");
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 20\n\
                 tc class add dev eth0 parent 1: classid 1:1 hfsc ls m2 8mbit ul m2 1mbit\n\
@@ -341,7 +349,7 @@ fn classes_are_kept_full_whatever_is_lost() {
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 30 0xffff flowid \
                 1:30\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 40 0xffff flowid 1:40";
-    let found = said(hfsc, &[Rule::Rates]);
+    let found = findings_of(hfsc, &[Rule::Rates]);
     assert!(
         found.iter().any(|one| one.contains("with every leaf below it kept full, 27 Mbit/s leave")),
         "{found:?}"
@@ -357,7 +365,7 @@ fn a_netem_below_is_reckoned_at_the_rate_that_can_be_reached() {
                 tc class add dev eth0 parent 1: classid 1:1 htb rate 6mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil 8mbit\n\
                 tc qdisc add dev eth0 parent 1:10 handle 10: netem delay 100ms";
-    says(text, &[Rule::Limit], &["at 6 Mbit/s they wait inside netem"]);
+    check_finding(text, &[Rule::Limit], &["at 6 Mbit/s they wait inside netem"]);
 }
 
 /// Linux 6.1 was asked: with `mtu 1500` all 20 frames of 1,514 bytes are dropped and all of 600 leave; with
@@ -368,14 +376,14 @@ fn a_peak_rate_whose_bucket_holds_no_full_frame() {
         format!("tc qdisc add dev eth0 root tbf rate 5mbit burst 10k latency 50ms peakrate 10mbit mtu {mtu}")
     };
     let parts = ["1 error R12: mtu holds 1500 bytes", "never fit the bucket of the peak rate"];
-    says(&of("1500"), &[Rule::Burst], &parts);
-    let told = said(&of("1500"), &[Rule::Burst]);
-    assert!(told[0].ends_with("room for a frame at least: mtu 1540"), "{told:?}");
+    check_finding(&of("1500"), &[Rule::Burst], &parts);
+    let lines = findings_of(&of("1500"), &[Rule::Burst]);
+    assert!(lines[0].ends_with("room for a frame at least: mtu 1540"), "{lines:?}");
     silent(&of("1540"), &[Rule::Burst]);
     // Both words stand in the way: the remedy is both.
     let both = of("1000").replace("burst 10k", "burst 1k");
-    let told = said(&both, &[Rule::Burst]);
-    assert!(told[0].contains("mtu 1540") && told[0].contains("burst 1540"), "{told:?}");
+    let lines = findings_of(&both, &[Rule::Burst]);
+    assert!(lines[0].contains("mtu 1540") && lines[0].contains("burst 1540"), "{lines:?}");
 }
 
 /// Linux 6.1 was asked: prio puts packets of `flowid 2:0` and `1:0` into the band of priority 0, drr drops
@@ -385,17 +393,33 @@ fn a_class_without_a_minor_number_is_none() {
     let filter = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid";
     let of = |tree: &str, class: &str| format!("{tree}\n{filter} {class}");
     let prio = "tc qdisc add dev eth0 root handle 1: prio";
-    says(&of(prio, "2:0"), &[Rule::Nowhere], &["2 error R6", "its packets take 1:2, the band of priority 0"]);
-    says(&of(prio, "1:0"), &[Rule::Nowhere], &["2 error R6", "its packets take 1:2, the band of priority 0"]);
+    check_finding(
+        &of(prio, "2:0"),
+        &[Rule::Nowhere],
+        &["2 error R6", "its packets take 1:2, the band of priority 0"],
+    );
+    check_finding(
+        &of(prio, "1:0"),
+        &[Rule::Nowhere],
+        &["2 error R6", "its packets take 1:2, the band of priority 0"],
+    );
     let drr = "tc qdisc add dev eth0 root handle 1: drr\n\
                tc class add dev eth0 parent 1: classid 1:1 drr";
-    says(&of(drr, "2:0"), &[Rule::Nowhere], &["3 error R6", "drr drops its packets"]);
+    check_finding(&of(drr, "2:0"), &[Rule::Nowhere], &["3 error R6", "drr drops its packets"]);
     let htb = "tc qdisc add dev eth0 root handle 1: htb default 7\n\
                tc class add dev eth0 parent 1: classid 1:7 htb rate 5mbit";
-    says(&of(htb, "2:0"), &[Rule::Nowhere], &["3 error R6", "its packets take the default class 1:7"]);
+    check_finding(
+        &of(htb, "2:0"),
+        &[Rule::Nowhere],
+        &["3 error R6", "its packets take the default class 1:7"],
+    );
     let hfsc = "tc qdisc add dev eth0 root handle 1: hfsc default 7\n\
                 tc class add dev eth0 parent 1: classid 1:7 hfsc sc m2 5mbit";
-    says(&of(hfsc, "2:0"), &[Rule::Nowhere], &["3 error R6", "its packets take the default class 1:7"]);
+    check_finding(
+        &of(hfsc, "2:0"),
+        &[Rule::Nowhere],
+        &["3 error R6", "its packets take the default class 1:7"],
+    );
 }
 
 /// Linux 6.1 was asked: `police index 7` that no one made is a policer of rate 0 and mtu 4096Mb, and all 40
@@ -409,8 +433,8 @@ fn the_number_of_a_policer_that_nobody_made() {
         "2 error R6: there is no policer 7 before this one, which polices nothing",
         "every packet conforms to it",
     ];
-    says(&of("action police index 7"), &[Rule::Nowhere], &unmade);
-    says(&of("police index 7 drop"), &[Rule::Nowhere], &unmade);
+    check_finding(&of("action police index 7"), &[Rule::Nowhere], &unmade);
+    check_finding(&of("police index 7 drop"), &[Rule::Nowhere], &unmade);
     silent(&of("action police rate 1mbit burst 20k index 7"), &[Rule::Nowhere]);
     silent(&of("action police mtu 1000 index 7 drop"), &[Rule::Nowhere]);
     let made = format!(
@@ -426,10 +450,10 @@ fn the_number_of_a_policer_that_nobody_made() {
         filter.replace("80", "81").replace("prio 1", "prio 2")
             + " action police rate 1mbit burst 20k index 7"
     );
-    let told = said(&late, &[Rule::Nowhere]);
+    let lines = findings_of(&late, &[Rule::Nowhere]);
     assert!(
-        told.len() == 2 && told[1].contains("3 error R6: policer 7 is there already, without a rate"),
-        "{told:?}"
+        lines.len() == 2 && lines[1].contains("3 error R6: policer 7 is there already, without a rate"),
+        "{lines:?}"
     );
 }
 
@@ -445,11 +469,15 @@ fn a_rate_above_the_parents_counts_up_to_the_ceil() {
              tc qdisc add dev eth0 parent 1:10 tbf rate 4mbit burst 1k latency 50ms"
         )
     };
-    assert!(!said(&of("ceil 1mbit"), &[Rule::Rates]).iter().any(|one| one.contains("more than its parent")));
-    let told = said(&of(""), &[Rule::Rates]);
     assert!(
-        told.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")),
-        "{told:?}"
+        !findings_of(&of("ceil 1mbit"), &[Rule::Rates])
+            .iter()
+            .any(|one| one.contains("more than its parent"))
+    );
+    let lines = findings_of(&of(""), &[Rule::Rates]);
+    assert!(
+        lines.iter().any(|one| one.contains("the shaping is exceeded when it sends that much")),
+        "{lines:?}"
     );
 }
 
@@ -463,8 +491,8 @@ fn a_mark_that_nothing_reads_is_told_of_where_it_is_set() {
                 iptables -t mangle -A POSTROUTING -m mark --mark 9 -j CONNMARK --set-mark 3\n\
                 iptables -t mangle -A PREROUTING -p udp -j CONNMARK --set-mark 3\n\
                 iptables -t mangle -A PREROUTING -j CONNMARK --restore-mark";
-    let told = said(text, &[Rule::Marks]);
-    assert!(told.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{told:?}");
+    let lines = findings_of(text, &[Rule::Marks]);
+    assert!(lines.iter().any(|one| one.starts_with("6 warning R8: nothing reads mark 3")), "{lines:?}");
 }
 
 /// Linux 6.1 was asked with 100 bytes: cake sends 3.79 Mbit/s with its own overhead alone, 3.75 with the
@@ -474,7 +502,7 @@ fn framing_that_cake_counts_once_more() {
     let of = |stab: &str, own: &str| format!("tc qdisc add dev eth0 root {stab} cake bandwidth 4mbit {own}");
     let parts =
         ["1 warning R16", "by a size table (stab) and by cake", "3.56 Mbit/s leave, and 3.79 Mbit/s without"];
-    says(&of("stab overhead 100", "overhead 100"), &[Rule::Overhead], &parts);
+    check_finding(&of("stab overhead 100", "overhead 100"), &[Rule::Overhead], &parts);
     silent(&of("stab overhead 100", ""), &[Rule::Overhead]);
     silent(&of("", "overhead 100"), &[Rule::Overhead]);
 }
@@ -495,7 +523,7 @@ fn addresses_that_nat_hides_from_filters() {
         "iptables -t mangle -A POSTROUTING -o eth0 -s 192.168.1.0/24 -j CLASSIFY --set-class 1:10",
     ];
     for all in ["-o eth0", "-s 192.168.0.0/16 -o eth0", ""] {
-        says(&of(&nat(all), source), &[Rule::Rewritten], &parts);
+        check_finding(&of(&nat(all), source), &[Rule::Rewritten], &parts);
     }
     // Not all of them, or others, or none.
     for some in ["-o eth1", "-s 192.168.1.128/25 -o eth0", "-o eth0 -p tcp", "-s 10.0.0.0/8 -o eth0"] {
@@ -523,7 +551,7 @@ fn addresses_that_nat_hides_from_filters() {
         "6 warning R27: what arrives at eth0 for 192.168.1.5 has the address of eth0",
         "line 4 hides 192.168.1.5",
     ];
-    says(&of(&nat("-o eth0"), arrives), &[Rule::Rewritten], &parts);
+    check_finding(&of(&nat("-o eth0"), arrives), &[Rule::Rewritten], &parts);
     silent(&of(&nat("-o eth1"), arrives), &[Rule::Rewritten]);
     silent(&of(&nat("-o eth0"), &arrives.replace("192.168.1.5", "198.51.100.5")), &[Rule::Rewritten]);
 }
@@ -540,8 +568,8 @@ fn a_dscp_that_is_set_too_late() {
         |chain: &str| format!("iptables -t mangle -A {chain} -p udp --dport 5060 -j DSCP --set-dscp 46");
     let of = |lines: &[String]| format!("{tree}\n{}", lines.join("\n"));
     let parts = ["5 warning R27: what line 6 gives this DSCP gets no mark 1 here", ":5060 "];
-    says(&of(&[reads("PREROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
-    says(&of(&[reads("POSTROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
+    check_finding(&of(&[reads("PREROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
+    check_finding(&of(&[reads("POSTROUTING"), sets("POSTROUTING")]), &[Rule::Rewritten], &parts);
     silent(&of(&[sets("POSTROUTING"), reads("POSTROUTING")]), &[Rule::Rewritten]);
     silent(&of(&[reads("POSTROUTING"), sets("PREROUTING")]), &[Rule::Rewritten]);
     // They get the mark by another rule.
@@ -562,7 +590,7 @@ fn a_curve_that_begins_above_the_upper_limit() {
         "2 note R3: class 1:10 begins with 5 Mbit/s in real time, above its upper limit of 2 Mbit/s",
         "for 100 ms",
     ];
-    says(&of("m1 5mbit d 100ms m2 1mbit"), &[Rule::Rates], &parts);
+    check_finding(&of("m1 5mbit d 100ms m2 1mbit"), &[Rule::Rates], &parts);
     silent(&of("m1 2mbit d 100ms m2 1mbit"), &[Rule::Rates]);
     silent(&of("m2 1mbit"), &[Rule::Rates]);
 }
@@ -577,7 +605,7 @@ fn a_mark_of_connections_that_never_stays() {
                 iptables -t mangle -A POSTROUTING -j CONNMARK --set-mark 3\n\
                 iptables -t mangle -A POSTROUTING -j CONNMARK --set-mark 4\n\
                 iptables -t mangle -A POSTROUTING -j CONNMARK --restore-mark";
-    let found = said(text, &[Rule::Marks]);
+    let found = findings_of(text, &[Rule::Marks]);
     assert!(found.iter().any(|one| one.contains("marks on eth0: 0, 4;")), "{found:?}");
 }
 
@@ -590,7 +618,11 @@ fn a_tiny_bucket_is_not_blamed_for_a_slow_queue_below() {
              tc class add dev eth0 parent 1: classid 1:10 htb rate 4mbit burst 100 cburst 100{below}"
         )
     };
-    says(&of(""), &[Rule::Burst], &["2 note R12", "the rate is kept, with one timer for each packet"]);
+    check_finding(
+        &of(""),
+        &[Rule::Burst],
+        &["2 note R12", "the rate is kept, with one timer for each packet"],
+    );
     silent(&of("\ntc qdisc add dev eth0 parent 1:10 tbf rate 1mbit burst 5k latency 50ms"), &[Rule::Burst]);
 }
 
@@ -619,15 +651,19 @@ fn promises_that_go_past_a_class_further_up() {
     };
     let beyond =
         ["4 warning R3: the 2 children of 1:3", "when all below 1:1 are busy", "instead of 10 Mbit/s"];
-    says(&of("6mbit"), &[Rule::Rates], &beyond);
-    says(&of("1mbit"), &[Rule::Rates], &["4 note R3: the 2 children of 1:3", "takes it from its own parent"]);
+    check_finding(&of("6mbit"), &[Rule::Rates], &beyond);
+    check_finding(
+        &of("1mbit"),
+        &[Rule::Rates],
+        &["4 note R3: the 2 children of 1:3", "takes it from its own parent"],
+    );
 }
 
 /// What leaves by way of another device may be held to a rate there.
 #[test]
 fn a_rate_on_the_device_that_packets_are_led_to() {
     let of = |filter: &str| format!("tc qdisc add dev eth1 root handle 1: prio\n{filter}");
-    says(&of(""), &[Rule::Unlimited], &["nothing on eth1 holds a rate"]);
+    check_finding(&of(""), &[Rule::Unlimited], &["nothing on eth1 holds a rate"]);
     let away = "tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match u32 0 0 flowid 1:1 \
                 action mirred egress redirect dev eth0";
     silent(&of(away), &[Rule::Unlimited]);
@@ -640,7 +676,7 @@ fn marks_of_what_the_machine_receives_are_not_written_over_by_what_it_forwards()
                 tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:1\n\
                 iptables -t mangle -A INPUT -i eth0 -p tcp --dport 22 -j MARK --set-mark 7\n\
                 iptables -t mangle -A FORWARD -o eth0 -p tcp -j MARK --set-mark 5";
-    let found = said(text, &[Rule::Marks]);
+    let found = findings_of(text, &[Rule::Marks]);
     assert!(!found.iter().any(|one| one.contains("gone again")), "{found:?}");
 }
 
@@ -651,5 +687,5 @@ fn a_frame_under_a_size_table_takes_longer() {
     default 10\n\
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 300kbit\n\
                 tc qdisc add dev eth0 parent 1:10 fq_codel";
-    says(text, &[Rule::Limit], &["counted as ", " by stab, at 300 kbit/s"]);
+    check_finding(text, &[Rule::Limit], &["counted as ", " by stab, at 300 kbit/s"]);
 }

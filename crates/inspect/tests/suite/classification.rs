@@ -15,7 +15,7 @@ tc class add dev eth0 parent 1:1 classid 1:30 htb rate 3mbit ceil 9mbit prio 2
 ";
 
 /// What is found by some rules: where, what, what follows, what shows it, what is done.
-fn told(text: &str, rules: &[Rule]) -> String {
+fn findings_text(text: &str, rules: &[Rule]) -> String {
     let mut reading = reading(&["eth0", "eth1"], text);
     let found = check(&mut reading);
     found.iter().filter(|finding| rules.contains(&finding.rule)).map(block).collect()
@@ -41,7 +41,7 @@ fn block(finding: &Finding) -> String {
 
 /// What a rule finds in three bands with these filters and rules.
 fn in_bands(rest: &str, rule: Rule) -> String {
-    told(&format!("{BANDS}{rest}"), &[rule])
+    findings_text(&format!("{BANDS}{rest}"), &[rule])
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn where_packets_of_a_filter_to_no_class_go() {
     let because = |default: &str| {
         let filter = "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 25 0xffff flowid 1:40";
         let text = format!("{}{filter}", BANDS.replace("default 20", default));
-        told(&text, &[Rule::Nowhere]).lines().nth(1).unwrap_or_default().trim().to_owned()
+        findings_text(&text, &[Rule::Nowhere]).lines().nth(1).unwrap_or_default().trim().to_owned()
     };
     assert_eq!(because("default 20"), "its packets take the default class 1:20");
     assert_eq!(because(""), "its packets go past every class, unshaped");
@@ -339,9 +339,9 @@ fn where_packets_of_a_filter_to_no_class_go() {
 /// value.
 #[test]
 fn matches_of_another_family_are_fixed_where_they_can_be() {
-    let fix = |protocol: &str, said: &str| {
+    let fix = |protocol: &str, output: &str| {
         let filter =
-            format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {said} flowid 1:10");
+            format!("tc filter add dev eth0 parent 1: protocol {protocol} pref 5 u32 {output} flowid 1:10");
         let found = in_bands(&filter, Rule::Protocol);
         found.split_once("  fix: ").map(|(_, fix)| fix.to_owned()).unwrap_or(found)
     };
@@ -368,7 +368,7 @@ fn matches_of_another_family_are_fixed_where_they_can_be() {
 fn a_default_that_is_not_there() {
     let missing = BANDS.replace("default 20", "default 77");
     assert_eq!(
-        told(&missing, &[Rule::Default]),
+        findings_text(&missing, &[Rule::Default]),
         "\
 line 1, error R11: the default class 1:77 is not there
   such packets leave at the speed of the device, before all others, and fill the queue behind it
@@ -379,7 +379,7 @@ line 1, error R11: the default class 1:77 is not there
     );
     let none = BANDS.replace("default 20", "");
     assert_eq!(
-        told(&none, &[Rule::Default]),
+        findings_text(&none, &[Rule::Default]),
         "\
 line 1, warning R11: 1: has no default class: what no filter takes goes past all classes
   such packets leave at the speed of the device, before all others, and fill the queue behind it
@@ -397,7 +397,7 @@ tc qdisc add dev eth0 root handle 1: drr
 tc class add dev eth0 parent 1: classid 1:1 drr
 tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match u32 0 0 flowid 1:1";
     assert_eq!(
-        told(text, &[Rule::Default]),
+        findings_text(text, &[Rule::Default]),
         "\
 line 1, error R11: ARP and what else no filter of 1: takes is dropped: drr has no default class here
   without ARP the neighbours are not found, and nothing can be sent at all
@@ -408,7 +408,7 @@ line 1, error R11: ARP and what else no filter of 1: takes is dropped: drr has n
     // With one for all protocols nothing is lost.
     let all =
         format!("{text}\ntc filter add dev eth0 parent 1: protocol all pref 2 u32 match u32 0 0 flowid 1:1");
-    assert_eq!(told(&all, &[Rule::Default]), "");
+    assert_eq!(findings_text(&all, &[Rule::Default]), "");
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn hosts_that_a_hash_deals_out() {
 tc filter add dev eth0 parent 1: protocol all pref 9 matchall flowid 1:1"
     );
     assert_eq!(
-        told(&text, &[Rule::Collisions, Rule::Unreachable, Rule::Default]),
+        findings_text(&text, &[Rule::Collisions, Rule::Unreachable, Rule::Default]),
         "\
 line 18, note R18: hosts (by src) are dealt into 16 classes by a hash
   two of 5 share one with a chance of 50 %, two of 10 with 97 %, until the hash changes, every 300 s, when \
@@ -490,8 +490,8 @@ fn nothing_is_said_of_what_is_right() {
         Rule::Collisions,
         Rule::Nowhere,
     ];
-    assert_eq!(told(&format!("{BANDS}{CLEAN}"), &MINE), "");
-    assert_eq!(told(&format!("{BANDS}{BY_DSCP}"), &MINE), "");
+    assert_eq!(findings_text(&format!("{BANDS}{CLEAN}"), &MINE), "");
+    assert_eq!(findings_text(&format!("{BANDS}{BY_DSCP}"), &MINE), "");
 }
 
 #[test]
@@ -506,9 +506,10 @@ tc filter add dev eth0 parent 1: protocol ip pref 5 u32 match ip tos 0xb8 0xfc f
     let line = reading.steps[5].place.clone();
     reading.steps[6].place = line;
     let found = check(&mut reading);
-    let told: String = found.iter().filter(|finding| finding.rule == Rule::Unreachable).map(block).collect();
+    let output: String =
+        found.iter().filter(|finding| finding.rule == Rule::Unreachable).map(block).collect();
     assert_eq!(
-        told,
+        output,
         "\
 line 6, warning R1: no packet reaches this filter (`match ip tos 0xb8 0xfc flowid 1:10`): \
 line 6 (`match ip tos 0x18 0x1c flowid 1:20`) before it takes all it asks for
@@ -530,8 +531,8 @@ fn many_filters_without_packets_are_counted_not_compared_with_each_other() {
         let filter = format!("u32 match ip dst 10.0.{high}.{low}/32 flowid 1:20");
         policy.push_str(&format!("tc filter add dev eth0 parent 1: prio 2 protocol ip {filter}\n"));
     }
-    let told = told(&policy, &[Rule::Undecided]);
-    assert!(told.contains("100 filters seem to get no packets, and were not looked into"), "{told}");
+    let output = findings_text(&policy, &[Rule::Undecided]);
+    assert!(output.contains("100 filters seem to get no packets, and were not looked into"), "{output}");
     let unreachable = check(&mut reading(&["eth0", "eth1"], &policy));
     let count = unreachable.iter().filter(|finding| finding.rule == Rule::Unreachable).count();
     assert_eq!(count, 200);
@@ -539,7 +540,7 @@ fn many_filters_without_packets_are_counted_not_compared_with_each_other() {
 
 /// The first line of each finding of a rule.
 fn heads(text: &str, rule: Rule) -> String {
-    let all = told(&format!("{BANDS}{text}"), &[rule]);
+    let all = findings_text(&format!("{BANDS}{text}"), &[rule]);
     all.lines().filter(|line| line.starts_with("line ")).map(|line| format!("{line}\n")).collect()
 }
 
@@ -599,7 +600,7 @@ fn an_order_that_is_the_other_way_round_is_one_mistake() {
         let bands = BANDS.replace("default 20", "default 10");
         format!("{bands}{}{}", filter("0xb8", ef), filter("0x48", low))
     };
-    let told_of = |text: String| told(&text, &[Rule::Intent]);
+    let told_of = |text: String| findings_text(&text, &[Rule::Intent]);
     let turned = told_of(policy("1:20", "1:30"));
     assert_eq!(turned.matches(" R2: ").count(), 1, "{turned}");
     assert!(turned.starts_with(
@@ -626,7 +627,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
 ";
     let all = [Rule::Unreachable, Rule::Intent, Rule::Undecided];
     let ids = |text: &str| -> String {
-        let text = told(&format!("{BANDS}{dead}{text}"), &all);
+        let text = findings_text(&format!("{BANDS}{dead}{text}"), &all);
         let words = text.lines().filter(|line| line.starts_with("line "));
         words.map(|line| line.split(": ").next().unwrap_or_default().to_owned() + "\n").collect()
     };
@@ -636,7 +637,7 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip tos 0x08 0x1c f
     let rewritten =
         "tc filter add dev eth0 parent 1: protocol ip pref 9 matchall action skbedit mark 7 flowid 1:10";
     assert_eq!(ids(rewritten), format!("line 0, note C4\n{decided}"));
-    let text = told(&format!("{BANDS}{dead}{rewritten}"), &[Rule::Undecided]);
+    let text = findings_text(&format!("{BANDS}{dead}{rewritten}"), &[Rule::Undecided]);
     assert_eq!(
         text,
         "line 0, note C4: which packets go where on eth0 was not decided\n  \
@@ -672,7 +673,7 @@ fn classes_without_packets() {
     // Bands that no priority names.
     let bands = |map: &str| {
         let text = format!("tc qdisc add dev eth0 root handle 1: prio bands 4 {map}\n");
-        told(&text, &[Rule::Idle]).lines().next().unwrap_or_default().to_owned()
+        findings_text(&text, &[Rule::Idle]).lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(bands(""), "line 1, note R23: no packet comes to 1:4 on eth0");
     assert_eq!(bands("priomap 3 2 1 0 3 2 1 0 3 2 1 0 3 2 1 0"), "");
@@ -685,7 +686,11 @@ fn a_default_that_is_held_far_below_the_others() {
             "tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 22 0xffff flowid 1:10\n";
         let bands =
             BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", &format!("1:20 htb rate {ceil} ceil {ceil}"));
-        told(&format!("{bands}{filter}"), &[Rule::Capped]).lines().next().unwrap_or_default().to_owned()
+        findings_text(&format!("{bands}{filter}"), &[Rule::Capped])
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
     assert_eq!(policy("900kbit"), "");
     assert_eq!(
@@ -700,7 +705,7 @@ fn a_default_that_is_held_far_below_the_others() {
     let all = "tc filter add dev eth0 parent 1: protocol ip pref 1 matchall flowid 1:10\n\
                tc filter add dev eth0 parent 1: protocol ipv6 pref 2 matchall flowid 1:10\n";
     let bands = BANDS.replace("1:20 htb rate 3mbit ceil 9mbit", "1:20 htb rate 8kbit ceil 8kbit");
-    assert_eq!(told(&format!("{bands}{all}"), &[Rule::Capped]), "");
+    assert_eq!(findings_text(&format!("{bands}{all}"), &[Rule::Capped]), "");
 }
 
 /// What of arrivals no filter asks for is not policed: the engine's word, beside the same policy for all
@@ -708,7 +713,7 @@ fn a_default_that_is_held_far_below_the_others() {
 #[test]
 fn ipv6_that_arrives_goes_past_filters_for_ipv4() {
     let of = |ingress: &str, filter: &str| {
-        told(&format!("tc qdisc add dev eth0 {ingress}\n{filter}"), &[Rule::OtherProtocols])
+        findings_text(&format!("tc qdisc add dev eth0 {ingress}\n{filter}"), &[Rule::OtherProtocols])
     };
     let police = "u32 match u32 0 0 police rate 8mbit burst 20k drop flowid :1";
     let v4 = format!("tc filter add dev eth0 parent ffff: protocol ip {police}");
@@ -757,7 +762,7 @@ line 2, note R14: TCP over IPv6 that arrives at eth0 is not policed, as it is ov
 fn filters_on_what_leaves_are_reached() {
     let egress = "tc qdisc add dev eth0 clsact\n\
          tc filter add dev eth0 egress protocol ip u32 match ip dport 80 0xffff action drop";
-    assert_eq!(told(egress, &[Rule::Unreachable]), "");
+    assert_eq!(findings_text(egress, &[Rule::Unreachable]), "");
 }
 
 /// Where a mark is asked for exactly, it is the class that is wrong, not the match.
@@ -786,7 +791,11 @@ fn filters_to_bands_that_are_not_there() {
             "tc qdisc add dev eth0 root handle 1: prio bands 3\n\
              tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 22 0xffff flowid {class}"
         );
-        told(&text, &[Rule::Nowhere]).lines().take(2).map(|line| format!("{line}\n")).collect::<String>()
+        findings_text(&text, &[Rule::Nowhere])
+            .lines()
+            .take(2)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
     };
     assert_eq!(of("1:3"), "");
     assert_eq!(
@@ -804,7 +813,7 @@ fn where_filters_on_a_leaf_belong() {
             "{BANDS}tc qdisc add dev eth0 parent 1:20 handle 30: {below}\n\
              tc filter add dev eth0 parent 1:20 protocol ip u32 match ip protocol 1 0xff flowid {class}"
         );
-        let found = told(&text, &[Rule::LeafFilter]);
+        let found = findings_text(&text, &[Rule::LeafFilter]);
         found
             .split_once("  fix: ")
             .map(|(_, fix)| fix.lines().next().unwrap_or_default().to_owned())
@@ -825,7 +834,7 @@ fn a_hash_into_classes_that_are_not_there() {
              tc filter add dev eth0 parent 2: protocol all handle 1 flow hash keys src divisor {divisor} \
              baseclass 2:1"
         );
-        told(&text, &[Rule::Collisions]).lines().next().unwrap_or_default().to_owned()
+        findings_text(&text, &[Rule::Collisions]).lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(of(2), "line 4, note R18: hosts (by src) are dealt into 2 classes by a hash");
     assert_eq!(of(8), "line 4, error R18: 6 of the 8 classes that a hash deals hosts into are not there");

@@ -4,18 +4,18 @@ use crate::common;
 
 use common::reading;
 use std::fmt::Write as _;
-use tidegate_inspect::{Explainer, Outcome, Packet, Story};
+use tidegate_inspect::{Explainer, Packet, StepOutcome, Story};
 use tidegate_packet::{RandomSource, Seeded};
 
-fn told(story: &Story) -> String {
+fn story_text(story: &Story) -> String {
     let mut text = String::new();
     for scene in &story.scenes {
         let _ = writeln!(text, "{}", scene.title);
         for line in &scene.lines {
             let sign = match line.outcome {
-                Outcome::Met => '+',
-                Outcome::Passed => '-',
-                Outcome::Told => ' ',
+                StepOutcome::Met => '+',
+                StepOutcome::Passed => '-',
+                StepOutcome::Note => ' ',
             };
             let place = line.place.as_ref().map_or(String::new(), |place| format!(" :{}", place.line));
             let _ = writeln!(text, " {sign} {}{place}", line.what);
@@ -32,7 +32,7 @@ pub(crate) fn explain(devices: &[&str], policy: &str, words: &str) -> String {
     let mut explainer = Explainer::new(&reading);
     let packet = Packet::parse(words).expect(words);
     let course = explainer.course(&packet).expect(words);
-    told(&explainer.explain(&packet, course))
+    story_text(&explainer.explain(&packet, course))
 }
 
 const CHAINS: &str = "\
@@ -221,7 +221,7 @@ fn random_policy(draws: &mut Seeded) -> String {
     for _ in 0..draws.below(8) {
         let tool = ["iptables", "iptables", "ip6tables"][draws.below(3) as usize];
         let chain = ["PREROUTING", "FORWARD", "POSTROUTING"][draws.below(3) as usize];
-        let asks = [
+        let condition = [
             "-p tcp",
             "-p udp ! --dport 53",
             "-m mark --mark 1/1",
@@ -237,7 +237,7 @@ fn random_policy(draws: &mut Seeded) -> String {
             "-j DSCP --set-dscp 10",
             "-j ACCEPT",
         ][draws.below(6) as usize];
-        let _ = writeln!(policy, "{tool} -t mangle -A {chain} {asks} {does}");
+        let _ = writeln!(policy, "{tool} -t mangle -A {chain} {condition} {does}");
     }
     policy
 }
@@ -268,7 +268,7 @@ fn stories_and_engine_never_part() {
                 .scenes
                 .iter()
                 .flat_map(|scene| &scene.lines)
-                .filter(|line| line.outcome == Outcome::Met)
+                .filter(|line| line.outcome == StepOutcome::Met)
                 .count();
         }
     }
@@ -372,7 +372,7 @@ fn named_classes_are_called_by_their_names() {
     let mut explainer = Explainer::new(&reading);
     let packet = Packet::parse("udp 10.0.0.1:1 > 192.0.2.1:53 out eth0").expect("a packet");
     let course = explainer.course(&packet).expect("a way");
-    let story = told(&explainer.explain(&packet, course));
+    let story = story_text(&explainer.explain(&packet, course));
     assert!(story.contains("class 1:10 (calls): rate 1Mbit"), "{story}");
     assert!(story.contains("ends: eth0 1:10 (calls), pfifo by default"), "{story}");
 }
@@ -455,7 +455,7 @@ fn pfifo_fast_has_three_bands() {
         let mut explainer = Explainer::new(&reading);
         let packet = Packet::parse(words).expect(words);
         let course = explainer.course(&packet).expect(words);
-        told(&explainer.explain(&packet, course)).split_once("ends: ").expect("an end").1.to_owned()
+        story_text(&explainer.explain(&packet, course)).split_once("ends: ").expect("an end").1.to_owned()
     };
     let plain = waits("udp 10.0.0.1:4000 > 10.9.0.1:53 out eth0");
     assert!(
@@ -516,16 +516,16 @@ tc filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 53 0xffff
 tc filter add dev eth0 parent 1: protocol ip pref 2 u32 match ip dport 80 0xffff police rate 100kbit burst \
 5k conform-exceed drop/continue flowid 1:1
 tc filter add dev eth0 parent 1: protocol ip pref 3 matchall flowid 1:3";
-    let told = |words: &str| explain(&["eth0"], policy, words);
-    let over = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 9000");
+    let output_of = |words: &str| explain(&["eth0"], policy, words);
+    let over = output_of("udp 10.0.0.1:4 > 10.9.0.1:53 len 9000");
     assert!(over.contains("limits (rate, burst or mtu): the next filter is asked (continue)"), "{over}");
     assert!(over.contains("ends: eth0 1:3") && !over.contains("not asked"), "{over}");
-    let under = told("udp 10.0.0.1:4 > 10.9.0.1:53 len 900");
+    let under = output_of("udp 10.0.0.1:4 > 10.9.0.1:53 len 900");
     assert!(
         under.contains("the policer lets it through: it passes\n   2 filters behind it: not asked"),
         "{under}"
     );
-    let conforming = told("udp 10.0.0.1:4 > 10.9.0.1:80 len 900");
+    let conforming = output_of("udp 10.0.0.1:4 > 10.9.0.1:80 len 900");
     assert!(
         conforming.contains("the policer lets it through: the next filter is asked (continue)"),
         "{conforming}"
@@ -568,15 +568,15 @@ tc qdisc add dev eth0 root handle 1: prio
 tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:1
 tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 443 0xffff action skbedit priority 1:1
 tc qdisc add dev eth0 parent 1:2 handle 20: prio";
-    let told = |port: u16| explain(&["eth0"], policy, &format!("tcp 10.0.0.1:4 > 10.9.0.1:{port}"));
-    let ssh = told(22);
+    let output_of = |port: u16| explain(&["eth0"], policy, &format!("tcp 10.0.0.1:4 > 10.9.0.1:{port}"));
+    let ssh = output_of(22);
     assert!(ssh.contains("mark 0x0 is not 0x5") && ssh.contains("its mark becomes 0x5, it passes"), "{ssh}");
     assert!(ssh.contains("mark 0x5 = 0x5") && ssh.contains("ends: eth0 1:1"), "{ssh}");
-    let web = told(80);
+    let web = output_of(80);
     assert!(web.contains("its priority becomes 1:3, it passes"), "{web}");
     assert!(web.contains("its priority 1:3 names the class: no filter is asked"), "{web}");
     // prio read the priority before its filter wrote it: what is left is the band of priority 0.
-    let late = told(443);
+    let late = output_of(443);
     assert!(late.contains("the filter that matches names no class: the band of priority 0, 1:2"), "{late}");
     assert!(
         late.contains(

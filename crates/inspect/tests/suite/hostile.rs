@@ -1,7 +1,7 @@
 //! Policies made to have something false said of them: what was false, with what Linux 6.1 does.
 
 use super::waits::at_worst;
-use crate::common::{reading, said, says};
+use crate::common::{check_finding, findings_of, reading};
 use tidegate_inspect::{Rule, pairs};
 use tidegate_packet::Handle;
 
@@ -13,9 +13,13 @@ fn what_reaches_no_filter_goes_nowhere_by_it() {
                 tc class add dev eth0 parent 1: classid 1:10 htb rate 9mbit\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:10\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 10.1.0.0/16 flowid 1:11";
-    says(text, &[Rule::Nowhere], &["its packets take the default class 1:99 (no packet reaches it yet)"]);
+    check_finding(
+        text,
+        &[Rule::Nowhere],
+        &["its packets take the default class 1:99 (no packet reaches it yet)"],
+    );
     let alone = text.replace("10.1.0.0/16", "172.16.0.0/12");
-    let found = said(&alone, &[Rule::Nowhere]);
+    let found = findings_of(&alone, &[Rule::Nowhere]);
     assert!(found[0].contains("default class 1:99; classes of"), "{found:?}");
 }
 
@@ -28,7 +32,7 @@ fn a_wait_too_long_to_measure_is_no_less() {
                 tc class add dev eth0 parent 1:1 classid 1:99 htb rate 100kbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:10 htb rate 9mbit ceil 10mbit\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:10";
-    let found = said(text, &[Rule::Limit]);
+    let found = findings_of(text, &[Rule::Limit]);
     assert!(
         found[0].contains("120.9 s while the other classes are idle, and no less while they are busy"),
         "{found:?}"
@@ -43,10 +47,10 @@ fn a_tree_within_a_netem_is_not_reckoned() {
                 tc qdisc add dev eth0 parent 1:1 handle 2: htb default 10\n\
                 tc class add dev eth0 parent 2: classid 2:10 htb rate 3mbit\n\
                 tc qdisc add dev eth0 parent 2:10 pfifo limit 1000";
-    let said = "netem holds it back for 30.0 ms\n\
+    let output = "netem holds it back for 30.0 ms\n\
                 then it goes into htb 2:, which hangs in netem\n\
                 netem 1: takes no more than 20 packets, those that wait below it included\n";
-    assert_eq!(at_worst(text), said);
+    assert_eq!(at_worst(text), output);
     let bucket = "tc qdisc add dev eth0 root handle 1: netem delay 30ms limit 20\n\
                   tc qdisc add dev eth0 parent 1:1 handle 2: tbf rate 1mbit burst 5k limit 15000\n\
                   tc qdisc add dev eth0 parent 2:1 handle 3: fq_codel";

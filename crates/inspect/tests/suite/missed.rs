@@ -1,7 +1,7 @@
 //! Mistakes with a plain effect that newcomers' policies had and nothing was said of: what Linux 6.1 does was
 //! asked of the oracle.
 
-use crate::common::{said, says, silent};
+use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
 
 /// Two classes at the rate of the link, the second the default.
@@ -27,7 +27,7 @@ fn a_filter_for_ipv4_on_a_qdisc_that_hashes() {
                  divisor 512"
             )
         };
-        says(
+        check_finding(
             &of("ip"),
             &[Rule::Default],
             &["2 error R11", "is dropped", "tcp [2001:db8::7]:40000 >", "in lo out eth0"],
@@ -41,14 +41,14 @@ fn a_filter_for_ipv4_on_a_qdisc_that_hashes() {
 fn a_rule_gives_a_class_that_has_classes() {
     let rule = "iptables -t mangle -A POSTROUTING -o eth0 -p udp --dport 53 -j CLASSIFY --set-class 1:1";
     let parts = ["7 warning R6", "class 1:1, which has classes below it", "goes on to its default", ": 1:30"];
-    says(&tree(rule), &[Rule::Nowhere], &parts);
+    check_finding(&tree(rule), &[Rule::Nowhere], &parts);
     let leads = "tc filter add dev eth0 parent 1:1 protocol ip u32 match ip dport 53 0xffff flowid 1:10\n";
     silent(&tree(&format!("{leads}{rule}")), &[Rule::Nowhere]);
     let hfsc = tree(rule)
         .replace("htb default", "hfsc default")
         .replace("htb rate", "hfsc sc rate")
         .replace("ceil", "ul rate");
-    says(
+    check_finding(
         &hfsc,
         &[Rule::Nowhere],
         &["class 1:1, which has classes below it", "as if no rule had given them a class"],
@@ -65,7 +65,7 @@ fn an_action_gives_a_class_that_is_not_there() {
              priority {class}"
         ))
     };
-    says(
+    check_finding(
         &action("1:99"),
         &[Rule::Nowhere],
         &["8 warning R6", "class 1:99, and there is no such class on eth0"],
@@ -92,7 +92,7 @@ fn bits_are_added_to_a_mark_that_is_asked_for_as_a_whole() {
         "(0x14)",
         ":53 out eth0: 1:30, with mark 0x14",
     ];
-    let found = said(&rules("4", marked), &[Rule::Marks]);
+    let found = findings_of(&rules("4", marked), &[Rule::Marks]);
     assert!(parts.iter().all(|part| found[0].contains(part)), "{found:#?}");
     silent(&rules("0x4/0x4", marked), &[Rule::Marks]);
     silent(&rules("4", "-p icmp -j MARK --set-mark 0x10"), &[Rule::Marks]);
@@ -107,7 +107,7 @@ fn a_rule_asks_for_a_mark_that_none_has() {
         ))
     };
     let none = rules("-p tcp -j MARK --set-mark 5");
-    let found = said(&none, &[Rule::Marks]);
+    let found = findings_of(&none, &[Rule::Marks]);
     assert!(
         found.iter().any(|one| one.contains("8 note R8: no packet comes to this rule with mark 0x5")),
         "{found:#?}"
@@ -122,7 +122,11 @@ fn a_mark_of_input_leaves_by_no_device() {
         "iptables -t mangle -A INPUT -i eth0 -p udp --dport 54 -j MARK --set-mark 5\n\
          tc filter add dev eth0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10",
     );
-    says(&text, &[Rule::Marks], &["8 warning R8", "what it marks is for this machine itself (INPUT)"]);
+    check_finding(
+        &text,
+        &[Rule::Marks],
+        &["8 warning R8", "what it marks is for this machine itself (INPUT)"],
+    );
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn a_code_point_is_asked_for_with_the_bits_of_ecn() {
         ))
     };
     let parts = ["7 note C3: 0xb8 under the mask 0xff", "dscp EF ecn ect0 out eth0: 1:30"];
-    says(&of("0xff"), &[Rule::Shapes], &parts);
+    check_finding(&of("0xff"), &[Rule::Shapes], &parts);
     silent(&of("0xfc"), &[Rule::Shapes]);
     let both = of("0xff")
         + "\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc flowid 1:10";
@@ -155,7 +159,7 @@ fn a_policer_drops_of_a_first_window() {
         "up to 4 of them are lost here",
         "with a full bucket, 6 conform",
     ];
-    says(&of("matchall", "10k"), &[Rule::Burst], &parts);
+    check_finding(&of("matchall", "10k"), &[Rule::Burst], &parts);
     silent(&of("matchall", "16k"), &[Rule::Burst]);
     silent(&of("u32 match ip protocol 1 0xff", "10k"), &[Rule::Burst]);
 }
@@ -173,10 +177,10 @@ fn an_action_behind_one_that_ends_all_packets() {
     };
     let (redirect, police) = ("action mirred egress redirect dev eth1", "action police rate 8mbit burst 20k");
     let parts = ["3 warning R1", "`mirred redirect dev eth1` behind `police`", "no action behind `police`"];
-    says(&of(&format!("{police} drop {redirect}")), &[Rule::Unreachable], &parts);
+    check_finding(&of(&format!("{police} drop {redirect}")), &[Rule::Unreachable], &parts);
     silent(&of(&format!("{police} conform-exceed drop/pipe {redirect}")), &[Rule::Unreachable]);
     let parts = ["`police` behind `mirred redirect dev eth1`", "led away"];
-    says(&of(&format!("{redirect} {police} drop")), &[Rule::Unreachable], &parts);
+    check_finding(&of(&format!("{redirect} {police} drop")), &[Rule::Unreachable], &parts);
     // Its burst does not matter then.
     silent(&of(&format!("{redirect} action police rate 8mbit burst 5k drop")), &[Rule::Burst]);
 }
@@ -193,7 +197,7 @@ fn ipv6_leaves_past_a_redirect_of_ipv4() {
     };
     let parts =
         ["R14: TCP over IPv6 that leaves by eth0 is not led to eth1", "out eth0: the queue of eth0 itself"];
-    says(&of("ip", ""), &[Rule::OtherProtocols], &parts);
+    check_finding(&of("ip", ""), &[Rule::OtherProtocols], &parts);
     silent(&of("all", ""), &[Rule::OtherProtocols]);
     silent(&of("ip", "tc qdisc add dev eth0 root cake bandwidth 9mbit"), &[Rule::OtherProtocols]);
 }
@@ -212,8 +216,8 @@ fn cake_sees_one_host_behind_nat() {
         "(dual-srchost), and sees one source address",
         "and so does the same from 192.168.1.11",
     ];
-    says(&of("dual-srchost", "-j MASQUERADE"), &[Rule::Rewritten], &parts);
-    says(
+    check_finding(&of("dual-srchost", "-j MASQUERADE"), &[Rule::Rewritten], &parts);
+    check_finding(
         &of("", "-s 10.0.0.0/8 -j MASQUERADE"),
         &[Rule::Rewritten],
         &["1 note R27", "(triple-isolate, its default)"],
@@ -231,7 +235,7 @@ fn cake_sees_one_host_behind_nat() {
                     tc filter add dev eth0 ingress protocol all matchall action mirred egress redirect dev \
                     eth1\n\
                     iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE";
-    says(
+    check_finding(
         arriving,
         &[Rule::Rewritten],
         &["1 warning R27", "sees one destination address", "what arrives at eth0"],
@@ -244,7 +248,7 @@ fn hhf_is_as_long_as_its_limit() {
     let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                 tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
                 tc qdisc add dev eth0 parent 1:30 hhf";
-    says(
+    check_finding(
         text,
         &[Rule::Limit],
         &["3 note R13: hhf without a limit lets 1000 packets wait, 12.1 s", "delays its own packets"],

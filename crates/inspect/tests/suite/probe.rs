@@ -4,7 +4,7 @@ use crate::common;
 
 use common::reading;
 use tidegate_gateway::EgressPath;
-use tidegate_inspect::{Course, Packet, Prober, Way};
+use tidegate_inspect::{Packet, PacketEntry, ProbeResult, Prober};
 
 /// Three bands by priority, and what each takes.
 const BANDS: &str = "\
@@ -25,7 +25,7 @@ fn packet(words: &str) -> Packet {
 }
 
 /// Classes, and the qdiscs with those that no one named as `-`.
-fn told(prober: &mut Prober, way: &Way) -> String {
+fn result_text(prober: &mut Prober, way: &ProbeResult) -> String {
     let mut text = String::new();
     for stop in &way.stops {
         let classes: Vec<String> = stop.classes.iter().map(ToString::to_string).collect();
@@ -60,14 +60,14 @@ fn where_each_packet_waits() {
     for _ in 0..2 {
         for (words, wanted) in table {
             let way = prober.send(&packet(words), eth0, EgressPath::Forwarded(eth1));
-            assert_eq!(told(&mut prober, &way), wanted, "{words}");
+            assert_eq!(result_text(&mut prober, &way), wanted, "{words}");
         }
     }
     // A class that priority names, and HTB's direct queue.
     let local = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:20"), eth0, EgressPath::Local);
     let direct = prober.send(&packet("tcp 10.0.0.1 > 10.0.0.2:80 priority 1:0"), eth0, EgressPath::Local);
-    assert_eq!(told(&mut prober, &local), "eth0 [1:1 1:20] [1:htb 120:fq_codel]");
-    assert_eq!(told(&mut prober, &direct), "eth0 [] [1:htb]");
+    assert_eq!(result_text(&mut prober, &local), "eth0 [1:1 1:20] [1:htb 120:fq_codel]");
+    assert_eq!(result_text(&mut prober, &direct), "eth0 [] [1:htb]");
 }
 
 #[test]
@@ -81,7 +81,8 @@ bytes -j MARK --set-mark 9
 iptables -t mangle -A FORWARD -m conntrack --ctstate RELATED -j MARK --set-mark 8";
     let mut prober = Prober::new(&reading(&["eth0", "eth1"], policy));
     let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1").expect("eth1"));
-    let (up, down) = (Course::Leaves(eth0, EgressPath::Forwarded(Some(eth1))), Course::Through(eth0, eth1));
+    let (up, down) =
+        (PacketEntry::Leaves(eth0, EgressPath::Forwarded(Some(eth1))), PacketEntry::Through(eth0, eth1));
     let table = [
         (up, "tcp 10.0.0.1 > 1.1.1.1:80 syn", "new 0"),
         (up, "tcp 10.0.0.1 > 1.1.1.1:80", "new 0"),
@@ -121,29 +122,33 @@ tc filter add dev eth1 parent 3: protocol ip pref 1 u32 match ip dport 9 0xffff 
     let mut prober = Prober::new(&reading(&["eth0", "eth1", "ifb0"], policy));
     let (eth0, eth1) = (prober.device("eth0").expect("eth0"), prober.device("eth1").expect("eth1"));
     let table = [
-        (Course::Arrives(eth0), "tcp 1.1.1.1:443 > 10.0.0.1:80", "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo]"),
         (
-            Course::Through(eth0, eth1),
+            PacketEntry::Arrives(eth0),
+            "tcp 1.1.1.1:443 > 10.0.0.1:80",
+            "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo]",
+        ),
+        (
+            PacketEntry::Through(eth0, eth1),
             "tcp 1.1.1.1:443 > 10.0.0.1:80",
             "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 [3:2] [3:prio -pfifo]",
         ),
         (
-            Course::Through(eth0, eth1),
+            PacketEntry::Through(eth0, eth1),
             "tcp 1.1.1.1:444 > 10.0.0.1:80",
             "eth0 led [] [] lost at 2:: Unclassified",
         ),
-        (Course::Arrives(eth0), "arp 1.1.1.1 > 10.0.0.1", ""),
+        (PacketEntry::Arrives(eth0), "arp 1.1.1.1 > 10.0.0.1", ""),
         (
-            Course::Through(eth0, eth1),
+            PacketEntry::Through(eth0, eth1),
             "tcp 1.1.1.1:443 > 10.0.0.1:7",
             "eth0 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 led [] [] ifb0 [2:1] [2:drr -pfifo] eth1 [3:2] \
             [3:prio -pfifo]",
         ),
-        (Course::Leaves(eth1, EgressPath::Local), "tcp 1.1.1.1:443 > 10.0.0.1:9", "lost at 3:: Policy"),
+        (PacketEntry::Leaves(eth1, EgressPath::Local), "tcp 1.1.1.1:443 > 10.0.0.1:9", "lost at 3:: Policy"),
     ];
     for (course, words, wanted) in table {
         let way = prober.travel(&packet(words), course);
-        assert_eq!(told(&mut prober, &way), wanted, "{words}");
+        assert_eq!(result_text(&mut prober, &way), wanted, "{words}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was said wrongly of policies that strangers published; each test names what Linux does with them.
 
-use crate::common::{said, says, silent};
+use crate::common::{check_finding, findings_of, silent};
 use crate::explain::explain;
 use tidegate_inspect::Rule;
 
@@ -12,11 +12,11 @@ fn arp_is_said_to_be_dropped_only_where_it_is() {
                    tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.1 flowid 1:1";
     let shown = "`arp 192.168.1.10 > 198.51.100.7 in lo out eth0`";
     let arp = ["1 error R11: ARP and what else no filter of 1: takes is dropped", &shown[1..shown.len() - 1]];
-    says(filters, &[Rule::Default], &arp);
+    check_finding(filters, &[Rule::Default], &arp);
     let with_arp = format!(
         "{filters}\ntc filter add dev eth0 parent 1: protocol arp prio 2 u32 match u8 0 0 flowid 1:1"
     );
-    says(
+    check_finding(
         &with_arp,
         &[Rule::Default],
         &["1 warning R11: what no filter of 1: takes is dropped", "such packets never leave"],
@@ -25,7 +25,7 @@ fn arp_is_said_to_be_dropped_only_where_it_is() {
         "{with_arp}\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1\n\
                            tc filter add dev eth0 parent 1: protocol ipv6 prio 4 matchall flowid 1:1"
     );
-    says(
+    check_finding(
         &with_ip,
         &[Rule::Default],
         &["1 note R11: what is neither IP nor ARP and no filter of 1: takes is dropped"],
@@ -41,13 +41,17 @@ fn arp_is_said_to_go_past_all_classes_only_where_it_does() {
               tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
               tc filter add dev eth0 parent 1: protocol ip prio 1 matchall flowid 1:1\n\
               tc filter add dev eth0 parent 1: protocol ipv6 prio 2 matchall flowid 1:1";
-    says(
+    check_finding(
         ip,
         &[Rule::Default],
         &["1 note R11: ARP and what else is not IP goes past all classes of 1:", "arp "],
     );
     let arp = format!("{ip}\ntc filter add dev eth0 parent 1: protocol arp prio 3 matchall flowid 1:1");
-    says(&arp, &[Rule::Default], &["1 note R11: what is neither IP nor ARP goes past all classes of 1:"]);
+    check_finding(
+        &arp,
+        &[Rule::Default],
+        &["1 note R11: what is neither IP nor ARP goes past all classes of 1:"],
+    );
 }
 
 /// Linux 6.1 asks all filters of an ingress qdisc, whatever class of it they name (asked with `parent
@@ -61,11 +65,11 @@ fn filters_of_an_ingress_are_one_list() {
     let twice = format!(
         "{first}\ntc filter add dev eth0 protocol ip parent ffff: prio 2 u32 match ip src 10.0.0.1 action drop"
     );
-    says(&twice, &[Rule::Unreachable], &["3 warning R1: no packet reaches this filter"]);
+    check_finding(&twice, &[Rule::Unreachable], &["3 warning R1: no packet reaches this filter"]);
     let leaving = "tc qdisc add dev eth0 ingress\n\
                    tc filter add dev eth0 protocol ip parent ffff:fff3 prio 1 u32 match ip src 10.0.0.1 \
                    action drop";
-    assert_eq!(said(leaving, &[Rule::Unreachable]), [""; 0]);
+    assert_eq!(findings_of(leaving, &[Rule::Unreachable]), [""; 0]);
 }
 
 /// Of what a filter asks for, only a part may come to the qdisc it hangs on.
@@ -83,7 +87,7 @@ fn a_filter_of_an_inner_qdisc_is_shadowed_among_what_comes_there() {
         "6 warning R1: no packet reaches this filter",
         "before it takes all it asks for, of what comes to 2:",
     ];
-    says(text, &[Rule::Unreachable], &parts);
+    check_finding(text, &[Rule::Unreachable], &parts);
 }
 
 /// 200 classes beside one of a terabit: what a queue holds while the others are busy is not measured, and not
@@ -100,7 +104,7 @@ fn what_was_not_measured_is_not_said() {
              iptables -t mangle -A FORWARD -s 10.0.0.{number} -j MARK --set-mark {number}\n"
         );
     }
-    let found = said(&text, &[Rule::Limit]);
+    let found = findings_of(&text, &[Rule::Limit]);
     assert!(!found.is_empty() && found.iter().all(|line| !line.contains("longer than")), "{found:#?}");
 }
 
@@ -119,7 +123,7 @@ fn a_filter_that_names_a_class_of_the_qdisc_below() {
             "4 error R6: the filter hangs on 1: and leads to 2:1, which is not a class of it",
             "the default class 1:1",
         ];
-        says(&text, &[Rule::Nowhere], &parts);
+        check_finding(&text, &[Rule::Nowhere], &parts);
         let story = explain(&["eth0"], &text, "tcp 192.168.1.5:4000 > 10.0.0.5:22 len 60 out eth0");
         assert!(story.contains("2:1 is a class of another qdisc: the default class 1:1"), "{story}");
         assert!(story.contains("class 2:2"), "{story}");
@@ -133,7 +137,7 @@ fn an_action_beside_a_policer_of_the_old_words_is_ignored() {
     let text = "tc qdisc add dev eth0 ingress\n\
                 tc filter add dev eth0 parent ffff: protocol ip prio 2 u32 match ip protocol 17 0xff \
                 police rate 5mbit burst 50k conform-exceed pipe action mirred egress redirect dev eth1";
-    says(
+    check_finding(
         text,
         &[Rule::Unreachable],
         &["2 warning R1: the filter's `action` is ignored", "one action, `police`"],
@@ -160,7 +164,7 @@ fn filters_of_a_class_whose_own_filter_is_shadowed_have_one_cause() {
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.2.0.0/16 flowid 1:1\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.2.3.0/24 flowid 1:3\n\
                 tc filter add dev eth0 parent 1:3 protocol ip prio 1 u32 match u32 0 0 flowid 1:31";
-    says(text, &[Rule::Unreachable], &["7 warning R1: no packet reaches this filter"]);
+    check_finding(text, &[Rule::Unreachable], &["7 warning R1: no packet reaches this filter"]);
 }
 
 /// A default class whose queue takes no packet, and an HTB without default below a netem, end no check.
@@ -174,7 +178,7 @@ fn queues_that_take_nothing_and_delays_do_not_end_a_check() {
              tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:11\n\
              tc qdisc add dev eth0 parent 1:10 handle 12: {leaf}"
         );
-        let _ = said(&text, &[Rule::Default]);
+        let _ = findings_of(&text, &[Rule::Default]);
     }
     let below = "tc qdisc add dev eth0 root handle 11: netem delay 5ms\n\
                  tc qdisc add dev eth0 parent 11:1 handle 12: htb default 40\n\
@@ -207,7 +211,7 @@ fn the_number_of_ef_compared_with_the_whole_byte() {
         )
     };
     for tos in ["0x2e 0xff", "46 0xfc"] {
-        says(
+        check_finding(
             &of(tos),
             &[Rule::Shapes],
             &["4 warning C3: 0x2e under the mask", "dscp EF out eth0: 1:20", "0xb8 and the mask 0xfc"],

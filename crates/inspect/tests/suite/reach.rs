@@ -161,9 +161,9 @@ fn sets_and_engine_agree_on_random_policies() {
             let route = if local { EgressPath::Local } else { EgressPath::Forwarded(eth1) };
             let way = prober.send(&packet, eth0, route);
             let waits = way.stop_at(eth0).and_then(|stop| stop.leaf_class());
-            let said = reached.classes(&packet, way.state, "eth0", local);
+            let handles = reached.classes(&packet, way.state, "eth0", local);
             // A class of the inner prio stands behind the one of the tree that it hangs on.
-            assert_eq!(said.last().copied(), waits, "{packet}, {said:?}, {way:?}\n{text}");
+            assert_eq!(handles.last().copied(), waits, "{packet}, {handles:?}, {way:?}\n{text}");
             compared += 1;
         }
     }

@@ -2,19 +2,19 @@
 
 use crate::common::{given, reading};
 use tidegate_inspect::checked::CommandPath;
-use tidegate_inspect::{Finding, Given, Place, Reading, Witness, check};
+use tidegate_inspect::{Finding, Given, Reading, SourceLocation, Witness, check};
 use tidegate_packet::Handle;
 
 /// Findings of some rules: line, level, rule, what is wrong, and the remedy.
 fn found(policy: &str, rules: &[&str]) -> Vec<String> {
     let mut reading = reading(&["eth0", "ifb0"], policy);
-    let told = |finding: &Finding| {
+    let output_of = |finding: &Finding| {
         let line = finding.place.as_ref().map_or(0, |place| place.line);
         let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!(" | {}", fix.what));
         format!("{line} {} {}: {}{fix}", finding.level.name(), finding.rule.id(), finding.what)
     };
     let wanted = |finding: &&Finding| rules.contains(&finding.rule.id());
-    check(&mut reading).iter().filter(wanted).map(told).collect()
+    check(&mut reading).iter().filter(wanted).map(output_of).collect()
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_word_with_several_values_leads_to_the_calls_that_gave_the_one_in_question()
         tc class add dev eth0 parent 1: classid 1:3 htb rate 1mbit prio 9\n";
     let mut reading = reading(&["eth0"], policy);
     // As if line 9, in a function, had made them all, each for another call.
-    let inside = |columns| Place { file: 0, line: 9, columns };
+    let inside = |columns| SourceLocation { file: 0, line: 9, columns };
     for step in &mut reading.steps[1..] {
         step.called_from = step.place.replace(inside((0, 0)));
         let last = step.words.last_mut().expect("there are words");
@@ -380,8 +380,8 @@ fn a_tiny_bucket_is_a_note_where_the_rate_is_kept() {
     let below = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
         tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 500kbit ceil 10mbit burst 100 cburst 2k\n";
-    let told = because(below, "R12");
-    assert!(told[0].starts_with("note") && told[0].contains("the rate is kept"), "{told:?}");
+    let lines = because(below, "R12");
+    assert!(lines[0].starts_with("note") && lines[0].contains("the rate is kept"), "{lines:?}");
 }
 
 /// HTB with two classes, and a command after it.
@@ -397,13 +397,13 @@ fn then(command: &str) -> Vec<String> {
 
 #[test]
 fn classes_that_a_replaced_qdisc_takes_with_it_are_told() {
-    let said = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by \
+    let output = "4 warning R26: `qdisc replace` removes 2 classes of 1: that earlier commands made (1:10 by \
     line 2) | keep one of the two: remove this command, or those about 1: before it";
-    assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [said]);
+    assert_eq!(then("tc qdisc replace dev eth0 root fq_codel"), [output]);
     // The same kind with another handle is another qdisc, even if it gets classes of its own.
     let other = "tc qdisc replace dev eth0 root handle 2: htb default 10\n\
                  tc class add dev eth0 parent 2: classid 2:10 htb rate 1mbit";
-    assert_eq!(then(other), [said]);
+    assert_eq!(then(other), [output]);
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn a_replace_that_keeps_the_classes_or_is_made_up_for_is_not_told() {
 }
 
 /// Is R26 told of HTB with a class and a `qdisc replace` in line 3, once something of it is otherwise?
-fn told_of_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
+fn reports_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
     let policy = format!(
         "tc qdisc add dev eth0 root handle 1: htb default 10\n\
          tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
@@ -436,24 +436,24 @@ fn told_of_replace(then: &str, otherwise: impl Fn(&mut Given)) -> bool {
 
 #[test]
 fn a_replace_that_may_fail_or_stands_in_another_file_is_not_told() {
-    assert!(told_of_replace("", |_| ()));
-    assert!(!told_of_replace("", |given| given.steps[2].may_fail = true));
+    assert!(reports_replace("", |_| ()));
+    assert!(!reports_replace("", |given| given.steps[2].may_fail = true));
     let in_file = |given: &mut Given, file| given.steps[2].place.as_mut().expect("a place").file = file;
-    assert!(told_of_replace("", |given| in_file(given, 0)));
-    assert!(!told_of_replace("", |given| in_file(given, 1)));
+    assert!(reports_replace("", |given| in_file(given, 0)));
+    assert!(!reports_replace("", |given| in_file(given, 1)));
 }
 
 #[test]
 fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
     let again = "tc qdisc replace dev eth0 root handle 1: htb\n\
                  tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
-    assert!(!told_of_replace(again, |_| ()));
+    assert!(!reports_replace(again, |_| ()));
     // The command is gone: no one makes the class again.
     let without = |given: &mut Given| {
         given.ops.pop();
         given.steps.pop();
     };
-    assert!(told_of_replace(again, without));
+    assert!(reports_replace(again, without));
     // It is there and was refused: that is what is wrong.
     let refused = |given: &mut Given| {
         given.ops.pop();
@@ -461,7 +461,7 @@ fn classes_that_a_refused_command_was_to_make_again_are_not_told() {
         (step.ops, step.refused) =
             (given.ops.len()..given.ops.len(), Some("RTNETLINK answers: Invalid argument".into()));
     };
-    assert!(!told_of_replace(again, refused));
+    assert!(!reports_replace(again, refused));
 }
 
 /// Reasons and what was seen, of a rule's findings.
@@ -497,18 +497,21 @@ fn a_ceil_below_the_rate_of_an_inner_class_holds_back_what_is_borrowed() {
     let passed = of(["3mbit", "2mbit"]);
     assert!(passed.contains("when all below it are busy 5 Mbit/s leave through it"), "{passed}");
     assert!(passed.starts_with("warning") && !passed.contains("never gets more"), "{passed}");
-    let held = of(["1mbit", "1mbit"]);
-    assert!(held.contains("it never gets more than 4 Mbit/s of its guaranteed 5 Mbit/s"), "{held}");
-    assert!(held.contains("with every leaf below it kept full, 4 Mbit/s leave"), "{held}");
+    let rates = of(["1mbit", "1mbit"]);
+    assert!(rates.contains("it never gets more than 4 Mbit/s of its guaranteed 5 Mbit/s"), "{rates}");
+    assert!(rates.contains("with every leaf below it kept full, 4 Mbit/s leave"), "{rates}");
     // Packets cannot be led to the classes of a qdisc that is not the root: nothing is measured of them.
     let below = policy(["3mbit", "2mbit"]).replace("root handle 1:", "parent 9:1 handle 1:");
     let below = format!("tc qdisc add dev eth0 root handle 9: prio\n{below}");
-    let told = because(&below, "R3");
+    let lines = because(&below, "R3");
     assert!(
-        told.iter().any(|one| one.contains("1:1 may"))
-            && !told.iter().any(|one| one.contains("leave through"))
+        lines.iter().any(|one| one.contains("1:1 may"))
+            && !lines.iter().any(|one| one.contains("leave through"))
     );
-    assert!(!told.iter().any(|one| one.contains("kept full") || one.contains("never gets more")), "{told:?}");
+    assert!(
+        !lines.iter().any(|one| one.contains("kept full") || one.contains("never gets more")),
+        "{lines:?}"
+    );
 }
 
 /// Linux 6.1 was asked: with and without `quantum 1514` 2,364,868 bytes leave in 189 ms in the first, as the
@@ -524,9 +527,9 @@ fn a_quantum_is_blamed_only_where_a_smaller_one_would_help() {
         )
     };
     assert_eq!(found(&policy("rate 64kbit ceil 64kbit"), &["R4"]), [""; 0]);
-    let told = because(&policy("rate 64kbit ceil 100mbit"), "R4");
-    assert!(told[0].starts_with("warning class 1:10 may send 200000 bytes in its turn"), "{told:?}");
-    assert!(told[0].contains("with a quantum of 1514 it sends"), "{told:?}");
+    let lines = because(&policy("rate 64kbit ceil 100mbit"), "R4");
+    assert!(lines[0].starts_with("warning class 1:10 may send 200000 bytes in its turn"), "{lines:?}");
+    assert!(lines[0].contains("with a quantum of 1514 it sends"), "{lines:?}");
 }
 
 /// An ifb that no command makes may be up or down; one that a command made and set up gives packets back.
@@ -534,10 +537,10 @@ fn a_quantum_is_blamed_only_where_a_smaller_one_would_help() {
 fn a_detour_by_an_ifb_that_nothing_makes_is_left_open() {
     let policy = "tc qdisc add dev eth0 handle ffff: ingress\n\
         tc filter add dev eth0 parent ffff: protocol all matchall action mirred egress redirect dev ifb0\n";
-    let told = because(policy, "R20");
+    let lines = because(policy, "R20");
     assert!(
-        told[0].contains("where ifb0 is up, it comes back as it was") && told[0].contains("is dropped"),
-        "{told:?}"
+        lines[0].contains("where ifb0 is up, it comes back as it was") && lines[0].contains("is dropped"),
+        "{lines:?}"
     );
 }
 
@@ -581,10 +584,10 @@ fn what_takes_no_packet_is_told() {
             &["R12"],
         )
     };
-    let told = bucket("burst 1k");
+    let lines = bucket("burst 1k");
     assert!(
-        told[0].starts_with("2 error R12: burst holds 1024 bytes, less than a frame of eth0 (1514)"),
-        "{told:?}"
+        lines[0].starts_with("2 error R12: burst holds 1024 bytes, less than a frame of eth0 (1514)"),
+        "{lines:?}"
     );
     assert_eq!(bucket("burst 2k"), [""; 0]);
 }
@@ -598,13 +601,14 @@ fn bands_in_a_bucket_are_queues_at_its_rate() {
         )
     };
     let fair = policy("tc qdisc add dev eth0 parent 2:1 handle 10: sfq perturb 20\n");
-    let told = found(&fair, &["R13"]);
+    let lines = found(&fair, &["R13"]);
     assert!(
-        told.iter()
+        lines
+            .iter()
             .any(|one| one.starts_with("3 note R13: sfq without a limit lets 127 packets wait, 3.4 s")),
-        "{told:?}"
+        "{lines:?}"
     );
-    assert!(told.iter().any(|one| one.contains("the FIFO of class 2:2 has no limit set")), "{told:?}");
+    assert!(lines.iter().any(|one| one.contains("the FIFO of class 2:2 has no limit set")), "{lines:?}");
     let short = |n: u8| format!("tc qdisc add dev eth0 parent 2:{n} fq_codel target 41ms interval 140ms\n");
     assert_eq!(found(&policy(&[short(1), short(2), short(3)].concat()), &["R13", "R19"]), [""; 0]);
 }
@@ -615,8 +619,8 @@ fn a_netem_that_loses_is_measured() {
     let of = |loss: &str| {
         found(&format!("tc qdisc add dev eth0 root netem rate 800kbit delay 10ms {loss}\n"), &["R13"])
     };
-    let told = of("loss 5%");
-    assert!(told[0].starts_with("1 warning R13: netem's usual limit of 1000 packets lets 15"), "{told:?}");
+    let lines = of("loss 5%");
+    assert!(lines[0].starts_with("1 warning R13: netem's usual limit of 1000 packets lets 15"), "{lines:?}");
     assert_eq!(of("loss 5%").len(), of("").len());
     assert_eq!(of("loss 100%"), [""; 0]);
 }
@@ -632,9 +636,9 @@ fn a_match_behind_ip_needs_a_link_that_says_where() {
     };
     let bare =
         "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match tcp dst 25 0xffff flowid 1:10\n";
-    let told = because(&policy(bare), "R7");
-    assert!(told[0].contains("`match tcp dst` counts from the packet's first byte"), "{told:?}");
-    assert!(told[0].contains("bytes 2 to 3 of the packet"), "{told:?}");
+    let lines = because(&policy(bare), "R7");
+    assert!(lines[0].contains("`match tcp dst` counts from the packet's first byte"), "{lines:?}");
+    assert!(lines[0].contains("bytes 2 to 3 of the packet"), "{lines:?}");
     let linked = "tc filter add dev eth0 parent 1: prio 1 handle 2: protocol ip u32 divisor 1\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 2:: match tcp dst 25 0xffff flowid 1:10\n\
         tc filter add dev eth0 parent 1: protocol ip prio 1 u32 ht 800:: match ip protocol 6 0xff offset at \
@@ -653,10 +657,10 @@ fn a_filter_on_a_hashing_qdisc_drops_the_rest() {
                  1:5\n{more}"
             )
         };
-        let told = because(&policy(""), "R11");
+        let lines = because(&policy(""), "R11");
         assert!(
-            told[0].starts_with(&format!("error what no filter of {kind} 1: takes is dropped")),
-            "{told:?}"
+            lines[0].starts_with(&format!("error what no filter of {kind} 1: takes is dropped")),
+            "{lines:?}"
         );
         let all = "tc filter add dev eth0 parent 1: protocol all prio 9 handle 1 flow hash keys src,dst \
         divisor 64\n";

@@ -1,6 +1,6 @@
 //! Sentences of rates and queues, each with the condition under which it is said.
 
-use crate::common::{said, says, silent};
+use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
 
 /// Only one direction passes a bucket.
@@ -11,10 +11,14 @@ fn a_bucket_without_room_stalls_what_passes_it() {
     for dev in ["eth0", "eth1"] {
         let parts =
             ["error R12", "dropped, every one: transfers whose data passes", &format!("passes {dev} stall")];
-        says(&of(dev), &[Rule::Burst], &parts);
+        check_finding(&of(dev), &[Rule::Burst], &parts);
     }
     let limit = "tc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 10k limit 1000";
-    says(limit, &[Rule::Limit], &["error R13", "dropped, every one: transfers whose data comes here stall"]);
+    check_finding(
+        limit,
+        &[Rule::Limit],
+        &["error R13", "dropped, every one: transfers whose data comes here stall"],
+    );
 }
 
 /// A class that no packet comes to sends nothing, whatever it is promised.
@@ -37,7 +41,11 @@ fn idle_classes_are_not_busy() {
         )
     };
     let both = tree(&(filter(80, "1:10") + &filter(81, "1:20")));
-    says(&both, &[Rule::Rates], &["2 warning R3", "promised 18 Mbit/s", "when all are busy 18 Mbit/s leave"]);
+    check_finding(
+        &both,
+        &[Rule::Rates],
+        &["2 warning R3", "promised 18 Mbit/s", "when all are busy 18 Mbit/s leave"],
+    );
     let one = tree(&filter(80, "1:10"));
     let parts = [
         "2 warning R3",
@@ -45,9 +53,9 @@ fn idle_classes_are_not_busy() {
         "when all that get packets are busy 12 Mbit/s leave instead of 10 Mbit/s",
         "with every leaf that gets packets below it kept full, 12 Mbit/s leave",
     ];
-    says(&one, &[Rule::Rates], &parts);
+    check_finding(&one, &[Rule::Rates], &parts);
     // Beside the default class nothing gets any.
-    let none = said(&tree(""), &[Rule::Rates]);
+    let none = findings_of(&tree(""), &[Rule::Rates]);
     assert_eq!(none.len(), 1, "{none:?}");
     assert!(
         none[0].contains("2 note R3") && none[0].contains("no packet reaches some of them yet"),
@@ -57,7 +65,7 @@ fn idle_classes_are_not_busy() {
     // And where the leaves of a class below are all idle, so is that.
     let nested = tree(&filter(80, "1:10"))
         + "tc class add dev eth0 parent 1:20 classid 1:21 htb rate 6mbit ceil 10mbit";
-    says(&nested, &[Rule::Rates], &["when all that get packets are busy 12 Mbit/s leave"]);
+    check_finding(&nested, &[Rule::Rates], &["when all that get packets are busy 12 Mbit/s leave"]);
 }
 
 /// The topmost class has no one to take from.
@@ -68,7 +76,11 @@ fn the_topmost_class_takes_nothing_from_a_parent() {
                 tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit\n\
                 tc class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit\n\
                 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10";
-    says(text, &[Rule::Rates], &["2 note R3", "the parent sends more than its rate, which its ceil allows"]);
+    check_finding(
+        text,
+        &[Rule::Rates],
+        &["2 note R3", "the parent sends more than its rate, which its ceil allows"],
+    );
 }
 
 /// HFSC's real time counts where packets come.
@@ -84,7 +96,7 @@ fn real_time_of_idle_classes_is_not_sent() {
     };
     silent(&tree(""), &[Rule::Rates]);
     let port = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10";
-    says(&tree(port), &[Rule::Rates], &["when all below it are busy they send 12 Mbit/s"]);
+    check_finding(&tree(port), &[Rule::Rates], &["when all below it are busy they send 12 Mbit/s"]);
 }
 
 /// The delay of a netem is no queue. With 30 packets at 8 Mbit/s the bucket holds 45 ms of them, whatever
@@ -100,7 +112,11 @@ fn the_delay_of_a_netem_above_is_no_queue() {
     };
     silent(&tree("500ms", "45k"), &[Rule::NoAqm]);
     silent(&tree("500ms 50ms", "45k"), &[Rule::NoAqm]);
-    says(&tree("500ms", "200k"), &[Rule::NoAqm], &["filled, its queue takes 1", "netem's delay aside"]);
+    check_finding(
+        &tree("500ms", "200k"),
+        &[Rule::NoAqm],
+        &["filled, its queue takes 1", "netem's delay aside"],
+    );
     let class = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
                  tc class add dev eth0 parent 1: classid 1:10 htb rate 8mbit\n\
                  tc qdisc add dev eth0 parent 1:10 handle 10: netem delay 400ms\n\
@@ -113,5 +129,5 @@ fn the_delay_of_a_netem_above_is_no_queue() {
 fn a_hash_deals_into_what_its_qdisc_has() {
     let sfq = "tc qdisc add dev eth0 root handle 1: sfq\n\
                tc filter add dev eth0 parent 1: protocol all prio 1 handle 1 flow hash keys src divisor 1024";
-    says(sfq, &[Rule::Collisions], &["hosts (by src) are dealt into 1024 queues by a hash"]);
+    check_finding(sfq, &[Rule::Collisions], &["hosts (by src) are dealt into 1024 queues by a hash"]);
 }

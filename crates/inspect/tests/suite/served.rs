@@ -1,7 +1,7 @@
 //! The rates at which packets are said to wait: what Linux 6.1 gives a class, and what it does not.
 
 use super::waits::at_worst;
-use crate::common::{says, silent};
+use crate::common::{check_finding, silent};
 use tidegate_inspect::Rule;
 
 const LONG: &str = "the pfifo holds 1000 packets: at worst 999 of 1514 bytes are ahead, 1.51 MB";
@@ -12,9 +12,9 @@ fn a_ceil_is_reached_where_somebody_lends() {
     let top = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit\n\
                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit";
-    let said =
+    let output =
         "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when no other class sends";
-    assert_eq!(at_worst(top), format!("{LONG}: {said}\n"));
+    assert_eq!(at_worst(top), format!("{LONG}: {output}\n"));
     let alone = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
                  tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit ceil 10mbit";
     assert_eq!(at_worst(alone), format!("{LONG}: 12.1 s at the 1 Mbit/s it has\n"));
@@ -39,9 +39,9 @@ fn a_rate_of_ones_own_is_not_held_back_from_above() {
                   tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit\n\
                   tc qdisc add dev eth0 parent 1:30 handle 2: htb default 10\n\
                   tc class add dev eth0 parent 2: classid 2:10 htb rate 5mbit";
-    let said =
+    let output =
         "12.1 s at the 1 Mbit/s it is assured, 2.4 s at the 5 Mbit/s it may have when no other class sends";
-    assert_eq!(at_worst(within), format!("{LONG}: {said}\n"));
+    assert_eq!(at_worst(within), format!("{LONG}: {output}\n"));
 }
 
 /// What hangs behind other bands is assured nothing, however fast it may go.
@@ -51,9 +51,9 @@ fn behind_other_bands_nothing_is_assured() {
     without end if they always do\n";
     let tbf = "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
                tc qdisc add dev eth0 parent 1:3 handle 30: tbf rate 1mbit burst 5k limit 15140";
-    let said = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may \
+    let output = "the bucket's queue holds 15.1 kB, all of which may be ahead: 121 ms at the 1 Mbit/s it may \
     have when no other class sends\n";
-    assert_eq!(at_worst(tbf), format!("{said}{first}"));
+    assert_eq!(at_worst(tbf), format!("{output}{first}"));
     let netem = tbf.replace("tbf rate 1mbit burst 5k limit 15140", "netem rate 1mbit limit 11");
     assert!(at_worst(&netem).contains("121 ms at the 1 Mbit/s it may have when no other class sends\n"));
     let ets = "tc qdisc add dev eth0 root handle 1: tbf rate 8mbit burst 10k latency 1s\n\
@@ -65,8 +65,8 @@ fn behind_other_bands_nothing_is_assured() {
 #[test]
 fn fq_holds_each_flow_to_its_rate() {
     let text = "tc qdisc add dev eth0 root handle 1: fq maxrate 2mbit flow_limit 51";
-    let said = "holds 51 packets: at worst 50 of 1514 bytes are ahead, 75.7 kB: 303 ms at the 2 Mbit/s it";
-    assert!(at_worst(text).contains(said), "{}", at_worst(text));
+    let output = "holds 51 packets: at worst 50 of 1514 bytes are ahead, 75.7 kB: 303 ms at the 2 Mbit/s it";
+    assert!(at_worst(text).contains(output), "{}", at_worst(text));
     assert!(at_worst(text).contains("between two turns\n"), "{}", at_worst(text));
 }
 
@@ -84,5 +84,5 @@ fn framing_that_the_class_above_does_not_count_matters_where_more_leaves() {
     silent(&of("10mbit"), &[Rule::Overhead]);
     let parts =
         ["2 warning R16", "with short packets more leaves than its 10 Mbit/s", "13.5 Mbit/s of the link"];
-    says(&of("20mbit"), &[Rule::Overhead], &parts);
+    check_finding(&of("20mbit"), &[Rule::Overhead], &parts);
 }

@@ -51,7 +51,7 @@ fn frames_cost_what_the_size_table_says() {
              tc qdisc add dev eth0 parent 1:10 pfifo limit 101\n"
         ))
         .split_once("the queue holds")
-        .map_or_else(String::new, |(_, told)| format!("the queue holds{told}"))
+        .map_or_else(String::new, |(_, output)| format!("the queue holds{output}"))
     };
     let ahead = "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB";
     assert_eq!(of(""), format!("{ahead}: 1.2 s at the 1 Mbit/s it has\n"));
@@ -170,13 +170,13 @@ fn a_queue_inside_netem_is_no_longer_than_netems_limit() {
     let bucket = "tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 100kbit burst 2000 limit 100000";
     let fifo = "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 1000";
     for inner in [bucket, fifo] {
-        let said = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{inner}"));
-        assert!(said.contains("the netem holds 5 packets: at worst 4 of 1514 bytes are ahead"), "{said}");
-        assert!(!said.contains("1000") && !said.contains("100 kB"), "{said}");
+        let output = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{inner}"));
+        assert!(output.contains("the netem holds 5 packets: at worst 4 of 1514 bytes are ahead"), "{output}");
+        assert!(!output.contains("1000") && !output.contains("100 kB"), "{output}");
     }
     let short = "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 3";
-    let said = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{short}"));
-    assert!(said.contains("the queue holds 3 packets: at worst 2 of 1514 bytes are ahead"), "{said}");
+    let output = waits(&format!("tc qdisc add dev eth0 root handle 1: netem delay 1ms limit 5\n{short}"));
+    assert!(output.contains("the queue holds 3 packets: at worst 2 of 1514 bytes are ahead"), "{output}");
 }
 
 /// Beside full tins each keeps to its threshold, and the tin of the whole rate has the rest. Linux 6.1,
@@ -211,7 +211,7 @@ fn a_tin_has_a_threshold_above_which_it_waits_for_those_below_theirs() {
 #[test]
 fn netem_that_reorders_and_loses_says_so() {
     let netem = |options: &str| at_worst(&format!("tc qdisc add dev eth0 root netem delay 50ms {options}"));
-    let held = "netem holds it back for 50.0 ms";
+    let delay = "netem holds it back for 50.0 ms";
     for (options, text) in [
         ("", ""),
         ("reorder 25%", ", unless it goes ahead at once (reorder): a chance of 25 %"),
@@ -226,11 +226,11 @@ fn netem_that_reorders_and_loses_says_so() {
         ("loss 5% ecn", "; a chance of 5 % that it is lost, or marked if it can be (ecn)"),
         ("loss gemodel 1% 10% 70% 0.1%", "; it may be lost, by gemodel"),
     ] {
-        let said = netem(options);
+        let message = netem(options);
         assert_eq!(
-            said.lines().find(|line| line.starts_with("netem")),
-            Some(format!("{held}{text}").as_str()),
-            "{options}: {said}"
+            message.lines().find(|line| line.starts_with("netem")),
+            Some(format!("{delay}{text}").as_str()),
+            "{options}: {message}"
         );
     }
 }
@@ -247,9 +247,9 @@ fn a_class_counts_frames_with_its_own_framing() {
         )
     };
     let turns = at_worst(&policy("fq_codel"));
-    let said = "flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 4.0 ms at \
+    let output = "flows take turns of 1514 bytes: with 10 others, 15140 bytes between two turns: 4.0 ms at \
     the 35 Mbit/s it has\n";
-    assert!(turns.contains(said), "{turns}");
+    assert!(turns.contains(output), "{turns}");
     assert_eq!(
         at_worst(&policy("pfifo limit 101")),
         "the queue holds 101 packets: at worst 100 of 1514 bytes are ahead, 151 kB, which the shaper counts \
@@ -265,8 +265,8 @@ fn a_class_counts_frames_with_its_own_framing() {
 #[test]
 fn hosts_behind_nat_are_one_to_a_cake_without_nat() {
     let sharing = |nat: &str, cake: &str| {
-        let said = at_worst(&format!("{nat}tc qdisc add dev eth0 root cake bandwidth 20mbit {cake}"));
-        said.lines().nth(1).map(str::to_owned).unwrap_or_default()
+        let output = at_worst(&format!("{nat}tc qdisc add dev eth0 root cake bandwidth 20mbit {cake}"));
+        output.lines().nth(1).map(str::to_owned).unwrap_or_default()
     };
     let nat = "iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE\n";
     let one = "it sees the source as NAT left it (no `nat`): hosts behind one address are one there";

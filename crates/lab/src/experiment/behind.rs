@@ -105,8 +105,8 @@ impl<'s> RealNetwork<'s> {
     }
 
     /// An address that packets went to and that no host here has.
-    pub fn nobody(&self) -> Option<IpAddr> {
-        self.driver.nobody
+    pub fn unknown_address(&self) -> Option<IpAddr> {
+        self.driver.unknown_address
     }
 
     /// How late packets were.

@@ -85,7 +85,7 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
     let at_it = scenario.cables.iter().filter(|cable| cable.ends.iter().any(|end| end.node == node));
     let mtu = at_it.filter_map(|cable| cable.mtu).min().unwrap_or(USUAL_MTU);
     let items = || scenario.loads.iter().flat_map(|load| &load.items);
-    let asks = items().any(|item| {
+    let is_needed = items().any(|item| {
         item.from == node && tcp_of(item).is_some_and(|tcp| tcp.or(of.tcp).ecn() != EcnCodepoint::Off)
     });
     HostSpec {
@@ -93,7 +93,7 @@ fn spec(scenario: &Scenario, node: usize, address: IpAddr) -> HostSpec {
         addresses: vec![address],
         mtu,
         control: of.tcp.control.map(|control| linux_name(control).to_owned()),
-        ecn: asks,
+        ecn: is_needed,
         segments: None,
     }
 }

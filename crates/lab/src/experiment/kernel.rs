@@ -43,14 +43,14 @@ pub(super) struct Arm {
 pub(super) fn machine(scenario: &Scenario, packets: bool) -> Result<usize> {
     let mut all = (0..scenario.nodes.len()).filter(|node| scenario.nodes[*node].role == NodeRole::Machine);
     let with_policy = |node: &usize| scenario.policies.iter().any(|policy| has(policy, *node));
-    let mut told: Vec<usize> = all.clone().filter(with_policy).collect();
-    if told.is_empty() {
-        told.extend(all.next());
+    let mut with_policy_first: Vec<usize> = all.clone().filter(with_policy).collect();
+    if with_policy_first.is_empty() {
+        with_policy_first.extend(all.next());
     }
-    let [node] = told.as_slice() else {
+    let [node] = with_policy_first.as_slice() else {
         return impossible(format!(
             "--router kernel: one machine can be this kernel, and {} of this scenario have policies",
-            told.len()
+            with_policy_first.len()
         ));
     };
     let of = &scenario.nodes[*node];
@@ -200,11 +200,11 @@ fn what(op: &Op) -> String {
 
 impl Arm {
     /// What is installed on its devices, as far as it can be read.
-    pub(super) fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
+    pub(super) fn installed(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         let Arm { devices, kernel, .. } = self;
         let read = |(number, name): &(usize, String)| {
-            let standing = kernel.qdiscs(name).ok()?;
-            Some((*number, standing.qdiscs, standing.classes))
+            let found = kernel.qdiscs(name).ok()?;
+            Some((*number, found.qdiscs, found.classes))
         };
         devices.iter().filter_map(read).collect()
     }

@@ -48,7 +48,7 @@ pub struct LabSettings {
 pub fn carry_out(
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     settings: &LabSettings,
     watch: &ExperimentWatch<'_>,
     say: &dyn Fn(&str),
@@ -72,7 +72,7 @@ pub fn carry_out(
         let mut observer = if runs.is_empty() { first.take() } else { (watch.observer)() };
         let observer = observer.as_mut().map(|one| one.as_mut() as &mut dyn RunObserver);
         let watch = RunWatch { stop: watch.stop, seconds: watch.seconds, observer };
-        runs.push(run(scenario, prepared, case, asked, watch, traffic)?);
+        runs.push(run(scenario, prepared, case, commands, watch, traffic)?);
     }
     Ok(runs)
 }

@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use tidegate_measure::experiment as doc;
 use tidegate_packet::{Nanos, Time};
 use tidegate_policy::dump::{ClassDump, QdiscDump};
-use tidegate_scenario::document::{self, control_name, errand_probes, name, per_step, piece_id};
+use tidegate_scenario::document::{self, control_name, name, per_step, piece_id, transaction_probes};
 use tidegate_scenario::lay::{self, LaidOut, START};
 use tidegate_scenario::model::{self as scenario, DatagramPacing, Scenario, TrafficItem, TrafficKind};
 use tidegate_scenario::run::{Outside, ScenarioRun, TrafficDriver};
@@ -113,11 +113,11 @@ impl TrafficDriver for RealTraffic<'_> {
         Ok(set_up(run)?)
     }
 
-    fn standing(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
+    fn installed(&mut self) -> Vec<(usize, Vec<QdiscDump>, Vec<ClassDump>)> {
         self.stage
             .as_mut()
             .and_then(|stage| stage.arm.as_mut())
-            .map(kernel::Arm::standing)
+            .map(kernel::Arm::installed)
             .unwrap_or_default()
     }
 
@@ -146,7 +146,7 @@ impl TrafficDriver for RealTraffic<'_> {
         self.pieces.iter().map(of).collect()
     }
 
-    fn told(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>) {
+    fn records(run: &mut ScenarioRun<'_, Self>) -> (Vec<doc::TransferRecord>, Vec<doc::ProbeRecord>) {
         let (mut transfers, mut found) = (Vec::new(), Vec::new());
         for (at, piece) in run.traffic.pieces.iter().enumerate() {
             match &piece.going {
@@ -168,7 +168,7 @@ impl TrafficDriver for RealTraffic<'_> {
             });
         }
         run.events.sort_by_key(|event| event.at);
-        if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.nobody) {
+        if let Some(nobody) = run.traffic.stage.as_ref().and_then(|stage| stage.driver.unknown_address) {
             let what = format!("packets went to {nobody}, an address that no host here has");
             let at = run.laid.world.net.now().since(START).0;
             run.events.push(doc::EventRecord { at, on: "lab".to_owned(), what, output: String::new() });
@@ -420,7 +420,7 @@ fn probes(run: &ScenarioRun<'_, RealTraffic<'_>>, piece: &Piece) -> Vec<doc::Pro
             let all = |of: &dyn Fn(&TransactionRecord) -> Option<u64>| {
                 goes.iter().map(|go| (go.began, of(go))).collect::<Vec<_>>()
             };
-            errand_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])
+            transaction_probes(item, &base, [all(&|go| go.all), all(&|go| go.first), all(&|go| go.paint)])
         }
     }
 }

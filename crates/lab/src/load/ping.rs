@@ -96,8 +96,8 @@ fn go_on(clock: &LoadClock, echo: &EchoSocket, plan: PingPlan, seen: &Mutex<Seen
 
 /// Notes an answer at the last request that had this number, of which only sixteen bits travel.
 fn note(answers: &mut [(u64, Option<u64>)], number: u16, now: u64) {
-    let mut asked = answers.iter_mut().enumerate().rev().take(1 << 16);
-    if let Some((_, (sent, took))) = asked.find(|(n, _)| *n as u16 == number) {
+    let mut take = answers.iter_mut().enumerate().rev().take(1 << 16);
+    if let Some((_, (sent, took))) = take.find(|(n, _)| *n as u16 == number) {
         took.get_or_insert(now.saturating_sub(*sent));
     }
 }

@@ -43,7 +43,7 @@ pub struct ProgramOutcome {
     pub stopped: bool,
     /// Why it could not be started.
     pub problem: Option<String>,
-    said: Vec<u8>,
+    output: Vec<u8>,
     /// It said more than is kept.
     more: bool,
 }
@@ -56,25 +56,25 @@ impl ProgramOutcome {
 
     /// What it said, both streams as they came, and in brackets what else there is to say about it.
     pub fn output(&self) -> String {
-        let mut told = String::from_utf8_lossy(&self.said).into_owned();
-        if !told.is_empty() && !told.ends_with('\n') {
-            told.push('\n');
+        let mut text = String::from_utf8_lossy(&self.output).into_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
         }
         if self.more {
-            let _ = writeln!(told, "[more output than the {KEPT} bytes that are kept]");
+            let _ = writeln!(text, "[more output than the {KEPT} bytes that are kept]");
         }
         if let Some(problem) = &self.problem {
-            let _ = writeln!(told, "[it could not be started: {problem}]");
+            let _ = writeln!(text, "[it could not be started: {problem}]");
         }
         match self.status {
-            _ if self.stopped => told.push_str("[it still ran at its end, and was stopped]\n"),
+            _ if self.stopped => text.push_str("[it still ran at its end, and was stopped]\n"),
             Some(status) if !status.success() => {
                 let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-                let _ = writeln!(told, "[it ended with {code}]");
+                let _ = writeln!(text, "[it ended with {code}]");
             }
             _ => {}
         }
-        told
+        text
     }
 }
 
@@ -112,10 +112,10 @@ impl ProgramLoad {
 
 /// Its life.
 fn live(clock: &LoadClock, plan: &ProgramPlan, outcome: &Arc<Mutex<ProgramOutcome>>) -> io::Result<()> {
-    let (mut child, said) = start(&plan.line)?;
+    let (mut child, output) = start(&plan.line)?;
     lock(outcome).began = Some(clock.now());
     let of = Arc::clone(outcome);
-    spawn(clock.clone(), "listener", move |_| listen(said, &of))?;
+    spawn(clock.clone(), "listener", move |_| listen(output, &of))?;
     let mut stopped = false;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -142,23 +142,23 @@ fn live(clock: &LoadClock, plan: &ProgramPlan, outcome: &Arc<Mutex<ProgramOutcom
 
 /// A shell that carries out a line, and where both its streams come out.
 fn start(line: &str) -> io::Result<(Child, PipeReader)> {
-    let (said, says) = io::pipe()?;
+    let (output, pipe_writer) = io::pipe()?;
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", line]).stdin(Stdio::null()).stdout(says.try_clone()?).stderr(says);
+    command.args(["-c", line]).stdin(Stdio::null()).stdout(pipe_writer.try_clone()?).stderr(pipe_writer);
     let child = die_with_parent(&mut command).spawn()?;
-    Ok((child, said))
+    Ok((child, output))
 }
 
 /// Hears it out, and keeps the beginning.
-fn listen(mut said: PipeReader, outcome: &Mutex<ProgramOutcome>) {
+fn listen(mut output: PipeReader, outcome: &Mutex<ProgramOutcome>) {
     let mut chunk = [0; 4096];
-    while let Ok(bytes) = said.read(&mut chunk) {
+    while let Ok(bytes) = output.read(&mut chunk) {
         if bytes == 0 {
             return;
         }
         let mut outcome = lock(outcome);
-        let kept = bytes.min(KEPT - outcome.said.len());
-        outcome.said.extend_from_slice(&chunk[..kept]);
+        let kept = bytes.min(KEPT - outcome.output.len());
+        outcome.output.extend_from_slice(&chunk[..kept]);
         outcome.more |= kept < bytes;
     }
 }

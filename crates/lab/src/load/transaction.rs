@@ -263,10 +263,10 @@ impl<'c> DialogueConnection<'c> {
 
     /// Takes all turns, our own and the other side's; `said`: bytes of the first message that were said
     /// before.
-    fn converse(&mut self, turns: &[DialogueTurn], as_client: bool, said: usize) -> io::Result<()> {
-        let mut said = if turns.first().is_some_and(|turn| turn.client) { said } else { 0 };
+    fn converse(&mut self, turns: &[DialogueTurn], as_client: bool, given: usize) -> io::Result<()> {
+        let mut given = if turns.first().is_some_and(|turn| turn.client) { given } else { 0 };
         for turn in turns {
-            let data = (turn.bytes as usize).saturating_sub(std::mem::take(&mut said));
+            let data = (turn.bytes as usize).saturating_sub(std::mem::take(&mut given));
             if turn.client == as_client {
                 std::thread::sleep(duration(turn.think));
                 self.copy_bytes(data, |talk, n| talk.stream.write(&talk.chunk[..n]))?;

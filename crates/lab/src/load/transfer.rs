@@ -84,9 +84,9 @@ impl TransferLoad {
         let ticket = called.on_call(clock, plan.called.ip(), plan.called.port(), on_call)?;
         let login = plan.login.clone().map(|what| {
             let server = plan.called.ip();
-            let said =
+            let transaction_plan =
                 TransactionPlan { what, server, start: plan.start, stop: plan.stop, dsfield: plan.dsfield };
-            Ready::serve(clock, called, said)
+            Ready::serve(clock, called, transaction_plan)
         });
         let login = login.transpose()?;
         for (number, flow) in flows.iter().enumerate() {

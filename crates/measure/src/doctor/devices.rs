@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// The most bytes that a sender hands over as one, where the device does not say less.
+/// The most bytes that a sender hands over as one packet, unless the device has a lower limit.
 const SEGMENTS: u64 = 65_536;
 /// A burst shorter than this is no matter, ms.
 const SHORT_BURST_MS: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! What a computer tells of its devices, and what may be said of that.
+//! What a computer reports of its devices, and how it is worded.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 pub struct Facts {
     /// The time between the two looks, ns.
     pub seconds_ns: u64,
-    /// Its devices.
+    /// The computer's devices.
     pub devices: Vec<DeviceFacts>,
     /// The devices that default routes lead out by, the first the one that is taken.
     pub default_routes: Vec<String>,
-    /// Its processors.
+    /// The computer's processors.
     pub processors: Vec<Processor>,
     /// What its processors did with packets that came.
     pub softnet: Softnet,
@@ -22,20 +22,20 @@ pub struct Facts {
     pub starved: Vec<String>,
     /// What the checker finds in the policies: a rule's number, and what is wrong; how many there are in all.
     pub checked: (Vec<(String, String)>, usize),
-    /// The outcome of the ECN field, where someone was asked.
+    /// What happened to the ECN field, where a server was asked.
     pub ecn: Option<EcnResult>,
     /// What could not be looked at, and why.
     pub unknown: Vec<String>,
 }
 
-/// A device.
+/// A network device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceFacts {
     /// The device's name, as Linux has it.
     pub name: String,
     /// Is there hardware behind it?
     pub is_hardware: bool,
-    /// The devices that it stands on (of ppp0: eth0).
+    /// The devices that it is stacked on (of ppp0: eth0).
     pub below: Vec<String>,
     /// The bridge or bond that it is part of.
     pub master: Option<String>,
@@ -100,7 +100,7 @@ pub struct ShaperFacts {
     pub overlimits_ever: u64,
     /// Does it split what the sender handed over as one (cake)?
     pub splits: bool,
-    /// Its classes.
+    /// The shaper's classes.
     pub classes: Vec<ShaperClass>,
 }
 
@@ -126,7 +126,7 @@ pub struct Processor {
     pub busy: f64,
 }
 
-/// The outcome of packets that came, before anybody looked at them.
+/// What happened to arriving packets before any program saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Packets.
@@ -142,7 +142,7 @@ pub struct Softnet {
 pub struct FlowTableFacts {
     /// Its name, with its table's.
     pub name: String,
-    /// Its devices.
+    /// The devices of the flow table.
     pub devices: Vec<String>,
     /// Does the hardware forward on its own?
     pub is_hardware: bool,
@@ -151,7 +151,7 @@ pub struct FlowTableFacts {
 /// The outcome of the ECN field of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EcnResult {
-    /// Who was asked.
+    /// The server that was asked.
     pub host: String,
     /// The DS field of the requests.
     pub sent: u8,
@@ -224,7 +224,8 @@ impl Facts {
         self.devices.iter().find(|device| device.name == name)
     }
 
-    /// The devices that packets to everyone leave by: the first default route's, and those it stands on.
+    /// The devices that packets to the Internet leave by: the first default route's, and those it is stacked
+    /// on.
     pub fn outwards(&self) -> Vec<&DeviceFacts> {
         let mut found: Vec<&DeviceFacts> = Vec::new();
         let mut waiting: Vec<&str> = self.default_routes.iter().take(1).map(String::as_str).collect();

@@ -1,8 +1,8 @@
-//! Is it really shaping? What a computer tells of its devices ([`Facts`]), and what follows from that
-//! ([`judge`]).
+//! Is it really shaping? What a computer reports of its devices ([`Facts`]), and what follows from that
+//! ([`evaluate`]).
 //!
-//! Counters are what was counted between two looks, rates bits per second, times nanoseconds, unless a field
-//! says otherwise.
+//! Counters are differences between two readings, rates bits per second, times nanoseconds, unless a field
+//! has another unit.
 
 mod devices;
 mod facts;
@@ -16,8 +16,8 @@ pub use facts::{
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What follows from the facts: findings, the worst first, and doubts.
-pub fn judge(facts: &Facts) -> (Vec<DoctorFinding>, Vec<String>) {
+/// What follows from the facts: findings, the worst first, and caveats.
+pub fn evaluate(facts: &Facts) -> (Vec<DoctorFinding>, Vec<String>) {
     let mut findings = Vec::new();
     for device in &facts.devices {
         findings.extend(devices::of(facts, device));

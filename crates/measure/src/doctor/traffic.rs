@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Of less than this share of the rate nothing can be said about who limits it.
+/// Below this share of the rate the limiting link is unknown.
 const LOADED: f64 = 0.5;
 /// Waiting for one packet in so many is no queue, but bursts.
 const RARELY: u64 = 20;
@@ -178,7 +178,7 @@ fn processors(facts: &Facts) -> Option<DoctorFinding> {
     })
 }
 
-/// Packets lost, or left over, before anybody looked at them.
+/// Packets dropped, or left over, before any program saw them.
 fn softnet(facts: &Facts) -> Option<DoctorFinding> {
     let softnet = &facts.softnet;
     let backlog = "sysctl net.core.netdev_max_backlog net.core.netdev_budget".to_string();
@@ -210,7 +210,7 @@ fn softnet(facts: &Facts) -> Option<DoctorFinding> {
     })
 }
 
-/// What the checker says is said in short: it says it better itself.
+/// Findings of `check` are given in short: `check` itself explains them.
 fn checked(facts: &Facts) -> Option<DoctorFinding> {
     let (shown, count) = &facts.checked;
     let (rule, first) = shown.first()?;
@@ -233,8 +233,8 @@ fn bleached(ecn: &super::facts::EcnResult) -> Option<DoctorFinding> {
     let changed = ecn.quoted.iter().find(|(_, field)| field & ECN != sent);
     let (by, field) = match (changed, ecn.answered) {
         (Some((by, field)), _) => (format!("at or before {by}"), field & ECN),
-        // Anyone who answers with another code point answers with a field of his own: that tells nothing of
-        // the way.
+        // A server that replies with another code point sets its own field: that is no evidence about the
+        // path.
         (None, Some(field)) if field & ECN != sent && field >> 2 == ecn.sent >> 2 && ecn.sent >> 2 != 0 => {
             (format!("on the way to {} or back", ecn.host), field & ECN)
         }

@@ -1,4 +1,5 @@
-//! The cases of an experiment: a policy under a load, with all its repeats, and a figure's course over these.
+//! The cases of an experiment: a policy under a load, with all its repeats, and a figure's time series over
+//! these.
 
 use super::figures::{NoSuchFigure, figure};
 use super::parts::{Experiment, LoadRecord, PolicyRecord, RunRecord};
@@ -7,9 +8,9 @@ use alloc::vec::Vec;
 /// A policy under a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentCase<'e> {
-    /// The policy.
+    /// The policy of the case.
     pub policy: &'e PolicyRecord,
-    /// The load.
+    /// The load of the case.
     pub load: &'e LoadRecord,
     /// Its runs, by repeat; never empty.
     pub runs: Vec<&'e RunRecord>,

@@ -64,8 +64,8 @@ const CLASS_STATISTICS: [&str; 7] = ["rate", "sent", "packets", "peak", "queue",
 
 /// A figure of a run within a window.
 ///
-/// `ID.STATISTIC` for a probe or a transfer (`upload` stands for all of `upload-1`, `upload-2`, …), `link
-/// NAME up.STATISTIC` or `down`, `class DEVICE ID.STATISTIC`.
+/// `ID.STATISTIC` for a probe or a transfer (`upload` means all of `upload-1`, `upload-2`, …), `link NAME
+/// up.STATISTIC` or `down`, `class DEVICE ID.STATISTIC`.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub fn figure(run: &RunRecord, name: &str, window: (u64, u64)) -> Result<Quantit
     // A point may be part of a statistic (`p99.9`) or of a name (a device `eth0.5`): the shortest statistic
     // that is known counts.
     let points = name.match_indices('.').rev().map(|(at, _)| (&name[..at], &name[at + 1..]));
-    let mut found = points.filter_map(|(of, statistic)| asked(run, of, statistic, window));
+    let mut found = points.filter_map(|(of, statistic)| request_statistic(run, of, statistic, window));
     found.next().unwrap_or_else(|| Err(NoSuchFigure::Unknown { known: figures(run) }))
 }
 
@@ -112,7 +112,7 @@ pub fn figures(run: &RunRecord) -> Vec<String> {
     names
 }
 
-fn asked(run: &RunRecord, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
+fn request_statistic(run: &RunRecord, of: &str, statistic: &str, window: (u64, u64)) -> Statistic {
     if let Some(rest) = of.strip_prefix("link ") {
         let (name, way) = rest.rsplit_once(' ')?;
         let link = run.queues.iter().find(|link| link.link == name && direction(link.up) == way)?;
@@ -301,8 +301,8 @@ fn of_class(run: &RunRecord, class: &ClassSeries, statistic: &str, window: (u64,
 }
 
 impl LinkSeries {
-    /// How long what waits at the end of each step takes to send at the rate of that step, in ns; steps in
-    /// which the link could carry nothing wait as the step before does. Empty if the link has no rate.
+    /// How long the backlog at the end of each step takes to send at the rate of that step, in ns; steps in
+    /// which the link could carry nothing have the value of the step before. Empty if the link has no rate.
     pub fn delays(&self, step_ns: u64) -> Vec<u64> {
         let mut last = 0;
         let delay = |(&waiting, &capacity): (&u64, &u64)| {

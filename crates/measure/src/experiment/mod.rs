@@ -3,7 +3,7 @@
 //! are made from this and nothing else.
 //!
 //! Times are nanoseconds from the beginning of a run, sizes bytes of frames, rates bits per second, unless a
-//! field says otherwise.
+//! field has another unit.
 
 mod cases;
 mod figures;

@@ -24,7 +24,7 @@ pub struct Experiment {
     pub title: String,
     /// What it is about, in a few sentences.
     pub about: String,
-    /// The publication whose figures stand beside it.
+    /// The publication whose figures are compared.
     #[serde(deserialize_with = "required")]
     pub source: Option<String>,
     /// The first seed of its randomness; repeat n has this plus n.
@@ -72,7 +72,7 @@ pub struct LinkRecord {
     pub to: String,
     /// From its beginning to its end, in words: `768 kbit/s, 10 ms, buffer 17.3 kB`.
     pub there: String,
-    /// And back.
+    /// The opposite direction.
     pub back: String,
     /// Bits per second there, if there is a rate.
     #[serde(deserialize_with = "required")]
@@ -90,13 +90,13 @@ pub struct PolicyRecord {
     pub name: String,
     /// For people.
     pub title: String,
-    /// What it says: of each machine the commands, one per line.
+    /// The policy's commands by machine, one per line.
     #[serde(with = "commands")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::document::MachineLines>"))]
     pub commands: Vec<(String, Vec<String>)>,
 }
 
-/// A load.
+/// A load of the experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRecord {
@@ -119,7 +119,7 @@ pub struct RunRecord {
     pub load: String,
     /// Which repeat, from 0.
     pub repeat: u32,
-    /// Its seed.
+    /// The run's random seed.
     pub seed: u64,
     /// From when to when it was measured, ns from the begin of the run; the end is not part of it.
     pub window: (u64, u64),
@@ -130,7 +130,7 @@ pub struct RunRecord {
     pub cut: bool,
     /// Bottleneck packets simulated and events handled, for those who ask how much work it was.
     pub work: (u64, u64),
-    /// What is asked repeatedly: pings, calls, datagrams (one way), requests, pages.
+    /// Repeated probes: pings, calls, datagrams (one way), requests, pages.
     pub probes: Vec<ProbeRecord>,
     /// TCP transfers.
     pub transfers: Vec<TransferRecord>,
@@ -139,7 +139,7 @@ pub struct RunRecord {
     pub classes: Vec<ClassSeries>,
     /// What each direction of each link did, and the queue before it that no policy governs.
     pub queues: Vec<LinkSeries>,
-    /// What happened at its time: commands of the timeline, changes of links, and what was asked.
+    /// Timed events: commands of the timeline, changes of links, and queries.
     pub events: Vec<EventRecord>,
     /// How late packets were where a real clock decided; `None`: in virtual time nothing is late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,8 +170,7 @@ impl Lateness {
     }
 }
 
-/// Something that is asked repeatedly, or sent one way repeatedly, and how long each answer or
-/// journey took.
+/// A probe: something that is requested, or sent one way, repeatedly, and how long each reply or packet took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeRecord {
@@ -181,9 +180,9 @@ pub struct ProbeRecord {
     pub title: String,
     /// What one answer is: `round trip`, `one way`, `until the prompt`.
     pub unit: String,
-    /// Who asks.
+    /// The node that sends the requests.
     pub from: String,
-    /// Who answers, or to whom it is sent.
+    /// The node that replies, or that receives.
     pub to: String,
     /// The DS field's code point of what is sent.
     pub dscp: u8,
@@ -235,7 +234,7 @@ impl ProbeRecord {
         let both =
             self.answers.iter().zip(&self.there).filter(|((sent, _), _)| (window.0..window.1).contains(sent));
         let there = Pings::new(both.clone().map(|(_, there)| *there));
-        // Who was never asked cannot answer: such a question is lost on the way there only.
+        // A node that never received the request cannot reply: such a request is lost on the way there only.
         let back = both
             .filter_map(|((_, took), there)| there.map(|there| took.map(|took| took.saturating_sub(there))));
         Some([there, Pings::new(back)])
@@ -259,7 +258,7 @@ pub struct LinkSeries {
     pub sent: Vec<u64>,
     /// Bytes it could have carried per step, framing included; empty if it has no rate.
     pub capacity: Vec<u64>,
-    /// Bytes waiting before it at the end of each step; what waits in a policy's classes does not count.
+    /// Bytes queued before it at the end of each step; the backlog of a policy's classes does not count.
     pub backlog: Vec<u64>,
     /// Packets lost before it or on it per step.
     pub dropped: Vec<u32>,
@@ -273,9 +272,9 @@ pub struct TransferRecord {
     pub id: String,
     /// For people.
     pub title: String,
-    /// The sender.
+    /// The sending node.
     pub from: String,
-    /// The receiver.
+    /// The receiving node.
     pub to: String,
     /// Congestion control: `cubic`.
     pub control: String,
@@ -319,7 +318,7 @@ pub struct EventRecord {
     pub at: u64,
     /// On which machine or link.
     pub on: String,
-    /// What was done or asked: the command, or the change in words.
+    /// The event: the command, or the change in words.
     pub what: String,
     /// What the machine printed.
     pub output: String,

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(hull(&[]), []);
     }
 
-    /// A queue that grows upwards all the time leaves doubt, and the clocks are believed.
+    /// A queue that grows upwards all the time leaves a caveat, and the clocks are believed.
     #[test]
     fn a_queue_is_no_skew() {
         let found = skew(&points(|at| 200e-6 * at), &points(|_| 0.0));

@@ -18,7 +18,7 @@ pub struct LossStats {
 }
 
 impl LossStats {
-    /// Of a course.
+    /// The losses of a stream.
     pub fn of(trace: &StreamTrace) -> LossStats {
         let mut losses = LossStats::default();
         let (mut lost_in_turn, mut arrived_in_turn) = (0, 0);
@@ -54,7 +54,7 @@ impl LossStats {
         wilson(self.lost, self.sent)
     }
 
-    /// The line of Gilbert 1960 that loses so: the probabilities that it turns bad before a packet while
+    /// The Gilbert model (1960) with these losses: the probabilities that it turns bad before a packet while
     /// good, and good while bad. `None` with fewer than ten runs of losses.
     pub fn gilbert(&self) -> Option<(f64, f64)> {
         let runs = self.runs.len() as f64;
@@ -73,7 +73,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Of a course.
+    /// The order of a stream's packets.
     pub fn of(trace: &StreamTrace) -> Order {
         let mut arrivals: Vec<(u32, u32)> = trace
             .packets
@@ -115,7 +115,7 @@ mod tests {
     use crate::stream::{PacketRecord, PacketTrain, Stream};
     use alloc::vec;
 
-    /// A course whose packets arrived at these places; `None`: lost.
+    /// A stream whose packets arrived at these places; `None`: lost.
     fn course(ranks: &[Option<u32>]) -> StreamTrace {
         let phase =
             PacketTrain { payload: 100, gap_ns: 10, packets: ranks.len() as u32, ..PacketTrain::default() };

@@ -6,7 +6,7 @@
 //! straight line whose slope is the skew (Moon, Skelly and Towsley 1999; by the lower convex hull: Zhang, Liu
 //! and Xia 2002); both directions share it. What remains after it is delay above the least, exactly. The
 //! offset cannot be known from within: it is taken so that the least delays are the same in both directions,
-//! and anyone who prints absolute delays says so.
+//! and whatever prints absolute delays must state that.
 
 mod hull;
 mod losses;
@@ -23,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use hull::Point;
 
-/// Delays that the skew's uncertainty may shift before that is worth a doubt, ns.
+/// The shift of delays by the skew's uncertainty that is worth a caveat, ns.
 const UNSURE_NS: f64 = 1e6;
 
 /// The delay of a packet.
@@ -31,7 +31,7 @@ const UNSURE_NS: f64 = 1e6;
 pub struct Delay {
     /// Its number in the stream.
     pub number: u32,
-    /// Its phase.
+    /// The phase of the packet.
     pub phase: usize,
     /// When it was sent, ns from the first packet of its direction.
     pub at_ns: u64,
@@ -84,14 +84,14 @@ pub struct Clocks {
     pub steps: Vec<ClockStep>,
 }
 
-/// What an outcome says.
+/// The one-way result of an exchange.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OneWayResult {
     /// From here to the remote end.
     pub up: DirectionStats,
     /// From the remote end to here.
     pub down: DirectionStats,
-    /// The clocks.
+    /// The relation of both clocks.
     pub clocks: Clocks,
     /// Why not to believe it, as text for people.
     pub doubts: Vec<String>,
@@ -162,7 +162,7 @@ fn base(points: &[Point]) -> f64 {
     points.first().map_or(0.0, |point| point.raw)
 }
 
-/// What the packets of a direction tell, `points` being the delays of those that arrived.
+/// The statistics of one direction, `points` being the delays of the packets that arrived.
 fn side(trace: &StreamTrace, points: &[Point]) -> DirectionStats {
     let began = trace.packets.iter().filter_map(|packet| packet.sent).min().unwrap_or(0);
     let arrived = trace.stream.dues().zip(&trace.packets).filter_map(|(due, packet)| {

@@ -1,4 +1,4 @@
-//! What a sweep measures of packet sizes, and what it tells of a line.
+//! What a sweep of packet sizes measures, and what it shows of a line.
 
 use super::coding::Coding;
 
@@ -31,7 +31,7 @@ pub struct Floor {
     pub is_unit: bool,
 }
 
-/// What a sweep tells of a line.
+/// What a sweep shows of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LineEstimate {
     /// Bytes added to each IP packet.

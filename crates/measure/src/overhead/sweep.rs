@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 /// One after the other from the smallest packet on: enough to see every byte of a cell's or a unit's length.
 const FINE: u32 = 66;
-/// The smallest IP packet that can be told from others, and one that is longer by more than any cell.
+/// The smallest IP packet that can be identified, and one that is longer by more than any cell.
 const SMALLEST: u32 = PacketTrain::LEAST as u32 + HEADERS;
 const SMALL: u32 = SMALLEST + 64;
 /// This many bytes before the size at which a limit of packets seems to end, it may end: the overhead is not
@@ -23,7 +23,7 @@ const CALM: f64 = 0.4;
 const COARSE: [u32; 8] = [160, 256, 384, 512, 700, 900, 1100, 1300];
 /// The size that comes repeatedly, to see whether the line stays what it is.
 const REFERENCE: u32 = 512;
-/// No packets closer together than this are asked of a sender, ns.
+/// The shortest gap between packets that a sender must keep, ns.
 const CLOSEST_NS: f64 = 4_000.0;
 /// A size is flooded for so many packets' time, but no less and no more than this.
 const PACKETS: f64 = 45.0;
@@ -56,7 +56,7 @@ pub struct Sweep {
     /// Packets sent and lost while the line was not full.
     calm: (u64, u64),
     services: Vec<Service>,
-    asked: u64,
+    requested: u64,
     sent: u64,
 }
 
@@ -98,18 +98,18 @@ impl Swept {
 /// A direction, what is known about it, and what is sent.
 type Planned = (PathDirection, Sweep, Vec<Stream>);
 
-/// Sweeps these directions; `told` hears how far it is, 0 to 1.
+/// Sweeps these directions; `report` gets the progress, 0 to 1.
 ///
 /// # Errors
 /// The path's.
 pub fn sweep<P: Path>(
     path: &mut P,
     ways: &[PathDirection],
-    told: &mut dyn FnMut(f64),
+    report: &mut dyn FnMut(f64),
 ) -> Result<Swept, P::Error> {
     let mut sweeps: Vec<Planned> = Vec::new();
     for way in ways {
-        told(0.0);
+        report(0.0);
         let Some(capacity) = capacity::find(path, *way)? else { continue };
         let limited = limited(path, *way, &capacity)?;
         let pieces = pieces(capacity.bits_per_second, limited);
@@ -118,7 +118,7 @@ pub fn sweep<P: Path>(
     let rounds = rounds(&sweeps);
     let mut cut = None;
     for (done, exchange) in rounds.iter().enumerate() {
-        told(done as f64 / rounds.len() as f64);
+        report(done as f64 / rounds.len() as f64);
         let outcome = path.carry_out(exchange)?;
         for (way, sweep, _) in &mut sweeps {
             sweep.take(way.trace(&outcome));
@@ -178,7 +178,7 @@ fn limited<P: Path>(path: &mut P, way: PathDirection, known: &Capacity) -> Resul
 /// is full), and then flood size by size, with the reference first and last.
 fn pieces(rate: f64, limited: Option<u32>) -> Vec<Stream> {
     let full = u32::from(FULL) + HEADERS;
-    // On slow lines so little is sent that it tells nothing, and what was seen before must do.
+    // On slow lines so little is sent that it shows nothing, and what was seen before must do.
     let calm_packets = (rate * CALM / (f64::from(full) * 8.0)).clamp(4.0, 60_000.0) as u32;
     let calm = PacketTrain {
         packets: calm_packets,
@@ -251,7 +251,7 @@ impl Sweep {
 
     /// Reads a piece.
     fn take(&mut self, trace: &StreamTrace) {
-        self.asked += trace.stream.packets();
+        self.requested += trace.stream.packets();
         self.sent += trace.sent();
         let calm = || trace.of_phase(0).filter(|(_, packet)| packet.sent.is_some());
         self.calm.0 += calm().count() as u64;
@@ -285,7 +285,7 @@ impl Sweep {
         let mut doubts: Vec<String> =
             cut.iter().map(|why| format!("only part of it was done: {why}")).collect();
         if self.sizes.is_empty() && cut.is_some() {
-            // Everything else would say the same.
+            // Other sizes would show the same.
             self.doubts = doubts;
             return;
         }
@@ -311,7 +311,7 @@ impl Sweep {
             that arrive are counted: the rate is higher by about as much"
             ));
         }
-        if self.sent * 10 < self.asked * 9 {
+        if self.sent * 10 < self.requested * 9 {
             doubts.push("the sender did not keep up with what was asked of it".into());
         }
         doubts.extend(self.unsteady());

@@ -28,7 +28,7 @@ const KNOWN: [(Coding, u32, &str); 12] = [
 pub struct Words {
     /// For `tc … htb|tbf|stab` on an Ethernet device.
     pub tc: String,
-    /// The same on a device without Ethernet header (ppp0, a tunnel).
+    /// tc's options for a device without Ethernet header (ppp0, a tunnel).
     pub tc_without_header: String,
     /// For `tc … cake`.
     pub cake: String,

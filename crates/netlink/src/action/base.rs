@@ -1,4 +1,4 @@
-//! What actions have in common, and what a kind's row says.
+//! What actions have in common, and what a kind's row holds.
 
 use crate::decode::message::{Names, numbers};
 use crate::encode::message::{Devices, Unsent};
@@ -13,11 +13,11 @@ const GENERAL: usize = 20;
 pub(crate) struct Row {
     /// The kind's name, as `TCA_ACT_KIND` has it.
     pub(crate) name: &'static str,
-    /// Where its structure stands.
+    /// The attribute of its structure.
     pub(crate) structure: u16,
-    /// Where its ages stand.
+    /// The attribute of its ages.
     pub(crate) ages: u16,
-    /// What is said of it.
+    /// Writes its attributes.
     pub(crate) encode: fn(&mut Attributes, &Action, Devices<'_>) -> Result<(), Unsent>,
     /// What is reported of it.
     pub(crate) decode: fn(ActionAttributes<'_>) -> Option<(Head, Act)>,
@@ -26,7 +26,7 @@ pub(crate) struct Row {
 /// What is reported of an action.
 #[derive(Clone, Copy)]
 pub(crate) struct ActionAttributes<'a> {
-    /// Its structure.
+    /// The bytes of its structure.
     pub(crate) structure: &'a [u8],
     /// All its attributes.
     pub(crate) options: &'a Found<'a>,

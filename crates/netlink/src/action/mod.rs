@@ -1,4 +1,4 @@
-//! What is sent and told of each kind of action: one file each, and their table here.
+//! What is sent and received of each kind of action: one file each, and their table here.
 
 mod base;
 mod connection;

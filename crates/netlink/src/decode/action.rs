@@ -1,4 +1,4 @@
-//! Actions as they are told: each a structure that begins alike, and attributes beside it.
+//! Actions as the kernel sends them: each a structure that begins alike, and attributes beside it.
 
 use super::message::{Names, Unread, counted, numbers};
 use crate::action::{ActionAttributes, Head, row};
@@ -11,7 +11,7 @@ use tidegate_netlink_wire::numbers::{
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, CardCounts, CtinfoCounts, Only};
 
-/// Nanoseconds of a clock tick that actions tell their ages in (hundredths of a second).
+/// Nanoseconds of a clock tick, the unit of actions' ages (hundredths of a second).
 const TICK: u64 = 10_000_000;
 
 /// A list of actions.

@@ -1,4 +1,4 @@
-//! Filters as they are told.
+//! Filters as the kernel sends them.
 
 use super::action::{actions, old_policer};
 use super::message::{Message, Names, Unread, numbers};
@@ -36,7 +36,7 @@ pub(super) fn filter(dev: &str, message: &Message<'_>, names: Names<'_>) -> Resu
 fn entry(row: &Row, message: &Message<'_>, names: Names<'_>) -> Result<FilterEntry, Unread> {
     let kind = row.name;
     let (handle, options) = (message.handle, message.attributes.nest(TCA_OPTIONS));
-    // A preference's heading says nothing of what is below it.
+    // A preference's heading has no attributes of the filters below it.
     if message.attributes.get(TCA_OPTIONS).is_none() && (handle == 0 || kind != "fw") {
         return Ok(FilterEntry::Heading);
     }

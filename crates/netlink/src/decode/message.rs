@@ -83,7 +83,7 @@ impl<'m> Message<'m> {
         among.or(self.attributes.get(TCA_XSTATS)).unwrap_or_default()
     }
 
-    /// The same as numbers of 32 bits.
+    /// The kind's own counters as numbers of 32 bits.
     pub(crate) fn own_numbers(&self) -> Vec<u32> {
         numbers(self.own_payload())
     }

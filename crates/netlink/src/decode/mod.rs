@@ -1,5 +1,5 @@
-//! What the kernel reports of a device, as dumps: what `tc show` would print, in the types that the model
-//! machine tells the same in.
+//! What the kernel reports of a device, as dumps: what `tc show` would print, in the same types as the model
+//! machine's dumps.
 //!
 //! All kinds that can be set are read. What a newer kernel has besides is named: the rest of a mixed tree can
 //! be read all the same.
@@ -27,7 +27,7 @@ use tidegate_policy::dump::{ActionDump, ClassDump, FilterDump, QdiscDump};
 /// What was read, and the kinds of what was not.
 pub type Read<T> = (Vec<T>, BTreeSet<String>);
 
-/// Reads the messages about a device among all that were told.
+/// Decodes the messages about a device among all messages of a dump.
 fn each<T>(
     number: u32,
     reported: &[Vec<u8>],
@@ -50,7 +50,7 @@ fn each<T>(
     Ok((all, unread))
 }
 
-/// The qdiscs of a device among all that were told.
+/// The qdiscs of a device among the messages of a dump.
 ///
 /// # Errors
 /// A message is not as it should be.
@@ -83,7 +83,7 @@ fn qdisc(dev: &str, message: &Message<'_>) -> Result<QdiscDump, Unread> {
     })
 }
 
-/// The classes of a device among all that were told.
+/// The classes of a device among the messages of a dump.
 ///
 /// # Errors
 /// As for [`qdiscs`].
@@ -91,11 +91,11 @@ pub fn classes(dev: &str, number: u32, dump: &[Vec<u8>]) -> Result<Read<ClassDum
     each(number, dump, |message| class(dev, message))
 }
 
-/// The qdiscs of a device of which no class was told although some may be there: Linux ends the list of
-/// classes at the first netem without a queue of its own, or SFB, that it comes to.
+/// The qdiscs of a device whose classes are missing in the dump although there may be some: Linux ends the
+/// list of classes at the first netem without a queue of its own, or SFB, that it comes to.
 ///
 /// # Errors
-/// What was told is not as it should be.
+/// A message is malformed.
 pub fn unlisted(number: u32, qdiscs: &[Vec<u8>], classes: &[Vec<u8>]) -> Result<Vec<Handle>, Unread> {
     const ENDS: [&str; 2] = ["netem", "sfb"];
     let (mut handles, mut ends) = (BTreeSet::new(), false);
@@ -132,7 +132,7 @@ fn class(dev: &str, message: &Message<'_>) -> Result<ClassDump, Unread> {
     })
 }
 
-/// The filters that were told, in order.
+/// The filters of a dump, in order.
 ///
 /// # Errors
 /// One of them is of a kind that is not read.
@@ -140,7 +140,7 @@ pub fn filters(dev: &str, dump: &[Vec<u8>], names: Names<'_>) -> Result<Vec<Filt
     dump.iter().map(|bytes| filter::filter(dev, &Message::of(bytes)?, names)).collect()
 }
 
-/// The machine's actions that were told, in order: each message has a list of them.
+/// The machine's actions of a dump, in order: each message has a list of them.
 ///
 /// # Errors
 /// One of them is of a kind that is not read.
@@ -162,7 +162,7 @@ mod tests {
     use alloc::vec::Vec;
 
     /// A message about a qdisc or class of device 3.
-    fn told(handle: u32, kind: &str) -> Vec<u8> {
+    fn message(handle: u32, kind: &str) -> Vec<u8> {
         let mut bytes = vec![0; 4];
         for word in [3, handle, 0, 0] {
             bytes.extend(u32::to_ne_bytes(word));
@@ -174,16 +174,20 @@ mod tests {
         bytes
     }
 
-    /// Linux 6.1 was asked: `tc class show dev link0` names prio's classes and stops at the netem; with
-    /// `parent 20:` it names HTB's too.
+    /// Linux 6.1 was asked: `tc class show dev link0` lists prio's classes and stops at the netem; with
+    /// `parent 20:` it lists HTB's too.
     #[test]
     fn classes_behind_a_netem_are_asked_for_by_their_qdisc() {
-        let qdiscs =
-            [told(0x1_0000, "prio"), told(0x30_0000, "netem"), told(0x20_0000, "htb"), told(0, "pfifo")];
-        let classes = [told(0x1_0001, "prio"), told(0x1_0002, "prio")];
-        let asked = unlisted(3, &qdiscs, &classes).expect("they can be read");
-        assert_eq!(asked, [Handle(0x20_0000), Handle(0x30_0000)]);
-        let whole = [told(0x1_0000, "prio"), told(0x20_0000, "htb")];
+        let qdiscs = [
+            message(0x1_0000, "prio"),
+            message(0x30_0000, "netem"),
+            message(0x20_0000, "htb"),
+            message(0, "pfifo"),
+        ];
+        let classes = [message(0x1_0001, "prio"), message(0x1_0002, "prio")];
+        let handles = unlisted(3, &qdiscs, &classes).expect("they can be read");
+        assert_eq!(handles, [Handle(0x20_0000), Handle(0x30_0000)]);
+        let whole = [message(0x1_0000, "prio"), message(0x20_0000, "htb")];
         assert_eq!(unlisted(3, &whole, &classes).expect("they can be read"), []);
         assert_eq!(unlisted(4, &qdiscs, &classes).expect("they can be read"), []);
     }

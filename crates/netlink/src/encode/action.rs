@@ -71,7 +71,7 @@ pub(super) fn flush(to: &mut Attributes, kind: &str) {
     all_of(to, kind);
 }
 
-/// The list that names a kind and none of its actions; of many the kernel then tells as many as there are.
+/// The list that names a kind and none of its actions; the kernel then sends as many as there are.
 pub(super) fn all_of(to: &mut Attributes, kind: &str) {
     let (mut entry, mut list) = (Attributes::default(), Attributes::default());
     entry.text(TCA_ACT_KIND, kind);

@@ -22,7 +22,7 @@ pub struct NetlinkMessage {
 pub enum Unsent {
     /// There is no such device.
     NoDevice(String),
-    /// It has no netlink message here: the part that asks, and what to do instead.
+    /// It has no netlink message here: the part that has none, and what to do instead.
     NotNetlink(&'static str),
 }
 

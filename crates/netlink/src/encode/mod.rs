@@ -38,14 +38,14 @@ pub fn message(op: &Op, devices: Devices<'_>) -> Result<NetlinkMessage, Unsent> 
     }
 }
 
-/// The flags that a verb stands for.
+/// The flags of a verb.
 const fn flags(verb: Verb) -> u16 {
-    let asks = NLM_F_REQUEST | NLM_F_ACK;
+    let flags = NLM_F_REQUEST | NLM_F_ACK;
     match verb {
-        Verb::Add => asks | NLM_F_CREATE | NLM_F_EXCL,
-        Verb::Replace => asks | NLM_F_CREATE | NLM_F_REPLACE,
-        Verb::Link => asks | NLM_F_REPLACE,
-        Verb::Change | Verb::Delete => asks,
+        Verb::Add => flags | NLM_F_CREATE | NLM_F_EXCL,
+        Verb::Replace => flags | NLM_F_CREATE | NLM_F_REPLACE,
+        Verb::Link => flags | NLM_F_REPLACE,
+        Verb::Change | Verb::Delete => flags,
     }
 }
 

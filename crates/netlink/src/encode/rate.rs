@@ -12,7 +12,7 @@ const TCA_STAB_DATA: u16 = 2;
 const TICKS_PER_MICROSECOND: f64 = 15.625;
 /// Entries of a table of times.
 const ENTRIES: u64 = 256;
-/// log2 of the bytes that an entry stands for where packets have at most 2,047 bytes.
+/// log2 of the bytes that an entry covers where packets have at most 2,047 bytes.
 pub(crate) const CELL_LOG: u8 = 3;
 /// The number of the last entry.
 pub(crate) const LAST_ENTRY: u32 = 255;
@@ -26,12 +26,12 @@ const fn layer(layer: LinkLayer) -> u8 {
     }
 }
 
-/// The same where they have at most so many.
+/// log2 of the bytes that an entry covers where packets have at most `longest` bytes.
 pub(crate) fn cell_log(longest: u32) -> u8 {
     (0..31).find(|log| longest >> log <= LAST_ENTRY).unwrap_or(CELL_LOG)
 }
 
-/// A rate as the kernel takes it (`tc_ratespec`); one that does not fit is told beside it.
+/// A rate as the kernel takes it (`tc_ratespec`); one that does not fit is sent beside it as 64 bits.
 pub(crate) fn spec(spec: &RateSpec, cell_log: u8) -> [u8; 12] {
     let mut bytes = [0; 12];
     bytes[0] = cell_log;

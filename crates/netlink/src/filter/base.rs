@@ -1,4 +1,4 @@
-//! What filters have in common, and what a kind's row says.
+//! What filters have in common, and what a kind's row holds.
 
 use crate::action::policer;
 use crate::encode::action::list;
@@ -11,17 +11,17 @@ use tidegate_policy::{Action, FilterOp, FilterParams, Indev, U32Key};
 pub(crate) struct Row {
     /// The kind's name, as `TCA_KIND` has it.
     pub(crate) name: &'static str,
-    /// Where its actions stand.
+    /// The attribute of its actions.
     pub(crate) actions: u16,
-    /// Where a policer without `action` before it stands; `None`: where the actions do.
+    /// The attribute of a policer without `action` before it; `None`: the one of the actions.
     pub(crate) police: Option<u16>,
-    /// What is said of it, with its actions.
+    /// Writes its attributes, with its actions.
     pub(super) encode: fn(&mut Attributes, &FilterOp, &FilterParams, Devices<'_>) -> Result<(), Unsent>,
     /// What is reported of it, without its actions.
     pub(crate) decode: fn(&Found<'_>) -> Option<FilterParams>,
 }
 
-/// Its actions.
+/// Writes the filter's actions.
 pub(super) fn actions(
     to: &mut Attributes,
     row: &Row,

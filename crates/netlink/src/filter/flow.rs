@@ -18,14 +18,14 @@ fn encode(
 ) -> Result<(), Unsent> {
     let FilterParams::Flow(params) = params else { return Ok(()) };
     to.maybe(1, Some(params.keys.0).filter(|keys| *keys != 0));
-    if params.said.bits {
+    if params.given.bits {
         to.u32(6, params.mask).u32(7, params.xor);
     }
-    to.maybe(4, params.said.rshift.then_some(params.rshift))
-        .maybe(5, params.said.addend.then_some(params.addend));
-    to.maybe(8, params.said.divisor.then_some(params.divisor));
+    to.maybe(4, params.given.rshift.then_some(params.rshift))
+        .maybe(5, params.given.addend.then_some(params.addend));
+    to.maybe(8, params.given.divisor.then_some(params.divisor));
     class(to, 3, params.baseclass);
-    to.maybe(12, params.said.perturb.then_some(params.perturb));
+    to.maybe(12, params.given.perturb.then_some(params.perturb));
     if !params.terms.is_empty() {
         ematch::encode(to, 11, &params.terms);
     }
@@ -51,6 +51,6 @@ fn decode_params(from: &Found<'_>) -> Option<FlowParams> {
         baseclass: from.u32(3).map(Handle),
         perturb: of(12),
         terms: ematch::decode(&from.nest(11))?,
-        said: FlowOptions::default(),
+        given: FlowOptions::default(),
     })
 }

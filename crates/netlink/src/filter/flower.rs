@@ -35,7 +35,7 @@ const TCA_FLOWER_ETH_TYPE: u16 = 8;
 const TCA_FLOWER_FLAGS: u16 = 22;
 const SKIP_HW: u32 = 1;
 const SKIP_SW: u32 = 2;
-/// What stands for every protocol.
+/// The number for every protocol (`ETH_P_ALL`).
 const ALL: u16 = 3;
 
 const TCP: u128 = 6;
@@ -44,19 +44,18 @@ const SCTP: u128 = 132;
 const ICMPV6: u128 = 58;
 const IPV6: u16 = 0x86dd;
 
-/// How a field stands on the wire.
+/// How a field is encoded.
 #[derive(Clone, Copy)]
 enum Order {
     /// As the network has it, in this many bytes.
     Network(usize),
     /// As this machine has it.
     Own16,
-    /// The same, in 32 bits.
+    /// In the machine's byte order, 32 bits.
     Own32,
 }
 
-/// A field's attributes: for its value, for the bits compared (0: none can be named), and how it stands
-/// there.
+/// A field's attributes: the value, the bits compared (0: there is none), and the encoding.
 struct FlowerAttributes(u16, u16, Order);
 
 /// Class, device and fields.
@@ -68,7 +67,7 @@ fn fields(to: &mut Attributes, params: &FlowerParams) {
     }
 }
 
-/// What is installed last: for whom it is, and the network's protocol.
+/// The last attributes: flags, and the network's protocol.
 fn end(to: &mut Attributes, params: &FlowerParams, protocol: u16) {
     let flags = if params.skip_hw { SKIP_HW } else { 0 } | if params.skip_sw { SKIP_SW } else { 0 };
     to.u32(TCA_FLOWER_FLAGS, flags);

@@ -1,4 +1,4 @@
-//! What each kind is asked, and what several need for it.
+//! What each kind must implement, and what several need for it.
 
 use crate::decode::message::Message;
 use tidegate_netlink_wire::attribute::Attributes;
@@ -41,14 +41,14 @@ pub(super) fn nested(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
     to.nest(TCA_OPTIONS, &inner);
 }
 
-/// The same, where the kernel looks for the mark of a nest.
+/// A nest with the flag `NLA_F_NESTED`, where the kernel looks for it.
 pub(super) fn nested_and_marked(to: &mut Attributes, write: impl FnOnce(&mut Attributes)) {
     let mut inner = Attributes::default();
     write(&mut inner);
     to.marked_nest(TCA_OPTIONS, &inner);
 }
 
-/// A number of 64 bits from the two halves that stand one after the other.
+/// A number of 64 bits from its two halves, one after the other.
 pub(super) fn wide(first: u32, second: u32) -> u64 {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&first.to_ne_bytes());

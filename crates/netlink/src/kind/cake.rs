@@ -112,7 +112,7 @@ fn decode(from: &Found<'_>) -> Option<CakeParams> {
     })
 }
 
-/// One of several by its number, if it is told; `None`: by a number that there is not.
+/// One of several by its number, if the attribute is there; `None`: the number is unknown.
 fn numbered<T: Copy>(from: &Found<'_>, attribute: u16, all: &[T]) -> Option<Option<T>> {
     match from.u32(attribute) {
         None => Some(None),

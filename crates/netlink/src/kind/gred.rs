@@ -43,7 +43,7 @@ fn encode_setup(to: &mut Attributes, setup: &GredSetup) {
 
 fn encode_queue(to: &mut Attributes, queue: &GredQueue) {
     let GredQueue { vq, prio, limit, curve, idle: table, flags } = queue;
-    // Between number and logarithms stands what the kernel counts.
+    // The kernel's counters are between number and logarithms.
     let mut payload = words(&[*limit, curve.min, curve.max, *vq, 0, 0, 0, 0, 0, 0]);
     payload.extend([curve.wlog, curve.plog, curve.scell_log, *prio]);
     payload.extend(words(&[0, 0]));

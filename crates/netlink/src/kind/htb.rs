@@ -91,7 +91,7 @@ fn decode_class(options: &Found<'_>) -> Option<HtbClassParams> {
     })
 }
 
-/// The level, which stands among the parameters.
+/// The level, which is among the parameters.
 fn level(options: &Found<'_>) -> Option<u32> {
     numbers(options.get(TCA_HTB_PARMS)?.get(2 * SPEC..)?).get(3).copied()
 }

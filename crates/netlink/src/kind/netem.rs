@@ -40,7 +40,7 @@ fn ticks(ns: i64) -> u32 {
     u32::try_from(ns >> 6).unwrap_or(u32::MAX)
 }
 
-/// The attributes.
+/// The attributes behind the structure.
 fn behind(params: &NetemParams) -> Attributes {
     let mut to = Attributes::default();
     if let Some(NetemCorrelations { delay, loss, duplicate }) = params.correlations {

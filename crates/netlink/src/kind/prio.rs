@@ -23,7 +23,7 @@ impl Codec for Prio {
 fn encode(to: &mut Attributes, params: &PrioParams) {
     let mut bytes = words(&[params.bands]);
     bytes.extend(params.priomap);
-    // Behind the structure stand attributes, of which there are none.
+    // Attributes may follow the structure; there are none.
     bytes.extend(Attributes::default().payload(TCA_OPTIONS, &[]).bytes());
     to.payload(TCA_OPTIONS, &bytes);
 }

@@ -46,7 +46,7 @@ pub(super) fn idle(to: &mut Attributes, number: u16, table: Option<&IdleTable>) 
 }
 
 fn encode(to: &mut Attributes, params: &RedParams) {
-    // Flags have an attribute of their own, which tells the kernel which of them are meant.
+    // Flags have an attribute of their own, whose selector gives the kernel the flags that are set.
     to.payload(1, &curve(params.limit, &params.curve, 0));
     idle(to, 2, params.idle.as_deref());
     to.u32(3, params.curve.max_p).payload(4, &words(&[flags(params).into(), ALL_FLAGS]));
@@ -66,7 +66,7 @@ pub(super) fn decode(from: &Found<'_>, has_flags: bool) -> Option<RedParams> {
         scell_log: logs[2],
         max_p: from.u32(3).unwrap_or(0),
     };
-    // Newer kernels tell all flags apart; the structure has the older ones.
+    // Newer kernels report all flags there; the structure has the older ones.
     let dump = from.get(4).filter(|_| has_flags).and_then(|bytes| numbers(bytes).first().copied());
     let flags = dump.unwrap_or(0) | u32::from(logs[3]);
     Some(RedParams {

@@ -42,7 +42,7 @@ fn encode(to: &mut Attributes, params: &SfqParams) {
         }
         None => bytes.extend(words(&[0; 5])),
     }
-    // What the kernel counts of it, when it tells.
+    // The kernel's counters, if the message has them.
     bytes.extend(words(&[0; 6]));
     to.payload(TCA_OPTIONS, &bytes);
 }
@@ -73,7 +73,7 @@ fn decode(options: &[u8]) -> Option<SfqParams> {
 /// Bytes of sfq's parameters before what its early detection counts.
 const SFQ_PARAMS: usize = 48;
 
-/// What sfq counts of itself stands among what it was told.
+/// sfq's counters are part of its options.
 fn read_stats(options: &[u8]) -> Option<SfqStats> {
     // Without early detection there is nothing to count.
     if numbers(options).get(9).is_none_or(|max| *max == 0) {

@@ -27,7 +27,7 @@ fn encode(to: &mut Attributes, params: &TbfParams) {
     let mut bytes = sent::spec(rate, cell_log).to_vec();
     bytes.extend(peak.as_ref().map_or(sent::NO_RATE, |peak| sent::spec(peak, cell_log)));
     bytes.extend(words(&[*limit, buffer.0, peak_buffer.0]));
-    // A bucket is told in bytes too, where they are known.
+    // The bucket is given in bytes too, where they are known.
     to.payload(1, &bytes).maybe(6, Some(*burst).filter(|burst| *burst > 0));
     sent::wide(to, 4, rate);
     sent::table(to, 2, rate, cell_log);

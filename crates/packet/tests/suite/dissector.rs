@@ -60,7 +60,7 @@ fn ports_stand_where_protocols_have_them() {
     for protocol in [1, 2, 58, 89] {
         assert_eq!(keys(IPV4, &v4(protocol, &PORTS)).ports, (0, 0), "{protocol}");
     }
-    // Any fragment but a whole packet: no one can say whose ports they are.
+    // A fragment has no ports of its own: only the first one carries them.
     for fragment in [[0x20, 0], [0, 1], [0x1f, 0xff]] {
         let mut packet = v4(17, &PORTS);
         packet[6..8].copy_from_slice(&fragment);
@@ -242,7 +242,7 @@ fn hashes_are_those_of_a_conversation() {
         hashes.dedup();
         assert_eq!(hashes.len(), others.len() + 1, "{addrs:?}");
         assert_ne!(keys.hash(HashKey(1, 3)), hash(&keys));
-        // A flow label says enough (RFC 6437): ports are not looked at.
+        // With a flow label, ports are left out (RFC 6437).
         assert_eq!(
             hash(&FlowKeys { flow_label: 1, ..keys }),
             hash(&FlowKeys { flow_label: 1, ports: (8, 9), ..keys })

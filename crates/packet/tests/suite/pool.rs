@@ -55,7 +55,8 @@ fn slots_are_counted_and_used_again() {
     assert_eq!((pool.live(), pool.take_released()), (0, None));
 }
 
-/// A ticket that is dropped is a packet that is dropped: the check says so where checks are compiled in.
+/// A packet whose handle is dropped without release is a bug: the assertion reports it where assertions are
+/// on.
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ticket must be queued, sent or released")]
@@ -92,8 +93,8 @@ fn copies_are_like_what_they_are_of() {
     let (copy, duplicate) = (pool.copy(&one).expect("room"), pool.duplicate(&one).expect("room"));
     assert_eq!(pool.copied().collect::<Vec<_>>(), [copy.slot(), duplicate.slot()]);
     assert!(pool.has_copied());
-    let told: Vec<_> = pool.take_copied().collect();
-    assert_eq!(told, [(copy.slot(), one.slot()), (duplicate.slot(), one.slot())]);
+    let copied: Vec<_> = pool.take_copied().collect();
+    assert_eq!(copied, [(copy.slot(), one.slot()), (duplicate.slot(), one.slot())]);
     assert!(!pool.has_copied());
     for pkt in [&copy, &duplicate] {
         assert_eq!((source(&pool, pkt), pool.meta(pkt).mark, pool.meta(pkt).ident), (77, FwMark(7), 1));
@@ -121,20 +122,20 @@ fn where_packets_wait_is_followed_for_who_asks() {
     pool.note_queue(&two, 5);
     pool.set_queue_location(&two, qdisc, on);
     pool.note_queue(&two, 6);
-    let stands = QueueLocation { qdisc, on, queue: Some(6) };
+    let location = QueueLocation { qdisc, on, queue: Some(6) };
     assert_eq!(
         (pool.queue_location(two.slot()), pool.queue_location(one.slot()), pool.queue_location(99)),
-        (stands, QueueLocation::default(), QueueLocation::default())
+        (location, QueueLocation::default(), QueueLocation::default())
     );
     let copy = pool.copy(&two).expect("room");
-    assert_eq!(pool.queue_location(copy.slot()), stands);
+    assert_eq!(pool.queue_location(copy.slot()), location);
     // Following again forgets nothing; another device does.
     pool.track_queue_locations();
-    assert_eq!(pool.queue_location(two.slot()), stands);
+    assert_eq!(pool.queue_location(two.slot()), location);
     pool.clear_queue_location(&two);
     assert_eq!(
         (pool.queue_location(two.slot()), pool.queue_location(copy.slot())),
-        (QueueLocation::default(), stands)
+        (QueueLocation::default(), location)
     );
     for pkt in [one, two, copy] {
         pool.release(pkt);
@@ -147,7 +148,7 @@ fn what_a_packet_is_to_connections() {
     let pkt = put(&mut pool, 1);
     let (lan, wan, session) = ([10, 0, 0, 1], [192, 0, 2, 1], [10, 9, 0, 1]);
     assert_eq!(pool.untranslated_keys(&pkt), None, "nothing is known");
-    // What will be translated is as it will be; the same is nothing to tell.
+    // The keys before a translation that has not happened yet; equal keys are not reported.
     pool.set_inside(&pkt, Some((Addrs::V4(lan, session), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None);
     for (addrs, ports) in [
@@ -156,8 +157,8 @@ fn what_a_packet_is_to_connections() {
         (Addrs::V4(wan, session), (9, 2)),
     ] {
         pool.set_inside(&pkt, Some((addrs, ports)));
-        let told = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
-        assert_eq!(told, Some((addrs, ports, 17)));
+        let keys = pool.untranslated_keys(&pkt).map(|keys| (keys.addrs, keys.ports, keys.protocol));
+        assert_eq!(keys, Some((addrs, ports, 17)));
     }
     pool.set_inside(&pkt, Some((Addrs::V6([1; 16], [2; 16]), (1, 2))));
     assert_eq!(pool.untranslated_keys(&pkt), None, "both are of IPv4");
@@ -185,7 +186,7 @@ fn what_a_packet_is_to_connections() {
     pool.release(pkt);
 }
 
-/// Where no port is known there is none to tell: ICMP.
+/// ICMP has no ports: none are reported.
 #[test]
 fn what_has_no_ports_is_told_none() {
     let mut pool = Pool::new(1);
@@ -239,7 +240,7 @@ fn another_machine_knows_nothing_of_the_one_before() {
     assert_eq!((meta.mark, meta.priority, meta.connection, meta.watched), (FwMark(0), 0, 0, true));
     assert_eq!((meta.dsfield, meta.len, meta.ident, meta.tx_queue(), meta.ethertype), (3, 60, 1, None, IPV4));
     assert_eq!(pool.arrived_keys(&pkt).addrs, Addrs::V4([10, 0, 0, 77], [10, 9, 0, 1]));
-    // Rewritten bytes are read again: what the frame says it holds counts.
+    // Rewritten bytes are parsed again: the EtherType in the frame counts.
     pool.rewrite(&pkt, |head| head.frame_mut()[12..14].copy_from_slice(&IPV6.to_be_bytes()));
     assert_eq!(pool.meta(&pkt).ethertype, IPV4);
     pool.reset_for_next_machine(&pkt);

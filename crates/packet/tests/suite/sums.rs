@@ -29,7 +29,7 @@ fn packet(v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
     let front = bytes.len();
     bytes.extend((0..header + payload).map(|at| at as u8));
     match protocol {
-        // Where the checksum stands.
+        // Offset of the checksum.
         TCP => bytes[front + 16..front + 18].fill(0),
         UDP => {
             bytes[front + 4..front + 6].copy_from_slice(&len.to_be_bytes());
@@ -72,10 +72,10 @@ fn checksums_are_written_once_and_right() {
             assert!(head.is_summed() && head.has_right_header() && head.has_right_transport());
             let kept = head.network().len();
             bytes[..kept].copy_from_slice(head.network());
-            let said = format!("IPv6 {v6}, protocol {protocol}, payload {payload}");
-            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{said}");
+            let output = format!("IPv6 {v6}, protocol {protocol}, payload {payload}");
+            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{output}");
             if !v6 {
-                assert_eq!(sum(&bytes[..20]), 0xffff, "{said}");
+                assert_eq!(sum(&bytes[..20]), 0xffff, "{output}");
             }
             // One byte that is wrong is seen, in the header or behind it.
             let at = head.transport().expect("there is one").at;
@@ -85,8 +85,8 @@ fn checksums_are_written_once_and_right() {
                 }
                 let mut other = head.clone();
                 other.network_mut()[wrong] ^= 0x10;
-                assert!(!other.has_right_transport(), "{said}, octet {wrong}");
-                assert_eq!(other.has_right_header(), v6 || wrong != 12, "{said}");
+                assert!(!other.has_right_transport(), "{output}, octet {wrong}");
+                assert_eq!(other.has_right_header(), v6 || wrong != 12, "{output}");
             }
             let mut again = head.clone();
             again.network_mut()[at] ^= 1;
@@ -96,7 +96,8 @@ fn checksums_are_written_once_and_right() {
     }
 }
 
-/// UDP: 0 says that there is none, and a sum of 0 is written as all ones (RFC 768). TCP has no such rule.
+/// UDP: 0 means that there is no checksum, and a computed 0 is written as all ones (RFC 768). TCP has no such
+/// rule.
 #[test]
 fn no_checksum_and_a_checksum_of_zero() {
     for (protocol, written) in [(UDP, 0xffff_u16), (TCP, 0)] {
@@ -125,17 +126,17 @@ fn no_checksum_and_a_checksum_of_zero() {
 
 #[test]
 fn what_follows_the_network_header() {
-    let told = |kind, bytes: &[u8]| {
+    let rewritten = |kind, bytes: &[u8]| {
         Head::from_network(kind, bytes).transport().map(|it| (it.protocol, it.at, it.len))
     };
-    assert_eq!(told(IPV4, &packet(false, UDP, 4)), Some((UDP, 20, 12)));
-    assert_eq!(told(IPV6, &packet(true, TCP, 4)), Some((TCP, 40, 24)));
+    assert_eq!(rewritten(IPV4, &packet(false, UDP, 4)), Some((UDP, 20, 12)));
+    assert_eq!(rewritten(IPV6, &packet(true, TCP, 4)), Some((TCP, 40, 24)));
     let mut fragment = packet(false, UDP, 4);
     fragment[6..8].copy_from_slice(&[0x20, 0]);
-    assert_eq!(told(IPV4, &fragment), Some((UDP, 20, 12)), "the first has the header");
+    assert_eq!(rewritten(IPV4, &fragment), Some((UDP, 20, 12)), "the first has the header");
     fragment[6..8].copy_from_slice(&[0, 1]);
-    assert_eq!(told(IPV4, &fragment), None);
-    assert_eq!((told(0x0806, &fragment), told(IPV4, &[0x45; 3])), (None, None));
+    assert_eq!(rewritten(IPV4, &fragment), None);
+    assert_eq!((rewritten(0x0806, &fragment), rewritten(IPV4, &[0x45; 3])), (None, None));
 }
 
 #[test]
@@ -174,10 +175,10 @@ fn octets_that_are_written_keep_checksums_right() {
             let mut bytes = head.network().to_vec();
             checksum::rewrite(&mut bytes, at, new);
             assert_eq!(bytes[at..at + new.len()], *new);
-            let said = format!("IPv6 {v6}, protocol {protocol}, octet {at}");
-            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{said}");
+            let output = format!("IPv6 {v6}, protocol {protocol}, octet {at}");
+            assert_eq!(covered(v6, protocol, &bytes), 0xffff, "{output}");
             if !v6 {
-                assert_eq!(sum(&bytes[..20]), 0xffff, "{said}");
+                assert_eq!(sum(&bytes[..20]), 0xffff, "{output}");
             }
         }
         let len = head.network().len();
@@ -198,7 +199,7 @@ fn octets_that_are_written_keep_checksums_right() {
     assert_eq!(none[26..28], [0, 0]);
 }
 
-/// Where a head writes bytes itself it is told which checksums they stand under.
+/// A caller that rewrites bytes itself names the checksums that cover them.
 #[test]
 fn a_head_mends_the_checksums_it_is_told_of() {
     for protocol in [TCP, UDP] {
@@ -262,7 +263,7 @@ fn frames_have_a_link_header() {
     let mut taken = head.clone();
     taken.take_up_ethertype();
     assert_eq!(taken.ethertype(), IPV6);
-    // It came in: the frame says again what it is held for, and what is behind the length goes.
+    // On arrival: the EtherType of the frame counts again, and bytes behind the IP length are cut.
     head.arrive(24);
     assert_eq!((head.frame_ethertype(), head.network().len()), (IPV4, 24));
     head.arrive(30);

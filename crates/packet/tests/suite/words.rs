@@ -18,9 +18,9 @@ fn units() {
     assert_eq!((class.0, class.major(), class.minor()), (0x0012_0034, 0x12, 0x34));
     assert_eq!((class.qdisc(), class.class(0x56)), (Handle(0x0012_0000), Handle(0x0012_0056)));
     assert!(!class.is_none() && Handle::NONE.is_none());
-    let told =
+    let lines =
         [Handle::ROOT, Handle::NONE, Handle(5), Handle::new(0x1a, 0), class].map(|handle| handle.to_string());
-    assert_eq!(told, ["root", "none", ":5", "1a:", "12:34"]);
+    assert_eq!(lines, ["root", "none", ":5", "1a:", "12:34"]);
     // 1 µs is 1000 / 1024 of CoDel's units, 15 of psched's ticks.
     assert_eq!((Time(1_024_000).codel(), Time(64_000).psched()), (1000, 1000));
     assert_eq!((Time(9) - Time(4), Time(4) - Time(9), Time(9) - Nanos(4)), (Nanos(5), Nanos(0), Time(5)));
@@ -152,7 +152,8 @@ fn keys_behind_tags_and_tunnels() {
     assert_ne!(inside, hash(gre(0x0001, 0)), "nor is another version");
 }
 
-/// Slots tell of their packets: the newest and oldest of a queue, and those that were watched when they go.
+/// Slots keep what is known of their packets: the newest and oldest of a queue, and watched packets when they
+/// leave.
 #[test]
 fn slots() {
     let head = v4([1; 4], [2; 4], 17, 0, &ports(1, 2));

@@ -10,7 +10,7 @@ pub enum Control {
     Drop,
     /// The filter counts as not matching (`continue`).
     Continue,
-    /// All filters are asked again, from the first (`reclassify`).
+    /// Classification starts again from the first filter (`reclassify`).
     Reclassify,
     /// The filter's next action follows; after the last, the packet continues (`pipe`).
     Pipe,
@@ -20,20 +20,20 @@ pub enum Control {
     Trap,
     /// The filter's actions are carried out again, without so many of the first (`jump`).
     Jump(u32),
-    /// The filters of this chain are asked (`goto chain`).
+    /// Continues with the filters of this chain (`goto chain`).
     Goto(u32),
     /// One that the kernel has a number and tc no word for; police takes numbers.
     Number(i32),
 }
 
 impl Control {
-    /// The last number of those that stand alone; what is greater is a jump or leads to a chain.
+    /// The last number of a plain decision; greater ones are jumps or lead to a chain.
     pub const LAST: i32 = 8;
     /// What is queued elsewhere: it is gone from here as what was stolen.
     pub const QUEUED: i32 = 5;
 
-    /// The decision with this number of the kernel (`TC_ACT_*`): -1 to 8 stand alone, the upper four bits say
-    /// that it is a jump (1) or goes to a chain (2).
+    /// The decision with this number of the kernel (`TC_ACT_*` of linux/pkt_cls.h): -1 to 8 are plain; the
+    /// upper four bits mark a jump (1) or a chain (2).
     pub const fn of_number(number: i32) -> Control {
         const REST: u32 = 0x0fff_ffff;
         match (number as u32 >> 28, number) {

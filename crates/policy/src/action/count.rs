@@ -1,4 +1,4 @@
-//! Actions that tell others of packets, who are not there: they count.
+//! Actions that notify programs outside the model (`sample`, `nflog`): here they only count.
 
 use super::control::Control;
 use alloc::string::String;
@@ -6,7 +6,7 @@ use alloc::string::String;
 /// simple: the kernel writes a line into its log for each packet (tc-simple(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simple {
-    /// What the line says; `None`: the action must be there already.
+    /// The text of the line; `None`: the action must exist already.
     pub text: Option<String>,
     /// How the packet continues after this action.
     pub control: Control,

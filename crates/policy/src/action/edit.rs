@@ -12,7 +12,7 @@ pub struct Skbedit {
     pub queue: Option<u16>,
     /// Whom the frame is taken to be for (`ptype`).
     pub packet_type: Option<PacketType>,
-    /// The packet's priority becomes what its DS field says (`inheritdsfield`).
+    /// The packet's priority is set from its DS field (`inheritdsfield`).
     pub inherit_dsfield: bool,
     /// How the packet continues after this action.
     pub control: super::control::Control,

@@ -14,15 +14,15 @@ pub struct BasicParams {
 
 /// A condition and how the next one is joined to it.
 ///
-/// They are asked in order, and the search ends as soon as one decides: after `and` the first that does not
-/// hold, after `or` the first that does. So `A and B or C` does not hold where A does not, whatever C says.
+/// Conditions are evaluated in order, and the evaluation ends as soon as one decides: after `and` the first
+/// that is false, after `or` the first that is true. So `A and B or C` is false where A is, whatever C is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     /// It holds when the condition does not.
     pub not: bool,
     /// The next is joined with `or`; else with `and`.
     pub or: bool,
-    /// The condition.
+    /// The condition itself.
     pub what: Ematch,
 }
 
@@ -35,13 +35,13 @@ pub enum Ematch {
         width: Width,
         /// Where it is in the layer.
         offset: u16,
-        /// The layer.
+        /// The layer from whose first byte the offset counts.
         layer: Layer,
         /// Bits that are compared; 0: all.
         mask: u32,
         /// The bytes are turned round before.
         trans: bool,
-        /// How.
+        /// How the value is compared.
         how: EmatchCompare,
         /// With this.
         value: u32,
@@ -50,7 +50,7 @@ pub enum Ematch {
     Nbyte {
         /// Where they are in the layer.
         offset: u16,
-        /// The layer.
+        /// The layer from whose first byte the offset counts.
         layer: Layer,
         /// They.
         data: Vec<u8>,
@@ -61,7 +61,7 @@ pub enum Ematch {
     Meta {
         /// What is compared.
         left: MetaValue,
-        /// How.
+        /// How the value is compared.
         how: EmatchCompare,
         /// With what.
         right: MetaValue,
@@ -91,8 +91,8 @@ impl EmatchCompare {
         }
     }
 
-    /// Is `left` equal to, less than or greater than `right`, as this comparison asks?
-    pub const fn holds(self, left: u64, right: u64) -> bool {
+    /// Whether `left` is equal to, less than or greater than `right`, by this comparison.
+    pub const fn matches(self, left: u64, right: u64) -> bool {
         match self {
             EmatchCompare::Eq => left == right,
             EmatchCompare::Gt => left > right,
@@ -123,7 +123,7 @@ impl Width {
     }
 
     /// How many bytes: 1, 2 or 4.
-    pub const fn octets(self) -> usize {
+    pub const fn bytes(self) -> usize {
         match self {
             Width::U8 => 1,
             Width::U16 => 2,
@@ -171,25 +171,25 @@ pub struct MetaValue {
 pub enum MetaId {
     /// This number.
     Number(u32),
-    /// A draw.
+    /// A random draw of 32 bits.
     Random,
     /// The load of the last minute, 5 or 15 minutes; nothing loads this machine.
     Loadavg(u8),
     /// The number of the device the packet is on.
     Dev,
-    /// Its priority.
+    /// The packet's priority (`skb->priority`).
     Priority,
-    /// Its EtherType.
+    /// The packet's EtherType.
     Protocol,
-    /// For whom it is: 0 this machine, 3 someone else, 4 it is on its way out.
+    /// Whom the packet is for (`PACKET_*` of linux/if_packet.h): 0 this machine, 3 another host, 4 outgoing.
     PktType,
-    /// Its length.
+    /// The packet's length in bytes.
     PktLen,
     /// How much of it lies apart from its beginning.
     DataLen,
     /// The length of the link header.
     MacLen,
-    /// Its mark.
+    /// The packet's firewall mark.
     Mark,
     /// Its tc index.
     TcIndex,

@@ -22,7 +22,7 @@ pub struct FlowerParams {
 /// A field and what it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowerKey {
-    /// The field.
+    /// The field that is compared.
     pub field: FlowerField,
     /// Its value; of a range, the lowest.
     pub value: u128,
@@ -39,13 +39,13 @@ pub enum FlowerField {
     NumVlans,
     /// The outer tag's number.
     VlanId,
-    /// Its priority.
+    /// The priority bits (PCP) of the outer VLAN tag.
     VlanPrio,
     /// The protocol behind the outer tag.
     VlanEthtype,
     /// The inner tag's number.
     CvlanId,
-    /// Its priority.
+    /// The priority bits (PCP) of the inner VLAN tag.
     CvlanPrio,
     /// The protocol behind the inner tag.
     CvlanEthtype,
@@ -131,7 +131,7 @@ impl FlowerParams {
         self.keys.iter().find(|key| key.field == field)
     }
 
-    /// Compares a field; what was said of it before is forgotten.
+    /// Sets the comparison of a field; one that was set before is replaced.
     pub fn set(&mut self, key: FlowerKey) {
         self.keys.retain(|known| known.field != key.field);
         let at = self.keys.partition_point(|known| known.field < key.field);

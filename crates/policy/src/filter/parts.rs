@@ -68,19 +68,19 @@ pub struct U32Params {
 pub struct U32Offset {
     /// This many bytes always.
     pub plus: u16,
-    /// And as many as this field says.
+    /// Plus the length in this field, if one is given.
     pub field: Option<U32OffsetField>,
     /// All offsets count from there then; else those with `nexthdr+`.
     pub eat: bool,
 }
 
-/// A field of 16 bits that says how long a header is.
+/// A field of 16 bits that holds the length of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct U32OffsetField {
-    /// Its bits.
+    /// The bits of the field that count.
     pub mask: u16,
     /// Shifted down by so many.
     pub shift: u8,
-    /// Where it stands.
+    /// The field's offset in bytes.
     pub at: i32,
 }

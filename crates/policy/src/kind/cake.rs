@@ -103,7 +103,7 @@ impl CakeTins {
     }
 }
 
-/// What counts as one flow within a tin, and between whom the tin is shared first.
+/// What counts as one flow within a tin, and by what the tin is shared first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CakeFlows {
     /// All packets are one flow.
@@ -170,7 +170,7 @@ impl CakeFlows {
         matches!(self, CakeFlows::DualDestination | CakeFlows::Triple)
     }
 
-    /// Does the sender's address tell flows apart where conversations do not?
+    /// Whether the sender's address distinguishes flows where conversations do not.
     pub const fn by_source(self) -> bool {
         matches!(self, CakeFlows::SourceHosts | CakeFlows::Hosts)
     }
@@ -181,7 +181,7 @@ impl CakeFlows {
     }
 }
 
-/// Which acknowledgements of TCP are left out because later ones say the same.
+/// Which TCP acknowledgements are dropped because later ones carry the same information.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CakeAckFilter {
     /// None.

@@ -78,5 +78,5 @@ pub(super) const CODEL: KindSpec = KindSpec {
 };
 
 pub(super) fn ahead(params: &CodelParams) -> Vec<Ahead> {
-    vec![Ahead::Held { us: params.target_us.unwrap_or(5000), spares_frame: true }]
+    vec![Ahead::ShortDelay { us: params.target_us.unwrap_or(5000), spares_frame: true }]
 }

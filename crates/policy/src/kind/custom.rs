@@ -1,5 +1,5 @@
-//! custom: qdiscs whose law stands outside this workspace. No command of tc names them; programs put them in
-//! operations.
+//! custom: qdiscs that are implemented outside this workspace. No command of tc names them; programs put them
+//! in operations.
 
 use super::name::Kind;
 use super::row::{ClassLayout, Filters, Waits};

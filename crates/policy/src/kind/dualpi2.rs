@@ -36,7 +36,7 @@ pub struct DualPi2Params {
     pub classic_protection: Option<u8>,
     /// Bits of the ECN field that make a packet low-latency: 1 = ECT(1) and CE, 3 = ECT(0) as well.
     pub ecn_mask: Option<u8>,
-    /// Cut what the sender put together into the packets it stands for.
+    /// Split GSO packets into the segments that they stand for.
     pub split_gso: Option<bool>,
 }
 
@@ -56,7 +56,7 @@ pub struct DualPi2Stats {
     pub prob: u32,
     /// How long the classic queue's first packet had waited at the last adjustment, µs.
     pub delay_c_us: u32,
-    /// The same of the low-latency queue.
+    /// How long the low-latency queue's first packet had waited at the last adjustment, µs.
     pub delay_l_us: u32,
     /// Packets taken into the classic queue.
     pub packets_in_c: u32,
@@ -162,5 +162,5 @@ pub(super) const DUALPI2: KindSpec = KindSpec {
 };
 
 pub(super) fn ahead(params: &DualPi2Params) -> Vec<Ahead> {
-    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
+    vec![Ahead::ShortDelay { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

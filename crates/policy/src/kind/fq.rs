@@ -16,7 +16,7 @@ pub struct FqParams {
     pub flow_limit: Option<u32>,
     /// log2 of the buckets that flows are looked up in, 1 to 18. Default: 10.
     pub buckets_log: Option<u32>,
-    /// Which bits of the flow hash tell flows without a socket apart.
+    /// The bits of the flow hash that distinguish flows without a socket.
     pub orphan_mask: Option<u32>,
     /// Are flows paced at the rate that their socket names? Default: yes.
     pub pacing: Option<bool>,

@@ -120,7 +120,7 @@ pub(super) const FQ_PIE: KindSpec = KindSpec {
 pub(super) fn ahead(params: &FqPieParams) -> Vec<Ahead> {
     vec![
         Ahead::Turns { quantum: params.quantum.unwrap_or(1514) },
-        Ahead::Held { us: params.pie.target_us.unwrap_or(15_000), spares_frame: false },
+        Ahead::ShortDelay { us: params.pie.target_us.unwrap_or(15_000), spares_frame: false },
     ]
 }
 

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What tc says of a gred: the table, or one of its virtual queues; in a dump, both.
+/// What tc configures of a gred: the table, or one of its virtual queues; in a dump, both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GredParams {
     /// `gred setup …`: the qdisc.

@@ -1,4 +1,4 @@
-//! All kinds in one table, and what is asked of any of them. Kinds do not see this file.
+//! All kinds in one table, and the properties of each. The kinds' own files do not depend on this one.
 
 use super::name::Kind;
 use super::params::QdiscParams;
@@ -122,7 +122,7 @@ impl Kind {
         self.spec().changes
     }
 
-    /// When it tells its parent what its options left no space for.
+    /// When it reports to its parent the packets that no longer fit.
     pub const fn reports(self) -> Reports {
         self.spec().reports
     }

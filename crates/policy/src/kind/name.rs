@@ -59,7 +59,7 @@ pub enum Kind {
     Skbprio,
     /// Drops every packet.
     Blackhole,
-    /// Holds packets until it is told to let them go.
+    /// Holds packets until it is unplugged.
     Plug,
     /// A band for each of the device's transmit queues.
     Multiq,

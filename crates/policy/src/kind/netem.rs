@@ -113,7 +113,7 @@ pub struct NetemSlot {
     pub max_packets: i32,
     /// Bytes of a burst; 0: no limit.
     pub max_bytes: i32,
-    /// The mean interval, where a distribution says how it varies, ns.
+    /// The mean interval, where a distribution gives the variation, ns.
     pub dist_delay_ns: i64,
     /// How far it varies then, ns.
     pub dist_jitter_ns: i64,

@@ -1,4 +1,4 @@
-//! What may be said of qdiscs and classes, and what they count, whatever their kind.
+//! The options of qdiscs and classes, and their counters, for every kind.
 
 use super::cake::{CakeFlowStats, CakeParams, CakeStats};
 use super::codel::{CodelParams, CodelStats};
@@ -34,7 +34,7 @@ pub enum QdiscParams {
     Fifo(FifoParams),
     /// pfifo_fast: in a dump, its map of priorities to bands.
     PfifoFast,
-    /// noqueue: nothing can be said.
+    /// noqueue: it has no options.
     Noqueue,
     /// prio.
     Prio(PrioParams),
@@ -80,13 +80,13 @@ pub enum QdiscParams {
     Netem(Box<NetemParams>),
     /// skbprio.
     Skbprio(SkbprioParams),
-    /// blackhole: nothing can be said.
+    /// blackhole: it has no options.
     Blackhole,
     /// plug.
     Plug(PlugParams),
     /// multiq.
     Multiq(MultiqParams),
-    /// ingress and clsact: nothing can be said.
+    /// ingress and clsact: they have no options.
     Ingress,
     /// One made outside.
     Custom(CustomParams),
@@ -95,7 +95,7 @@ pub enum QdiscParams {
 /// Parameters of a class.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClassParams {
-    /// A class that nothing can be said of: those of prio and tbf, and fq_codel's and sfq's flows.
+    /// A class without options: those of prio and tbf, and fq_codel's and sfq's flows.
     None,
     /// htb.
     Htb(HtbClassParams),

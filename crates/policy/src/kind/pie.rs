@@ -105,5 +105,5 @@ pub(super) const PIE: KindSpec = KindSpec {
 };
 
 pub(super) fn ahead(params: &PieParams) -> Vec<Ahead> {
-    vec![Ahead::Held { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
+    vec![Ahead::ShortDelay { us: params.target_us.unwrap_or(15_000), spares_frame: false }]
 }

@@ -13,7 +13,7 @@ pub struct PlugParams {
     pub limit: u32,
 }
 
-/// What a plug is told to do.
+/// An operation on a plug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlugCommand {
     /// Plug it: what came since the last plug is an epoch that a release lets go.

@@ -18,7 +18,7 @@ pub struct RedCurve {
     pub wlog: u8,
     /// log2 of (max - min) / probability: what kernels before 3.3 went by.
     pub plog: u8,
-    /// Each entry of the idle table stands for 2^this microseconds.
+    /// Each entry of the idle table covers 2^this microseconds.
     pub scell_log: u8,
     /// Probability of a mark at `max`, in 2^-32.
     pub max_p: u32,

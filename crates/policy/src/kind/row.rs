@@ -9,9 +9,9 @@ pub enum ClassLayout {
     Flows,
     /// One for each priority of packets.
     Priorities,
-    /// One, in which another qdisc may stand.
+    /// One, which may hold another qdisc.
     One,
-    /// As many as its words say.
+    /// As many as the options give.
     Bands,
     /// Those that are made by command.
     Made,
@@ -43,23 +43,24 @@ pub enum Waits {
     Otherwise,
 }
 
-/// How it is given other values where it stands.
+/// How other values are given to an installed qdisc.
 #[derive(Clone, Copy, Debug)]
 pub enum Changes {
     /// Not at all, or not all of them: it must be made again.
     Recreate,
     /// One `change` sets all of them.
     InPlace,
-    /// The same, as long as something stays as it is: see [`QdiscParams::fixed`](crate::QdiscParams::fixed).
+    /// As [`InPlace`](Self::InPlace), while certain values stay as they are: see
+    /// [`QdiscParams::fixed`](crate::QdiscParams::fixed).
     InPlaceIfSame,
-    /// By the one command that made it, because dumps do not report all that it said.
+    /// By repeating the command that made it, because dumps do not report all of its options.
     AsMade,
 }
 
-/// When it tells its parent, while it is made with options, what these left no space for.
+/// When a qdisc reports to its parent, while it is made with options, the packets that no longer fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reports {
-    /// Never: nothing is dropped then, or no one is told.
+    /// Never: nothing is dropped then, or the drop is not reported.
     Never,
     /// When it accepts them.
     IfAccepted,
@@ -77,7 +78,7 @@ pub enum Ahead {
         /// Packets that may wait in it.
         limit: u32,
     },
-    /// The same, in a queue that no class and no rate serves.
+    /// The same estimate for a queue that no class and no rate serves.
     Unserved {
         /// What the queue is called.
         queue: &'static str,
@@ -97,7 +98,7 @@ pub enum Ahead {
         quantum: u32,
     },
     /// So little that a delay is held as long as senders heed drops and marks.
-    Held {
+    ShortDelay {
         /// The delay, µs.
         us: u32,
         /// It drops nothing while no more than a frame waits, however long that takes.

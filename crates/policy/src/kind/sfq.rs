@@ -32,7 +32,7 @@ pub struct SfqParams {
 /// Random early detection in each flow of sfq.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SfqRed {
-    /// Bytes that a flow may have; the kernel is told and never asks. Not in a dump.
+    /// The limit in bytes of a flow; the kernel takes it and ignores it. Not in a dump.
     pub limit: u32,
     /// When to mark; bytes.
     pub curve: RedCurve,

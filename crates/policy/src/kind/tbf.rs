@@ -17,7 +17,7 @@ pub struct TbfParams {
     pub peak: Option<RateSpec>,
     /// Bytes that may wait.
     pub limit: u32,
-    /// Bytes that the bucket holds. Not in a dump: there `buffer` tells.
+    /// The depth of the bucket in bytes. Not in a dump, which has `buffer` instead.
     pub burst: u32,
     /// Bytes that the peak bucket holds (`mtu`, `minburst`). Not in a dump.
     pub peak_burst: u32,

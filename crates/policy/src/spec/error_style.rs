@@ -1,8 +1,8 @@
 //! How tc words its complaints about a kind: the kinds were written by different people.
 
-/// How tc words its complaints about a kind. In its lines stand, for what differs from case to case:
-/// `{kind}`, `{name}` of the option, `{text}` that stands for its value, `{word}` that is no option, and
-/// `{more}`, lines that come before.
+/// How tc words its errors about a kind. Its lines have placeholders for what differs from case to case:
+/// `{kind}`, `{name}` of the option, `{text}` for its value, `{word}` that is no option, and `{more}`, lines
+/// that come before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorStyle {
     /// Of a value that cannot be read.
@@ -17,7 +17,7 @@ pub struct ErrorStyle {
     pub twice: &'static str,
     /// Where `help` is understood.
     pub help: Help,
-    /// Is a value that is missing seen before anything else is said about its option?
+    /// A missing value is reported before any other error of its option.
     pub value_first: bool,
 }
 

@@ -1,8 +1,8 @@
 //! What tables of options are made of: what each option is called, how it may be abbreviated, what it takes,
 //! and what it means in our own words.
 //!
-//! The tables of the kinds stand with the kinds (`kind/KIND.rs`). The parser of `syntax` reads words by these
-//! tables, `tc … help` prints them, and the documentation pages are made from them.
+//! The tables of the kinds are in the kinds' files (`kind/KIND.rs`). The parser of `syntax` reads words by
+//! these tables, `tc … help` prints them, and the documentation pages are generated from them.
 
 pub(crate) mod error_style;
 mod filters;

@@ -10,7 +10,7 @@ use alloc::string::ToString;
 /// What is known about a kind of queueing discipline whatever its parameters: a row of the table of kinds.
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
     /// Its name in tc.
     pub name: &'static str,
@@ -30,7 +30,7 @@ pub struct KindSpec {
     pub waits: Waits,
     /// How it is given other values.
     pub changes: Changes,
-    /// Does it tell its parent, while it is made with options, what these left no space for?
+    /// Whether it reports to its parent, while it is made with options, the packets that no longer fit.
     pub reports: Reports,
     /// Does it hold what it sends to a rate, whatever its parameters?
     pub keeps_rate: bool,
@@ -45,7 +45,7 @@ pub struct FilterSpec {
     pub name: &'static str,
     /// What it is, in one line.
     pub title: &'static str,
-    /// Its options.
+    /// The options, in the order of tc's help.
     pub options: &'static [OptionSpec],
 }
 
@@ -67,7 +67,7 @@ pub struct OptionSpec {
     pub repeat: Repeat,
     /// The numbers it takes, where not all.
     pub within: Option<Within>,
-    /// What it cannot stand beside.
+    /// Options that exclude each other.
     pub clash: Option<Clash>,
     /// The value in force when the option is not given.
     pub default: &'static str,
@@ -100,7 +100,7 @@ pub enum ValueKind {
     SizeCell,
     /// A rate (`1mbit`, `10%` of the device).
     Rate,
-    /// The same, of less than 2^32 bytes per second.
+    /// A rate of less than 2^32 bytes per second, in bytes per second.
     Rate32,
     /// A length of time (`5ms`), in microseconds.
     Time,
@@ -138,9 +138,9 @@ pub enum Repeat {
 /// The numbers that an option takes; others tc takes for no value at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Within {
-    /// The least.
+    /// The least value that is accepted.
     pub least: f64,
-    /// The greatest.
+    /// The greatest value that is accepted.
     pub most: f64,
     /// What the complaint ends with.
     pub more: &'static str,
@@ -149,7 +149,7 @@ pub struct Within {
 /// Another option that must not be given too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// Which.
+    /// The option that it conflicts with.
     pub with: &'static str,
     /// tc's line about both.
     pub line: &'static str,

@@ -241,7 +241,7 @@ fn time_runs_out_a_moment_after_its_bound() {
     assert!(sessions.is_overdue(1, second), "a flow ends with its session");
 }
 
-/// What is as much as the limits say is permitted, one more is not.
+/// As much as the limits allow is permitted, one more is not.
 #[test]
 fn limits_are_permitted_themselves() {
     let limits = Limits { packets: 10, bits_per_second: 8 * 1000, longest_ns: 10 * SECOND, flows: 2 };
@@ -267,7 +267,7 @@ fn limits_are_permitted_themselves() {
     );
 }
 
-/// A token is requested, and who does not know it is told so if he has said enough.
+/// A token is required, and a client without it gets the reason if it has sent enough bytes.
 #[test]
 fn who_does_not_know_the_token_has_no_session() {
     let token = || Token::new("a long enough secret, it is hoped").expect("a token");

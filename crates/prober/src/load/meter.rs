@@ -81,8 +81,8 @@ impl Shared {
     }
 
     pub(super) fn stop(&self, problem: impl Into<String>) {
-        let mut told = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get_or_insert(problem.into());
+        let mut guard = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.get_or_insert(problem.into());
     }
 }
 

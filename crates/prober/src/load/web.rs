@@ -87,29 +87,29 @@ fn download(to: SocketAddr, page: &Page, shared: &Shared, meter: &ByteMeter) -> 
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
     stream.set_read_timeout(Some(NOTICE))?;
     let agent = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
-    let asked = format!(
+    let condition = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {agent}\r\nAccept-Encoding: identity\r\nConnection: \
         close\r\n\r\n",
         page.path, page.host
     );
-    stream.write_all(asked.as_bytes())?;
+    stream.write_all(condition.as_bytes())?;
     let mut buffer = vec![0; 1 << 16];
     let (mut head, mut content, mut heard) = (Vec::new(), 0, Instant::now());
     let mut in_head = true;
     while !shared.is_over() {
-        let octets = match stream.read(&mut buffer) {
+        let bytes = match stream.read(&mut buffer) {
             Ok(0) => break,
-            Ok(octets) => octets,
+            Ok(bytes) => bytes,
             Err(error) if is_waiting(&error) && heard.elapsed() < PATIENCE => continue,
             Err(error) => return Err(error),
         };
         heard = Instant::now();
-        meter.add(octets as u64);
+        meter.add(bytes as u64);
         if !in_head {
-            content += octets as u64;
+            content += bytes as u64;
             continue;
         }
-        head.extend_from_slice(&buffer[..octets]);
+        head.extend_from_slice(&buffer[..bytes]);
         if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
             good(&head[..end])?;
             content += (head.len() - end - 4) as u64;
@@ -129,7 +129,7 @@ fn is_waiting(error: &io::Error) -> bool {
 /// Is it what was requested?
 fn good(head: &[u8]) -> io::Result<()> {
     let line =
-        String::from_utf8_lossy(head.split(|octet| *octet == b'\r').next().unwrap_or_default()).into_owned();
+        String::from_utf8_lossy(head.split(|byte| *byte == b'\r').next().unwrap_or_default()).into_owned();
     match line.split(' ').nth(1) {
         Some("200") => Ok(()),
         Some(code) if code.starts_with('3') => {

@@ -21,7 +21,7 @@ const MOST_AT_ONCE: usize = 256;
 /// Everybody who is asked.
 pub(super) struct Run {
     clock: ProbeClock,
-    asked: Vec<One>,
+    targets: Vec<One>,
     sent: u64,
     /// The slowest answer so far.
     slowest_ns: u64,
@@ -38,20 +38,20 @@ struct One {
 
 impl Run {
     pub(super) fn new(plans: &[PingSchedule]) -> Result<Run, Error> {
-        let mut asked = Vec::new();
+        let mut ones = Vec::new();
         for (n, plan) in plans.iter().enumerate() {
             let socket = Socket::open(plan)?;
             let interval_ns = u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX);
             // Spread over the interval: no one's request waits for another's.
             let first = interval_ns / plans.len() as u64 * n as u64;
-            asked.push(One {
+            ones.push(One {
                 socket,
                 interval_ns,
                 due: (plan.count != Some(0)).then_some(first),
                 left: plan.count,
             });
         }
-        Ok(Run { clock: ProbeClock::begin(), asked, sent: 0, slowest_ns: 0 })
+        Ok(Run { clock: ProbeClock::begin(), targets: ones, sent: 0, slowest_ns: 0 })
     }
 
     pub(super) fn began_ns(&self) -> u64 {
@@ -72,7 +72,7 @@ impl Run {
             ..PingTarget::default()
         };
         PingProgress {
-            targets: plans.iter().zip(&self.asked).map(target).collect(),
+            targets: plans.iter().zip(&self.targets).map(target).collect(),
             began_ns: self.began_ns(),
             answered_ds_field: vec![None; plans.len()],
             answered_by: vec![None; plans.len()],
@@ -90,7 +90,7 @@ impl Run {
 
     fn exchange(&mut self, shared: &Shared) -> io::Result<()> {
         let mut waiter = Waiter::new()?;
-        for (n, one) in self.asked.iter().enumerate() {
+        for (n, one) in self.targets.iter().enumerate() {
             waiter.add(&one.socket, n as u64)?;
         }
         loop {
@@ -99,7 +99,7 @@ impl Run {
             if shared.stop.load(Ordering::Acquire) {
                 return Ok(());
             }
-            let next = self.asked.iter().filter_map(|one| one.due).min();
+            let next = self.targets.iter().filter_map(|one| one.due).min();
             let until = match next {
                 Some(due) => due,
                 None => match self.timeout_at(shared, now) {
@@ -115,14 +115,15 @@ impl Run {
 
     /// Sends what is due.
     fn send(&mut self, shared: &Shared) {
-        for n in 0..self.asked.len() {
+        for n in 0..self.targets.len() {
             let now = self.clock.now();
-            let Some(one) = self.asked.get_mut(n).filter(|one| one.due.is_some_and(|due| due <= now)) else {
+            let Some(one) = self.targets.get_mut(n).filter(|one| one.due.is_some_and(|due| due <= now))
+            else {
                 continue;
             };
             let mut seen = lock(shared);
             let Some(target) = seen.targets.get_mut(n) else { continue };
-            let bytes = one.socket.prepare(target.asked.len() as u64);
+            let bytes = one.socket.prepare(target.requests.len() as u64);
             let sent_ns = self.clock.now();
             let number = requests::ask(target, sent_ns);
             if let Err(error) = one.socket.send(number, &bytes) {
@@ -132,8 +133,8 @@ impl Run {
             self.sent += 1;
             seen.now_ns = sent_ns;
         }
-        if self.sent >= MOST_REQUESTS && self.asked.iter().any(|one| one.due.is_some()) {
-            self.asked.iter_mut().for_each(|one| one.due = None);
+        if self.sent >= MOST_REQUESTS && self.targets.iter().any(|one| one.due.is_some()) {
+            self.targets.iter_mut().for_each(|one| one.due = None);
             lock(shared).problem = Some(format!("more than {MOST_REQUESTS} requests are not kept"));
         }
     }
@@ -141,8 +142,12 @@ impl Run {
     /// Until when answers are waited for; `None`: no longer.
     fn timeout_at(&self, shared: &Shared, now: u64) -> Option<u64> {
         let seen = lock(shared);
-        let last =
-            seen.targets.iter().filter_map(|target| target.asked.last()).map(|asked| asked.sent_ns).max()?;
+        let last = seen
+            .targets
+            .iter()
+            .filter_map(|target| target.requests.last())
+            .map(|request| request.sent_ns)
+            .max()?;
         let patience = self.patience();
         let until = last + patience;
         let waits = seen.targets.iter().any(|target| requests::waits(target, now.saturating_sub(patience)));
@@ -151,7 +156,7 @@ impl Run {
 
     /// Listens to one of them.
     fn receive(&mut self, shared: &Shared, n: usize) {
-        let Some(one) = self.asked.get_mut(n) else { return };
+        let Some(one) = self.targets.get_mut(n) else { return };
         let mut seen = lock(shared);
         for _ in 0..MOST_AT_ONCE {
             match one.socket.receive() {
@@ -181,7 +186,7 @@ impl Run {
         let mut seen = lock(shared);
         seen.now_ns = self.clock.now();
         // Anyone who ends early does not know of the last requests whether they are lost.
-        if self.asked.iter().any(|one| one.due.is_some()) {
+        if self.targets.iter().any(|one| one.due.is_some()) {
             let since = seen.now_ns.saturating_sub(self.patience());
             seen.targets.iter_mut().for_each(|target| requests::forget_since(target, since));
         }

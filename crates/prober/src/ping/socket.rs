@@ -168,10 +168,10 @@ impl Socket {
     fn receive_into(&mut self, buffer: &mut [u8]) -> io::Result<Option<PingMessage>> {
         // Bounded: anyone who floods us does not keep us from asking.
         for _ in 0..64 {
-            if let Some(told) = stamped::notice(self, buffer)? {
-                let what = self.error_event(&told.about, &buffer[..told.bytes]);
+            if let Some(report) = stamped::notice(self, buffer)? {
+                let what = self.error_event(&report.about, &buffer[..report.bytes]);
                 match what {
-                    Some(what) => return Ok(Some(PingMessage { stamp_ns: told.stamp_ns, what })),
+                    Some(what) => return Ok(Some(PingMessage { stamp_ns: report.stamp_ns, what })),
                     None => continue,
                 }
             }

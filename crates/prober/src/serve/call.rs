@@ -187,6 +187,6 @@ impl ServedConnection<'_> {
         for (first, part) in departures.parts() {
             self.line.send(&ControlMessage::Departed { first, part })?;
         }
-        self.line.send(&ControlMessage::Told { problem })
+        self.line.send(&ControlMessage::ReportEnd { problem })
     }
 }

@@ -116,9 +116,9 @@ struct Taking<'f> {
     /// What the server says of both directions.
     up: PacketArrivals,
     departed: Departures,
-    told: bool,
+    reported: bool,
     /// We have said that all is sent, and when.
-    said: Option<u64>,
+    finished_at: Option<u64>,
     cut: Option<String>,
 }
 
@@ -132,8 +132,8 @@ impl<'f> Taking<'f> {
             stamps: Departures::new(down),
             up: PacketArrivals::new(up),
             departed: Departures::new(down),
-            told: false,
-            said: None,
+            reported: false,
+            finished_at: None,
             cut: None,
         }
     }
@@ -143,17 +143,17 @@ impl<'f> Taking<'f> {
     fn wait_for_result(&mut self, sender: &ScopedJoinHandle<'_, Departures>) {
         let mut heard = self.session.clock.now();
         let mut alive = heard;
-        let mut told = 0;
+        let mut reported = 0;
         while self.cut.is_none() {
             let now = self.session.clock.now();
-            if self.told
+            if self.reported
                 && (self.down.is_whole()
-                    || now.saturating_sub(self.down.last().unwrap_or(0).max(told)) > self.quiet_ns)
+                    || now.saturating_sub(self.down.last().unwrap_or(0).max(reported)) > self.quiet_ns)
             {
                 return;
             }
-            if self.said.is_none() && sender.is_finished() {
-                self.said = Some(now);
+            if self.finished_at.is_none() && sender.is_finished() {
+                self.finished_at = Some(now);
                 if let Err(error) = self.session.line.send(&ControlMessage::Sent) {
                     self.broken(&error.to_string());
                     return;
@@ -163,7 +163,7 @@ impl<'f> Taking<'f> {
                 self.broken("it was stopped");
                 return;
             }
-            if now.saturating_sub(alive) > ALIVE_NS && !self.told {
+            if now.saturating_sub(alive) > ALIVE_NS && !self.reported {
                 alive = now;
                 // Where that fails, what is heard next says so.
                 let _ = self.session.line.send(&ControlMessage::Alive { arrived: self.down.arrived() });
@@ -174,9 +174,9 @@ impl<'f> Taking<'f> {
             self.take_packets();
             if (ready.get(1) == Some(&true) || self.session.line.has_more()) && self.listen() {
                 heard = self.session.clock.now();
-                told = if self.told && told == 0 { heard } else { told };
+                reported = if self.reported && reported == 0 { heard } else { reported };
             }
-            if !self.told && self.session.clock.now().saturating_sub(heard) > SILENT_NS {
+            if !self.reported && self.session.clock.now().saturating_sub(heard) > SILENT_NS {
                 self.broken(&format!("it has said nothing for {} s", SILENT_NS / 1_000_000_000));
             }
         }
@@ -223,8 +223,8 @@ impl<'f> Taking<'f> {
         let took = match message {
             ControlMessage::Seen { first, part } => self.up.take_part(first, &part),
             ControlMessage::Departed { first, part } => self.departed.take_part(first, &part),
-            ControlMessage::Told { problem: trouble } => {
-                self.told = true;
+            ControlMessage::ReportEnd { problem: trouble } => {
+                self.reported = true;
                 self.cut = (!trouble.is_empty()).then_some(trouble);
                 Ok(())
             }
@@ -254,7 +254,7 @@ impl<'f> Taking<'f> {
     fn outcome(self, exchange: &Exchange, sent: &Departures) -> ExchangeResult {
         let up = stream_trace(&exchange.up, sent.all(), &self.up);
         // Of what came each packet says when it was sent; of what did not only the server knows.
-        let departed = self.departed.all().zip(self.stamps.all()).map(|(told, stamp)| told.or(stamp));
+        let departed = self.departed.all().zip(self.stamps.all()).map(|(reported, stamp)| reported.or(stamp));
         let down = stream_trace(&exchange.down, departed, &self.down);
         for (worst, trace) in self.session.late.iter_mut().zip([&up, &down]) {
             *worst = late(trace).unwrap_or(0).max(*worst);

@@ -29,9 +29,9 @@ pub(super) fn connect(target: &ServerTarget) -> Result<ServerSession, Error> {
     let (stream, server) = reach(target)?;
     let mut line = Line::new(stream).map_err(Error::io("prepare the connection"))?;
     let draw = chance::random_bytes::<NONCE_LEN>().map_err(Error::io("draw at random"))?;
-    let asked = clock.now();
+    let requested = clock.now();
     let challenge = answer(&mut line, &ControlMessage::Hello { draw })?;
-    let rtt_ns = clock.now().saturating_sub(asked);
+    let rtt_ns = clock.now().saturating_sub(requested);
     let ControlMessage::Challenge { draw: theirs, wants_token } = challenge else {
         return Err(out_of_turn(challenge));
     };

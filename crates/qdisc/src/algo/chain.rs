@@ -32,7 +32,7 @@ impl ListLink {
 
 /// Entries that carry a link.
 pub trait Linked {
-    /// The link.
+    /// The links of this element.
     fn link(&mut self) -> &mut ListLink;
 }
 

@@ -103,7 +103,7 @@ impl ClassHash {
         if id.qdisc() == self.qdisc { self.row.get(id.minor()) } else { None }
     }
 
-    /// Can it be told from an id alone that it names no class of this qdisc?
+    /// Whether an id alone shows that it names no class of this qdisc.
     #[inline]
     pub fn is_foreign(&self, id: Handle) -> bool {
         id.qdisc() != self.qdisc && self.strangers == 0

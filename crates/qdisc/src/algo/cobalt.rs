@@ -1,10 +1,10 @@
-//! COBALT: CoDel and BLUE together, as CAKE judges each of its flows (the CAKE paper, LANMAN 2018, section
-//! III.B; RFC 8289).
+//! COBALT: CoDel and BLUE together, CAKE's AQM for each flow (the CAKE paper, LANMAN 2018, section III.B; RFC
+//! 8289).
 //!
 //! CoDel's law in nanoseconds with a reciprocal square root of 32 bits. Unlike the original it does not
 //! forget an episode at once: while a flow keeps its delay, the count goes down by one for every interval of
-//! the law that passes. BLUE stands beside it for flows that do not respond: a probability that rises when
-//! the whole memory is full and this flow fills most of it, and sinks when its queue runs empty.
+//! the law that passes. BLUE runs beside it for flows that do not respond: a probability that rises when the
+//! whole memory is full and this flow fills most of it, and sinks when its queue runs empty.
 
 use tidegate_packet::Time;
 

@@ -1,10 +1,10 @@
 //! Controlled delay (Nichols and Jacobson; RFC 8289) in Linux's fixed-point arithmetic.
 //!
-//! A queue is judged by the time its packets wait (sojourn), measured when they leave. If it has been above
+//! CoDel decides by the time that packets wait (sojourn time), measured at dequeue. If it has been above
 //! `target` for a whole `interval`, one packet is dropped (or marked), and then more at intervals that shrink
 //! with the square root of their number, until the sojourn time falls below `target` again. Times are in
 //! units of 1024 ns and wrap at 32 bits; the reciprocal square root is kept in 16 bits and improved by one
-//! Newton step per drop, which makes the second spacing 50 ms where the formula says 71.
+//! Newton step per drop, which makes the second spacing 50 ms where the formula gives 71.
 
 use tidegate_policy::dump::CodelStats;
 
@@ -117,7 +117,7 @@ pub trait CodelQueue {
 }
 
 impl State {
-    /// Takes the next packet that may leave, dropping or marking as the law says.
+    /// Takes the next packet that may leave; drops or marks packets by the control law.
     pub fn dequeue<Q: CodelQueue>(
         &mut self,
         params: &Params,

@@ -31,7 +31,7 @@ impl Slope {
         Slope { bytes: (rate << BYTE_PLACES).div_ceil(TICKS), ticks }
     }
 
-    /// As a dump tells it.
+    /// The slope in bytes per second, as a dump shows it.
     fn bytes_per_second(self) -> u32 {
         ((self.bytes * TICKS) >> BYTE_PLACES) as u32
     }
@@ -75,7 +75,7 @@ impl Shape {
         Shape { first, second: Slope::new(curve.m2), span, rise: first.bytes_in(span) }
     }
 
-    /// As a dump tells it.
+    /// The curve as a dump shows it.
     pub fn curve(&self) -> ServiceCurve {
         let d_us = (self.span.wrapping_mul(MICROS) / TICKS) as u32;
         ServiceCurve { m1: self.first.bytes_per_second(), d_us, m2: self.second.bytes_per_second() }
@@ -87,7 +87,7 @@ impl Shape {
     }
 }
 
-/// A curve from where a class stands: at tick `x` it had `y` bytes.
+/// A curve that begins at a class's state: at tick `x` it had `y` bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
     x: u64,
@@ -101,7 +101,7 @@ impl Curve {
         Curve { x, y, shape: *shape }
     }
 
-    /// The same without its first piece: the straight line of the second slope.
+    /// The curve without its first piece: the straight line of the second slope.
     pub fn straight(self) -> Curve {
         Curve { shape: Shape { span: 0, rise: 0, ..self.shape }, ..self }
     }
@@ -134,8 +134,8 @@ impl Curve {
     }
 
     /// Becomes the lesser of itself and `shape` begun at `x` with `y` bytes done: what a class may claim
-    /// after an idle time, as the paper's equations (7) and (12) say. Both have the same slopes, so the
-    /// result has two pieces again.
+    /// after an idle time, by the paper's equations (7) and (12). Both have the same slopes, so the result
+    /// has two pieces again.
     pub fn at_most(&mut self, shape: &Shape, x: u64, y: u64) {
         let done = self.done_by(x);
         if shape.is_convex() {

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use tidegate_packet::Seeded;
 
-    /// The same, as a plain list.
+    /// The same order kept as a plain list, to compare with.
     #[derive(Default)]
     struct Model(Vec<(u64, u64, u32, u64)>);
 

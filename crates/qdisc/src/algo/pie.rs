@@ -44,13 +44,13 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Takes over what is said; the rest stays.
-    pub fn set(&mut self, said: &PieParams) {
-        self.target = said.target_us.map_or(self.target, ticks);
-        self.alpha = said.alpha.unwrap_or(self.alpha);
-        self.beta = said.beta.unwrap_or(self.beta);
-        self.bytemode = said.bytemode.unwrap_or(self.bytemode);
-        self.rate_estimator = said.rate_estimator.unwrap_or(self.rate_estimator);
+    /// Takes over the parameters that are given; the others stay.
+    pub fn set(&mut self, pie_params: &PieParams) {
+        self.target = pie_params.target_us.map_or(self.target, ticks);
+        self.alpha = pie_params.alpha.unwrap_or(self.alpha);
+        self.beta = pie_params.beta.unwrap_or(self.beta);
+        self.bytemode = pie_params.bytemode.unwrap_or(self.bytemode);
+        self.rate_estimator = pie_params.rate_estimator.unwrap_or(self.rate_estimator);
     }
 }
 
@@ -189,7 +189,7 @@ impl State {
         } else {
             (self.delay, self.old_delay)
         };
-        // Too little waits to tell a delay: the probability is not to sink because of that.
+        // The backlog is too short to estimate a delay from: the probability must not fall because of that.
         let mut may_sink = delay != 0 || backlog == 0;
         if !self.adjust(params, delay, old) {
             may_sink = false;

@@ -72,7 +72,7 @@ impl RateEstimator {
         self.last = sent;
     }
 
-    /// The average.
+    /// The averages, in bytes and packets per second.
     pub fn sample(&self) -> RateSample {
         RateSample { bytes: self.bytes_rate >> 8, packets: self.packets_rate >> 8 }
     }

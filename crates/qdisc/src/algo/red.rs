@@ -15,7 +15,7 @@ use tidegate_policy::{IdleTable, RedCurve};
 const PERCENT: u32 = 42_949_673;
 const MOST_OF_P: u32 = 50 * PERCENT;
 
-/// What a packet is judged by.
+/// The parameters and the average by which packets are dropped or marked.
 #[derive(Clone, Debug)]
 pub struct Params {
     curve: RedCurve,
@@ -76,7 +76,7 @@ impl Params {
             idle,
         };
         if params.curve.max_p == 0 {
-            // Kernels before 3.3 were told a power of two instead.
+            // tc passed kernels before 3.3 a power of two instead.
             let most = if params.curve.plog < 32 { u32::MAX >> params.curve.plog } else { u32::MAX };
             params.curve.max_p = most.wrapping_mul(width);
         }
@@ -152,7 +152,7 @@ impl State {
         self.decide_beside(params, random, 0)
     }
 
-    /// The same, where averages of other queues count with this one's.
+    /// Decides for a queue where the averages of other queues count too (gred's WRED mode).
     pub fn decide_beside(
         &mut self,
         params: &Params,

@@ -6,7 +6,7 @@ use tidegate_packet::Time;
 
 const ABSENT: u32 = u32::MAX;
 
-/// A binary heap that knows where each entry stands.
+/// A binary heap that keeps the position of each entry, so that any entry can be moved or removed.
 #[derive(Debug, Default)]
 pub struct WaitHeap {
     heap: Vec<(Time, u64, u32)>,

@@ -1,4 +1,4 @@
-//! blackhole: every packet is dropped, and senders are told that it was taken.
+//! blackhole: every packet is dropped, and senders get the result of a packet that was taken.
 //!
 //! So a TCP sender continues until its packets time out; the qdiscs above count each one as a drop of their
 //! own.

@@ -49,7 +49,7 @@ fn digest(keys: &FlowKeys) -> Digest {
             bytes[8..12].copy_from_slice(src);
             bytes[12..16].copy_from_slice(dst);
         }
-        // Linux compares the place where IPv4 addresses would stand: half of an IPv6 source, nothing of its
+        // Linux compares the bytes at the offsets of IPv4's addresses: half of an IPv6 source, nothing of its
         // destination.
         Addrs::V6(src, _) => bytes[8..16].copy_from_slice(&src[..8]),
         Addrs::None => {}
@@ -118,7 +118,7 @@ impl Choke {
         self.head
     }
 
-    /// Draws a packet; tells its place if it is of the arrival's flow.
+    /// Draws a waiting packet; returns its position if it is of the arrival's flow.
     fn matched(&self, cx: &mut Context<'_>, pkt: &Pkt) -> Option<u32> {
         if self.is_empty() {
             return None;
@@ -146,7 +146,7 @@ impl Choke {
         }
     }
 
-    /// Marks a packet that is to be marked, or tells that it is to be dropped.
+    /// Marks a packet if it can be marked; returns whether it must be dropped instead.
     fn must_drop(&mut self, cx: &mut Context<'_>, pkt: &Pkt, hard: bool) -> bool {
         self.overlimits = self.overlimits.wrapping_add(1);
         let may_mark = self.flags.ecn && !(hard && self.flags.harddrop);
@@ -190,7 +190,7 @@ impl Choke {
         all
     }
 
-    /// Moves what waits to a ring of another size, and drops what that has no place for.
+    /// Moves the backlog to a ring of another size, and drops what does not fit.
     fn move_to(&mut self, cx: &mut Context<'_>, own: QdiscState, limit: u32) {
         let fresh = ring(limit);
         if fresh.len() == self.ring.len() {

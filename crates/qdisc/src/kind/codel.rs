@@ -139,11 +139,11 @@ impl Discipline for Codel {
         Ok(())
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if own.qlen <= self.limit {
             return Trimmed::Nothing;
         }
-        held.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
+        peeked.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {

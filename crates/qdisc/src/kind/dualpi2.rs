@@ -1,13 +1,13 @@
 //! dualpi2: two queues, one delay law (RFC 9332).
 //!
-//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral law holds
-//! the classic queue's delay by a base probability p: classic packets are dropped or marked with p²,
-//! low-latency ones marked with k·p, which balances the rates of a sender that gives way by the square root
-//! of what it drops and of one that gives way in proportion. The low-latency queue also marks whatever waited
-//! longer than a step, and is served first, but for a share that the classic queue is sure of.
+//! Low-latency packets (by their ECN field) and classic ones wait apart. A proportional integral controller
+//! keeps the classic queue's delay at its target by a base probability p: classic packets are dropped or
+//! marked with p², low-latency ones marked with k·p, which balances a sender whose rate follows 1/√p with one
+//! whose rate follows 1/p. The low-latency queue also marks whatever waited longer than a step, and is served
+//! first, except for a share that is guaranteed to the classic queue.
 //!
-//! Linux has it since 6.17; where RFC 9332 leaves a number open it is Linux's as the reference tells it. No
-//! real kernel was at hand.
+//! Linux has it since 6.17; numbers that RFC 9332 leaves open follow the reference for Linux. No real kernel
+//! was at hand.
 
 use super::purge_queue;
 use crate::batch::BuiltIn;
@@ -30,7 +30,7 @@ enum Traffic {
     Classic,
     /// Marked in proportion, and by the step.
     LowLatency,
-    /// Waits with low-latency packets and is never marked: a filter said so.
+    /// Queued with low-latency packets and never marked: a filter chose the class.
     Unmarked,
 }
 
@@ -115,7 +115,8 @@ pub(crate) struct DualPi2 {
     min_qlen_step: u32,
     drop_on_overload: bool,
     drop_at_enqueue: bool,
-    /// Per cent that the classic queue is sure of: its weight in the scheduler, the rest being the other's.
+    /// The share in per cent that is guaranteed to the classic queue: its weight in the scheduler; the rest
+    /// is the low-latency queue's.
     classic_protection: u8,
     ecn_mask: u8,
     split_gso: bool,
@@ -426,11 +427,12 @@ impl Discipline for DualPi2 {
         self.set(params)
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
             return Trimmed::Nothing;
         }
-        held.take()
+        peeked
+            .take()
             .or_else(|| self.next(cx.pool).map(|(pkt, _)| pkt))
             .map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
@@ -490,10 +492,10 @@ mod tests {
         last_delay: Nanos(0),
     };
 
-    /// Draws told in advance.
-    struct Told(Vec<u32>);
+    /// Draws that a test sets in advance.
+    struct FixedDraws(Vec<u32>);
 
-    impl RandomSource for Told {
+    impl RandomSource for FixedDraws {
         fn word(&mut self) -> u64 {
             self.u32().into()
         }
@@ -516,12 +518,12 @@ mod tests {
     #[test]
     fn v_d1_classic_packets_are_hit_by_the_square_and_others_in_proportion() {
         let law = Law { probability: 1_000_000, ..LAW };
-        let classic = |random: [u32; 2]| law.hits_classic(&mut Told(random.into()));
+        let classic = |random: [u32; 2]| law.hits_classic(&mut FixedDraws(random.into()));
         let below = [[999_999, 999_999], [1_000_000, 0], [999_999, 1_000_000]].map(classic);
-        let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut Told([draw].into())));
+        let low = [1_999_999, 2_000_000].map(|draw| law.hits_low(&mut FixedDraws([draw].into())));
         assert_eq!((below, low), ([true, false, false], [true, false]));
         let sure = Law { probability: CERTAIN / 2 + 1, ..LAW };
-        assert!(!law.overload() && sure.overload() && sure.hits_low(&mut Told([u32::MAX].into())));
+        assert!(!law.overload() && sure.overload() && sure.hits_low(&mut FixedDraws([u32::MAX].into())));
     }
 
     /// V-D1. The law as RFC 9332 writes it, with what 32 bits make of the weights 0.16 and 3.2 Hz.

@@ -1,7 +1,7 @@
 //! pfifo, bfifo, pfifo_head_drop: first in, first out.
 //!
 //! pfifo takes a packet while fewer than `limit` wait, bfifo while it fits into `limit` bytes;
-//! pfifo_head_drop, when full, drops the oldest to take the newest, and says so (congested).
+//! pfifo_head_drop, when full, drops the oldest to take the newest, and returns that it is congested.
 
 use super::NO_CHANGE;
 use crate::batch::{Budget, BuiltIn};
@@ -25,7 +25,7 @@ impl Fifo {
         Fifo { queue: IntrusiveList::default(), limit, kind }
     }
 
-    /// Does a packet of `len` bytes fit beside what waits?
+    /// Returns whether a packet of `len` bytes fits beside the backlog.
     #[inline]
     pub(crate) fn has_room(&self, qlen: u32, backlog: u64, len: u32) -> bool {
         match self.kind {

@@ -291,18 +291,18 @@ impl Discipline for FqCodel {
             None => return Ok(()),
             Some(_) => return Err(TcError::bare(Errno::Inval)),
         };
-        // The table stands: even the same number is refused.
+        // The flow table cannot be resized: even the same number is refused.
         if params.flows.is_some() {
             return Err(TcError::bare(Errno::Inval));
         }
         self.set(params)
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if !(own.qlen > self.limit || self.memory > u64::from(self.memory_limit)) {
             return Trimmed::Nothing;
         }
-        if let Some(pkt) = held.take() {
+        if let Some(pkt) = peeked.take() {
             return Trimmed::Sent(pkt);
         }
         match self.dequeue(cx, own) {

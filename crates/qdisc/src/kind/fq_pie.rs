@@ -1,8 +1,8 @@
 //! fq_pie: fair queueing with PIE in each flow.
 //!
-//! Flows are fq_codel's: those that just began are served before the others, each sends a quantum of bytes in
-//! its turn. Each flow has PIE's state of its own, so an arrival is judged by what its own flow has waiting.
-//! The law is in [`crate::algo::pie`].
+//! The flows are fq_codel's: new ones are served before the others, and each sends a quantum of bytes in its
+//! turn. Each flow has its own PIE state, so an arrival is judged by the backlog of its own flow. The control
+//! law is in [`crate::algo::pie`].
 
 use super::purge_queue;
 use crate::algo::pie::{CERTAIN, Params, State};
@@ -119,7 +119,7 @@ impl FqPie {
             return false;
         }
         let meta = cx.pool.meta(pkt);
-        // Linux adds the packet to the limit, not to what waits, and its sum has 32 bits.
+        // Linux adds the packet to the limit, not to the backlog, and its sum has 32 bits.
         if self.memory as u32 > self.memory_limit.wrapping_add(meta.truesize) {
             self.stats.overmemory += 1;
         }
@@ -226,11 +226,11 @@ impl Discipline for FqPie {
         Ok(())
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if own.qlen <= self.limit {
             return Trimmed::Nothing;
         }
-        if let Some(pkt) = held.take() {
+        if let Some(pkt) = peeked.take() {
             return Trimmed::Sent(pkt);
         }
         match self.dequeue(cx, own) {

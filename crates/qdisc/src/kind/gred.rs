@@ -174,7 +174,7 @@ impl Gred {
 }
 
 impl Virtual {
-    /// Takes the packet in, marked if need be; otherwise tells why not.
+    /// Enqueues the packet, marked if necessary; otherwise returns the reason for the drop.
     fn admits(
         &mut self,
         cx: &mut Context<'_>,

@@ -293,11 +293,11 @@ impl Discipline for Hhf {
         }
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if own.qlen <= self.limit {
             return Trimmed::Nothing;
         }
-        if let Some(pkt) = held.take() {
+        if let Some(pkt) = peeked.take() {
             return Trimmed::Sent(pkt);
         }
         match self.dequeue(cx, own) {

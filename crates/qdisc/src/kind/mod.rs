@@ -121,7 +121,7 @@ macro_rules! dispatch_to {
     };
 }
 
-/// The same of the kinds that have a [`Batch`] part, and what holds for all others.
+/// The same dispatch for the kinds that have a [`Batch`] part, and the default for all others.
 macro_rules! batches {
     ($of:expr, $d:ident => $call:expr, $otherwise:expr) => {
         match $of {
@@ -237,7 +237,7 @@ impl Body {
             Kind::Plug => Body::Plug(Box::new(plug::Plug::new(device, of!(Plug)))),
             Kind::Multiq => Body::Multiq(Box::new(multiq::Multiq::new(cx, handle, of!(Multiq))?)),
             Kind::Custom => Body::Custom(Box::new(Custom::new(cx, handle, of!(Custom))?)),
-            // They stand beside the tree.
+            // The hooks are beside the tree, not in it.
             Kind::Ingress | Kind::Clsact => return Err(TcError::bare(Errno::OpNotSupp)),
         })
     }
@@ -273,7 +273,7 @@ impl Body {
         dispatch!(self, d => d.enqueue(cx, own, filters, pkt))
     }
 
-    /// The same where no filters hang.
+    /// Classification without filters.
     #[inline(never)]
     pub(crate) fn enqueue_unfiltered(&mut self, cx: &mut Context<'_>, own: QdiscState, pkt: Pkt) -> Enqueue {
         self.enqueue(cx, own, &mut FilterList::new(), pkt)

@@ -1,7 +1,7 @@
 //! multiq: a band for each of the device's transmit queues, which take turns.
 //!
 //! A packet goes to the band of the queue that it was put into: by a hash of its flow, or by an action
-//! (`skbedit queue_mapping`) of a filter here or where it left. What a filter says of classes means nothing.
+//! (`skbedit queue_mapping`) of a filter here or where it left. The class that a filter chooses is ignored.
 //! Devices with one queue refuse it.
 
 use crate::batch::BuiltIn;
@@ -20,11 +20,11 @@ use tidegate_policy::{ClassParams, Errno, Kind, MultiqParams, QdiscParams, TcErr
 pub(crate) struct Multiq {
     handle: Handle,
     bands: Vec<QdiscNode>,
-    /// The band that was asked last.
+    /// The band that was polled last.
     turn: usize,
     /// The band whose packet was looked at last.
     seen: usize,
-    /// Bytes taken in and sent: what waits in it, it does not count.
+    /// Bytes taken in and sent: multiq does not count its backlog.
     taken: u32,
     sent: u32,
 }
@@ -108,7 +108,7 @@ impl Discipline for Multiq {
         none
     }
 
-    /// Its bands are the device's queues, whatever is said; their number cannot change here.
+    /// The bands are the device's queues, whatever the parameters; their number cannot change here.
     fn change(
         &mut self,
         _cx: &mut Context<'_>,

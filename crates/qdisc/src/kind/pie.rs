@@ -114,11 +114,11 @@ impl Discipline for Pie {
         Ok(())
     }
 
-    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, held: &mut Option<Pkt>) -> Trimmed {
+    fn trim(&mut self, cx: &mut Context<'_>, own: QdiscState, peeked: &mut Option<Pkt>) -> Trimmed {
         if own.qlen <= self.limit {
             return Trimmed::Nothing;
         }
-        held.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
+        peeked.take().or_else(|| self.queue.pop_front(cx.pool)).map_or(Trimmed::Nothing, Trimmed::Dropped)
     }
 
     fn purge(&mut self, cx: &mut Context<'_>, own: QdiscState) {
@@ -130,7 +130,7 @@ impl Discipline for Pie {
     fn params(&self) -> QdiscParams {
         QdiscParams::Pie(PieParams {
             limit: Some(self.limit),
-            // Told in 32 bits of nanoseconds, so times beyond 4.29 s are told wrongly.
+            // The dump has 32 bits of nanoseconds, so times beyond 4.29 s wrap.
             target_us: Some((self.params.target << 6) as u32 / 1000),
             tupdate_us: Some(self.timer.jiffies().micros(self.update_ticks)),
             alpha: Some(self.params.alpha),

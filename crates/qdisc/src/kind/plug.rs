@@ -28,7 +28,7 @@ pub(crate) struct Plug {
 }
 
 impl Plug {
-    /// What is said when it is made sets its limit, whatever it is; it begins plugged.
+    /// The parameters given at creation always set the limit; the qdisc begins plugged.
     pub(crate) fn new(device: DeviceInfo, params: Option<&PlugParams>) -> Plug {
         let limit = params
             .map_or_else(|| device.tx_queue_len.saturating_mul(device.max_frame), |params| params.limit);

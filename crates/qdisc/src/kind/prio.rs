@@ -23,7 +23,7 @@ pub(crate) struct Prio {
     seen: u8,
     handle: Handle,
     /// The bands that must be requested a packet, a bit each: all but fifos in which nothing waits.
-    asked: u16,
+    polled_bands: u16,
     bands: Vec<QdiscNode>,
 }
 
@@ -48,7 +48,7 @@ impl Prio {
         check(params)?;
         let bands =
             (1..=params.bands as u16).map(|n| QdiscNode::hidden(cx, Kind::Pfifo, handle.class(n))).collect();
-        Ok(Prio { map: params.priomap, seen: 0, handle, asked: ALL, bands })
+        Ok(Prio { map: params.priomap, seen: 0, handle, polled_bands: ALL, bands })
     }
 
     fn band(&self, cx: &mut Context<'_>, filters: &mut FilterList, pkt: &Pkt) -> Result<usize, Consumed> {
@@ -90,7 +90,7 @@ impl Discipline for Prio {
     ) -> Enqueue {
         match self.band(cx, filters, &pkt) {
             Ok(band) => {
-                self.asked |= 1 << band;
+                self.polled_bands |= 1 << band;
                 self.bands[band].enqueue(cx, pkt)
             }
             Err(gone) => gone.carry_out(cx, own.handle, pkt),
@@ -99,12 +99,12 @@ impl Discipline for Prio {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, _own: QdiscState) -> Dequeue {
-        let (mut none, mut rest) = (Dequeue::Empty, self.asked);
+        let (mut none, mut rest) = (Dequeue::Empty, self.polled_bands);
         while rest != 0 {
             let Some(band) = self.bands.get_mut(rest.trailing_zeros() as usize) else { break };
             let result = band.dequeue(cx);
             if band.is_idle_fifo() {
-                self.asked &= !(rest & rest.wrapping_neg());
+                self.polled_bands &= !(rest & rest.wrapping_neg());
             }
             match result {
                 Dequeue::Packet(pkt) => return Dequeue::Packet(pkt),
@@ -125,7 +125,7 @@ impl Discipline for Prio {
         let Some(QdiscParams::Prio(params)) = params else { return Err(TcError::bare(Errno::Inval)) };
         check(params)?;
         self.map = params.priomap;
-        self.asked = ALL;
+        self.polled_bands = ALL;
         let kept = self.bands.len().min(params.bands as usize);
         for band in self.bands.split_off(kept) {
             band.destroy(cx);
@@ -155,12 +155,12 @@ impl Classful for Prio {
     }
 
     fn child(&mut self, class: Handle) -> Option<&mut QdiscNode> {
-        self.asked = ALL;
+        self.polled_bands = ALL;
         self.index(class).map(|band| &mut self.bands[band])
     }
 
     fn visit(&mut self, visit: &mut dyn Visit) {
-        self.asked = ALL;
+        self.polled_bands = ALL;
         for band in &mut self.bands {
             visit.node(band);
         }
@@ -189,7 +189,7 @@ impl Batch for Prio {
             return Err(pkt);
         }
         let band = self.mapped(priority);
-        self.asked |= 1 << band;
+        self.polled_bands |= 1 << band;
         self.bands[band].enqueue_plain(pool, pkt, len)
     }
 
@@ -215,10 +215,10 @@ impl Batch for Prio {
 
     fn prefetch(&self, pool: &mut Pool, depth: u32, room: u32) {
         if depth == 0 {
-            black_box(self.asked);
+            black_box(self.polled_bands);
             return;
         }
-        let (mut rest, mut room) = (self.asked, room);
+        let (mut rest, mut room) = (self.polled_bands, room);
         while room > 0
             && let Some(band) = self.bands.get(rest.trailing_zeros() as usize)
         {
@@ -237,13 +237,14 @@ impl Batch for Prio {
     ) -> bool {
         let mut ran = false;
         while !budget.is_spent()
-            && let Some(band) = self.bands.get_mut(self.asked.trailing_zeros() as usize)
+            && let Some(band) = self.bands.get_mut(self.polled_bands.trailing_zeros() as usize)
         {
-            // A band that may give nothing while packets wait in it must be asked before each of another's.
+            // A band that may give nothing while it has a backlog must be polled before each of another
+            // band's packets.
             let runs = band.dequeue_run(cx, budget, out);
             ran |= runs;
             if band.is_idle_fifo() {
-                self.asked &= self.asked - 1;
+                self.polled_bands &= self.polled_bands - 1;
             } else if !runs {
                 break;
             }

@@ -65,7 +65,7 @@ pub(crate) struct Sfb {
     handle: Handle,
 }
 
-/// What the kernel takes when nothing is reported (tc always says something).
+/// The kernel's parameters when none are given (tc always gives some).
 fn default_params() -> SfbParams {
     SfbParams {
         rehash_ms: 600_000,
@@ -137,7 +137,7 @@ impl Sfb {
         sfb
     }
 
-    /// Takes parameters over: everything learnt is forgotten, and what waits is dropped with the queue.
+    /// Takes parameters over: everything learnt is forgotten, and the backlog is dropped with the queue.
     fn set(&mut self, cx: &mut Context<'_>, params: Option<&SfbParams>) {
         self.params = params.cloned().unwrap_or_else(default_params);
         if self.params.limit == 0 {
@@ -223,8 +223,8 @@ impl Sfb {
         true
     }
 
-    /// Judges a packet of that hash; `Some` tells its hashes under both keys, as far as the bins are to count
-    /// it.
+    /// Decides about a packet with that hash; `Some` has its hashes under both keys, as far as the bins are
+    /// to count it.
     fn admits(&mut self, cx: &mut Context<'_>, pkt: &Pkt, hash: u32, bank: usize) -> Option<[u32; 2]> {
         let mut hashes = [0; 2];
         hashes[bank] = hash;
@@ -385,7 +385,7 @@ impl Classful for Sfb {
         _filters: &mut FilterList,
         op: &ClassOp,
     ) -> Result<Option<String>, TcError> {
-        // Linux first wants to tell what is deleted, and SFB cannot.
+        // Linux first dumps what it deletes, and SFB cannot be dumped.
         Err(TcError::bare(if op.verb == Verb::Delete { Errno::Inval } else { Errno::NoSys }))
     }
 

@@ -3,7 +3,7 @@
 //! Packets are hashed into buckets; a bucket with packets occupies a slot, and slots take turns of a quantum
 //! of bytes. When the qdisc is full the longest slot drops its newest packet. Slots of equal length are kept
 //! on one list per length, so the longest is found at once. The hash key changes every `perturb` seconds, and
-//! what waits is hashed again. Random early detection, if requested, judges each flow by its own average
+//! the backlog is hashed again. Random early detection, if requested, judges each flow by its own average
 //! backlog ([`crate::algo::red`]).
 
 use super::NO_CHANGE;
@@ -354,7 +354,7 @@ impl Sfq {
             let bucket = self.hash(cx, &pkt);
             match self.slot_for(bucket) {
                 Some(slot) if self.slots[slot as usize].queue.len() < self.depth => {
-                    // The average learns of what waits before this packet.
+                    // The average is updated with the backlog before this packet.
                     if let (Some(red), slot) = (&self.red, &mut self.slots[slot as usize]) {
                         slot.red.arrival(&red.law, slot.queue.bytes() as u32, cx.now);
                     }

@@ -57,8 +57,8 @@ fn tbf_never_exceeds_its_rate() {
 }
 
 /// A leaf of HTB sends while its ceiling's bucket is not in debt: over every interval at most the bucket,
-/// what the ceiling brings, and its last packet. All together exceed the parent's ceiling at most by what the
-/// leaves are sure of at once.
+/// what the ceiling brings, and its last packet. All together exceed the parent's ceiling at most by the sum
+/// of the leaves' guaranteed rates.
 #[test]
 fn htb_never_exceeds_its_ceilings() {
     for seed in 0..12 {
@@ -85,7 +85,8 @@ fn htb_never_exceeds_its_ceilings() {
     }
 }
 
-/// Keeps three packets waiting in each class while `packets` are taken out; tells `each` who sent how much.
+/// Keeps three packets queued in each class while `packets` are dequeued; calls `each` with what each class
+/// sent.
 fn saturate(
     world: &mut World,
     classes: u16,
@@ -193,7 +194,7 @@ fn qfq_strays(seed: u64, classes_together: u32) -> i128 {
 }
 
 /// V-X2: with one class in each aggregate QFQ is within a few longest packets of ideal sharing (its paper's
-/// B-WFI is below eight: three turns of less than two packets each, and two of anybody's); with eight
+/// B-WFI is below eight: three turns of less than two packets each, and two of any other class's); with eight
 /// together, within eight times three and three more.
 #[test]
 fn v_x2_qfq_keeps_to_the_shares_in_every_interval() {

@@ -45,7 +45,7 @@ fn shares(world: &World, start: Time, classes: &[u16]) -> Vec<f64> {
     all.iter().map(|bytes| bytes * 100.0 / total).collect()
 }
 
-fn told(shares: &[f64]) -> String {
+fn shares_text(shares: &[f64]) -> String {
     shares.iter().map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(" / ")
 }
 
@@ -95,8 +95,8 @@ fn v_k1_saturated_tins() {
             "Queue management and fairness with TCP",
             &format!("V-K1-{}", n + 1),
             &format!("CAKE, saturated tins: {what}, shares in percent"),
-            &format!("{} ± {points}", told(wanted)),
-            &told(&found),
+            &format!("{} ± {points}", shares_text(wanted)),
+            &shares_text(&found),
             all_near(&found, wanted, points),
             "a real kernel",
         );
@@ -167,8 +167,8 @@ fn v_k11_hosts_share() {
             "Queue management and fairness with TCP",
             &format!("V-K11-{}", mode.name()),
             "CAKE: A to a, b, c, c and B to c, d; shares in percent",
-            &format!("{} ± 0.5", told(&wanted)),
-            &told(&found),
+            &format!("{} ± 0.5", shares_text(&wanted)),
+            &shares_text(&found),
             all_near(&found, &wanted, 0.5),
             "CAKE paper, figure 3",
         );

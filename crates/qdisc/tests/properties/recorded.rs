@@ -8,7 +8,7 @@ use tidegate_policy::{Act, FilterOp, Op, SharedBlocks, TcError, Verb};
 use tidegate_qdisc::{DeviceInfo, DropReason, Event, EventKind, EventRing, Shaper, Switches, XmitStatus};
 use tidegate_recording::line::{pieces, plain};
 use tidegate_recording::{DRAIN, RecordedLink, RecordedRandom, Recording, RowKind, SCRIPT_AT, at, ns};
-use tidegate_syntax::tc::{self, Object, Parsed, ShowFlags, ShowWhat, TcCommand};
+use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat, TcCommand, TcCommandLine};
 use tidegate_syntax::{Device as Named, Env};
 
 const POOL: usize = 1 << 17;
@@ -41,7 +41,7 @@ pub(crate) struct Machine {
     snapshot: String,
     /// The exit code of the last command.
     code: u8,
-    /// `set +e` was said: the script continues after a command that fails.
+    /// The script has `set +e`: it continues after a command that fails.
     goes_on: bool,
 }
 
@@ -234,7 +234,7 @@ impl Machine {
         let env = Env { devices: Some(devices.into()), ..Env::default() };
         match tc::parse(words, &env) {
             Err(refusal) => Ok(Reply { code: refusal.code, stderr: refusal.stderr, ..Reply::default() }),
-            Ok(Parsed { command, flags, stderr, .. }) => {
+            Ok(TcCommandLine { command, flags, stderr, .. }) => {
                 let reply = self.carry_out(now, command, &flags)?;
                 Ok(Reply { stderr: stderr + &reply.stderr, ..reply })
             }
@@ -334,9 +334,9 @@ fn read_by_listener(head: &Head, frame_len: u32, ident: u32) -> Option<(u32, u8)
 
 /// Needs a filter no other device and no connections?
 fn stays_here(op: &FilterOp) -> bool {
-    let asks = |act: &Act| matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_));
+    let matches = |act: &Act| matches!(act, Act::Mirred(_) | Act::Ct(_) | Act::Connmark(_) | Act::Ctinfo(_));
     let indev = op.params.clone().is_some_and(|mut params| params.indev_mut().is_some());
-    !indev && !op.actions.iter().any(|action| asks(&action.act))
+    !indev && !op.actions.iter().any(|action| matches(&action.act))
 }
 
 /// Can an operation delete or replace a filter?

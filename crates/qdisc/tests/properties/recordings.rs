@@ -73,17 +73,17 @@ fn recordings_of_one_device_are_identical() {
 
 #[test]
 fn the_recording_of_each_chapter_is_identical() {
-    let (mut wrong, mut held) = (String::new(), 0);
+    let (mut wrong, mut waiting) = (String::new(), 0);
     for (name, files) in chapters() {
         match difference(&files) {
             Err(NeedsMore) => continue,
             Ok(None) => {}
             Ok(Some(difference)) => wrong += &format!("{name}: {difference}\n"),
         }
-        held += 1;
+        waiting += 1;
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(held, 27);
+    assert_eq!(waiting, 27);
 }
 
 #[test]

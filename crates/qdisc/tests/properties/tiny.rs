@@ -28,7 +28,7 @@ fn steps(mut number: u32) -> impl Iterator<Item = Step> {
     })
 }
 
-/// A world with a tree of a kind, and what waits in each of its classes.
+/// A simulated machine with a tree of one kind, and the backlog of each of its classes.
 struct Watched {
     world: World,
     queues: [VecDeque<usize>; CLASSES as usize],
@@ -94,8 +94,8 @@ fn prio_always_serves_the_best_band() {
     }
 }
 
-/// Deficit round robin as its paper tells it: who is active is in line; the first sends while its deficit
-/// pays, else gets another quantum and goes to the end.
+/// Deficit round robin as in its paper: active classes are in line; the first sends while its deficit pays,
+/// else gets another quantum and goes to the end.
 #[derive(Default)]
 struct RoundRobin {
     line: VecDeque<usize>,

@@ -169,7 +169,7 @@ impl World {
         self.offer_between([10, 0, (class >> 8) as u8, class as u8], [192, 0, 2, 1], class, flow, len);
     }
 
-    /// The same between these addresses.
+    /// Offers a packet between these addresses.
     pub(crate) fn offer_between(
         &mut self,
         source: [u8; 4],
@@ -187,7 +187,7 @@ impl World {
         self.send();
     }
 
-    /// The same without asking for a packet at once.
+    /// Offers a packet without polling afterwards.
     pub(crate) fn offer_only(&mut self, class: u16, flow: u16, len: u32) {
         self.busy_until.get_or_insert(Time::NEVER);
         self.offer(class, flow, len);
@@ -201,7 +201,7 @@ impl World {
         meta
     }
 
-    /// Takes one packet out whatever the link says; tells its number.
+    /// Takes one packet out, whatever the link's state; returns its number.
     pub(crate) fn poll(&mut self) -> Option<usize> {
         let pkt = self.shaper.poll(self.now, &mut self.pool, &mut self.random);
         let number = pkt.map(|pkt| {
@@ -303,12 +303,12 @@ impl World {
                 packets += 1;
             }
             let stats = dump.stats;
-            let told = stats.packets + u64::from(stats.drops) + u64::from(stats.qlen);
-            let held = told.wrapping_sub(packets);
-            assert!(held <= 1, "{} {}: {packets} in, {stats:?}", dump.kind.name(), dump.handle);
+            let reported = stats.packets + u64::from(stats.drops) + u64::from(stats.qlen);
+            let waiting = reported.wrapping_sub(packets);
+            assert!(waiting <= 1, "{} {}: {packets} in, {stats:?}", dump.kind.name(), dump.handle);
             assert_eq!(u64::from(stats.drops), lost, "{} {}", dump.kind.name(), dump.handle);
             if dump.parent == Handle::ROOT {
-                assert_eq!((held, stats.bytes), (0, bytes), "the root holds nothing back");
+                assert_eq!((waiting, stats.bytes), (0, bytes), "the root holds nothing back");
             }
         }
     }

@@ -50,7 +50,7 @@ impl PacketObserver for CapturedPackets {
             number: u64::from(life.number),
             at: sojourn.ended,
             interface: interface as u32,
-            queue: queue(life.stood.map_or(sojourn.queue, |(_, stand)| stand)),
+            queue: queue(life.queue.map_or(sojourn.queue, |(_, location)| location)),
             sojourn,
             link_header: gateway.link_header(sojourn.link),
             direction: Some(life.way),
@@ -72,8 +72,8 @@ fn comment(
     sojourn: &SojournRecord,
 ) -> String {
     let flow = life
-        .stood
-        .and_then(|(_, stand)| stand.queue)
+        .queue
+        .and_then(|(_, location)| location.queue)
         .map_or(String::new(), |queue| format!(", flow {queue}"));
     let waited = wait(sojourn.ended.since(life.arrived).0);
     let elsewhere: Vec<String> = life

@@ -135,10 +135,10 @@ impl PcapngWriter {
 }
 
 /// The class as a number; of a root whose flows have queues of their own that of the flow, as tc lists it.
-pub(super) fn queue(stand: QueueLocation) -> u32 {
-    match stand.on {
+pub(super) fn queue(location: QueueLocation) -> u32 {
+    match location.on {
         Handle::NONE => 0,
-        on if on == Handle::ROOT || on.minor() == 0 => stand.qdisc.0 | stand.queue.unwrap_or(0),
+        on if on == Handle::ROOT || on.minor() == 0 => location.qdisc.0 | location.queue.unwrap_or(0),
         class => class.0,
     }
 }

@@ -52,7 +52,7 @@ pub struct PacketLife {
     /// The frame's length.
     pub len: u32,
     /// Where it stood, as far as that says most of it, and how much that says.
-    pub stood: Option<(LinkId, QueueLocation)>,
+    pub queue: Option<(LinkId, QueueLocation)>,
     rank: Rank,
     /// How long it waited where: the links in turn.
     pub waits: Vec<(LinkId, u64)>,
@@ -124,7 +124,7 @@ impl<'p> Account<'p> {
             flow: arrival.flow,
             way: arrival.way,
             len: arrival.len + Head::ETHERNET as u32,
-            stood: None,
+            queue: None,
             rank: Rank::default(),
             waits: Vec::new(),
             marked: false,
@@ -142,7 +142,7 @@ impl<'p> Account<'p> {
         life.waits.push((sojourn.link, sojourn.ended.0.saturating_sub(sojourn.came.0)));
         let rank = rank(gateway, sojourn);
         if rank >= life.rank {
-            (life.rank, life.stood) = (rank, Some((sojourn.link, sojourn.queue)));
+            (life.rank, life.queue) = (rank, Some((sojourn.link, sojourn.queue)));
         }
         let last = gateway.paths.last[usize::from(life.way == CaptureDirection::In)];
         match sojourn.end {
@@ -191,7 +191,7 @@ impl<'p> Account<'p> {
         let (named, ledger) = self.classes.entry(key).or_insert_with(|| {
             let none =
                 ClassLabel { device: policy.wan.clone(), id: "no queue".into(), ..ClassLabel::default() };
-            let named = life.stood.map_or(none, |(link, stand)| gateway.class(policy, link, stand));
+            let named = life.queue.map_or(none, |(link, location)| gateway.class(policy, link, location));
             (named, Ledger::default())
         });
         if let (Some(observer), Some(sojourn)) = (&mut self.observer, sojourn) {
@@ -242,7 +242,7 @@ impl<'p> Account<'p> {
         let mut largest: Vec<usize> = (0..self.flows.len()).collect();
         largest.sort_by_key(|at| (std::cmp::Reverse(self.flows[*at].0.outcomes.bytes), *at));
         largest.truncate(top);
-        let told = largest.into_iter().map(|at| {
+        let found = largest.into_iter().map(|at| {
             let (ledger, classes) = std::mem::take(&mut self.flows[at]);
             let most = classes.iter().max_by_key(|(key, count)| (**count, std::cmp::Reverse(**key)));
             FlowOutcome {
@@ -251,9 +251,9 @@ impl<'p> Account<'p> {
                 outcomes: ledger.fates(),
             }
         });
-        let (classes, told) = (classes.collect(), told.collect());
+        let (classes, flow_outcomes) = (classes.collect(), found.collect());
         let [out, inward] = self.both;
-        (out.fates(), inward.fates(), classes, told)
+        (out.fates(), inward.fates(), classes, flow_outcomes)
     }
 }
 
@@ -279,14 +279,14 @@ fn rank(gateway: &CaptureNetwork, sojourn: &SojournRecord) -> Rank {
 
 fn key(gateway: &CaptureNetwork, life: &PacketLife) -> Key {
     let inward = life.way == CaptureDirection::In;
-    let Some((link, stand)) = life.stood else { return Key { link: None, handle: Handle::NONE, inward } };
+    let Some((link, location)) = life.queue else { return Key { link: None, handle: Handle::NONE, inward } };
     let at = gateway.links.iter().position(|(known, _)| *known == link);
-    let class = stand.on != Handle::ROOT && stand.on.minor() != 0;
+    let class = location.on != Handle::ROOT && location.on.minor() != 0;
     // The root and what is before any queue have handles that no class has.
-    let handle = match stand.on {
+    let handle = match location.on {
         on if class => on,
         Handle::NONE => Handle::ROOT,
-        _ => stand.qdisc,
+        _ => location.qdisc,
     };
     Key { link: at, handle, inward }
 }

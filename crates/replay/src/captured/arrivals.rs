@@ -141,7 +141,7 @@ impl std::fmt::Display for CapturedFlowKey {
             (std::net::IpAddr::V6(address), port) => format!("[{address}]:{port}"),
             (address, port) => format!("{address}:{port}"),
         };
-        let protocol = tidegate_inspect::octets::protocol_name(self.protocol);
+        let protocol = tidegate_inspect::bytes::protocol_name(self.protocol);
         write!(f, "{protocol} {} > {}", end(&self.source, self.ports.0), end(&self.destination, self.ports.1))
     }
 }
@@ -240,7 +240,7 @@ impl<'s> Arrivals<'s> {
         };
         let flow = self.flows.number(CapturedFlowKey::of(&ip));
         let own = if way == CaptureDirection::Out { ip.source() } else { ip.destination() };
-        let local = self.options.local.iter().any(|prefix| prefix.holds(&own));
+        let local = self.options.local.iter().any(|prefix| prefix.contains(&own));
         let kind = if ip.v6 { ethertype::IPV6 } else { ethertype::IPV4 };
         let arrival = |piece: Piece| {
             let mut head = Head::from_network(kind, &piece.front);
@@ -252,7 +252,7 @@ impl<'s> Arrivals<'s> {
     }
 
     /// What the document tells of the capture.
-    pub(crate) fn told(&self) -> CaptureSummary {
+    pub(crate) fn summary(&self) -> CaptureSummary {
         CaptureSummary {
             file: self.options.file.clone(),
             format: self.surveyed.format.to_owned(),

@@ -185,8 +185,8 @@ impl<'s> Conversations<'s> {
         let transport = ip.header() as u32;
         let (headers, flags) = match ip.protocol() {
             proto::TCP => {
-                let octet = |at: usize| ip.bytes.get(ip.header() + at).copied().unwrap_or(0);
-                (transport + u32::from(octet(12) >> 4) * 4, octet(13))
+                let byte_of = |at: usize| ip.bytes.get(ip.header() + at).copied().unwrap_or(0);
+                (transport + u32::from(byte_of(12) >> 4) * 4, byte_of(13))
             }
             proto::UDP => (transport + 8, 0),
             _ => return,

@@ -67,7 +67,7 @@ impl LeftOut {
 /// # Errors
 /// Why the packet is left out.
 pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
-    let Opened { at, said } = before_ip(packet.link, packet.bytes)?;
+    let Opened { at, recorded: direction } = before_ip(packet.link, packet.bytes)?;
     let data = packet.bytes.get(at..).ok_or(LeftOut::TooShort)?;
     let there = packet.length.saturating_sub(at as u32);
     let (v6, header) = match data.first().map(|byte| byte >> 4) {
@@ -91,7 +91,7 @@ pub fn open<'b>(packet: &CapturedPacket<'b>) -> Result<Ip<'b>, LeftOut> {
         return Err(LeftOut::Damaged);
     }
     let kept = data.len().min(len as usize);
-    Ok(Ip { bytes: &data[..kept], len, v6, direction: packet.direction.or(said) })
+    Ok(Ip { bytes: &data[..kept], len, v6, direction: packet.direction.or(direction) })
 }
 
 /// Bytes of the longest packet that cards are given.
@@ -100,23 +100,23 @@ const MOST: u32 = 524_288;
 /// Where IP begins, and which way the packet went.
 struct Opened {
     at: usize,
-    said: Option<CaptureDirection>,
+    recorded: Option<CaptureDirection>,
 }
 
 fn before_ip(link_type: u16, frame: &[u8]) -> Result<Opened, LeftOut> {
     let half = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    let behind = |kind: Option<u16>, at: usize, said| {
+    let behind = |kind: Option<u16>, at: usize, direction| {
         let at = through_tags(frame, kind.ok_or(LeftOut::TooShort)?, at)?;
-        Ok(Opened { at, said })
+        Ok(Opened { at, recorded: direction })
     };
     match link_type {
         link::ETHERNET => behind(half(12), 14, None),
         link::SLL => behind(half(14), 16, half(0).and_then(way)),
         link::SLL2 => behind(half(0), 20, frame.get(10).and_then(|kind| way(u16::from(*kind)))),
-        link::RAW | link::IPV4 | link::IPV6 => Ok(Opened { at: 0, said: None }),
+        link::RAW | link::IPV4 | link::IPV6 => Ok(Opened { at: 0, recorded: None }),
         link::PPP => {
             let at = if frame.starts_with(&[0xff, 3]) { 2 } else { 0 };
-            Ok(Opened { at: through_ppp(frame, at)?, said: None })
+            Ok(Opened { at: through_ppp(frame, at)?, recorded: None })
         }
         other => Err(LeftOut::LinkType(other)),
     }

@@ -27,9 +27,9 @@ pub const NONE: &str = "none";
 impl CandidatePolicy {
     /// No policy: the devices of the first of the others.
     pub fn none(others: &[CandidatePolicy], options: &CaptureSettings) -> CandidatePolicy {
-        let said = options.over.as_ref().map(|(upper, _)| upper).or(options.dev.as_ref());
+        let text = options.over.as_ref().map(|(upper, _)| upper).or(options.dev.as_ref());
         let first = others.first().map(|one| &one.policy);
-        let wan = said.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
+        let wan = text.or(first.map(|policy| &policy.wan)).cloned().unwrap_or_else(|| "eth0".to_owned());
         let beneath = options.over.as_ref().map(|(_, lower)| lower.clone());
         let lan = first.map_or_else(|| "lan0".to_owned(), |policy| policy.lan.clone());
         let policy = TrialPolicy::none(wan, beneath, lan);
@@ -137,18 +137,19 @@ impl CaptureNetwork {
 
     /// Which class or root of which device a packet was in, what is for people called so, and what queue
     /// that is.
-    pub fn class(&self, policy: &TrialPolicy, link: LinkId, stand: QueueLocation) -> ClassLabel {
+    pub fn class(&self, policy: &TrialPolicy, link: LinkId, location: QueueLocation) -> ClassLabel {
         let device = self.name(link).to_owned();
-        let is_class = stand.on != Handle::ROOT && stand.on.minor() != 0;
-        let kind = self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == stand.qdisc);
-        let queue = match kind.filter(|_| !stand.qdisc.is_none()) {
+        let is_class = location.on != Handle::ROOT && location.on.minor() != 0;
+        let kind =
+            self.trees.qdiscs.iter().find(|qdisc| qdisc.dev == device && qdisc.handle == location.qdisc);
+        let queue = match kind.filter(|_| !location.qdisc.is_none()) {
             Some(qdisc) => qdisc.kind.name(),
             None if is_class => Kind::Pfifo.name(),
             None if self.device(link).is_none() => "drop-tail",
             None => Kind::PfifoFast.name(),
         };
-        let id = match (is_class, stand) {
-            (true, _) => stand.on.to_string(),
+        let id = match (is_class, location) {
+            (true, _) => location.on.to_string(),
             (false, _) if self.device(link).is_none() => "buffer".to_owned(),
             (false, QueueLocation { on: Handle::NONE, .. }) => "before any queue".to_owned(),
             (false, QueueLocation { qdisc: Handle::NONE, .. }) => "root".to_owned(),
@@ -157,12 +158,12 @@ impl CaptureNetwork {
             (false, QueueLocation { qdisc, .. }) => qdisc.to_string(),
         };
         let title = if is_class {
-            let place = DeviceClass { device: device.clone(), class: stand.on };
+            let place = DeviceClass { device: device.clone(), class: location.on };
             policy.title_of(&place, &self.trees.filters).unwrap_or_default()
         } else {
             String::new()
         };
-        let queue = if stand.on == Handle::NONE && self.device(link).is_some() {
+        let queue = if location.on == Handle::NONE && self.device(link).is_some() {
             String::new()
         } else {
             queue.to_owned()

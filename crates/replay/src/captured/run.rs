@@ -85,7 +85,7 @@ impl<'p> CaptureRun<'p> {
             classes,
             flows,
         };
-        Ok((outcome, arrivals.told(), arrivals.late()))
+        Ok((outcome, arrivals.summary(), arrivals.late()))
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Prefix {
 
 impl Prefix {
     /// Is it the beginning of an address (of IPv4 as an IPv6-mapped one)?
-    pub fn holds(&self, address: &[u8; 16]) -> bool {
+    pub fn contains(&self, address: &[u8; 16]) -> bool {
         let (ours, theirs) = (u128::from_be_bytes(self.first), u128::from_be_bytes(*address));
         (ours ^ theirs).checked_shr(128 - u32::from(self.bits)).unwrap_or(0) == 0
     }
@@ -100,7 +100,7 @@ const PRIVATE: [Prefix; 5] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectionRule {
     /// The capture says it of each packet.
-    Said,
+    Recorded,
     /// What these addresses send goes out, what is sent to them comes in.
     Ours(Vec<Prefix>),
 }
@@ -112,9 +112,9 @@ impl DirectionRule {
     /// Why it is left out: it is of others, or from here to here.
     pub fn way(&self, ip: &Ip<'_>) -> Result<CaptureDirection, LeftOut> {
         match self {
-            DirectionRule::Said => ip.direction.ok_or(LeftOut::OfOthers),
+            DirectionRule::Recorded => ip.direction.ok_or(LeftOut::OfOthers),
             DirectionRule::Ours(ours) => {
-                let ours = |address: [u8; 16]| ours.iter().any(|prefix| prefix.holds(&address));
+                let ours = |address: [u8; 16]| ours.iter().any(|prefix| prefix.contains(&address));
                 match (ours(ip.source()), ours(ip.destination())) {
                     (true, true) => Err(LeftOut::Ours),
                     (true, false) => Ok(CaptureDirection::Out),
@@ -128,7 +128,7 @@ impl DirectionRule {
     /// In words.
     pub fn words(&self) -> String {
         match self {
-            DirectionRule::Said => "the capture says of each packet which way it went".into(),
+            DirectionRule::Recorded => "the capture says of each packet which way it went".into(),
             DirectionRule::Ours(ours) => {
                 let ours: Vec<String> = ours.iter().map(Prefix::to_string).collect();
                 format!("what {} sends goes out", ours.join(", "))
@@ -141,7 +141,7 @@ impl DirectionRule {
 #[derive(Default)]
 pub(crate) struct Looking {
     packets: u64,
-    said: u64,
+    recorded: u64,
     /// IPv4: packets between an address of each private network and one that is not private.
     mixed: [u64; PRIVATE.len()],
     /// How many packets each address sent or got, and each network of 64 bits.
@@ -151,8 +151,8 @@ pub(crate) struct Looking {
 impl Looking {
     pub(crate) fn see(&mut self, ip: &Ip<'_>) {
         self.packets += 1;
-        self.said += u64::from(ip.direction.is_some());
-        let private = |address: &[u8; 16]| PRIVATE.iter().position(|prefix| prefix.holds(address));
+        self.recorded += u64::from(ip.direction.is_some());
+        let private = |address: &[u8; 16]| PRIVATE.iter().position(|prefix| prefix.contains(address));
         let (source, destination) = (ip.source(), ip.destination());
         if let (Some(network), None) | (None, Some(network)) = (private(&source), private(&destination)) {
             self.mixed[network] += 1;
@@ -176,8 +176,8 @@ impl Looking {
     /// How to tell, from what was seen: what the capture says; else private addresses are ours, otherwise the
     /// address met most; of IPv6 the network met most.
     pub(crate) fn rule(&self) -> DirectionRule {
-        if self.packets > 0 && self.said == self.packets {
-            return DirectionRule::Said;
+        if self.packets > 0 && self.recorded == self.packets {
+            return DirectionRule::Recorded;
         }
         let most = |bits: u8| {
             let of_kind = self.met.iter().filter(|((_, kind), _)| *kind == bits);
@@ -209,10 +209,10 @@ mod tests {
         }
         let home: Prefix = "192.168.1.0/24".parse().expect("a network");
         let address = |text: &str| text.parse::<Prefix>().expect(text).first;
-        assert!(home.holds(&address("192.168.1.77")));
-        assert!(!home.holds(&address("192.168.2.77")));
-        assert!(!home.holds(&address("2001:db8::1")));
+        assert!(home.contains(&address("192.168.1.77")));
+        assert!(!home.contains(&address("192.168.2.77")));
+        assert!(!home.contains(&address("2001:db8::1")));
         let all: Prefix = "::/0".parse().expect("a network");
-        assert!(all.holds(&address("2001:db8::1")));
+        assert!(all.contains(&address("2001:db8::1")));
     }
 }

@@ -46,10 +46,13 @@ impl Splitter {
         let headers = ip.header() + transport(ip)?;
         let front = ip.bytes.get(..headers)?;
         let room = mtu.checked_sub(headers as u32).filter(|room| *room > 0)?;
-        let told = ip.ports().and_then(|ports| self.segments.get(&(ip.source(), ip.destination(), ports)));
+        let reported =
+            ip.ports().and_then(|ports| self.segments.get(&(ip.source(), ip.destination(), ports)));
         let options = headers.saturating_sub(ip.header() + 20) as u32;
-        let segment = match told {
-            Some(told) if ip.protocol() == proto::TCP => room.min(told.saturating_sub(options).max(1)),
+        let segment = match reported {
+            Some(reported) if ip.protocol() == proto::TCP => {
+                room.min(reported.saturating_sub(options).max(1))
+            }
             _ => room,
         };
         let payload = ip.len.checked_sub(headers as u32)?;
@@ -144,7 +147,7 @@ mod tests {
         let bytes = segment(3000, all);
         let pieces = Splitter::default().split(&ip(&bytes, 3072), 1500).expect("TCP");
         // 1,428 bytes of payload fit beside 72 of headers.
-        let told: Vec<(u32, u32, u8)> = pieces
+        let found: Vec<(u32, u32, u8)> = pieces
             .iter()
             .map(|piece| {
                 let seq =
@@ -159,7 +162,7 @@ mod tests {
             (1500, first.wrapping_add(1428), tcp_flags::ACK),
             (72 + 144, first.wrapping_add(2856), tcp_flags::ACK | tcp_flags::PSH | tcp_flags::FIN),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -230,12 +230,12 @@ impl<'r> Run<'r> {
     fn note_departure(&mut self, now: Time, pkt: &Pkt) {
         let meta = self.pool.meta(pkt);
         let (&Meta { ident, frame_len, dsfield, .. }, rewritten) = (meta, meta.rewritten());
-        let told = if rewritten {
+        let length = if rewritten {
             read_by_listener(&self.pool.settle(pkt).on_wire(), frame_len, ident)
         } else {
             Some((ident, dsfield))
         };
-        if let Some((id, dsfield)) = told {
+        if let Some((id, dsfield)) = length {
             let _ = writeln!(self.egress, "{},{id},{frame_len},{dsfield}", ns(now));
         }
         if let Some(frames) = &mut self.frames {

@@ -6,7 +6,7 @@ use super::plot::Plot;
 
 /// A line: its name stands at its end.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ChartLine {
     /// What the line is called, written at its end.
     pub name: String,
     /// How it looks, in the words of the style sheet: `with`, `without`, `s1`, ….
@@ -24,7 +24,7 @@ pub fn lines(
     (x, y): (Axis, Axis),
     height: f64,
     measured: f64,
-    lines: &[Line],
+    lines: &[ChartLine],
 ) -> Drawing {
     let named = lines.iter().any(|line| !line.name.is_empty());
     let margin = Margin { left: 48.0, right: if named { 62.0 } else { 22.0 }, top: 26.0, bottom: 24.0 };

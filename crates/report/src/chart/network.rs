@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// Someone in the network.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct NetworkNode {
     /// The node's name, written below its box.
     pub name: String,
     /// More about it.
@@ -17,7 +17,7 @@ pub struct Place {
 
 /// What joins two places, by their numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Road {
+pub struct NetworkLink {
     /// One end.
     pub from: usize,
     /// The other.
@@ -54,7 +54,12 @@ struct Spot {
 }
 
 /// Places and roads; `None` if there are too many to draw, or none.
-pub fn network(title: &str, description: &str, places: &[Place], roads: &[Road]) -> Option<Drawing> {
+pub fn network(
+    title: &str,
+    description: &str,
+    places: &[NetworkNode],
+    roads: &[NetworkLink],
+) -> Option<Drawing> {
     if places.is_empty() || places.len() > MOST_PLACES {
         return None;
     }
@@ -78,7 +83,7 @@ fn x_of(spot: Spot) -> f64 {
 }
 
 /// Columns by distance from one end of the longest way; rows so that neighbours stand near each other.
-fn spots(count: usize, roads: &[Road]) -> Vec<Spot> {
+fn spots(count: usize, roads: &[NetworkLink]) -> Vec<Spot> {
     let furthest = |from: usize| distances(from, count, roads).into_iter().max().unwrap_or(0);
     // The first of those that are furthest from something: scenarios name the users first.
     let begin = (0..count).min_by_key(|&n| usize::MAX - furthest(n)).unwrap_or(0);
@@ -101,7 +106,7 @@ fn spots(count: usize, roads: &[Road]) -> Vec<Spot> {
 }
 
 /// Who hangs on a place in the nearer half, and on nothing else, stands before it: users beside users.
-fn back_to_front(columns: &mut [usize], roads: &[Road]) {
+fn back_to_front(columns: &mut [usize], roads: &[NetworkLink]) {
     let last = columns.iter().copied().max().unwrap_or(0);
     for n in 0..columns.len() {
         let near: Vec<usize> = neighbours(n, roads).filter(|&m| m < columns.len()).collect();
@@ -115,7 +120,7 @@ fn back_to_front(columns: &mut [usize], roads: &[Road]) {
     }
 }
 
-fn neighbours(of: usize, roads: &[Road]) -> impl Iterator<Item = usize> {
+fn neighbours(of: usize, roads: &[NetworkLink]) -> impl Iterator<Item = usize> {
     roads.iter().filter_map(move |road| match of {
         n if n == road.from => Some(road.to),
         n if n == road.to => Some(road.from),
@@ -124,7 +129,7 @@ fn neighbours(of: usize, roads: &[Road]) -> impl Iterator<Item = usize> {
 }
 
 /// Roads from a place to every other; what cannot be reached stands in the first column.
-fn distances(from: usize, count: usize, roads: &[Road]) -> Vec<usize> {
+fn distances(from: usize, count: usize, roads: &[NetworkLink]) -> Vec<usize> {
     let mut known = vec![None; count];
     let mut reached = vec![from];
     known[from] = Some(0);
@@ -142,7 +147,7 @@ fn distances(from: usize, count: usize, roads: &[Road]) -> Vec<usize> {
     known.into_iter().map(|far| far.unwrap_or(0)).collect()
 }
 
-fn boxed(out: &mut String, place: &Place, spot: Spot) {
+fn boxed(out: &mut String, place: &NetworkNode, spot: Spot) {
     let (x, y) = (x_of(spot), spot.y - HIGH / 2.0);
     let strong = if place.strong { " with" } else { "" };
     let _ = write!(
@@ -156,7 +161,7 @@ fn boxed(out: &mut String, place: &Place, spot: Spot) {
     words(out, x + WIDE / 2.0, spot.y + 14.0, "small mid", &cut(&place.aside, 21));
 }
 
-fn way(out: &mut String, road: &Road, spots: &[Spot], roads: &[Road]) {
+fn way(out: &mut String, road: &NetworkLink, spots: &[Spot], roads: &[NetworkLink]) {
     let (Some(&from), Some(&to)) = (spots.get(road.from), spots.get(road.to)) else { return };
     // From left to right; the arrows of the words are turned with it.
     let turned = from.column > to.column;
@@ -203,7 +208,7 @@ fn way(out: &mut String, road: &Road, spots: &[Spot], roads: &[Road]) {
 }
 
 /// What a road carries, above and below it.
-fn label(out: &mut String, road: &Road, (from, to): (f64, f64), y: f64, turned: bool) {
+fn label(out: &mut String, road: &NetworkLink, (from, to): (f64, f64), y: f64, turned: bool) {
     let middle = (from + to) / 2.0;
     let class = if road.strong { "small strong mid" } else { "small mid" };
     let mut line = |dy: f64, shown: &str, whole: &str| {
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn columns_by_distance() {
-        let road = |from, to| Road { from, to, ..Road::default() };
+        let road = |from, to| NetworkLink { from, to, ..NetworkLink::default() };
         // a and b behind a gateway, a line, two targets.
         let roads = [road(0, 2), road(1, 2), road(2, 3), road(3, 4), road(5, 3)];
         let columns: Vec<usize> = spots(6, &roads).iter().map(|spot| spot.column).collect();

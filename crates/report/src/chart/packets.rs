@@ -7,18 +7,18 @@ use std::fmt::Write as _;
 
 /// A packet's way.
 #[derive(Clone, Debug)]
-pub struct Packet {
+pub struct PacketSpan {
     /// Which flow it belongs to: a place in the list of their names.
     pub flow: usize,
     /// When it arrived, ms.
     pub arrived: f64,
     /// What became of it.
-    pub fate: Fate,
+    pub end: SpanEnd,
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fate {
+pub enum SpanEnd {
     /// It left.
     Left {
         /// When, ms.
@@ -44,8 +44,8 @@ const THIN: f64 = 1.6;
 
 /// Lanes on which packets of each flow arrive, the wire below, and a line for each packet's wait between
 /// them.
-pub fn packets(title: &str, description: &str, flows: &[String], packets: &[Packet]) -> Drawing {
-    let span = packets.iter().map(Packet::end).fold(0.0, f64::max).max(1e-3);
+pub fn packets(title: &str, description: &str, flows: &[String], packets: &[PacketSpan]) -> Drawing {
+    let span = packets.iter().map(PacketSpan::end).fold(0.0, f64::max).max(1e-3);
     let scale = Scale::exact(0.0, span);
     let x = |ms: f64| LEFT + WIDTH * scale.share(ms);
     let wire = 14.0 + LANE * flows.len() as f64 + QUEUE;
@@ -67,12 +67,12 @@ pub fn packets(title: &str, description: &str, flows: &[String], packets: &[Pack
     Drawing { title: title.to_owned(), description: description.to_owned(), body }
 }
 
-impl Packet {
+impl PacketSpan {
     fn end(&self) -> f64 {
-        match self.fate {
-            Fate::Left { at, takes, .. } => at + takes,
-            Fate::Dropped(at) => at,
-            Fate::Waits => self.arrived,
+        match self.end {
+            SpanEnd::Left { at, takes, .. } => at + takes,
+            SpanEnd::Dropped(at) => at,
+            SpanEnd::Waits => self.arrived,
         }
     }
 }
@@ -94,11 +94,11 @@ fn axis(out: &mut String, scale: &Scale, wire: f64) {
     }
 }
 
-fn one(out: &mut String, packet: &Packet, x: &impl Fn(f64) -> f64, wire: f64) {
+fn one(out: &mut String, packet: &PacketSpan, x: &impl Fn(f64) -> f64, wire: f64) {
     let (n, from, y) = (colour(packet.flow), x(packet.arrived), lane(packet.flow));
     let _ = write!(out, "<circle class=\"f{n}\" cx=\"{}\" cy=\"{}\" r=\"2.4\"/>", short(from), short(y));
-    match packet.fate {
-        Fate::Left { at, takes, marked } => {
+    match packet.end {
+        SpanEnd::Left { at, takes, marked } => {
             let (to, end) = (x(at), x(at + takes));
             let _ = write!(
                 out,
@@ -119,7 +119,7 @@ fn one(out: &mut String, packet: &Packet, x: &impl Fn(f64) -> f64, wire: f64) {
                 let _ = write!(out, "<circle class=\"paper\" cx=\"{cx}\" cy=\"{cy}\" r=\"2.6\"/>");
             }
         }
-        Fate::Dropped(at) => {
+        SpanEnd::Dropped(at) => {
             // The further it had come, the lower it ends; refused at once it ends just below its lane.
             let (to, below) = (x(at), y + 14.0 + (QUEUE / 2.0) * f64::from(at > packet.arrived));
             let _ = write!(
@@ -137,20 +137,20 @@ fn one(out: &mut String, packet: &Packet, x: &impl Fn(f64) -> f64, wire: f64) {
                 short(below - 3.0)
             );
         }
-        Fate::Waits => {}
+        SpanEnd::Waits => {}
     }
 }
 
 /// What the signs mean that are there.
-fn legend(out: &mut String, packets: &[Packet], y: f64) {
+fn legend(out: &mut String, packets: &[PacketSpan], y: f64) {
     let mut texts = vec!["a line: a packet's wait"];
-    if packets.iter().any(|packet| matches!(packet.fate, Fate::Dropped(_))) {
+    if packets.iter().any(|packet| matches!(packet.end, SpanEnd::Dropped(_))) {
         texts.push("×: lost");
     }
-    if packets.iter().any(|packet| matches!(packet.fate, Fate::Left { marked: true, .. })) {
+    if packets.iter().any(|packet| matches!(packet.end, SpanEnd::Left { marked: true, .. })) {
         texts.push("white dot: marked (CE)");
     }
-    if packets.iter().any(|packet| packet.fate == Fate::Waits) {
+    if packets.iter().any(|packet| packet.end == SpanEnd::Waits) {
         texts.push("no line: it still waits at the end");
     }
     words(out, LEFT, y, "", &texts.join("   ·   "));
@@ -162,9 +162,10 @@ mod tests {
 
     #[test]
     fn every_fate_has_its_sign() {
-        let fate = |at, marked| Fate::Left { at, takes: 1.2, marked };
-        let all = [fate(1.0, false), fate(2.2, true), Fate::Dropped(0.0), Fate::Dropped(3.0), Fate::Waits];
-        let drawn: Vec<Packet> = all.map(|fate| Packet { flow: 0, arrived: 0.0, fate }).into();
+        let fate = |at, marked| SpanEnd::Left { at, takes: 1.2, marked };
+        let all =
+            [fate(1.0, false), fate(2.2, true), SpanEnd::Dropped(0.0), SpanEnd::Dropped(3.0), SpanEnd::Waits];
+        let drawn: Vec<PacketSpan> = all.map(|fate| PacketSpan { flow: 0, arrived: 0.0, end: fate }).into();
         let Body::Fixed { content, .. } = packets("t", "d", &["A & B".into()], &drawn).body else {
             panic!("no plot")
         };

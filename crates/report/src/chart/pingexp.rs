@@ -3,17 +3,17 @@
 //! time.
 
 use super::axis::Axis;
-use super::courses::Drawn;
 use super::drawing::{Body, Drawing, cut, short, words};
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
+use super::time_series::SeriesStyle;
 use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
 
 /// Someone who was asked again and again.
 #[derive(Clone, Debug, Default)]
-pub struct Target {
+pub struct PingRow {
     /// What the target is called, written beside its row.
     pub name: String,
     /// When it was asked, in ns from the beginning, and how long each answer took; `None`: none came.
@@ -38,7 +38,7 @@ struct Figures {
 
 /// The six panels; at most [`LOOKS`] targets, those beyond are told by name below. Answers over time are
 /// dots, or joined by lines that losses break.
-pub fn pingexp(title: &str, description: &str, targets: &[Target], drawn: Drawn) -> Drawing {
+pub fn pingexp(title: &str, description: &str, targets: &[PingRow], drawn: SeriesStyle) -> Drawing {
     let shown = &targets[..targets.len().min(LOOKS)];
     let longest =
         shown.iter().flat_map(|target| &target.answers).filter_map(|(_, took)| *took).max().unwrap_or(0);
@@ -67,17 +67,17 @@ impl Panel {
     }
 }
 
-fn latency(out: &mut String, targets: &[Target], begin: u64, drawn: Drawn, panel: Panel) {
+fn latency(out: &mut String, targets: &[PingRow], begin: u64, drawn: SeriesStyle, panel: Panel) {
     panel.axes(out, "Latency over time", Some(("time", panel.y.unit)));
     for (n, target) in targets.iter().enumerate() {
         let at = |sent: u64| (sent - begin) as f64;
         match drawn {
-            Drawn::Dots => {
+            SeriesStyle::Dots => {
                 let points =
                     target.answers.iter().filter_map(|(sent, took)| Some((at(*sent), (*took)? as f64)));
                 panel.dots(out, Look(n), points);
             }
-            Drawn::Lines | Drawn::Stairs => {
+            SeriesStyle::Lines | SeriesStyle::Stairs => {
                 let points =
                     target.answers.iter().map(|(sent, took)| (at(*sent), took.map(|took| took as f64)));
                 panel.line(out, Look(n), points);
@@ -94,8 +94,8 @@ fn headed(ns: u64) -> u64 {
 }
 
 /// Three small bar charts and the legend beside them.
-fn bars(out: &mut String, targets: &[Target], top: f64) {
-    let figures = |(n, target): (usize, &Target)| {
+fn bars(out: &mut String, targets: &[PingRow], top: f64) {
+    let figures = |(n, target): (usize, &PingRow)| {
         let answered: Vec<u64> = target.answers.iter().filter_map(|(_, took)| *took).collect();
         let pings = Pings::new(target.answers.iter().map(|(_, took)| *took));
         Figures { look: Look(n), loss: pings.loss(), mean: pings.rtt.mean(), deviation: deviation(&answered) }
@@ -168,7 +168,7 @@ fn group(
 }
 
 /// Shares of answers by their latency, in bins of 2 ms; of many bins several are one. Returns where it ends.
-fn histogram(out: &mut String, targets: &[Target], longest: u64, top: f64) -> f64 {
+fn histogram(out: &mut String, targets: &[PingRow], longest: u64, top: f64) -> f64 {
     let bins = longest / BIN + 1;
     let wide = BIN * bins.div_ceil(MOST_BINS);
     let count = longest / wide + 1;
@@ -198,7 +198,7 @@ fn histogram(out: &mut String, targets: &[Target], longest: u64, top: f64) -> f6
 }
 
 /// The share of a target's answers in each bin.
-fn binned(target: &Target, wide: u64, count: usize) -> Vec<f64> {
+fn binned(target: &PingRow, wide: u64, count: usize) -> Vec<f64> {
     let mut bins = vec![0u64; count];
     let mut answered = 0;
     for took in target.answers.iter().filter_map(|(_, took)| *took) {
@@ -211,7 +211,7 @@ fn binned(target: &Target, wide: u64, count: usize) -> Vec<f64> {
 }
 
 /// A row of strokes for each target. Returns where it ends.
-fn losses(out: &mut String, targets: &[Target], begin: u64, top: f64, time: Axis) -> f64 {
+fn losses(out: &mut String, targets: &[PingRow], begin: u64, top: f64, time: Axis) -> f64 {
     const ROW: f64 = 16.0;
     let height = ROW * targets.len().max(1) as f64 + 8.0;
     let panel = Panel::at(top, height, time, Axis::shares());

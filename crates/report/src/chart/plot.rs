@@ -104,12 +104,12 @@ impl Plot {
     }
 
     /// Shades what comes before the measured time.
-    pub(super) fn warm_up(&mut self, until: f64, told: bool) {
+    pub(super) fn warm_up(&mut self, until: f64, reported: bool) {
         let share = short(self.x.scale.share(until) * 100.0);
         if share != "0" {
             let _ =
                 write!(self.under, "<rect class=\"warm\" width=\"{share}%\" height=\"{}\"/>", self.height);
-            if told {
+            if reported {
                 self.over.push_str(NOT_YET);
             }
         }

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     #[cfg(not(feature = "png"))]
     fn what_is_not_built_in_is_said() {
-        let drawing = crate::chart::pingexp("a drawing", "nothing", &[], crate::chart::Drawn::Dots);
+        let drawing = crate::chart::pingexp("a drawing", "nothing", &[], crate::chart::SeriesStyle::Dots);
         let error = super::png(&drawing, 100.0, 1.0, super::Theme::Light).expect_err("no PNG");
         assert!(error.to_string().contains("not built into this program"), "{error}");
     }

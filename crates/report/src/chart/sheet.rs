@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::drawing::{Body, Drawing, cut, short, words};
 use super::look::{LOOKS, Look};
 use super::panel::Panel;
-use super::pingexp::Target;
+use super::pingexp::PingRow;
 use std::fmt::Write as _;
 use tidegate_measure::numbers::{format_duration, percent};
 use tidegate_measure::{Pings, deviation};
@@ -13,7 +13,7 @@ use tidegate_measure::{Pings, deviation};
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     /// Who was asked; empty: this case was not run.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PingRow>,
 }
 
 const LEFT: f64 = 16.0;
@@ -72,7 +72,7 @@ fn left(column: usize) -> f64 {
 }
 
 /// The names of all targets, in order of appearance.
-fn names<'t>(targets: impl Iterator<Item = &'t Target>) -> Vec<&'t str> {
+fn names<'t>(targets: impl Iterator<Item = &'t PingRow>) -> Vec<&'t str> {
     let mut names: Vec<&str> = Vec::new();
     for target in targets {
         if !names.contains(&target.name.as_str()) {
@@ -89,11 +89,11 @@ fn legend(out: &mut String, names: &[&str]) {
         words(out, x + 12.0, 44.0, "ink", &cut(name, 24));
         x += 30.0 + 7.0 * name.chars().count().min(24) as f64;
     }
-    let mut told = "round trip over time; strokes at the top: lost".to_owned();
+    let mut text = "round trip over time; strokes at the top: lost".to_owned();
     if names.len() > LOOKS {
-        let _ = write!(told, "; not drawn: {}", names[LOOKS..].join(", "));
+        let _ = write!(text, "; not drawn: {}", names[LOOKS..].join(", "));
     }
-    words(out, x + 4.0, 44.0, "", &told);
+    words(out, x + 4.0, 44.0, "", &text);
 }
 
 fn one(out: &mut String, panel: &Panel, cell: &Cell, names: &[&str], begin: u64) {
@@ -114,12 +114,12 @@ fn one(out: &mut String, panel: &Panel, cell: &Cell, names: &[&str], begin: u64)
         let lost =
             target.answers.iter().filter(|(_, took)| took.is_none()).map(|(sent, _)| (sent - begin) as f64);
         panel.strokes(out, Look(n), panel.top + 2.0 + (LOST + 1.0) * n as f64, LOST, lost);
-        words(out, panel.left, panel.foot() + 30.0 + LINE * n as f64, "small", &told(target));
+        words(out, panel.left, panel.foot() + 30.0 + LINE * n as f64, "small", &summary(target));
     }
 }
 
 /// What a target's answers come to, in a line.
-fn told(target: &Target) -> String {
+fn summary(target: &PingRow) -> String {
     let pings = Pings::new(target.answers.iter().map(|(_, took)| *took));
     let answered: Vec<u64> = target.answers.iter().filter_map(|(_, took)| *took).collect();
     let name = cut(&target.name, 14);

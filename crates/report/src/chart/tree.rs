@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// A box of the tree; parents come before their children.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct TreeBox {
     /// The index of the box it hangs on.
     pub parent: Option<usize>,
     /// Its name, in strong letters.
@@ -28,7 +28,7 @@ pub struct Node {
 
 /// Something that goes from one box to another beside the tree.
 #[derive(Clone, Debug, Default)]
-pub struct Link {
+pub struct TreeEdge {
     /// The index of the box it leaves.
     pub from: usize,
     /// The index of the box it comes to.
@@ -58,31 +58,31 @@ const GAP: f64 = 10.0;
 const MOST: usize = 40;
 /// Pixels for what leads to a box, and the characters that fit.
 const FILTERS: (f64, usize) = (360.0, 50);
-/// Filters told of one box.
+/// Filters lines of one box.
 const MOST_FILTERS: usize = 3;
 
-impl Node {
+impl TreeBox {
     fn height(&self) -> f64 {
         30.0 + LINE * self.lines.len() as f64 + if self.load.is_some() { 14.0 } else { 2.0 }
     }
 
     /// What stands beside a leaf: a reason, or filters.
     fn beside(&self) -> Vec<(&'static str, String)> {
-        let mut told: Vec<(&str, String)> =
+        let mut lines: Vec<(&str, String)> =
             self.dead.iter().map(|why| ("lost", format!("unreachable: {why}"))).collect();
-        let room = MOST_FILTERS - told.len();
+        let room = MOST_FILTERS - lines.len();
         let more = self.filters.len().saturating_sub(room);
-        told.extend(self.filters.iter().take(room).map(|filter| ("", format!("◂ {filter}"))));
+        lines.extend(self.filters.iter().take(room).map(|filter| ("", format!("◂ {filter}"))));
         if more > 0 {
-            told.push(("", format!("◂ {more} more")));
+            lines.push(("", format!("◂ {more} more")));
         }
-        told
+        lines
     }
 }
 
 /// The tree, roots on top, children below and to the right of their parent; what leads to a box stands on its
 /// right.
-pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
+pub fn tree(title: &str, description: &str, nodes: &[TreeBox]) -> Drawing {
     forest(title, description, nodes, &[], None)
 }
 
@@ -90,8 +90,8 @@ pub fn tree(title: &str, description: &str, nodes: &[Node]) -> Drawing {
 pub fn forest(
     title: &str,
     description: &str,
-    nodes: &[Node],
-    links: &[Link],
+    nodes: &[TreeBox],
+    links: &[TreeEdge],
     legend: Option<&Legend>,
 ) -> Drawing {
     let mut out = String::from(HATCH);
@@ -159,7 +159,7 @@ fn warmth(value: f64) -> f64 {
 
 /// A dashed line from one box to another, round the left, with a head; its text comes up where it is pointed
 /// at.
-fn arrow(out: &mut String, link: &Link, (x1, y1): (f64, f64), (x2, y2): (f64, f64), lane: f64) {
+fn arrow(out: &mut String, link: &TreeEdge, (x1, y1): (f64, f64), (x2, y2): (f64, f64), lane: f64) {
     let (from, to) = (short(y1 + 15.0), short(y2 + 15.0));
     let _ = write!(
         out,
@@ -183,7 +183,7 @@ fn arrow(out: &mut String, link: &Link, (x1, y1): (f64, f64), (x2, y2): (f64, f6
 }
 
 /// Boxes with their depths, each before its children, these in the order given.
-fn order(nodes: &[Node]) -> Vec<(usize, usize)> {
+fn order(nodes: &[TreeBox]) -> Vec<(usize, usize)> {
     let mut order = Vec::with_capacity(nodes.len());
     let roots = nodes.iter().enumerate().filter(|(_, node)| node.parent.is_none());
     let mut waiting: Vec<(usize, usize)> = roots.map(|(n, _)| (n, 0)).collect();
@@ -203,7 +203,7 @@ const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"8\" height=\"8\" patter
 patternTransform=\"rotate(45)\">\
                      <path class=\"hatching\" d=\"M0 0V8\"/></pattern></defs>";
 
-fn boxed(out: &mut String, node: &Node, x: f64, top: f64) {
+fn boxed(out: &mut String, node: &TreeBox, x: f64, top: f64) {
     let (y, height) = (short(top), short(node.height()));
     let dead = if node.dead.is_some() { " dead" } else { "" };
     let _ = write!(
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn parents_before_children_and_no_circles() {
-        let node = |parent| Node { parent, ..Node::default() };
+        let node = |parent| TreeBox { parent, ..TreeBox::default() };
         let nodes = [
             node(None),
             node(Some(0)),

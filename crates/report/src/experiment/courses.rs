@@ -1,8 +1,9 @@
 //! Charts of transfers, queues and windows over time.
 
-use super::show::{Happened, Looks as _, Shown, Under, charts_of, distinct, end_of, title};
+use super::show::{Happened, Looks as _, RunView, Under, charts_of, distinct, end_of, title};
 use crate::chart::{
-    Axis, Band, COLOURS, Course, Courses, Drawing, Drawn, LOOKS, Look, OTHERS, Reference, courses, stack,
+    Axis, Band, COLOURS, ChartSeries, Drawing, LOOKS, Look, OTHERS, Reference, SeriesStyle, TimeSeriesChart,
+    stack, time_series,
 };
 use crate::html::parts::capital;
 use tidegate_measure::bits_per_second;
@@ -24,7 +25,7 @@ fn averaged(run: &RunRecord, series: &[u64]) -> (Vec<f64>, u64) {
 /// What the transfers of a group carried over time with one policy, stacked.
 pub(super) fn transfers(
     under: &Under<'_>,
-    one: &Shown<'_>,
+    one: &RunView<'_>,
     group: &str,
     happened: &Happened<'_>,
 ) -> Option<Drawing> {
@@ -50,8 +51,8 @@ pub(super) fn transfers(
             }),
         }
     }
-    let told = own.iter().map(|t| format!("{} {}", title(&t.title, &t.id), rate(t.rate(run.window))));
-    let description = format!("On average: {}.", told.collect::<Vec<_>>().join(", "));
+    let found = own.iter().map(|t| format!("{} {}", title(&t.title, &t.id), rate(t.rate(run.window))));
+    let description = format!("On average: {}.", found.collect::<Vec<_>>().join(", "));
     let name = format!("{group}: payload per second with {}, {}", one.title, under.title());
     let time = Axis::time(end_of(run));
     let axes = (time.clone(), Axis::rates(rate_scale(under, group), 4));
@@ -78,7 +79,7 @@ fn rate_scale(under: &Under<'_>, group: &str) -> f64 {
     under.typical().iter().flat_map(|one| total(one.run, group).0).fold(0.0, f64::max)
 }
 
-fn link<'e>(one: &Shown<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
+fn link<'e>(one: &RunView<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
     one.run.queues.iter().find(|queue| queue.link == name && queue.up == up)
 }
 
@@ -86,7 +87,7 @@ fn link<'e>(one: &Shown<'e>, name: &str, up: bool) -> Option<&'e LinkSeries> {
 const A_QUEUE: u64 = 2_000;
 
 /// The directions of links where a queue ever stood.
-pub(super) fn links<'e>(shown: &[Shown<'e>]) -> Vec<(&'e str, bool)> {
+pub(super) fn links<'e>(shown: &[RunView<'e>]) -> Vec<(&'e str, bool)> {
     let mut found: Vec<(&'e str, bool)> = Vec::new();
     for one in shown {
         for queue in one.run.queues.iter().filter(|queue| queue.backlog.iter().any(|&bytes| bytes > A_QUEUE))
@@ -100,33 +101,38 @@ pub(super) fn links<'e>(shown: &[Shown<'e>]) -> Vec<(&'e str, bool)> {
 }
 
 /// What all transfers of a group carried together, each run in its look.
-pub(super) fn carried(all: &[Shown<'_>], under: &str, group: &str, happened: &Happened<'_>) -> Vec<Drawing> {
-    let has = |one: &&Shown<'_>| one.run.transfers.iter().any(|transfer| group_of(&transfer.id) == group);
-    let shown: Vec<Shown<'_>> = all.iter().filter(has).copied().collect();
+pub(super) fn carried(
+    all: &[RunView<'_>],
+    under: &str,
+    group: &str,
+    happened: &Happened<'_>,
+) -> Vec<Drawing> {
+    let has = |one: &&RunView<'_>| one.run.transfers.iter().any(|transfer| group_of(&transfer.id) == group);
+    let shown: Vec<RunView<'_>> = all.iter().filter(has).copied().collect();
     let high = shown.iter().flat_map(|one| total(one.run, group).0).fold(0.0, f64::max);
     let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
-    let draw = |part: &[Shown<'_>]| {
-        let course = |one: &Shown<'_>| {
+    let draw = |part: &[RunView<'_>]| {
+        let course = |one: &RunView<'_>| {
             let (values, step) = total(one.run, group);
             let point = |(n, value): (usize, f64)| ((n as u64 * step) as f64, Some(value));
             let points = values.into_iter().enumerate().map(point).collect();
-            Course { name: one.label.to_owned(), look: one.look(), points }
+            ChartSeries { name: one.label.to_owned(), look: one.look(), points }
         };
-        let what = Courses {
-            courses: part.iter().map(course).collect(),
-            drawn: Drawn::Stairs,
+        let what = TimeSeriesChart {
+            series: part.iter().map(course).collect(),
+            drawn: SeriesStyle::Stairs,
             measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
-            ..Courses::default()
+            ..TimeSeriesChart::default()
         };
-        let told = part.iter().map(|one| {
+        let found = part.iter().map(|one| {
             let values = total(one.run, group).0;
             let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
             format!("{}: {} on average", one.title, rate(mean))
         });
-        let description = told.collect::<Vec<_>>().join("; ");
+        let description = found.collect::<Vec<_>>().join("; ");
         let time = Axis::time(end);
         let heading = format!("{group}: payload per second, {under}");
-        courses(&heading, &description, (time.clone(), Axis::rates(high, 4)), HEIGHT, &what)
+        time_series(&heading, &description, (time.clone(), Axis::rates(high, 4)), HEIGHT, &what)
             .with_moments(&time, &happened.moments)
     };
     charts_of(&shown).map(draw).collect()
@@ -149,12 +155,12 @@ fn total(run: &RunRecord, group: &str) -> (Vec<f64>, u64) {
 
 /// Bytes that wait before a link, each policy in its look.
 pub(super) fn before_link(
-    all: &[Shown<'_>],
+    all: &[RunView<'_>],
     under: &str,
     (name, up): (&str, bool),
     happened: &Happened<'_>,
 ) -> Vec<Drawing> {
-    let shown: Vec<Shown<'_>> = all.iter().copied().filter(|one| link(one, name, up).is_some()).collect();
+    let shown: Vec<RunView<'_>> = all.iter().copied().filter(|one| link(one, name, up).is_some()).collect();
     let queues = || shown.iter().filter_map(|one| link(one, name, up));
     let high = queues().flat_map(|queue| &queue.backlog).copied().max().unwrap_or(0);
     let Some(first) = queues().next() else { return Vec::new() };
@@ -165,22 +171,22 @@ pub(super) fn before_link(
         .into_iter()
         .collect();
     let end = shown.iter().map(|one| end_of(one.run)).max().unwrap_or(1);
-    let told = |part: &[Shown<'_>]| {
-        let most = |one: &Shown<'_>| {
+    let text_of = |part: &[RunView<'_>]| {
+        let most = |one: &RunView<'_>| {
             let peak = link(one, name, up).and_then(|queue| queue.backlog.iter().copied().max());
             format!("{}: at most {}", one.title, size(peak.unwrap_or(0)))
         };
         part.iter().map(most).collect::<Vec<_>>().join("; ")
     };
-    let draw = |part: &[Shown<'_>]| {
-        let course = |one: &Shown<'_>| Course {
+    let draw = |part: &[RunView<'_>]| {
+        let course = |one: &RunView<'_>| ChartSeries {
             name: one.label.to_owned(),
             look: one.look(),
             points: link(one, name, up).map(|queue| points(one.run, &queue.backlog)).unwrap_or_default(),
         };
-        let what = Courses {
-            courses: part.iter().map(course).collect(),
-            drawn: Drawn::Lines,
+        let what = TimeSeriesChart {
+            series: part.iter().map(course).collect(),
+            drawn: SeriesStyle::Lines,
             references: references.clone(),
             measured: part.iter().map(|one| one.run.window.0).min().unwrap_or(0) as f64,
         };
@@ -188,7 +194,7 @@ pub(super) fn before_link(
         let heading = format!("Backlog before {name}, {way}, {under}");
         let time = Axis::time(end);
         let axes = (time.clone(), Axis::sizes(high.max(limit.unwrap_or(0)), 4));
-        courses(&heading, &told(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
+        time_series(&heading, &text_of(part), axes, HEIGHT, &what).with_moments(&time, &happened.moments)
     };
     charts_of(&shown).map(draw).collect()
 }
@@ -222,7 +228,7 @@ type Points = Vec<(f64, Option<f64>)>;
 pub(super) struct View {
     /// `sent`, `waiting`.
     pub(super) word: &'static str,
-    drawn: Drawn,
+    drawn: SeriesStyle,
     points: fn(&RunRecord, &ClassSeries) -> Points,
     axis: fn(f64) -> Axis,
     written: fn(f64) -> String,
@@ -232,14 +238,14 @@ pub(super) struct View {
 pub(super) const VIEWS: [&View; 2] = [
     &View {
         word: "sent",
-        drawn: Drawn::Stairs,
+        drawn: SeriesStyle::Stairs,
         points: sent,
         axis: |high| Axis::rates(high, 4),
         written: rate,
     },
     &View {
         word: "waiting",
-        drawn: Drawn::Lines,
+        drawn: SeriesStyle::Lines,
         points: |run, class| points(run, &class.backlog),
         axis: |high| Axis::sizes(high as u64, 4),
         written: |bytes| size(bytes as u64),
@@ -257,31 +263,31 @@ fn sent(run: &RunRecord, class: &ClassSeries) -> Points {
 /// where there was nothing.
 pub(super) fn in_classes(
     under: &Under<'_>,
-    one: &Shown<'_>,
+    one: &RunView<'_>,
     on: &str,
     view: &View,
     happened: &Happened<'_>,
 ) -> Option<(Drawing, usize)> {
     let (all, hidden) = busiest(one.run, on, view);
     let high = all.iter().map(|(_, _, peak)| *peak).fold(0.0, f64::max);
-    let told = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, (view.written)(*peak)));
-    let description = told.collect::<Vec<_>>().join("; ");
+    let found = all.iter().map(|(class, _, peak)| format!("{}: at most {}", class.id, (view.written)(*peak)));
+    let description = found.collect::<Vec<_>>().join("; ");
     let name = |class: &ClassSeries| class.id.rsplit(' ').next().unwrap_or_default().to_owned();
     let lines = all.into_iter().enumerate();
-    let lines = lines.map(|(n, (class, points, _))| Course { name: name(class), look: Look(n), points });
-    let drawn = Courses {
-        courses: lines.collect(),
+    let lines = lines.map(|(n, (class, points, _))| ChartSeries { name: name(class), look: Look(n), points });
+    let drawn = TimeSeriesChart {
+        series: lines.collect(),
         drawn: view.drawn,
         references: Vec::new(),
         measured: one.run.window.0 as f64,
     };
-    if drawn.courses.is_empty() {
+    if drawn.series.is_empty() {
         return None;
     }
     let heading =
         format!("{} by the classes of {on} with {}, {}", capital(view.word), one.title, under.title());
     let time = Axis::time(end_of(one.run));
-    let drawing = courses(&heading, &description, (time.clone(), (view.axis)(high)), HEIGHT, &drawn);
+    let drawing = time_series(&heading, &description, (time.clone(), (view.axis)(high)), HEIGHT, &drawn);
     Some((drawing.with_moments(&time, &happened.moments), hidden))
 }
 
@@ -309,22 +315,22 @@ fn busiest<'e>(run: &'e RunRecord, on: &str, view: &View) -> (Vec<(&'e ClassSeri
 /// drawn.
 pub(super) fn windows(
     under: &Under<'_>,
-    one: &Shown<'_>,
+    one: &RunView<'_>,
     happened: &Happened<'_>,
 ) -> Option<(Drawing, usize)> {
     let recorded: Vec<&TransferRecord> =
         one.run.transfers.iter().filter(|transfer| !transfer.cwnd.is_empty()).collect();
     let shown = &recorded[..recorded.len().min(LOOKS)];
     let high = shown.iter().flat_map(|transfer| &transfer.cwnd).copied().max()?;
-    let course = |(n, transfer): (usize, &&TransferRecord)| Course {
+    let course = |(n, transfer): (usize, &&TransferRecord)| ChartSeries {
         name: transfer.id.clone(),
         look: Look(n),
         points: points(one.run, &transfer.cwnd),
     };
-    let what = Courses {
-        courses: shown.iter().enumerate().map(course).collect(),
+    let what = TimeSeriesChart {
+        series: shown.iter().enumerate().map(course).collect(),
         measured: one.run.window.0 as f64,
-        ..Courses::default()
+        ..TimeSeriesChart::default()
     };
     let most = |transfer: &&TransferRecord| {
         format!("{}: at most {}", transfer.id, transfer.cwnd.iter().max().unwrap_or(&0))
@@ -333,6 +339,7 @@ pub(super) fn windows(
     let heading = format!("Congestion windows with {}, {}", one.title, under.title());
     let time = Axis::time(end_of(one.run));
     let axes = (time.clone(), Axis::count(u64::from(high), "segments", 4));
-    let drawing = courses(&heading, &description, axes, HEIGHT, &what).with_moments(&time, &happened.moments);
+    let drawing =
+        time_series(&heading, &description, axes, HEIGHT, &what).with_moments(&time, &happened.moments);
     Some((drawing, recorded.len() - shown.len()))
 }

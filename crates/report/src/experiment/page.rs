@@ -1,6 +1,6 @@
 //! An experiment as one page: everything in one file, nothing from the network, readable without scripts.
 
-use super::show::{Happened, Looks as _, Shown, Under, distinct, happened, title};
+use super::show::{Happened, Looks as _, RunView, Under, distinct, happened, title};
 use super::{courses, latency, topology};
 use crate::chart::{Drawing, LOOKS};
 use crate::html::document::{caption, document};
@@ -74,12 +74,12 @@ fn network(experiment: &Experiment) -> Markup {
         head: ["link", "from", "to", "there", "back"].map(str::to_owned).to_vec(),
         rows: rows.collect(),
     };
-    let told = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
+    let about = "Machines, whose devices may have policies, are framed; the slowest link is bold.";
     html! {
         section {
             h2 { "The network" }
             @match drawing {
-                Some(drawing) => { (wide(&drawing, html! { (told) })) }
+                Some(drawing) => { (wide(&drawing, html! { (about) })) }
                 None => { p.small { "It has too many nodes to be drawn; the table has them all." } }
             }
             details { summary { "Links" } (table.table()) }
@@ -92,13 +92,13 @@ fn comparisons(experiment: &Experiment) -> Markup {
         return Markup::default();
     }
     let required = || experiment.comparisons.iter().filter(|comparison| comparison.gated);
-    let held = required().filter(|comparison| comparison.held).count();
+    let within = required().filter(|comparison| comparison.held).count();
     let reasons: Vec<(&str, &str)> =
         experiment.comparisons.iter().filter_map(|c| Some((c.id.as_str(), c.why.as_deref()?))).collect();
     html! {
         section {
             h2 { "Published and " (tables::found_word(experiment)) }
-            p.said { (held) " of " (required().count()) " required figures are within their bounds." }
+            p.said { (within) " of " (required().count()) " required figures are within their bounds." }
             div.figures.compared { (tables::comparisons(experiment).table()) }
             @if !reasons.is_empty() {
                 ul.notes { @for (id, why) in reasons { li { b { (id) } " " (prose(why)) } } }
@@ -121,7 +121,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
             rows,
         }
     };
-    let asked = |id: &str| {
+    let probe_of = |id: &str| {
         let probe = experiment.runs.iter().flat_map(|run| &run.probes).find(|probe| probe.id == id)?;
         Some((latency::summary(experiment, id)?, called(probe)))
     };
@@ -129,7 +129,7 @@ fn overview(experiment: &Experiment, loads: &[Under<'_>]) -> Markup {
         section {
             h2 { "Every case at a glance" }
             @for (drawing, name)
-                in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(asked)
+                in distinct(loads.iter().flat_map(Under::probes)).into_iter().filter_map(probe_of)
             {
                 @let caption = html! {
                     b { (capital(&name)) "." }
@@ -196,7 +196,7 @@ fn panel(under: &Under<'_>) -> Markup {
 }
 
 /// The policies' looks, and what they are called on charts where that is not their title.
-pub(super) fn keys(shown: &[Shown<'_>]) -> Markup {
+pub(super) fn keys(shown: &[RunView<'_>]) -> Markup {
     html! {
         ul.keys {
             @for one in shown {
@@ -266,25 +266,25 @@ const MOST_EVENTS: usize = 200;
 /// More events than these are behind a line to open them.
 const MOST_OPEN: usize = 12;
 
-fn answers(under: &Under<'_>, shown: &[Shown<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
+fn answers(under: &Under<'_>, shown: &[RunView<'_>], id: &str, meanwhile: &Happened<'_>) -> Markup {
     let Some(probe) = shown.iter().find_map(|one| probe(one, id)) else { return Markup::default() };
     let over_time = latency::over_time(shown, under.title(), id, meanwhile);
-    let told = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
+    let about = html! { (caption("over time")) ". Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(shown, under.title(), id);
     html! {
         h3 { (capital(&called(probe))) }
-        (figure(&over_time, told, Reading::Across, &series::answers(shown, id)))
+        (figure(&over_time, about, Reading::Across, &series::answers(shown, id)))
         @if !distribution.is_empty() {
-            @let told = html! {
+            @let about = html! {
                 (caption("distribution"))
                 "(CDF): the share of requests answered within a time; losses leave a gap at the top."
             };
-            (figure(&distribution, told, Reading::None, &series::percentiles(shown, id)))
+            (figure(&distribution, about, Reading::None, &series::percentiles(shown, id)))
         }
     }
 }
 
-fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn transfers(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     html! {
         @for group in under.groups() {
             h3 { (capital(group)) ": payload per second" }
@@ -300,7 +300,7 @@ fn transfers(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -
     }
 }
 
-fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn queues(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     let links = courses::links(shown);
     html! {
         @if !links.is_empty() { h3 { "Backlog before links" } }
@@ -310,29 +310,29 @@ fn queues(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> M
 
 /// What waits before a link, in one direction.
 pub(super) fn waiting(
-    all: &[Shown<'_>],
+    all: &[RunView<'_>],
     load: &str,
     (link, up): (&str, bool),
     meanwhile: &Happened<'_>,
 ) -> Markup {
     let drawings = courses::before_link(all, load, (link, up), meanwhile);
     let way = if up { "up" } else { "down" };
-    let told = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
-    figure(&drawings, told, Reading::Across, &series::waiting(all, link, up))
+    let about = html! { (caption(&format!("{link} {way}"))) ": backlog in buffers without a policy." };
+    figure(&drawings, about, Reading::Across, &series::waiting(all, link, up))
 }
 
-fn classes(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn classes(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     let cards = html! {
         @for one in shown {
             @for device in courses::devices(one.run) {
                 @for view in courses::VIEWS {
                     @if let Some((drawing, hidden)) = courses::in_classes(under, one, device, view,
                         meanwhile) {
-                        @let told = html! {
+                        @let about = html! {
                             (caption(one.title)) ": " (view.word) " on " (device)
                             (left_out(hidden, "classes that had less"))
                         };
-                        (figure(&[drawing], told, Reading::Across, &series::classes(one, device, view.word)))
+                        (figure(&[drawing], about, Reading::Across, &series::classes(one, device, view.word)))
                     }
                 }
             }
@@ -345,12 +345,12 @@ fn left_out(hidden: usize, what: &str) -> String {
     if hidden > 0 { format!("; {hidden} {what} are not drawn") } else { String::new() }
 }
 
-fn windows(under: &Under<'_>, shown: &[Shown<'_>], meanwhile: &Happened<'_>) -> Markup {
+fn windows(under: &Under<'_>, shown: &[RunView<'_>], meanwhile: &Happened<'_>) -> Markup {
     let cards = html! {
         @for one in shown {
             @if let Some((drawing, hidden)) = courses::windows(under, one, meanwhile) {
-                @let told = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
-                (figure(&[drawing], told, Reading::Across, &series::windows(one)))
+                @let about = html! { (caption(one.title)) (left_out(hidden, "more transfers")) };
+                (figure(&[drawing], about, Reading::Across, &series::windows(one)))
             }
         }
     };
@@ -364,9 +364,9 @@ fn carded(heading: &str, cards: Markup) -> Markup {
     }
 }
 
-fn six_panels(under: &Under<'_>, shown: &[Shown<'_>]) -> Markup {
+fn six_panels(under: &Under<'_>, shown: &[RunView<'_>]) -> Markup {
     let drawn = shown.iter().filter_map(|one| Some((one, latency::six_panels(under, one)?)));
-    let drawn: Vec<(&Shown<'_>, Drawing)> = drawn.collect();
+    let drawn: Vec<(&RunView<'_>, Drawing)> = drawn.collect();
     html! {
         @if !drawn.is_empty() {
             details.figures {

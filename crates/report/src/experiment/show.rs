@@ -3,7 +3,7 @@
 use crate::chart::{LOOKS, Look};
 
 pub(crate) use tidegate_analysis::experiment::{
-    Happened, Shown, Under, distinct, end_of, happened, label, title, typical,
+    Happened, RunView, Under, distinct, end_of, happened, label, title, typical,
 };
 
 /// How a run looks on charts.
@@ -12,13 +12,13 @@ pub(crate) trait Looks {
     fn look(&self) -> Look;
 }
 
-impl Looks for Shown<'_> {
+impl Looks for RunView<'_> {
     fn look(&self) -> Look {
         Look(self.policy)
     }
 }
 
 /// Policies that fit one chart: each such group has its own.
-pub(crate) fn charts_of<'s, 'e>(shown: &'s [Shown<'e>]) -> impl Iterator<Item = &'s [Shown<'e>]> {
+pub(crate) fn charts_of<'s, 'e>(shown: &'s [RunView<'e>]) -> impl Iterator<Item = &'s [RunView<'e>]> {
     shown.chunks(LOOKS)
 }

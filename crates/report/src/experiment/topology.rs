@@ -1,15 +1,15 @@
 //! Who is there and what joins them.
 
-use crate::chart::{Drawing, Place, Road, network};
+use crate::chart::{Drawing, NetworkLink, NetworkNode, network};
 use tidegate_analysis::experiment::joined;
 use tidegate_measure::experiment::{Experiment, LinkRecord};
 
 /// The network as a picture; `None` if there is nothing to draw, or too much.
 pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
-    let places: Vec<Place> = experiment
+    let places: Vec<NetworkNode> = experiment
         .nodes
         .iter()
-        .map(|node| Place {
+        .map(|node| NetworkNode {
             name: node.name.clone(),
             aside: node.devices.join(", "),
             strong: node.kind == "machine",
@@ -20,7 +20,7 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
     let cables =
         experiment.links.iter().flat_map(|cable| joined(cable).map(move |(from, to)| (cable, from, to)));
     let road = |(cable, from, to): (&LinkRecord, &str, &str)| {
-        Some(Road {
+        Some(NetworkLink {
             from: at(from)?,
             to: at(to)?,
             name: cable.name.clone(),
@@ -29,8 +29,8 @@ pub(super) fn drawing(experiment: &Experiment) -> Option<Drawing> {
             strong: slowest.is_some() && rate(cable) == slowest,
         })
     };
-    let roads: Vec<Road> = cables.filter_map(road).collect();
-    network("The network", &told(experiment), &places, &roads)
+    let roads: Vec<NetworkLink> = cables.filter_map(road).collect();
+    network("The network", &link_text(experiment), &places, &roads)
 }
 
 /// The slower direction's rate.
@@ -39,7 +39,7 @@ fn rate(cable: &LinkRecord) -> Option<u64> {
 }
 
 /// The links in words.
-fn told(experiment: &Experiment) -> String {
+fn link_text(experiment: &Experiment) -> String {
     let link = |cable: &LinkRecord| match cable.there == cable.back {
         true => format!("{} from {} to {}: {}", cable.name, cable.from, cable.to, cable.there),
         false => format!(

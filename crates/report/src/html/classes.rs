@@ -56,11 +56,11 @@ fn one_stack(trial: &TrialDocument, run: &TrialRun, name: &str, palette: &Palett
         (0..steps).map(total).chain(references.iter().map(|level| level.value * 1.06)).fold(0.0, f64::max);
     let device = if name.is_empty() { &trial.device } else { name };
     let title = format!("Throughput on {device} by class");
-    let told = leaves
+    let found = leaves
         .iter()
         .take(MOST_COLUMNS)
         .map(|class| format!("{} {}", class.id, rate(ClassFigures::new(run, class).rate)));
-    let description = format!("On average: {}.", told.collect::<Vec<_>>().join(", "));
+    let description = format!("On average: {}.", found.collect::<Vec<_>>().join(", "));
     let end = end_of(run);
     let axes = (Axis::time(end), Axis::rates(high, 5));
     let drawing = stack(&title, &description, axes, run.window.0 as f64, step as f64, &bands, &references);

@@ -3,7 +3,7 @@
 use super::parts::{Data, Reading, THE_SAME, capital, ending, figure, prose, tied};
 use crate::chart::{Axis, Range, ranges};
 use maud::{Markup, html};
-use tidegate_analysis::trial::{Asked, Pair, goodput, hardest, main_probe, pairs};
+use tidegate_analysis::trial::{FigurePair, Pair, goodput, hardest, main_probe, pairs};
 use tidegate_measure::numbers::{format_duration, milliseconds, percent, rate};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
 
@@ -49,7 +49,7 @@ struct Tile {
 
 /// The figures that matter, under the load that hurts most.
 fn tiles(pair: &Pair<'_>) -> Markup {
-    let mut tiles: Vec<Tile> = chosen(pair).into_iter().filter_map(|ids| asked(pair, &ids)).collect();
+    let mut tiles: Vec<Tile> = chosen(pair).into_iter().filter_map(|ids| worst_figure(pair, &ids)).collect();
     tiles.truncate(MOST_TILES - 2);
     for (up, label) in [(true, "Uploads carry"), (false, "Downloads carry")] {
         let [without, with] = [pair.without, pair.with].map(|run| run.and_then(|run| goodput(run, up)));
@@ -90,10 +90,10 @@ const MANY: usize = 20;
 const LOST: f64 = 0.005;
 
 /// A thing's figures: of several directions the worse one, on each side.
-fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
-    let all: Vec<Asked<'_>> = ids.iter().map(|id| pair.probe(id)).collect();
+fn worst_figure(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
+    let all: Vec<FigurePair<'_>> = ids.iter().map(|id| pair.probe(id)).collect();
     let probe = all.first()?.any()?;
-    let counts: Vec<usize> = all.iter().flat_map(|asked| asked.both(|f| Some(f.asked()))).flatten().collect();
+    let counts: Vec<usize> = all.iter().flat_map(|pair| pair.both(|f| Some(f.sent()))).flatten().collect();
     // The time measured may be shorter than the time between two web pages.
     if counts.iter().all(|n| *n == 0) {
         return None;
@@ -101,11 +101,11 @@ fn asked(pair: &Pair<'_>, ids: &[&str]) -> Option<Tile> {
     let many = counts.iter().all(|n| *n >= MANY);
     let worst = |side: usize| {
         let figures =
-            all.iter().map(|asked| asked.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 }))[side]);
+            all.iter().map(|pair| pair.both(|f| f.rtt.percentile(if many { 95.0 } else { 50.0 }))[side]);
         // None at all is worse than any.
         figures.collect::<Option<Vec<u64>>>()?.into_iter().max().map(|ns| ns as f64)
     };
-    let lost = all.iter().filter_map(|asked| asked.both(|f| Some(f.loss()))[1]).fold(0.0, f64::max);
+    let lost = all.iter().filter_map(|pair| pair.both(|f| Some(f.loss()))[1]).fold(0.0, f64::max);
     let which = if many { "95 % within" } else { "typically" };
     let name = capital(&probe.title);
     let label = match (ids.len(), name.split_once(',')) {
@@ -207,11 +207,11 @@ pub(super) fn overview(pairs: &[Pair<'_>]) -> Markup {
     }
     let title =
         format!("{}, {}, under each load without and with the policy", capital(&probe.title), probe.unit);
-    let said = data
+    let given = data
         .rows
         .iter()
         .map(|row| format!("{} {}: median {}, 95 % within {}", row[0], row[1], row[2], row[3]));
-    let description = said.collect::<Vec<_>>().join("; ");
+    let description = given.collect::<Vec<_>>().join("; ");
     let drawing = ranges(&title, &description, Axis::log_spans(low, high), &rows);
     let caption = html! {
         b { (capital(&probe.title)) ", " (probe.unit) "." }

@@ -2,10 +2,10 @@
 
 use super::head::key;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, tied};
-use crate::chart::{Axis, Drawing, Line, Sample, cdf, lines};
+use crate::chart::{Axis, ChartLine, Drawing, Sample, cdf, lines};
 use crate::text::unanswered;
 use maud::{Markup, html};
-use tidegate_analysis::trial::{Asked, Pair, main_probe, pairs};
+use tidegate_analysis::trial::{FigurePair, Pair, main_probe, pairs};
 use tidegate_measure::Durations;
 use tidegate_measure::numbers::{format_duration, milliseconds, percent};
 use tidegate_measure::trial::{TrialDocument, TrialProbe, TrialRun};
@@ -17,9 +17,9 @@ pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
         return Markup::default();
     }
     let first = main_probe(pair).unwrap_or_default();
-    let asked = ids.iter().enumerate().map(|(n, id)| (n, *id, pair.probe(id)));
-    let all: Vec<(usize, &str, Asked<'_>, &TrialProbe)> =
-        asked.filter_map(|(n, id, asked)| asked.any().map(|probe| (n, id, asked, probe))).collect();
+    let selected = ids.iter().enumerate().map(|(n, id)| (n, *id, pair.probe(id)));
+    let all: Vec<(usize, &str, FigurePair<'_>, &TrialProbe)> =
+        selected.filter_map(|(n, id, figures)| figures.any().map(|probe| (n, id, figures, probe))).collect();
     html! {
         h3 { "Response times" }
         nav.picks data-tabs aria-label="Request" {
@@ -27,21 +27,21 @@ pub(super) fn section(pair: &Pair<'_>, load: usize) -> Markup {
                 a href={ "#load-" (load) "-" (n) } data-key=(id) data-first[*id == first] { (capital(&probe.title)) }
             }
         }
-        @for (n, _, asked, probe) in &all {
-            div.probe id={ "load-" (load) "-" (n) } { (probe_block(asked, probe)) }
+        @for (n, _, figures, probe) in &all {
+            div.probe id={ "load-" (load) "-" (n) } { (probe_block(figures, probe)) }
         }
     }
 }
 
-fn probe_block(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
+fn probe_block(figures: &FigurePair<'_>, probe: &TrialProbe) -> Markup {
     html! {
-        p.said { b { (capital(&probe.title)) } ", " (probe.unit) ": " (sentence(asked)) }
-        div.pair { (over_time(asked, probe)) (distribution(asked, probe)) }
+        p.said { b { (capital(&probe.title)) } ", " (probe.unit) ": " (sentence(figures)) }
+        div.pair { (over_time(figures, probe)) (distribution(figures, probe)) }
     }
 }
 
 /// Its figures in words.
-fn sentence(asked: &Asked<'_>) -> Markup {
+fn sentence(pair: &FigurePair<'_>) -> Markup {
     let side = |(run, probe): (&TrialRun, &TrialProbe)| {
         let figures = probe.figures(run.window);
         let Some(summary) = figures.rtt.summary() else { return unanswered(&figures).to_owned() };
@@ -54,39 +54,40 @@ fn sentence(asked: &Asked<'_>) -> Markup {
             format_duration(summary.max)
         )
     };
-    let sides = [("without", asked.without), ("with", asked.with)];
-    let said = sides.iter().filter_map(|(word, of)| Some((*word, side((*of)?))));
+    let sides = [("without", pair.without), ("with", pair.with)];
+    let sentences = sides.iter().filter_map(|(word, of)| Some((*word, side((*of)?))));
     tied(html! {
-        @for (n, (word, said)) in said.enumerate() {
+        @for (n, (word, figure)) in sentences.enumerate() {
             @if n > 0 { "; " }
-            span.key.(word) { (word) " the policy" } " " (said)
+            span.key.(word) { (word) " the policy" } " " (figure)
         }
         "."
     })
 }
 
-fn sides<'t>(asked: &Asked<'t>) -> impl Iterator<Item = (&'static str, &'t TrialRun, &'t TrialProbe)> {
-    let sides = [("without", asked.without), ("with", asked.with)];
+fn sides<'t>(figures: &FigurePair<'t>) -> impl Iterator<Item = (&'static str, &'t TrialRun, &'t TrialProbe)> {
+    let sides = [("without", figures.without), ("with", figures.with)];
     sides.into_iter().filter_map(|(word, side)| side.map(|(run, probe)| (word, run, probe)))
 }
 
-fn over_time(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
-    let end = sides(asked).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
-    let drawing = time_drawing(asked, probe, end, false);
-    let lost = sides(asked).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
+fn over_time(figures: &FigurePair<'_>, probe: &TrialProbe) -> Markup {
+    let end = sides(figures).map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
+    let drawing = time_drawing(figures, probe, end, false);
+    let lost = sides(figures).any(|(_, _, probe)| probe.answers.iter().any(|(_, took)| took.is_none()));
     let caption = html! {
         b { "Over time" } ", " (key()) ". Lower is better."
         @if lost { " " span.key.lost { "Red strokes" } " at the top: no reply." }
     };
-    figure(&[drawing], caption, Reading::Across, &time_table(asked, probe, end))
+    figure(&[drawing], caption, Reading::Across, &time_table(figures, probe, end))
 }
 
-fn time_drawing(asked: &Asked<'_>, probe: &TrialProbe, end: u64, log: bool) -> Drawing {
-    let began = sides(asked).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
-    let waits = || sides(asked).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took));
+fn time_drawing(figures: &FigurePair<'_>, probe: &TrialProbe, end: u64, log: bool) -> Drawing {
+    let began = sides(figures).map(|(_, run, _)| run.window.0).max().unwrap_or(0);
+    let waits =
+        || sides(figures).flat_map(|(_, _, probe)| probe.answers.iter().filter_map(|(_, took)| *took));
     let (shortest, longest) = (waits().min().unwrap_or(1_000_000), waits().max().unwrap_or(1_000_000));
-    let drawn: Vec<Line> = sides(asked)
-        .map(|(word, _, probe)| Line {
+    let drawn: Vec<ChartLine> = sides(figures)
+        .map(|(word, _, probe)| ChartLine {
             name: word.to_owned(),
             class: word,
             fill: None,
@@ -112,20 +113,20 @@ pub fn picture(trial: &TrialDocument, id: &str, log: bool) -> Option<String> {
     let pair =
         pairs.iter().find(|pair| pair.any().is_some_and(|run| !run.flows.is_empty())).or(pairs.first())?;
     let id = pair.probe_ids().into_iter().find(|known| *known == id).or(main_probe(pair))?;
-    let asked = pair.probe(id);
-    let end = sides(&asked).map(|(_, run, _)| end_of(run)).max()?;
-    Some(time_drawing(&asked, asked.any()?, end, log).alone(760.0))
+    let figures = pair.probe(id);
+    let end = sides(&figures).map(|(_, run, _)| end_of(run)).max()?;
+    Some(time_drawing(&figures, figures.any()?, end, log).alone(760.0))
 }
 
 /// Median, longest and losses per span of time.
-fn time_table(asked: &Asked<'_>, probe: &TrialProbe, end: u64) -> Data {
+fn time_table(pair: &FigurePair<'_>, probe: &TrialProbe, end: u64) -> Data {
     let mut head = vec!["time".to_owned()];
-    for (word, ..) in sides(asked) {
+    for (word, ..) in sides(pair) {
         head.extend([format!("{word}: median"), "longest".to_owned(), "lost".to_owned()]);
     }
     let row = |span: (u64, u64)| {
         let mut row = vec![span_title(span)];
-        for (_, _, probe) in sides(asked) {
+        for (_, _, probe) in sides(pair) {
             let figures = probe.figures(span);
             let ms = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), milliseconds);
             row.extend([ms(figures.rtt.percentile(50.0)), ms(figures.rtt.max()), figures.lost.to_string()]);
@@ -142,8 +143,8 @@ fn time_table(asked: &Asked<'_>, probe: &TrialProbe, end: u64) -> Data {
 /// Shares that the table of a distribution lists, in percent.
 const SHARES: [f64; 13] = [1.0, 5.0, 10.0, 25.0, 40.0, 50.0, 60.0, 75.0, 90.0, 95.0, 98.0, 99.0, 100.0];
 
-fn distribution(asked: &Asked<'_>, probe: &TrialProbe) -> Markup {
-    let samples: Vec<Sample> = sides(asked)
+fn distribution(figures: &FigurePair<'_>, probe: &TrialProbe) -> Markup {
+    let samples: Vec<Sample> = sides(figures)
         .map(|(word, run, probe)| {
             let within = probe.answers.iter().filter(|(sent, _)| (run.window.0..run.window.1).contains(sent));
             let mut sorted: Vec<u64> = within.clone().filter_map(|(_, took)| *took).collect();

@@ -2,7 +2,7 @@
 
 use super::palette::Palette;
 use super::parts::{Data, Tabled as _, inline, tied};
-use crate::chart::{Node, Station, Wire, topology, tree};
+use crate::chart::{Station, TreeBox, Wire, topology, tree};
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_analysis::trial::{ClassFigures, Pair, classes_at_work, label};
@@ -70,10 +70,10 @@ fn boxes(
     here: &[&TreeNode],
     run: Option<&TrialRun>,
     palette: &Palette,
-) -> (Vec<Node>, usize) {
+) -> (Vec<TreeBox>, usize) {
     let parents: BTreeSet<&str> = here.iter().map(|node| node.parent.as_str()).collect();
     let idle = idle(trial, here, run);
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<TreeBox> = Vec::new();
     let mut ids: Vec<&str> = Vec::new();
     let mut folded: BTreeMap<usize, usize> = BTreeMap::new();
     let mut left_out = 0;
@@ -92,7 +92,7 @@ fn boxes(
             continue;
         }
         ids.push(&node.id);
-        nodes.push(Node { parent, ..boxed(trial, node, run, palette, childless) });
+        nodes.push(TreeBox { parent, ..boxed(trial, node, run, palette, childless) });
     }
     for (parent, count) in folded {
         nodes[parent].lines.push(if count == 1 {
@@ -129,7 +129,7 @@ fn boxed(
     run: Option<&TrialRun>,
     palette: &Palette,
     childless: bool,
-) -> Node {
+) -> TreeBox {
     let id = label(trial, node);
     let series =
         run.and_then(|run| run.classes.iter().find(|class| class.id == id).map(|class| (run, class)));
@@ -162,7 +162,7 @@ fn boxed(
         _ => format!("{} {}", node.kind, node.id),
     };
     let colour = palette.own(&id);
-    Node {
+    TreeBox {
         heat: None,
         name,
         aside,

@@ -2,7 +2,7 @@
 
 use super::head::key;
 use super::parts::{Data, Reading, capital, end_of, figure, span_title, spans, steps_of};
-use crate::chart::{Axis, Line, lines};
+use crate::chart::{Axis, ChartLine, lines};
 use maud::{Markup, html};
 use tidegate_analysis::trial::Pair;
 use tidegate_measure::numbers::size;
@@ -35,7 +35,7 @@ fn one(pair: &Pair<'_>, title: &str) -> Markup {
     let end = sides.iter().map(|(_, run, _)| end_of(run)).max().unwrap_or(1);
     let began = sides.iter().map(|(_, run, _)| run.window.0).max().unwrap_or(0);
     let limit = sides.iter().map(|(_, _, buffer)| buffer.limit).max().unwrap_or(0);
-    let drawn: Vec<Line> = sides.iter().map(|(word, run, buffer)| line(word, run, buffer)).collect();
+    let drawn: Vec<ChartLine> = sides.iter().map(|(word, run, buffer)| line(word, run, buffer)).collect();
     let name = format!("The {title}'s buffer");
     let dropped = sides.iter().map(|(word, _, buffer)| format!("{} {word}", buffer.dropped));
     let description =
@@ -56,9 +56,9 @@ fn one(pair: &Pair<'_>, title: &str) -> Markup {
     figure(&[drawing], caption, Reading::Across, &data)
 }
 
-fn line(word: &'static str, run: &TrialRun, buffer: &BufferSeries) -> Line {
+fn line(word: &'static str, run: &TrialRun, buffer: &BufferSeries) -> ChartLine {
     let at = |n: usize| (n as u64 + 1) * run.step_ns;
-    Line {
+    ChartLine {
         name: word.to_owned(),
         class: word,
         fill: Some(if word == "with" { "fill-with" } else { "fill-without" }),

@@ -57,8 +57,8 @@ fn answers(pairs: &[Pair<'_>]) -> Data {
                 Some(s) => row.extend([s.mean, s.p50, s.p95, s.p99, s.max].map(milliseconds)),
                 None => row.extend(std::iter::repeat_n("–".to_owned(), 5)),
             }
-            let lost = if figures.asked() > 0 { percent(figures.loss()) } else { "–".to_owned() };
-            row.extend([lost, figures.asked().to_string()]);
+            let lost = if figures.sent() > 0 { percent(figures.loss()) } else { "–".to_owned() };
+            row.extend([lost, figures.sent().to_string()]);
             row
         };
         run.probes.iter().map(row).collect()

@@ -53,11 +53,11 @@ pub fn text(document: &CalibrationDocument) -> String {
     found.doubts.iter().chain(&document.doubts).for_each(|doubt| {
         let _ = writeln!(out, "caveat: {doubt}");
     });
-    let stood: Vec<&(PathDirection, &Calibration)> =
+    let sustained: Vec<&(PathDirection, &Calibration)> =
         ways.iter().filter(|(_, one)| one.bits_per_second > 0.0).collect();
-    if !stood.is_empty() {
+    if !sustained.is_empty() {
         let _ = writeln!(out, "To write into a policy, {} below:", percent(document.margin));
-        stood.iter().for_each(|(way, one)| {
+        sustained.iter().for_each(|(way, one)| {
             let _ = writeln!(out, "  {:<4} = \"{}\"", way.name(), tc_rate(one.to_write(document.margin)));
         });
     }
@@ -85,7 +85,7 @@ fn table(steps: &[RateTrial]) -> Table {
             format_duration(step.delay_ns as u64),
             format!("{:+.1} ms/s", step.slope * 1e3),
             percent(step.loss),
-            if step.stands { "stood".to_owned() } else { "too much".to_owned() },
+            if step.sustained { "stood".to_owned() } else { "too much".to_owned() },
         ]);
     }
     table
@@ -117,28 +117,28 @@ mod tests {
     fn what_to_write_is_told_as_tc_counts_it() {
         let step = RateTrial {
             bits_per_second: 5e6,
-            stands: true,
+            sustained: true,
             slope: -0.01,
             delay_ns: 2e6,
             ..RateTrial::default()
         };
-        let told = text(&document(vec![step], 5e6, None));
+        let sentence = text(&document(vec![step], 5e6, None));
         for expected in [
             "up: delay does not rise up to 5.00 Mbit/s",
             "5.00 Mbit/s  2.00 ms  -10.0 ms/s  0.0 %  stood",
             "  up   = \"4790kbit\"\n",
         ] {
-            assert!(told.contains(expected), "{expected} in\n{told}");
+            assert!(sentence.contains(expected), "{expected} in\n{sentence}");
         }
     }
 
     #[test]
     fn what_broke_off_at_once_writes_nothing() {
-        let told = text(&document(Vec::new(), 0.0, Some("it was stopped".into())));
+        let sentence = text(&document(Vec::new(), 0.0, Some("it was stopped".into())));
         assert!(
-            told.starts_with("Only a part was measured: it was stopped.\n\nup: no rate was tried\n"),
-            "{told}"
+            sentence.starts_with("Only a part was measured: it was stopped.\n\nup: no rate was tried\n"),
+            "{sentence}"
         );
-        assert!(!told.contains("To write"), "{told}");
+        assert!(!sentence.contains("To write"), "{sentence}");
     }
 }

@@ -147,13 +147,13 @@ fn measured(run: &RunRecord, series: &[u64]) -> Vec<u64> {
 
 /// Marks that did not arrive as they were sent.
 fn marks(of: &Experiment) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (load, run) in runs(of) {
         for probe in &run.probes {
             let Some(arrivals) = &probe.arrivals else { continue };
             let all: u64 = arrivals.ds_fields.iter().map(|(_, count)| count).sum();
             for (ds, count) in arrivals.ds_fields.iter().filter(|(ds, _)| ds >> 2 != u64::from(probe.dscp)) {
-                told.push(format!(
+                lines.push(format!(
                     "{}, {}: {count} of {all} packets sent with code point {} arrived with {}",
                     called(of, load, run),
                     probe.title,
@@ -163,7 +163,7 @@ fn marks(of: &Experiment) -> Vec<String> {
             }
         }
     }
-    told
+    lines
 }
 
 fn heads(names: [&str; 2], figures: &[&str]) -> Vec<(String, Align)> {

@@ -1,6 +1,6 @@
 //! What a line adds to each packet, as text and JSON.
 
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, Look, courses};
+use crate::chart::{Axis, ChartSeries, Drawing, Look, SeriesStyle, TimeSeriesChart, time_series};
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Tabled as _, ending, inline, prose, tied};
 use crate::table::{Align, Table};
@@ -55,7 +55,7 @@ fn coding(coding: Coding) -> String {
 fn sentence(sweep: &Sweep) -> String {
     let Some(line) = &sweep.line else { return "too little was measured for a result".into() };
     let (low, high) = line.between;
-    let mut told = format!(
+    let mut text = format!(
         "{} bytes over IP ({low} to {high} with 95 % confidence), {}, {} on the line ({} to {})",
         line.overhead,
         coding(line.coding),
@@ -65,14 +65,14 @@ fn sentence(sweep: &Sweep) -> String {
     );
     if let Some(floor) = line.floor {
         let (unit, packets) = (floor.bytes, floor.packets_per_second);
-        told += &match floor.is_unit {
+        text += &match floor.is_unit {
             true => format!(
                 "; minimum packet size {unit:.0} bytes (or a limit of {packets:.0} packets per second)"
             ),
             false => format!("; at most {packets:.0} packets per second"),
         };
     }
-    told
+    text
 }
 
 fn words(out: &mut String, words: &Words) {
@@ -140,18 +140,18 @@ const CAPTIONS: [(&str, &str); 2] = [
 ];
 
 /// What was measured, and what the line explains at every size, in dots.
-fn drawn(sizes: &[Size], line: &LineEstimate, most: u32, of: impl Fn(f64) -> f64) -> Courses {
+fn drawn(sizes: &[Size], line: &LineEstimate, most: u32, of: impl Fn(f64) -> f64) -> TimeSeriesChart {
     let point = |ip: u32, ns: f64| (f64::from(ip), Some(of(ns)));
     let least = sizes.iter().map(|size| size.ip).min().unwrap_or(0);
     let mut measured: Vec<(f64, Option<f64>)> =
         sizes.iter().filter(|size| size.ip <= most).map(|size| point(size.ip, size.ns)).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let course = |name: &str, look, points| Course { name: name.to_owned(), look: Look(look), points };
+    let course = |name: &str, look, points| ChartSeries { name: name.to_owned(), look: Look(look), points };
     let explained = (least..=most).map(|ip| point(ip, explained(line, ip))).collect();
-    Courses {
-        courses: vec![course("explained", 1, explained), course("measured", 0, measured)],
-        drawn: Drawn::Dots,
-        ..Courses::default()
+    TimeSeriesChart {
+        series: vec![course("explained", 1, explained), course("measured", 0, measured)],
+        drawn: SeriesStyle::Dots,
+        ..TimeSeriesChart::default()
     }
 }
 
@@ -170,10 +170,13 @@ pub fn charts(sweep: &Sweep) -> Vec<Drawing> {
         drawn(&sweep.sizes, line, CLOSE, |ns| ns),
         (Axis::sizes(u64::from(CLOSE), 8), Axis::spans(explained(line, CLOSE) as u64, 5)),
     );
-    let told = sentence(sweep);
+    let text = sentence(sweep);
     let has_small = sweep.sizes.iter().any(|size| size.ip <= CLOSE);
     let all = [Some(packets), has_small.then_some(close)];
-    all.into_iter().flatten().map(|(title, what, axes)| courses(title, &told, axes, HEIGHT, &what)).collect()
+    all.into_iter()
+        .flatten()
+        .map(|(title, what, axes)| time_series(title, &text, axes, HEIGHT, &what))
+        .collect()
 }
 
 /// The page: an HTML document that needs nothing else.
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn cells_are_told_in_words_to_paste() {
-        let told = text(&document());
+        let sentence = text(&document());
         for expected in [
             "up: 40 bytes over IP (40 to 40 with 95 % confidence), ATM cells, 53 bytes for each 48 (ADSL), \
             4.00 Mbit/s on the line",
@@ -255,9 +258,9 @@ mod tests {
             "  tc on eth0             overhead 26 linklayer atm\n",
             "   1428 B       1643 B       304  3.29 ms    3.29 ms\n",
         ] {
-            assert!(told.contains(expected), "{expected} in\n{told}");
+            assert!(sentence.contains(expected), "{expected} in\n{sentence}");
         }
-        assert!(!told.contains("doubt"), "{told}");
+        assert!(!sentence.contains("doubt"), "{sentence}");
     }
 
     #[test]

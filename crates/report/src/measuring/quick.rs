@@ -1,7 +1,9 @@
 //! What half a minute showed of a line: a few sentences, a table, what would mend it; as text, JSON, one
 //! page.
 
-use crate::chart::{Axis, Course, Courses, Drawing, Drawn, LOOKS, Look, Moment, courses};
+use crate::chart::{
+    Axis, ChartSeries, Drawing, LOOKS, Look, Moment, SeriesStyle, TimeSeriesChart, time_series,
+};
 use crate::html::document::document as page_document;
 use crate::html::parts::{Data, Tabled as _, inline, prose, tied};
 use crate::table::{Align, Table};
@@ -17,27 +19,27 @@ const HEIGHT: f64 = 280.0;
 
 /// What was found, in sentences, the most important first.
 pub fn sentences(quick: &Quick) -> Vec<String> {
-    let mut told: Vec<String> =
+    let mut lines: Vec<String> =
         quick.partial.iter().map(|why| format!("Only a part was measured: {why}.")).collect();
     let Some(far) = quick.farthest() else {
-        if told.is_empty() {
-            told.push("No host on the path replied often enough for a result.".into());
+        if lines.is_empty() {
+            lines.push("No host on the path replied often enough for a result.".into());
         }
-        return told;
+        return lines;
     };
     match quick.grade() {
-        Some(grade) => told.push(graded(quick, far, grade)),
-        None if quick.phases.len() > 1 => told.push(
+        Some(grade) => lines.push(graded(quick, far, grade)),
+        None if quick.phases.len() > 1 => lines.push(
             "No grade: the line was not full, so its queues did not show. A higher --max-rate, or a host with \
             `tidegate serve`, fills it."
                 .into(),
         ),
-        None => told.push("The line was not loaded, so its queues did not show.".into()),
+        None => lines.push("The line was not loaded, so its queues did not show.".into()),
     }
-    told.extend((1..quick.phases.len()).filter_map(|phase| place_of_queue(quick, phase)));
-    told.extend(rates(quick));
-    told.extend((0..quick.phases.len()).filter_map(|phase| losses(quick, far, phase)));
-    told
+    lines.extend((1..quick.phases.len()).filter_map(|phase| place_of_queue(quick, phase)));
+    lines.extend(rates(quick));
+    lines.extend((0..quick.phases.len()).filter_map(|phase| losses(quick, far, phase)));
+    lines
 }
 
 fn graded(quick: &Quick, far: usize, grade: Grade) -> String {
@@ -70,10 +72,10 @@ fn place_of_queue(quick: &Quick, phase: usize) -> Option<String> {
         return Some(format!("When {when}, the bottleneck queue is {}.", known_as(quick, stretch)));
     }
     let all = quick.stretches(phase).into_iter().filter(|stretch| stretch.growth >= NOTHING);
-    let told: Vec<String> = all
+    let lines: Vec<String> = all
         .map(|stretch| format!("{} {}", format_duration(stretch.growth), between(quick, stretch)))
         .collect();
-    (!told.is_empty()).then(|| format!("When {when}, packets wait in several places: {}.", told.join(", ")))
+    (!lines.is_empty()).then(|| format!("When {when}, packets wait in several places: {}.", lines.join(", ")))
 }
 
 /// A stretch of the path between those that answered.
@@ -114,7 +116,7 @@ fn rates(quick: &Quick) -> Option<String> {
         }
         ways => ways,
     };
-    let told: Vec<String> = [("up", up), ("down", down)]
+    let lines: Vec<String> = [("up", up), ("down", down)]
         .into_iter()
         .filter_map(|(way, known)| {
             let known = known?;
@@ -122,7 +124,7 @@ fn rates(quick: &Quick) -> Option<String> {
             Some(format!("{least}{} {way}", rate(known.bits())))
         })
         .collect();
-    (!told.is_empty()).then(|| format!("Throughput: {}.", told.join(", ")))
+    (!lines.is_empty()).then(|| format!("Throughput: {}.", lines.join(", ")))
 }
 
 fn losses(quick: &Quick, far: usize, phase: usize) -> Option<String> {
@@ -217,29 +219,29 @@ pub fn text(quick: &Quick) -> String {
 
 /// Everybody's answers over time, the loads' beginnings numbered.
 pub fn chart(quick: &Quick) -> Drawing {
-    let all = || quick.places.iter().flat_map(|place| &place.asked).filter_map(|asked| asked.took_ns);
+    let all = || quick.places.iter().flat_map(|place| &place.requests).filter_map(|request| request.took_ns);
     let end = quick.phases.iter().map(|phase| phase.window.1).max().unwrap_or(1);
-    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| Course {
+    let course = |(n, place): (usize, &tidegate_measure::quick::HopResult)| ChartSeries {
         name: place.name.clone(),
         look: Look(n),
         points: place
-            .asked
+            .requests
             .iter()
-            .filter(|asked| asked.sent_ns <= end)
-            .map(|asked| (asked.sent_ns as f64, asked.took_ns.map(|took| took as f64)))
+            .filter(|request| request.sent_ns <= end)
+            .map(|request| (request.sent_ns as f64, request.took_ns.map(|took| took as f64)))
             .collect(),
     };
-    let what = Courses {
-        courses: quick.places.iter().enumerate().take(LOOKS).map(course).collect(),
-        drawn: Drawn::Dots,
-        ..Courses::default()
+    let what = TimeSeriesChart {
+        series: quick.places.iter().enumerate().take(LOOKS).map(course).collect(),
+        drawn: SeriesStyle::Dots,
+        ..TimeSeriesChart::default()
     };
     let time = Axis::time(end);
     let axes = (time.clone(), Axis::fitting_spans(all().min().unwrap_or(0), all().max().unwrap_or(1), 5));
     let moment =
         |(n, phase): (usize, &LoadPhase)| Moment { at: phase.window.0 as f64, number: n.to_string() };
     let moments: Vec<Moment> = quick.phases.iter().enumerate().skip(1).map(moment).collect();
-    courses("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what)
+    time_series("Round trips over time", &sentences(quick).join(" "), axes, HEIGHT, &what)
         .with_moments(&time, &moments)
 }
 
@@ -272,11 +274,11 @@ pub fn page(quick: &Quick) -> String {
 /// Every ping, as a chart and as a table.
 fn answers(quick: &Quick) -> Markup {
     let numbered = quick.phases.iter().enumerate().skip(1);
-    let told: Vec<String> =
+    let lines: Vec<String> =
         numbered.map(|(n, phase)| format!("{n}: {} ({})", when(phase), phase.by)).collect();
     let caption = html! {
         b { "Every ping" }
-        " to every hop on the path. Numbers: measured from here.  " (told.join("; ")) "."
+        " to every hop on the path. Numbers: measured from here.  " (lines.join("; ")) "."
     };
     let data = Data {
         caption: "Round trips, median / 95th percentile".into(),
@@ -317,7 +319,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn place(name: &str, distance: u8, idle: u64, growth: u64) -> HopResult {
-        let asked = (0..80).map(|n| {
+        let selected = (0..80).map(|n| {
             let more = if n >= 40 { growth } else { 0 };
             PingRequest {
                 sent_ns: n * 50 * MS,
@@ -325,7 +327,7 @@ mod tests {
                 here_ns: None,
             }
         });
-        HopResult { name: name.into(), distance: Some(distance), asked: asked.collect() }
+        HopResult { name: name.into(), distance: Some(distance), requests: selected.collect() }
     }
 
     #[test]
@@ -341,14 +343,14 @@ mod tests {
             ..LoadPhase::default()
         };
         let quick = Quick { places, phases: vec![idle, up], ..Quick::default() };
-        let told = text(&quick);
+        let sentence = text(&quick);
         for expected in [
             "Grade D: the latency is 20.0 ms on the idle line, and 300 ms more",
             "When the upload is full, the bottleneck queue is between 192.168.1.1 and isp: in a home",
             "Throughput: 5.00 Mbit/s up.",
             "1 of 40 pings were lost when the upload is full",
         ] {
-            assert!(told.contains(expected), "{expected} in\n{told}");
+            assert!(sentence.contains(expected), "{expected} in\n{sentence}");
         }
         assert_eq!(json(&quick)["phases"][1]["queue_before"], "isp");
         assert_eq!((&json(&quick)["up_is_full"], &json(&quick)["down"]), (&Value::Bool(true), &Value::Null));
@@ -373,8 +375,8 @@ mod tests {
             (vec![echoes(true)], "at least 5.00 Mbit/s in each direction; neither was full."),
         ];
         for (phases, expected) in cases {
-            let told = rates(&Quick { phases, ..Quick::default() }).expect("rates");
-            assert!(told.ends_with(expected), "{told}");
+            let text = rates(&Quick { phases, ..Quick::default() }).expect("rates");
+            assert!(text.ends_with(expected), "{text}");
         }
     }
 }

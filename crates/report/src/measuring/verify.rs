@@ -1,12 +1,12 @@
 //! What a policy changed, in turns: the terminal's view of `tidegate_analysis::verify`'s rows.
 
 use crate::table::{Align, Table};
-use tidegate_analysis::verify::{Predicted, Row, rows};
+use tidegate_analysis::verify::{Predicted, VerifyRow, rows};
 use tidegate_measure::experiment::Experiment;
 use tidegate_measure::paired::Paired;
 
 /// Predicted beside measured; empty where nothing was predicted.
-fn beside(rows: &[Row], predicted: &[Predicted]) -> String {
+fn beside(rows: &[VerifyRow], predicted: &[Predicted]) -> String {
     let columns = [
         ("predicted", Align::Left),
         ("figure", Align::Left),
@@ -50,7 +50,7 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
             row.shown(first),
             row.shown(second),
             row.change(),
-            row.said().word().to_owned(),
+            row.verdict().word().to_owned(),
         ]);
         last = Some(&row.load);
     }
@@ -60,7 +60,7 @@ pub fn text(experiment: &Experiment, predicted: &[Predicted]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_analysis::verify::{Said, json};
+    use tidegate_analysis::verify::{ChangeVerdict, json};
     use tidegate_measure::experiment::{LoadRecord, PolicyRecord, ProbeRecord, RunRecord, TransferRecord};
 
     fn run(policy: &str, load: &str, repeat: u32, rtt_ms: u64, bytes: u64) -> RunRecord {
@@ -100,8 +100,12 @@ mod tests {
             ["up", "idle"].map(|name| LoadRecord { name: name.into(), ..LoadRecord::default() }).into();
         let experiment = Experiment { policies, loads, runs, ..Experiment::default() };
         let rows = rows(&experiment);
-        let said = |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").said();
-        assert_eq!((said("ping.p95"), said("upload.rate")), (Said::Better, Said::Unsure));
+        let change_verdict_of =
+            |figure: &str| rows.iter().find(|row| row.figure == figure).expect("measured").verdict();
+        assert_eq!(
+            (change_verdict_of("ping.p95"), change_verdict_of("upload.rate")),
+            (ChangeVerdict::Better, ChangeVerdict::Unsure)
+        );
         let predicted =
             Predicted { load: "up".into(), figure: "ping.p95".into(), without: 0.222, with: 0.033 };
         let text = text(&experiment, &[predicted]);

@@ -2,7 +2,8 @@
 
 use super::text::sentences;
 use crate::chart::{
-    Axis, Course, Courses, Drawing, Drawn, Group, LOOKS, Look, Mark, cases, cases_spans, courses,
+    Axis, ChartSeries, Drawing, Group, LOOKS, Look, Mark, SeriesStyle, TimeSeriesChart, cases, cases_spans,
+    time_series,
 };
 use crate::html::document::document as page_document;
 use crate::html::parts::{
@@ -87,8 +88,8 @@ fn glance(replayed: &Replayed) -> Markup {
     if high == 0 {
         return Markup::default();
     }
-    let told = "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
-    let drawing = cases("Queueing delay, class by class", told, cases_spans(low, high), &groups);
+    let text = "Median, 95th and 99th percentile of the queueing delay of each class, policy by policy.";
+    let drawing = cases("Queueing delay, class by class", text, cases_spans(low, high), &groups);
     let caption = html! {
         b { "Queueing delay" }
         ", class by class. Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
@@ -113,7 +114,7 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
         replayed,
         &format!("{title}: the longest queueing delay of each step"),
         &lines,
-        Drawn::Lines,
+        SeriesStyle::Lines,
     );
     html! {
         section {
@@ -122,9 +123,9 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
             @if charts.is_empty() {
                 p.small { "Nothing waited." }
             } @else {
-                @let told = html! { b { "Over time" } ": the longest queueing delay of the packets that \
+                @let about = html! { b { "Over time" } ": the longest queueing delay of the packets that \
                 arrived in each step." };
-                (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
+                (figure(&charts, about, Reading::Across, &steps_table(replayed, &lines)))
                 (distributed(replayed, inward, title))
             }
         }
@@ -135,12 +136,12 @@ fn way(replayed: &Replayed, inward: bool, title: &str) -> Markup {
 fn distributed(replayed: &Replayed, inward: bool, title: &str) -> Markup {
     let charts =
         distribution(title, replayed.policies.iter().map(|one| (one.name.clone(), of_way(one, inward))));
-    let told = html! {
+    let about = html! {
         b { "Distribution" }
         ": the share of all arrivals with at most that delay; drops leave a gap at the top."
     };
     html! {
-        @if !charts.is_empty() { (figure(&charts, told, Reading::None, &ladder_table(replayed, inward))) }
+        @if !charts.is_empty() { (figure(&charts, about, Reading::None, &ladder_table(replayed, inward))) }
     }
 }
 
@@ -157,7 +158,7 @@ fn over_time<'c>(classes: impl Iterator<Item = &'c ClassOutcome>) -> Vec<Option<
 }
 
 /// Lines of waits over time; more of them than looks make more charts.
-fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Drawn) -> Vec<Drawing> {
+fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: SeriesStyle) -> Vec<Drawing> {
     let values = || lines.iter().flat_map(|(_, waits)| waits.iter().flatten().copied());
     let high = values().max().unwrap_or(0);
     if high == 0 {
@@ -166,21 +167,24 @@ fn waits_over_time(replayed: &Replayed, title: &str, lines: &[Waits], drawn: Dra
     let low = lowest(values(), high);
     let steps = lines.iter().map(|(_, waits)| waits.len()).max().unwrap_or(1) as u64;
     let draw = |(first, part): (usize, &[Waits])| {
-        let course = |(n, (name, waits)): (usize, &Waits)| Course {
+        let course = |(n, (name, waits)): (usize, &Waits)| ChartSeries {
             name: name.clone(),
             look: Look(first * LOOKS + n),
             points: points(waits, replayed.step_ns, low),
         };
-        let what =
-            Courses { courses: part.iter().enumerate().map(course).collect(), drawn, ..Courses::default() };
-        let told: Vec<String> = part
+        let what = TimeSeriesChart {
+            series: part.iter().enumerate().map(course).collect(),
+            drawn,
+            ..TimeSeriesChart::default()
+        };
+        let sentences: Vec<String> = part
             .iter()
             .map(|(name, waits)| {
                 format!("{name}: at most {}", wait(waits.iter().flatten().copied().max().unwrap_or(0)))
             })
             .collect();
         let axes = (Axis::time(steps * replayed.step_ns), Axis::fitting_spans(low, high, 5));
-        courses(title, &told.join("; "), axes, HEIGHT, &what)
+        time_series(title, &sentences.join("; "), axes, HEIGHT, &what)
     };
     lines.chunks(LOOKS).enumerate().map(draw).collect()
 }
@@ -208,17 +212,20 @@ fn distribution<'f>(title: &str, all: impl Iterator<Item = (String, &'f OutcomeC
             let mut points: Vec<(f64, Option<f64>)> =
                 steps.map(|(p, ns)| ((*ns).max(low) as f64, Some(p / 100.0 * came))).collect();
             points.push((Axis::fitting_spans(low, high, 5).scale.ends().1, Some(came)));
-            Course { name: name.clone(), look: Look(first * LOOKS + n), points }
+            ChartSeries { name: name.clone(), look: Look(first * LOOKS + n), points }
         };
-        let what = Courses { courses: part.iter().enumerate().map(course).collect(), ..Courses::default() };
-        let told: Vec<String> = part
+        let what = TimeSeriesChart {
+            series: part.iter().enumerate().map(course).collect(),
+            ..TimeSeriesChart::default()
+        };
+        let lines: Vec<String> = part
             .iter()
             .filter_map(|(name, fates)| Some(format!("{name}: median {}", wait(fates.waited?.p50))))
             .collect();
         let x = Axis { ticks: 5, ..Axis::fitting_spans(low, high, 5) };
-        courses(
+        time_series(
             &format!("{title}: CDF of the queueing delay"),
-            &told.join("; "),
+            &lines.join("; "),
             (x, Axis::shares()),
             200.0,
             &what,
@@ -271,17 +278,17 @@ fn policy(replayed: &Replayed, outcome: &ReplayOutcome) -> Markup {
     largest.truncate(MOST_CLASSES);
     let lines: Vec<Waits> = largest.iter().map(|class| (name(class), class.median.clone())).collect();
     let title = format!("{}: median queueing delay by class", outcome.name);
-    let charts = waits_over_time(replayed, &title, &lines, Drawn::Dots);
+    let charts = waits_over_time(replayed, &title, &lines, SeriesStyle::Dots);
     html! {
         section {
             h2 { (outcome.name) ", class by class" }
             (tables::classes(replayed, outcome).table())
             @if !charts.is_empty() {
-                @let told = html! {
+                @let about = html! {
                     b { "Over time" } ": the median queueing delay of the packets that arrived in each \
                     step, class by class."
                 };
-                (figure(&charts, told, Reading::Across, &steps_table(replayed, &lines)))
+                (figure(&charts, about, Reading::Across, &steps_table(replayed, &lines)))
             }
         }
     }

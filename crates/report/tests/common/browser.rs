@@ -78,9 +78,9 @@ pub(crate) fn look(browser: &Path, name: &str, page: &str, width: u32, dark: boo
 /// What must not be found, and is.
 pub(crate) fn complaints(found: &Value) -> Vec<String> {
     let lists = ["errors", "refused", "requests", "too_wide", "empty", "outside", "covered", "pale"];
-    let told = lists.iter().flat_map(|list| {
+    let lines = lists.iter().flat_map(|list| {
         let items = found[list].as_array().expect("a list").iter();
         items.map(move |item| format!("{list}: {}", item.as_str().unwrap_or_default()))
     });
-    told.take(20).collect()
+    lines.take(20).collect()
 }

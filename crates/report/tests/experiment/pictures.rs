@@ -5,42 +5,43 @@ use resvg::tiny_skia::Pixmap;
 use std::collections::BTreeSet;
 use tidegate_analysis::experiment::flent_files;
 use tidegate_measure::experiment::Experiment;
-use tidegate_report::chart::{Drawn, LOOKS, Target, Theme, file, pingexp, png};
+use tidegate_report::chart::{LOOKS, PingRow, SeriesStyle, Theme, file, pingexp, png};
 use tidegate_report::experiment::{charts, page};
 
-fn target(name: &str, answers: Vec<(u64, Option<u64>)>) -> Target {
-    Target { name: name.into(), answers }
+fn target(name: &str, answers: Vec<(u64, Option<u64>)>) -> PingRow {
+    PingRow { name: name.into(), answers }
 }
 
 #[test]
 fn six_panels_of_unusual_answers() {
     const MS: u64 = 1_000_000;
-    let asked = |took: fn(u64) -> Option<u64>| (0..400).map(|n| (n * 200 * MS, took(n))).collect::<Vec<_>>();
-    let cases: [(&str, Vec<Target>, &[&str]); 5] = [
-        ("all lost", vec![target("gone", asked(|_| None))], &["100.0 %", ">none<"]),
+    let samples =
+        |took: fn(u64) -> Option<u64>| (0..400).map(|n| (n * 200 * MS, took(n))).collect::<Vec<_>>();
+    let cases: [(&str, Vec<PingRow>, &[&str]); 5] = [
+        ("all lost", vec![target("gone", samples(|_| None))], &["100.0 %", ">none<"]),
         (
             "below a bin",
-            vec![target("near", asked(|n| Some(300_000 + n)))],
+            vec![target("near", samples(|n| Some(300_000 + n)))],
             &["300 µs", "(2 ms bins)", "0.0 %"],
         ),
         (
             "one lost, one not",
-            vec![target("a", asked(|_| None)), target("b", asked(|_| Some(MS)))],
+            vec![target("a", samples(|_| None)), target("b", samples(|_| Some(MS)))],
             &["1.00 ms"],
         ),
-        ("very long", vec![target("far", asked(|n| Some(n * 50 * MS)))], &["(118 ms bins)"]),
+        ("very long", vec![target("far", samples(|n| Some(n * 50 * MS)))], &["(118 ms bins)"]),
         ("nobody", vec![], &["Latency over time"]),
     ];
     for (name, targets, expected) in cases {
-        let drawn = file(&pingexp(name, "", &targets, Drawn::Dots), 760.0, Theme::Light);
+        let drawn = file(&pingexp(name, "", &targets, SeriesStyle::Dots), 760.0, Theme::Light);
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{name}");
         for words in expected {
             assert!(drawn.contains(words), "{name}: {words}\n{drawn}");
         }
-        png(&pingexp(name, "", &targets, Drawn::Dots), 760.0, 1.0, Theme::Light).expect(name);
+        png(&pingexp(name, "", &targets, SeriesStyle::Dots), 760.0, 1.0, Theme::Light).expect(name);
     }
-    let many: Vec<Target> = (0..8).map(|n| target(&format!("t{n}"), asked(|_| Some(MS)))).collect();
-    let drawn = file(&pingexp("many", "", &many, Drawn::Lines), 760.0, Theme::Light);
+    let many: Vec<PingRow> = (0..8).map(|n| target(&format!("t{n}"), samples(|_| Some(MS)))).collect();
+    let drawn = file(&pingexp("many", "", &many, SeriesStyle::Lines), 760.0, Theme::Light);
     assert!(drawn.contains("not drawn: t6, t7") && LOOKS == 6, "those left out are told");
 }
 

@@ -1,7 +1,7 @@
 //! Charts on their own: files that any viewer of SVG takes.
 
 use tidegate_report::chart::{
-    Axis, Band, Line, Node, Reference, Station, Wire, lines, stack, topology, tree,
+    Axis, Band, ChartLine, Reference, Station, TreeBox, Wire, lines, stack, topology, tree,
 };
 use tidegate_report::svg;
 
@@ -35,20 +35,20 @@ fn files_of_their_own() {
     let time = || Axis::time(4_000_000_000);
     let band =
         |name: &str, colour, values: [f64; 4]| Band { name: name.into(), colour, values: values.to_vec() };
-    let line = |name: &str, class, value: Option<f64>| Line {
+    let line = |name: &str, class, value: Option<f64>| ChartLine {
         name: name.into(),
         class,
         fill: None,
         points: (0..40).map(|n| (f64::from(n) * SECOND / 10.0, value)).collect(),
     };
-    let node = |name: &str, parent, dead: Option<&str>| Node {
+    let node = |name: &str, parent, dead: Option<&str>| TreeBox {
         name: name.into(),
         parent,
         lines: vec!["1 Mbit/s <i>".into()],
         filters: vec!["mark 1 & more".into()],
         load: Some((0.5, Some(2.0))),
         dead: dead.map(Into::into),
-        ..Node::default()
+        ..TreeBox::default()
     };
     let station = |name: &str| Station { name: name.into(), lines: vec!["a \"line\"".into()], strong: true };
     let wire = Wire { there: "up".into(), back: "down".into() };

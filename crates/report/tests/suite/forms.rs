@@ -7,10 +7,10 @@ use tidegate_report::text;
 
 #[test]
 fn terminal() {
-    let told = text(&trial());
+    let output = text(&trial());
     let expected = include_str!("../data/trial.txt");
-    assert_eq!(told, expected, "\n{told}");
-    let long = told.lines().filter(|line| line.chars().count() > 100).collect::<Vec<_>>();
+    assert_eq!(output, expected, "\n{output}");
+    let long = output.lines().filter(|line| line.chars().count() > 100).collect::<Vec<_>>();
     assert!(long.is_empty(), "{long:?}");
 }
 
@@ -22,9 +22,9 @@ fn terminal_without_anything() {
         ..TrialDocument::default()
     };
     empty.notes.push("nothing was measured".into());
-    let told = text(&empty);
+    let output = text(&empty);
     assert!(
-        told.contains("Note: nothing was measured\n\nAgain: tidegate try x\n") && !told.contains('\x1b'),
-        "{told}"
+        output.contains("Note: nothing was measured\n\nAgain: tidegate try x\n") && !output.contains('\x1b'),
+        "{output}"
     );
 }

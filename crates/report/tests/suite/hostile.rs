@@ -41,12 +41,12 @@ fn the_check_itself_sees_what_is_loose() {
 
 #[test]
 fn pings() {
-    let asked = (0..20)
+    let requests = (0..20)
         .map(|n| PingRequest { sent_ns: n * MS, took_ns: Some((5 + n) * MS), here_ns: None })
         .collect();
     let faults = vec![Fault { by: evil(), what: evil(), count: 1 }];
     let target =
-        PingTarget { id: evil(), host: evil(), address: evil(), asked, faults, ..PingTarget::default() };
+        PingTarget { id: evil(), host: evil(), address: evil(), requests, faults, ..PingTarget::default() };
     let (version, again, notes) = (evil(), evil(), vec![evil()]);
     let pinged =
         Pinged { version, again, partial: Some(evil()), targets: vec![target], notes, ..Pinged::default() };
@@ -55,7 +55,7 @@ fn pings() {
 
 #[test]
 fn a_quick_look() {
-    let asked = (0..80)
+    let requests = (0..80)
         .map(|n| PingRequest { sent_ns: n * 50 * MS, took_ns: Some(20 * MS), here_ns: None })
         .collect();
     let idle = LoadPhase { window: (0, 2000 * MS), ..LoadPhase::default() };
@@ -67,7 +67,7 @@ fn a_quick_look() {
     };
     let predicted = vec![PredictedRtt { load: LoadDirection::Up, without: (MS, MS), with: (MS, MS) }];
     let quick = Quick {
-        places: vec![HopResult { name: evil(), distance: Some(1), asked }],
+        places: vec![HopResult { name: evil(), distance: Some(1), requests }],
         phases: vec![idle, up],
         partial: Some(evil()),
         remedy: Some(Remedy { policy: evil(), predicted }),

@@ -117,8 +117,8 @@ fn whatever_is_missing() {
             .filter(|word| figures_of(&page).contains(word))
             .collect();
         assert!(bad.is_empty() && page.ends_with("</html>\n"), "{name}: {bad:?}");
-        let told = tidegate_report::text(trial);
-        assert!(!told.contains("NaN") && told.contains("Again: "), "{name}: {told}");
+        let output = tidegate_report::text(trial);
+        assert!(!output.contains("NaN") && output.contains("Again: "), "{name}: {output}");
     }
 }
 

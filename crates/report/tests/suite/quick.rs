@@ -48,9 +48,9 @@ fn line(draws: &mut Seeded) -> Line {
             let took = idle * MS + below(draws, 300_000) + if loaded { (waited + slow) * MS } else { 0 };
             (!silent && draws.below(loses) > 0).then_some(took)
         };
-        let asked =
+        let selected =
             (0..2 * PINGS).map(|n| PingRequest { sent_ns: n * 50 * MS, took_ns: answer(n), here_ns: None });
-        HopResult { name: format!("place-{n}"), distance: Some(distance), asked: asked.collect() }
+        HopResult { name: format!("place-{n}"), distance: Some(distance), requests: selected.collect() }
     };
     let places = (0..places).map(place).collect();
     let idle = LoadPhase { window: (0, PHASE), ..LoadPhase::default() };
@@ -87,8 +87,8 @@ fn what_is_said_of_a_line_is_so() {
     for _ in 0..4000 {
         let line = line(&mut draws);
         let whole: u64 = line.waits.iter().sum();
-        let told = sentences(&line.quick);
-        let about = told.iter().find(|sentence| {
+        let lines = sentences(&line.quick);
+        let about = lines.iter().find(|sentence| {
             sentence.contains(" the bottleneck queue is ") || sentence.contains(" packets wait in ")
         });
         match about {
@@ -103,24 +103,28 @@ fn what_is_said_of_a_line_is_so() {
                 several += 1;
                 let (_, stretches) = sentence.split_once(": ").expect("several");
                 for stretch in stretches.split(", ") {
-                    let said: f64 =
+                    let given: f64 =
                         stretch.split(' ').next().and_then(|number| number.parse().ok()).expect("a time");
-                    assert!((said - named(&line, stretch) as f64).abs() < 2.0, "{stretch}\n{:?}", line.waits);
+                    assert!(
+                        (given - named(&line, stretch) as f64).abs() < 2.0,
+                        "{stretch}\n{:?}",
+                        line.waits
+                    );
                 }
             }
             None => {
                 unsaid += 1;
-                assert!(whole <= 6, "nothing is said of {whole} ms: {told:?}");
+                assert!(whole <= 6, "nothing is said of {whole} ms: {lines:?}");
             }
         }
-        graded_by_growth(&line, whole, &told);
+        graded_by_growth(&line, whole, &lines);
     }
     assert!(one > 1000 && several > 100 && unsaid > 100, "{one}, {several}, {unsaid}");
 }
 
 /// The grade is that of what waits on the whole path, or of one beside its bounds.
-fn graded_by_growth(line: &Line, whole: u64, told: &[String]) {
-    let Some(grade) = told.iter().find_map(|sentence| sentence.strip_prefix("Grade ")) else { return };
+fn graded_by_growth(line: &Line, whole: u64, lines: &[String]) {
+    let Some(grade) = lines.iter().find_map(|sentence| sentence.strip_prefix("Grade ")) else { return };
     let letter = grade.split(':').next().expect("a letter");
     let near = [whole.saturating_sub(1), whole, whole + 1].map(|ms| Grade::of(ms * MS).letter());
     assert!(near.contains(&letter), "{grade} of {whole} ms: {:?}", line.waits);

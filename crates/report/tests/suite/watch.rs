@@ -3,14 +3,14 @@
 
 use crate::fixture::watch::{read, snapshot};
 use serde_json::json;
-use tidegate_analysis::watch::{Snapshot, courses};
+use tidegate_analysis::watch::{Snapshot, device_intervals};
 use tidegate_report::watch::screen;
 
 #[test]
 fn a_screen_of_eighty_columns() {
     let [before, now] =
         [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
-    let shown: String = courses(&before, &now).iter().map(|course| screen(course, 80)).collect();
+    let shown: String = device_intervals(&before, &now).iter().map(|course| screen(course, 80)).collect();
     let expected = "\
 eth0  1.00 Mbit/s of 100 Mbit/s  user space (capture)  over 2.00 s  late 12.3ms!
 class                  bit/s share backlog     p50     p99  oldest drop/s mark/s
@@ -27,7 +27,7 @@ clsact ffff:               0    0%       0       –       –       –      0 
 fn what_has_no_room_goes_and_names_are_cut() {
     let [before, now] =
         [(10, 100, 1000), (12, 200, 1100)].map(|(at, calls, rest)| read(&snapshot(at, calls, rest)));
-    let course = &courses(&before, &now)[0];
+    let course = &device_intervals(&before, &now)[0];
     for columns in [20, 40, 60, 80, 120, 200] {
         let shown = screen(course, columns);
         let widest = shown.lines().map(|line| line.chars().count()).max();
@@ -48,11 +48,11 @@ fn what_is_not_told_is_nothing() {
         document["backend"] = json!("kernel");
         read(&document)
     };
-    let shown = screen(&courses(&plain(10), &plain(11))[0], 80);
+    let shown = screen(&device_intervals(&plain(10), &plain(11))[0], 80);
     assert!(shown.starts_with("eth0  1.00 Mbit/s of 100 Mbit/s  kernel  over 1.00 s\n"), "{shown}");
     assert_eq!(shown.lines().count(), 7, "{shown}");
-    let told = Snapshot::read("{\"version\":1,\"at_ns\":0,\"backend\":\"kernel\",\"devices\":[]}");
-    assert_eq!(told.map(|snapshot| snapshot.devices.len()), Ok(0));
+    let result = Snapshot::read("{\"version\":1,\"at_ns\":0,\"backend\":\"kernel\",\"devices\":[]}");
+    assert_eq!(result.map(|snapshot| snapshot.devices.len()), Ok(0));
     let wrong = Snapshot::read("{\"version\":2}").expect_err("another form").to_string();
     assert!(wrong.starts_with("version: form 2, where this version reads form 1"), "{wrong}");
 }

@@ -1,14 +1,14 @@
 //! What is expected, and of which cases.
 
 use crate::model::{Expectation, FigureRef, ScenarioLoad, ScenarioPolicy};
-use crate::tables::{Diagnostic, Keys, Value, flag, list, plain, span, text};
+use crate::tables::{Diagnostic, Keys, TableValue, flag, list, plain, span, text};
 use std::ops::Range;
 use tidegate_packet::Nanos;
 use tidegate_syntax::quantity::{self, SizeOrTime};
 
 /// `[[case]]`; without any, all policies under all loads.
 pub(crate) fn cases(
-    value: Option<Value<'_>>,
+    value: Option<TableValue<'_>>,
     policies: &[ScenarioPolicy],
     loads: &[ScenarioLoad],
 ) -> Result<Vec<(usize, usize)>, Diagnostic> {
@@ -52,7 +52,7 @@ fn load(name: &str, at: Range<usize>, loads: &[ScenarioLoad]) -> Result<usize, D
 
 /// `[[expect]]`.
 pub(crate) fn read(
-    value: Option<Value<'_>>,
+    value: Option<TableValue<'_>>,
     policies: &[ScenarioPolicy],
     loads: &[ScenarioLoad],
     cases: &[(usize, usize)],
@@ -65,8 +65,8 @@ pub(crate) fn read(
         let name = text(figure)?;
         let between = keys.read("between", window)?;
         let over_between = keys.read("over-between", window)?.or(between);
-        let place = |said: &str, at: Range<usize>| -> Result<(usize, usize), Diagnostic> {
-            let found = case(said, at.clone(), policies, loads)?;
+        let place = |words: &str, at: Range<usize>| -> Result<(usize, usize), Diagnostic> {
+            let found = case(words, at.clone(), policies, loads)?;
             match cases.contains(&found) {
                 true => Ok(found),
                 false => Err(Diagnostic::new(
@@ -86,8 +86,8 @@ pub(crate) fn read(
         };
         let over = match keys.get("over") {
             Some(value) => {
-                let said = text(value)?;
-                let (name, of) = said.split_once(" of ").unwrap_or((name, said));
+                let words = text(value)?;
+                let (name, of) = words.split_once(" of ").unwrap_or((name, words));
                 let (policy, load) = place(of, value.span())?;
                 Some(FigureRef {
                     name: name.trim().to_owned(),
@@ -119,20 +119,20 @@ pub(crate) fn read(
 
 /// `none/upload`.
 fn case(
-    said: &str,
+    text: &str,
     at: Range<usize>,
     policies: &[ScenarioPolicy],
     loads: &[ScenarioLoad],
 ) -> Result<(usize, usize), Diagnostic> {
-    match said.split_once('/') {
+    match text.split_once('/') {
         Some((p, l)) => Ok((policy(p.trim(), at.clone(), policies)?, load(l.trim(), at, loads)?)),
-        None if loads.len() == 1 => Ok((policy(said.trim(), at, policies)?, 0)),
+        None if loads.len() == 1 => Ok((policy(text.trim(), at, policies)?, 0)),
         None => Err(Diagnostic::new(at, "missing case", "write POLICY/LOAD: `none/upload`")),
     }
 }
 
 /// `["30s", "60s"]`.
-fn window(value: Value<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
+fn window(value: TableValue<'_>) -> Result<(Nanos, Nanos), Diagnostic> {
     match list(value)? {
         [from, to] => {
             let window = (span(from)?, span(to)?);
@@ -182,11 +182,11 @@ fn within(keys: &mut Keys<'_>, published: Option<f64>) -> Result<(f64, f64), Dia
 }
 
 /// A figure with its unit: seconds, bits per second, bytes, a share, or a number.
-fn amount(value: Value<'_>) -> Result<f64, Diagnostic> {
-    let said = plain(value)?;
-    parse_amount(&said).ok_or_else(|| {
+fn amount(value: TableValue<'_>) -> Result<f64, Diagnostic> {
+    let text = plain(value)?;
+    parse_amount(&text).ok_or_else(|| {
         let how = "write a number, or 720ms, 127kbit, 24kB, 6.7%";
-        Diagnostic::new(value.span(), format!("`{said}` is not a figure"), how)
+        Diagnostic::new(value.span(), format!("`{text}` is not a figure"), how)
     })
 }
 
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn amounts_in_their_units() {
-        let said = ["0.95", "721ms", "127kbit", "4 Mbit/s", "24kB", "12%", "-3", "-2ms", "fast", "1e999"];
-        let found = said.map(parse_amount);
+        let lines = ["0.95", "721ms", "127kbit", "4 Mbit/s", "24kB", "12%", "-3", "-2ms", "fast", "1e999"];
+        let found = lines.map(parse_amount);
         let expected = [0.95, 0.721, 127e3, 4e6, 24e3, 0.12, -3.0, -0.002].map(Some);
         assert_eq!((&found[..8], &found[8..]), (&expected[..], &[None, None][..]));
     }

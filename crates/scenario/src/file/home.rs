@@ -6,7 +6,7 @@ use super::beside::Beside;
 use super::lines::{direction, framing};
 use super::network::Network;
 use crate::model::{BufferSize, LinkDirection, LinkEnd, ScenarioLink};
-use crate::tables::{Diagnostic, Keys, Value, number, rate, size, some_span, text, texts};
+use crate::tables::{Diagnostic, Keys, TableValue, number, rate, size, some_span, text, texts};
 use tidegate_packet::Nanos;
 
 /// What wires carry, bits per second: LAN and the cable to the modem are the slowest that is faster than the
@@ -14,7 +14,11 @@ use tidegate_packet::Nanos;
 const WIRES: [u64; 4] = [100_000_000, 1_000_000_000, 10_000_000_000, 100_000_000_000];
 
 /// Adds the nodes a, b, gateway, modem, isp, server and their links.
-pub(crate) fn read(value: Value<'_>, network: &mut Network, beside: &Beside<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn read(
+    value: TableValue<'_>,
+    network: &mut Network,
+    beside: &Beside<'_>,
+) -> Result<(), Diagnostic> {
     let mut keys = Keys::of(value)?;
     let up = rate(keys.need("up", "missing upload rate: `up = \"768kbit\"`")?)?;
     let down = rate(keys.need("down", "missing download rate: `down = \"4mbit\"`")?)?;

@@ -3,7 +3,7 @@
 use super::beside::Beside;
 use crate::model::{BufferSize, LinkDirection};
 use crate::tables::{
-    Diagnostic, Keys, Value, number, plain, rate, share, size, size_or_time, some_span, span, text,
+    Diagnostic, Keys, TableValue, number, plain, rate, share, size, size_or_time, some_span, span, text,
 };
 use tidegate_packet::Nanos;
 use tidegate_sim::{Cells, Impairment, LinkFraming, LossModel, Reorder, Trace};
@@ -39,7 +39,7 @@ pub(crate) fn direction(
 }
 
 fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagnostic> {
-    let frames = |value: Value<'_>| number(value, 1, 65_536).map(|frames| frames as u32);
+    let frames = |value: TableValue<'_>| number(value, 1, 65_536).map(|frames| frames as u32);
     Ok(LinkDirection {
         rate: keys.read("rate", rate)?,
         packet_rate: keys.read("packet-rate", |value| number(value, 0, 1_000_000_000))?,
@@ -55,9 +55,9 @@ fn line(keys: &mut Keys<'_>, beside: &Beside<'_>) -> Result<LinkDirection, Diagn
 }
 
 /// `24kB`, `100 packets`, `200ms`.
-fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
-    let said = plain(value)?;
-    let packets = said.strip_suffix("packets").or_else(|| said.strip_suffix("packet"));
+fn buffer(value: TableValue<'_>) -> Result<BufferSize, Diagnostic> {
+    let text = plain(value)?;
+    let packets = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
     let Some(count) = packets else {
         return Ok(match size_or_time(value)? {
             SizeOrTime::Size(bytes) => BufferSize::Bytes(bytes),
@@ -66,7 +66,7 @@ fn buffer(value: Value<'_>) -> Result<BufferSize, Diagnostic> {
     };
     count.trim().parse().map(BufferSize::Packets).map_err(|_| {
         let how = "write bytes (24kB), packets (\"100 packets\"), or a time at the line's rate (200ms)";
-        Diagnostic::new(value.span(), format!("`{said}` is not a number of packets"), how)
+        Diagnostic::new(value.span(), format!("`{text}` is not a number of packets"), how)
     })
 }
 
@@ -88,12 +88,12 @@ const FRAMINGS: [(&str, i32, u32, Cells); 12] = [
 ];
 
 /// A framing by name, or by its figures.
-pub(crate) fn framing(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
+pub(crate) fn framing(value: TableValue<'_>) -> Result<LinkFraming, Diagnostic> {
     if let DeValue::Table(_) = value.get_ref() {
         return framing_table(value);
     }
-    let said = text(value)?;
-    let found = FRAMINGS.iter().find(|(name, ..)| *name == said);
+    let words = text(value)?;
+    let found = FRAMINGS.iter().find(|(name, ..)| *name == words);
     found.map(|&(_, overhead, minimum, cells)| LinkFraming { overhead, minimum, cells }).ok_or_else(|| {
         let names: Vec<&str> = FRAMINGS.iter().map(|(name, ..)| *name).collect();
         let remedy =
@@ -102,7 +102,7 @@ pub(crate) fn framing(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
     })
 }
 
-fn framing_table(value: Value<'_>) -> Result<LinkFraming, Diagnostic> {
+fn framing_table(value: TableValue<'_>) -> Result<LinkFraming, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let overhead = keys.read("overhead", |value| {
         let number = plain(value)?.parse::<i32>().ok().filter(|bytes| (-64..=256).contains(bytes));
@@ -140,7 +140,7 @@ fn impairment(keys: &mut Keys<'_>) -> Result<Option<Impairment>, Diagnostic> {
     }))
 }
 
-fn loss(value: Value<'_>) -> Result<LossModel, Diagnostic> {
+fn loss(value: TableValue<'_>) -> Result<LossModel, Diagnostic> {
     let DeValue::Table(_) = value.get_ref() else { return share(value).map(LossModel::Random) };
     let mut keys = Keys::of(value)?;
     let random = keys.read("random", share)?.map(LossModel::Random);
@@ -162,9 +162,9 @@ fn loss(value: Value<'_>) -> Result<LossModel, Diagnostic> {
     }
 }
 
-fn pattern(value: Value<'_>) -> Result<Vec<bool>, Diagnostic> {
-    let said = text(value)?;
-    let marks: Option<Vec<bool>> = said
+fn pattern(value: TableValue<'_>) -> Result<Vec<bool>, Diagnostic> {
+    let words = text(value)?;
+    let marks: Option<Vec<bool>> = words
         .chars()
         .map(|c| match c {
             'x' | 'X' => Some(true),
@@ -181,7 +181,7 @@ fn pattern(value: Value<'_>) -> Result<Vec<bool>, Diagnostic> {
     })
 }
 
-fn burst(value: Value<'_>) -> Result<LossModel, Diagnostic> {
+fn burst(value: TableValue<'_>) -> Result<LossModel, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let p = share(keys.need("p", "the probability that a good line turns bad: `p = \"1%\"`")?)?;
     let r = share(keys.need("r", "the probability that a bad line turns good: `r = \"10%\"`")?)?;
@@ -192,7 +192,7 @@ fn burst(value: Value<'_>) -> Result<LossModel, Diagnostic> {
     Ok(LossModel::Burst { p, r, bad, good })
 }
 
-fn reorder(value: Value<'_>) -> Result<Reorder, Diagnostic> {
+fn reorder(value: TableValue<'_>) -> Result<Reorder, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let which = share(keys.need("share", "how many: `share = \"1%\"`")?)?;
     let by = some_span(keys.need("delay", "how much longer they take: `delay = \"5ms\"`")?)?;
@@ -201,7 +201,7 @@ fn reorder(value: Value<'_>) -> Result<Reorder, Diagnostic> {
 }
 
 /// A recorded rate, beside the scenario's file.
-fn trace(value: Value<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
+fn trace(value: TableValue<'_>, beside: &Beside<'_>) -> Result<Trace, Diagnostic> {
     let path = beside.join(text(value)?);
     let read = beside.text(&path).map_err(|error| {
         let how =

@@ -18,7 +18,7 @@ mod traffic;
 
 use crate::files::Files;
 use crate::model::{HostProgram, Scenario, ScenarioLoad, TrafficItem};
-use crate::tables::{self, Diagnostic, Keys, Value, list, number, some_span, span, text, title};
+use crate::tables::{self, Diagnostic, Keys, TableValue, list, number, some_span, span, text, title};
 use beside::Beside;
 use named::named;
 use network::Network;
@@ -87,7 +87,7 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
     let cases = expect::cases(keys.get("case"), &policies, &loads)?;
     let expect = expect::read(keys.get("expect"), &policies, &loads, &cases)?;
     let words = |value: Option<String>| value.unwrap_or_default();
-    let of = |value: Value<'_>| text(value).map(str::to_owned);
+    let of = |value: TableValue<'_>| text(value).map(str::to_owned);
     let scenario = Scenario {
         path: path.to_owned(),
         text: text_of.to_owned(),
@@ -114,7 +114,7 @@ pub fn parse(path: &Path, text_of: &str, files: &dyn Files) -> Result<Scenario, 
 }
 
 /// The step of the series.
-fn step(value: Value<'_>) -> Result<Nanos, Diagnostic> {
+fn step(value: TableValue<'_>) -> Result<Nanos, Diagnostic> {
     match some_span(value)? {
         step if step < Nanos::millis(1) => Err(Diagnostic::new(
             value.span(),
@@ -133,7 +133,7 @@ struct Everywhere {
 
 fn load(
     name: &str,
-    value: Value<'_>,
+    value: TableValue<'_>,
     everywhere: &Everywhere,
     network: &mut Network,
 ) -> Result<ScenarioLoad, Diagnostic> {

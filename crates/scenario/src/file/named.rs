@@ -1,9 +1,9 @@
 //! Tables of tables.
 
-use crate::tables::{Diagnostic, Value, in_order};
+use crate::tables::{Diagnostic, TableValue, in_order};
 
 /// The entries of a table of tables, in the order of the file.
-pub(super) fn named<'t>(value: Option<Value<'t>>) -> Result<Vec<(&'t str, Value<'t>)>, Diagnostic> {
+pub(super) fn named<'t>(value: Option<TableValue<'t>>) -> Result<Vec<(&'t str, TableValue<'t>)>, Diagnostic> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let toml::de::DeValue::Table(table) = value.get_ref() else {
         return Err(Diagnostic::new(

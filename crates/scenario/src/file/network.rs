@@ -7,7 +7,7 @@ use super::named::named;
 use crate::model::{
     LinkEnd, MachineSetup, NodeRole, ScenarioDevice, ScenarioLink, ScenarioNode, TcpOptions, TrafficItem,
 };
-use crate::tables::{Diagnostic, Keys, Value, flag, list, number, plain, size, text, texts};
+use crate::tables::{Diagnostic, Keys, TableValue, flag, list, number, plain, size, text, texts};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -91,7 +91,7 @@ impl Network {
     }
 
     /// `[links.NAME]`.
-    pub(crate) fn links(&mut self, value: Value<'_>, beside: &Beside<'_>) -> Result<(), Diagnostic> {
+    pub(crate) fn links(&mut self, value: TableValue<'_>, beside: &Beside<'_>) -> Result<(), Diagnostic> {
         for (name, value) in named(Some(value))? {
             let mut keys = Keys::of(value)?;
             let between = keys.need("between", "say what it joins: `between = [\"a\", \"gateway:eth0\"]`")?;
@@ -123,15 +123,15 @@ impl Network {
     }
 
     /// `gateway:eth0` or `isp`.
-    pub(crate) fn end(&mut self, said: &str, at: Range<usize>, link: &str) -> Result<LinkEnd, Diagnostic> {
-        let (name, device) = match said.split_once(':') {
+    pub(crate) fn end(&mut self, text: &str, at: Range<usize>, link: &str) -> Result<LinkEnd, Diagnostic> {
+        let (name, device) = match text.split_once(':') {
             Some((name, device)) => (name.trim(), Some(device.trim())),
-            None => (said.trim(), None),
+            None => (text.trim(), None),
         };
         if name.is_empty() || name.contains(|c: char| c.is_whitespace() || "/,>".contains(c)) {
             return Err(Diagnostic::new(
                 at,
-                format!("`{said}` is no end of a link"),
+                format!("`{text}` is no end of a link"),
                 "write a node (isp), or MACHINE:DEVICE",
             ));
         }
@@ -171,7 +171,7 @@ impl Network {
         self.nodes[node].role = NodeRole::Machine;
         let device = self.device(node, device);
         if let Some(other) = self.plugged.insert((node, device), link.to_owned()) {
-            let why = format!("`{said}` already ends link `{other}`");
+            let why = format!("`{text}` already ends link `{other}`");
             return Err(Diagnostic::new(
                 at,
                 why,
@@ -201,7 +201,7 @@ impl Network {
     }
 
     /// `[machines.NAME]`.
-    pub(crate) fn machines(&mut self, value: Value<'_>) -> Result<(), Diagnostic> {
+    pub(crate) fn machines(&mut self, value: TableValue<'_>) -> Result<(), Diagnostic> {
         for (name, value) in named(Some(value))? {
             let node = self.known_machine(name, value.span())?;
             let mut keys = Keys::of(value)?;
@@ -258,7 +258,7 @@ impl Network {
     }
 
     /// `ppp0 = { on = "eth2" }`.
-    fn one_device(&mut self, node: usize, name: &str, value: Value<'_>) -> Result<(), Diagnostic> {
+    fn one_device(&mut self, node: usize, name: &str, value: TableValue<'_>) -> Result<(), Diagnostic> {
         let at = self.device(node, name);
         let mut keys = Keys::of(value)?;
         let on = match keys.get("on") {
@@ -292,7 +292,7 @@ impl Network {
     }
 
     /// `[hosts.NAME]`.
-    pub(crate) fn hosts(&mut self, value: Value<'_>) -> Result<(), Diagnostic> {
+    pub(crate) fn hosts(&mut self, value: TableValue<'_>) -> Result<(), Diagnostic> {
         for (name, value) in named(Some(value))? {
             let node = self.known(name, value.span())?;
             let mut keys = Keys::of(value)?;
@@ -354,14 +354,14 @@ impl Network {
     }
 }
 
-fn address(value: Value<'_>) -> Result<IpAddr, Diagnostic> {
+fn address(value: TableValue<'_>) -> Result<IpAddr, Diagnostic> {
     text(value)?.parse().map_err(|_| {
         Diagnostic::new(value.span(), "this is not an address", "write 192.168.1.2 or 2001:db8::2")
     })
 }
 
 /// `tunnel = "ipip"`, between these addresses.
-fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunnel, Diagnostic> {
+fn tunnel(value: TableValue<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunnel, Diagnostic> {
     let mode = match text(value)? {
         "ipip" => TunnelMode::Ipip,
         "6in4" | "sit" => TunnelMode::Sit,
@@ -388,16 +388,16 @@ fn tunnel(value: Value<'_>, [local, remote]: [Option<IpAddr>; 2]) -> Result<Tunn
     Ok(Tunnel { local, remote, ..unsaid })
 }
 
-fn network(value: Value<'_>) -> Result<(IpAddr, u8), Diagnostic> {
-    let said = text(value)?;
-    let (address, prefix) = said.split_once('/').unwrap_or((said, "24"));
+fn network(value: TableValue<'_>) -> Result<(IpAddr, u8), Diagnostic> {
+    let words = text(value)?;
+    let (address, prefix) = words.split_once('/').unwrap_or((words, "24"));
     let found = address.parse::<IpAddr>().ok().zip(prefix.parse::<u8>().ok());
     found
         .filter(|(address, prefix)| *prefix <= if address.is_ipv4() { 32 } else { 128 })
         .ok_or_else(|| Diagnostic::new(value.span(), "this is not an address", "write 192.0.2.2/24"))
 }
 
-fn kind(value: Value<'_>) -> Result<LinkDriver, Diagnostic> {
+fn kind(value: TableValue<'_>) -> Result<LinkDriver, Diagnostic> {
     Ok(match text(value)? {
         "ethernet" => LinkDriver::Ethernet,
         "ppp" => LinkDriver::PointToPoint,
@@ -412,7 +412,7 @@ fn kind(value: Value<'_>) -> Result<LinkDriver, Diagnostic> {
 }
 
 /// A congestion control by its name.
-pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Diagnostic> {
+pub(crate) fn control(value: TableValue<'_>) -> Result<CongestionControl, Diagnostic> {
     let known = [
         ("cubic", CongestionControl::Cubic),
         ("reno", CongestionControl::Reno),
@@ -421,15 +421,15 @@ pub(crate) fn control(value: Value<'_>) -> Result<CongestionControl, Diagnostic>
         ("dctcp", CongestionControl::Dctcp),
         ("prague", CongestionControl::Prague),
     ];
-    let said = text(value)?;
-    known.iter().find(|(name, _)| *name == said).map(|(_, control)| *control).ok_or_else(|| {
+    let words = text(value)?;
+    known.iter().find(|(name, _)| *name == words).map(|(_, control)| *control).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         Diagnostic::new(value.span(), "unknown congestion control", format!("there are {}", names.join(", ")))
     })
 }
 
 /// `true` and `false`, or the code point: `"ect0"`, `"ect1"`.
-fn ecn(value: Value<'_>) -> Result<EcnCodepoint, Diagnostic> {
+fn ecn(value: TableValue<'_>) -> Result<EcnCodepoint, Diagnostic> {
     match text(value) {
         Ok("ect0") => Ok(EcnCodepoint::Ect0),
         Ok("ect1") => Ok(EcnCodepoint::Ect1),
@@ -441,7 +441,7 @@ fn ecn(value: Value<'_>) -> Result<EcnCodepoint, Diagnostic> {
 }
 
 /// `tcp = { control = "cubic", ecn = false, … }`.
-fn tcp(value: Value<'_>) -> Result<TcpOptions, Diagnostic> {
+fn tcp(value: TableValue<'_>) -> Result<TcpOptions, Diagnostic> {
     let mut keys = Keys::of(value)?;
     let tcp = tcp_keys(&mut keys)?;
     keys.finish()?;
@@ -466,17 +466,18 @@ pub(crate) fn tcp_keys(keys: &mut Keys<'_>) -> Result<TcpOptions, Diagnostic> {
 /// A DSCP by its name or number, or a TOS byte: the DS field.
 pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
     if let Some(value) = keys.get("tos") {
-        let said = plain(value)?;
-        let octet =
-            said.strip_prefix("0x").map_or_else(|| said.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
-        return octet
+        let words = plain(value)?;
+        let byte = words
+            .strip_prefix("0x")
+            .map_or_else(|| words.parse().ok(), |hex| u8::from_str_radix(hex, 16).ok());
+        return byte
             .map(Some)
             .ok_or_else(|| Diagnostic::new(value.span(), "this is not a TOS byte", "write 0x10, or 16"));
     }
     let Some(value) = keys.get("dscp") else { return Ok(None) };
-    let said = plain(value)?.to_uppercase();
+    let words = plain(value)?.to_uppercase();
     let number = |text: &str| text.parse::<u8>().ok();
-    let code = match said.as_str() {
+    let code = match words.as_str() {
         "EF" => Some(46),
         "BE" | "CS0" => Some(0),
         "LE" => Some(1),
@@ -494,6 +495,6 @@ pub(crate) fn dsfield(keys: &mut Keys<'_>) -> Result<Option<u8>, Diagnostic> {
 }
 
 /// The texts of a list with their places.
-pub(crate) fn strings(value: Value<'_>) -> Result<Vec<String>, Diagnostic> {
+pub(crate) fn strings(value: TableValue<'_>) -> Result<Vec<String>, Diagnostic> {
     Ok(texts(value)?.into_iter().map(str::to_owned).collect())
 }

@@ -6,7 +6,7 @@ use super::named::named;
 use super::network::{Network, strings};
 use super::{lines, timeline};
 use crate::model::{PolicySource, ScenarioPolicy};
-use crate::tables::{Diagnostic, Keys, Value, in_order, text, title};
+use crate::tables::{Diagnostic, Keys, TableValue, in_order, text, title};
 use toml::de::DeValue;
 
 /// What there is where no policy is told.
@@ -23,7 +23,7 @@ pub(crate) fn none() -> ScenarioPolicy {
 /// `[policies.NAME]`: keys are machines, beside `title`, `args`, `links` and `at`.
 pub(crate) fn read(
     name: &str,
-    value: Value<'_>,
+    value: TableValue<'_>,
     network: &Network,
     beside: &Beside<'_>,
 ) -> Result<ScenarioPolicy, Diagnostic> {
@@ -68,7 +68,7 @@ pub(crate) fn read(
 }
 
 /// A list of commands, or a file.
-fn source(value: Value<'_>, args: &[String], beside: &Beside<'_>) -> Result<PolicySource, Diagnostic> {
+fn source(value: TableValue<'_>, args: &[String], beside: &Beside<'_>) -> Result<PolicySource, Diagnostic> {
     match value.get_ref() {
         DeValue::Array(lines) => {
             let commands = lines.iter().map(|line| command(text(line)?, line.span()));
@@ -79,8 +79,8 @@ fn source(value: Value<'_>, args: &[String], beside: &Beside<'_>) -> Result<Poli
         {
             Ok(PolicySource::Commands(vec![command(said, value.span())?]))
         }
-        DeValue::String(said) => {
-            let path = beside.join(said);
+        DeValue::String(words) => {
+            let path = beside.join(words);
             if !beside.exists(&path) {
                 let why = format!("there is no file {}", path.display());
                 return Err(Diagnostic::new(

@@ -2,13 +2,13 @@
 
 use super::network::Network;
 use crate::model::{HostProgram, NodeRole};
-use crate::tables::{Diagnostic, Keys, Value, list, span, text};
+use crate::tables::{Diagnostic, Keys, TableValue, list, span, text};
 
 /// Most programs of a load.
 const MAX_PROGRAMS: usize = 64;
 
 /// The programs of a list; where one runs there is a host.
-pub(crate) fn read(value: Value<'_>, network: &mut Network) -> Result<Vec<HostProgram>, Diagnostic> {
+pub(crate) fn read(value: TableValue<'_>, network: &mut Network) -> Result<Vec<HostProgram>, Diagnostic> {
     let entries = list(value)?;
     if entries.len() > MAX_PROGRAMS {
         let why = format!("{} programs", entries.len());
@@ -21,7 +21,7 @@ pub(crate) fn read(value: Value<'_>, network: &mut Network) -> Result<Vec<HostPr
     entries.iter().map(|entry| one(entry, network)).collect()
 }
 
-fn one(entry: Value<'_>, network: &mut Network) -> Result<HostProgram, Diagnostic> {
+fn one(entry: TableValue<'_>, network: &mut Network) -> Result<HostProgram, Diagnostic> {
     let mut keys = Keys::of(entry)?;
     let run = keys.need("run", "missing command: `run = \"iperf3 -c server\"`")?;
     let on = keys.need("on", "missing host: `on = \"a\"`")?;

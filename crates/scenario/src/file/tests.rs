@@ -175,12 +175,12 @@ fn a_sweep_is_one_size_after_the_other() {
 #[test]
 fn datagrams_leave_evenly_or_not() {
     use crate::model::{DatagramPacing, TrafficKind};
-    for (said, pace) in [
+    for (words, pace) in [
         ("rate = '1mbit'", DatagramPacing::Even),
         ("rate = '1mbit'\nuneven = '4ms'", DatagramPacing::Late(Nanos::millis(4))),
         ("every = '11200us'\npoisson = true", DatagramPacing::Poisson),
     ] {
-        let text = GOOD.replacen("[[at]]", &format!("[[traffic]]\nudp = 'a -> server'\n{said}\n[[at]]"), 1);
+        let text = GOOD.replacen("[[at]]", &format!("[[traffic]]\nudp = 'a -> server'\n{words}\n[[at]]"), 1);
         let scenario = read(&text).unwrap_or_else(|_| panic!("{}", error(&text)));
         let TrafficKind::Udp { payload, every, pace: found } = scenario.loads[0].items[1].what else {
             panic!("datagrams")

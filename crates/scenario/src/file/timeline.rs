@@ -5,13 +5,13 @@ use super::commands::command;
 use super::lines;
 use super::network::{Network, strings};
 use crate::model::{LinkDirection, MachineCommand, TimelineEntry, TimelineEvent};
-use crate::tables::{Diagnostic, Keys, Value, list, span, text};
+use crate::tables::{Diagnostic, Keys, TableValue, list, span, text};
 use tidegate_packet::Nanos;
 use toml::de::DeValue;
 
 /// `[[at]]`; `usual` is the machine that is meant where none is named and there are several.
 pub(crate) fn read(
-    value: Value<'_>,
+    value: TableValue<'_>,
     network: &Network,
     usual: Option<usize>,
     beside: &Beside<'_>,
@@ -22,7 +22,7 @@ pub(crate) fn read(
         let time = span(keys.need("time", "missing time: `time = \"30s\"`, from the beginning of the run")?)?;
         let link = keys.get("link");
         if link.is_none() {
-            all.extend(told(&mut keys, time, (network, usual), beside)?);
+            all.extend(machine_command(&mut keys, time, (network, usual), beside)?);
         } else if let Some(link) = link {
             let cable = network.known_link(text(link)?, link.span())?;
             let (up, down) = lines::both(&mut keys, beside)?;
@@ -40,7 +40,7 @@ pub(crate) fn read(
 }
 
 /// What a machine is told.
-fn told(
+fn machine_command(
     keys: &mut Keys<'_>,
     time: Nanos,
     (network, usual): (&Network, Option<usize>),
@@ -69,15 +69,15 @@ fn told(
     let how = "missing command: `run = \"tc qdisc del dev eth0 root\"`, or `script = \"FILE\"`; a link \
     changes with `link = \"NAME\"`";
     let commands = commands(keys.need("run", how)?)?;
-    let told = (0..).zip(commands).map(|(number, command)| TimelineEntry {
+    let found = (0..).zip(commands).map(|(number, command)| TimelineEntry {
         time: time + Nanos(pace.0 * number),
         what: TimelineEvent::Command { machine, command },
     });
-    Ok(told.collect())
+    Ok(found.collect())
 }
 
 /// What a link keeps.
-fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
+fn fixed(line: &LinkDirection, link: TableValue<'_>) -> Result<(), Diagnostic> {
     if line.framing.is_some() || line.trace.is_some() || line.jitter.is_some() {
         let what = "a link's framing, jitter and trace stay as they are";
         return Err(Diagnostic::new(
@@ -90,7 +90,7 @@ fn fixed(line: &LinkDirection, link: Value<'_>) -> Result<(), Diagnostic> {
 }
 
 /// A command, or several.
-fn commands(value: Value<'_>) -> Result<Vec<MachineCommand>, Diagnostic> {
+fn commands(value: TableValue<'_>) -> Result<Vec<MachineCommand>, Diagnostic> {
     match value.get_ref() {
         DeValue::Array(lines) => lines.iter().map(|line| command(text(line)?, line.span())).collect(),
         _ => Ok(vec![command(text(value)?, value.span())?]),

@@ -2,7 +2,9 @@
 
 use super::network::{Network, dsfield, tcp_keys};
 use crate::model::{DatagramPacing, NodeRole, TcpOptions, TrafficItem, TrafficKind};
-use crate::tables::{Diagnostic, Keys, Value, flag, list, number, rate, size, some_span, span, text, title};
+use crate::tables::{
+    Diagnostic, Keys, TableValue, flag, list, number, rate, size, some_span, span, text, title,
+};
 use crate::transactions::PageShape;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,7 +25,7 @@ const VOICE: u8 = 0xb8;
 const SPEECH: u32 = 172;
 
 /// The items of a list; who takes part becomes a host.
-pub(crate) fn items(value: Value<'_>, network: &mut Network) -> Result<Vec<TrafficItem>, Diagnostic> {
+pub(crate) fn items(value: TableValue<'_>, network: &mut Network) -> Result<Vec<TrafficItem>, Diagnostic> {
     let mut items = Vec::new();
     for entry in list(value)? {
         let keys = Keys::of(entry)?;
@@ -80,8 +82,8 @@ fn out_of_step(number: u64, item: &TrafficItem) -> Nanos {
 }
 
 /// The entry's kind: the one key that names it.
-fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, Value<'t>), Diagnostic> {
-    let found: Vec<(&'static str, Value<'t>)> =
+fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, TableValue<'t>), Diagnostic> {
+    let found: Vec<(&'static str, TableValue<'t>)> =
         KINDS.iter().filter_map(|kind| keys.get(kind).map(|value| (*kind, value))).collect();
     match found.as_slice() {
         [one] => Ok(*one),
@@ -100,11 +102,11 @@ fn kind<'t>(keys: &mut Keys<'t>) -> Result<(&'static str, Value<'t>), Diagnostic
 }
 
 /// `a -> server`: the sender, the receiver; `a <- server`: the receiver asked for it.
-fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), Diagnostic> {
-    let said = text(value)?;
+fn parties(value: TableValue<'_>, network: &Network) -> Result<(usize, usize, bool), Diagnostic> {
+    let written = text(value)?;
     // The words begin behind the quote.
-    let begin = value.span().start + (value.span().len() - said.len().min(value.span().len())) / 2;
-    let (left, right, back) = match (said.split_once("->"), said.split_once("<-")) {
+    let begin = value.span().start + (value.span().len() - written.len().min(value.span().len())) / 2;
+    let (left, right, back) = match (written.split_once("->"), written.split_once("<-")) {
         (Some((left, right)), None) => (left, right, false),
         (None, Some((left, right))) => (left, right, true),
         _ => {
@@ -112,7 +114,7 @@ fn parties(value: Value<'_>, network: &Network) -> Result<(usize, usize, bool), 
             return Err(Diagnostic::new(value.span(), "missing sender and receiver", how));
         }
     };
-    let ((from, from_at), (to, to_at)) = (trimmed(left, said, begin), trimmed(right, said, begin));
+    let ((from, from_at), (to, to_at)) = (trimmed(left, written, begin), trimmed(right, written, begin));
     let ends = (network.known(from, from_at)?, network.known(to, to_at.clone())?);
     if ends.0 == ends.1 {
         return Err(Diagnostic::new(
@@ -157,8 +159,8 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
         }
         None => None,
     };
-    let said = keys.read("start", span)?;
-    let (start, stop) = (said.unwrap_or_default(), keys.get("stop"));
+    let given = keys.read("start", span)?;
+    let (start, stop) = (given.unwrap_or_default(), keys.get("stop"));
     let until = stop.map(span).transpose()?;
     if let (Some(value), Some(until)) = (stop, until)
         && until <= start
@@ -172,7 +174,7 @@ fn common(keys: &mut Keys<'_>) -> Result<Common, Diagnostic> {
     Ok(Common {
         id,
         title: keys.read("title", title)?.map(str::to_owned),
-        start: said,
+        start: given,
         stop: until,
         dsfield: dsfield(keys)?,
         port: keys.read("port", |value| number(value, 1, 65_535))?.map(|port| port as u16),
@@ -263,7 +265,7 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
             vec![make(kind, format!("ping {who}"), 0, 0, TrafficKind::Ping { payload, every, count })]
         }
         "request" => {
-            let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
+            let bytes = |value: TableValue<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
             let request = keys.read("question", bytes)?.unwrap_or(300);
             let reply = keys.read("reply", bytes)?.unwrap_or(10_000);
             let every = every(&mut keys, Nanos::secs(1))?;
@@ -303,18 +305,18 @@ fn transfer(keys: &mut Keys<'_>, login: bool, receiver_opens: bool) -> Result<Tr
 
 /// What a page is made of, if anything is said of that.
 fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
-    let bytes = |value: Value<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
+    let bytes = |value: TableValue<'_>| Ok(size(value)?.clamp(1, u64::from(u32::MAX)) as u32);
     let document = keys.read("document", bytes)?;
     let objects = keys.read("objects", |value| number(value, 0, MAX_COUNT))?;
     let object = keys.read("object", bytes)?;
     let connections = keys.read("connections", |value| number(value, 1, 64))?;
     let think = keys.read("think", span)?;
     let tls = keys.read("tls", flag)?;
-    let said = document.or(object).is_some()
+    let given = document.or(object).is_some()
         || objects.or(connections).is_some()
         || think.is_some()
         || tls.is_some();
-    Ok(said.then(|| PageShape {
+    Ok(given.then(|| PageShape {
         document: document.unwrap_or(42_000),
         objects: objects.unwrap_or(23) as u32,
         object: object.unwrap_or(45_000),
@@ -328,7 +330,7 @@ fn shape(keys: &mut Keys<'_>) -> Result<Option<PageShape>, Diagnostic> {
 fn datagrams(
     keys: &mut Keys<'_>,
     kind: &str,
-    value: Value<'_>,
+    value: TableValue<'_>,
 ) -> Result<(Option<u64>, TrafficKind), Diagnostic> {
     let payload = keys.read("size", |value| number(value, 0, MAX_PAYLOAD))?.unwrap_or(1400) as u32;
     let bits = keys.read("rate", rate)?;
@@ -366,7 +368,7 @@ fn interval(payload: u32, bits: u64) -> Nanos {
 fn sweep(
     base: TrafficItem,
     bits: Option<u64>,
-    sizes: Value<'_>,
+    sizes: TableValue<'_>,
     keys: &mut Keys<'_>,
 ) -> Result<Vec<TrafficItem>, Diagnostic> {
     let each = some_span(keys.need("each", "missing duration of each size: `each = \"5s\"`")?)?;
@@ -396,7 +398,11 @@ fn sweep(
 const RRUL: [(&str, u8); 4] = [("BE", 0), ("BK", 0x20), ("CS5", 0xa0), ("EF", 0xb8)];
 
 /// `test = "rrul", between = ["a", "server"]`: what flent's test of that name does.
-fn test(mut keys: Keys<'_>, value: Value<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagnostic> {
+fn test(
+    mut keys: Keys<'_>,
+    value: TableValue<'_>,
+    network: &Network,
+) -> Result<Vec<TrafficItem>, Diagnostic> {
     let between = keys.need("between", "missing ends: `between = [\"a\", \"server\"]`")?;
     let DeValue::Array(ends) = between.get_ref() else {
         return Err(Diagnostic::new(between.span(), "expected a list", "write `[\"a\", \"server\"]`"));

@@ -7,26 +7,26 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A value and its place.
-pub type Value<'t> = &'t Spanned<DeValue<'t>>;
+pub type TableValue<'t> = &'t Spanned<DeValue<'t>>;
 
 /// A table being read.
 pub struct Keys<'t> {
     table: &'t DeTable<'t>,
     at: Range<usize>,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
 }
 
 impl<'t> Keys<'t> {
     /// Of a table that stands there.
     pub fn new(table: &'t DeTable<'t>, at: Range<usize>) -> Keys<'t> {
-        Keys { table, at, asked: Vec::new() }
+        Keys { table, at, known_keys: Vec::new() }
     }
 
     /// Of a value that is a table.
     ///
     /// # Errors
     /// When it is none.
-    pub fn of(value: Value<'t>) -> Result<Keys<'t>, Diagnostic> {
+    pub fn of(value: TableValue<'t>) -> Result<Keys<'t>, Diagnostic> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(Keys::new(table, value.span())),
             _ => Err(Diagnostic::new(
@@ -43,8 +43,8 @@ impl<'t> Keys<'t> {
     }
 
     /// The value of a key, if it is there.
-    pub fn get(&mut self, key: &'static str) -> Option<Value<'t>> {
-        self.asked.push(key);
+    pub fn get(&mut self, key: &'static str) -> Option<TableValue<'t>> {
+        self.known_keys.push(key);
         self.table.get(key)
     }
 
@@ -55,7 +55,7 @@ impl<'t> Keys<'t> {
     pub fn read<T>(
         &mut self,
         key: &'static str,
-        how: impl FnOnce(Value<'t>) -> Result<T, Diagnostic>,
+        how: impl FnOnce(TableValue<'t>) -> Result<T, Diagnostic>,
     ) -> Result<Option<T>, Diagnostic> {
         self.get(key).map(how).transpose()
     }
@@ -64,7 +64,7 @@ impl<'t> Keys<'t> {
     ///
     /// # Errors
     /// When it is not.
-    pub fn need(&mut self, key: &'static str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+    pub fn need(&mut self, key: &'static str, remedy: &str) -> Result<TableValue<'t>, Diagnostic> {
         let at = self.at.start..self.at.start + 1;
         self.get(key).ok_or_else(|| Diagnostic::new(at, format!("`{key}` is missing"), remedy))
     }
@@ -82,14 +82,14 @@ impl<'t> Keys<'t> {
     /// # Errors
     /// The first key that no one asked for, and the nearest that someone did.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
-        self.asked.sort_unstable();
-        self.asked.dedup();
+        self.known_keys.sort_unstable();
+        self.known_keys.dedup();
         for (key, _) in in_order(self.table) {
             let name: &str = key.get_ref();
-            if !self.asked.contains(&name) {
-                let remedy = match nearest(name, self.asked.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`? There are {}", self.asked.join(", ")),
-                    None => format!("there are {}", self.asked.join(", ")),
+            if !self.known_keys.contains(&name) {
+                let remedy = match nearest(name, self.known_keys.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`? There are {}", self.known_keys.join(", ")),
+                    None => format!("there are {}", self.known_keys.join(", ")),
                 };
                 return Err(Diagnostic::new(key.span(), "unknown key", remedy));
             }
@@ -99,7 +99,7 @@ impl<'t> Keys<'t> {
 }
 
 /// The entries of a table in the order of the file.
-pub fn in_order<'t>(table: &'t DeTable<'t>) -> Vec<(&'t Spanned<toml::de::DeString<'t>>, Value<'t>)> {
+pub fn in_order<'t>(table: &'t DeTable<'t>) -> Vec<(&'t Spanned<toml::de::DeString<'t>>, TableValue<'t>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries

@@ -6,5 +6,5 @@ mod keys;
 mod values;
 
 pub use diagnostic::{Diagnostic, parse};
-pub use keys::{Keys, Value, in_order};
+pub use keys::{Keys, TableValue, in_order};
 pub use values::*;

@@ -1,7 +1,7 @@
 //! Values of a file: texts, lists, numbers with their units.
 
 use super::diagnostic::Diagnostic;
-use super::keys::Value;
+use super::keys::TableValue;
 use tidegate_packet::Nanos;
 use tidegate_syntax::quantity::{self, BadQuantity, SizeOrTime};
 use toml::de::DeValue;
@@ -10,7 +10,7 @@ use toml::de::DeValue;
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
+pub fn text<'t>(value: TableValue<'t>) -> Result<&'t str, Diagnostic> {
     value
         .get_ref()
         .as_str()
@@ -21,7 +21,7 @@ pub fn text<'t>(value: Value<'t>) -> Result<&'t str, Diagnostic> {
 ///
 /// # Errors
 /// The value is no text, or has line breaks or other control characters.
-pub fn title(value: Value<'_>) -> Result<&str, Diagnostic> {
+pub fn title(value: TableValue<'_>) -> Result<&str, Diagnostic> {
     match text(value)? {
         title if title.chars().any(char::is_control) => Err(Diagnostic::new(
             value.span(),
@@ -36,7 +36,7 @@ pub fn title(value: Value<'_>) -> Result<&str, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn list<'t>(value: Value<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Diagnostic> {
+pub fn list<'t>(value: TableValue<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Diagnostic> {
     match value.get_ref() {
         DeValue::Array(items) => Ok(&items[..]),
         _ => Err(Diagnostic::new(value.span(), "expected a list", "put it in brackets: [\"…\", \"…\"]")),
@@ -47,7 +47,7 @@ pub fn list<'t>(value: Value<'t>) -> Result<&'t [toml::Spanned<DeValue<'t>>], Di
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn texts<'t>(value: Value<'t>) -> Result<Vec<&'t str>, Diagnostic> {
+pub fn texts<'t>(value: TableValue<'t>) -> Result<Vec<&'t str>, Diagnostic> {
     match value.get_ref() {
         DeValue::String(one) => Ok(vec![one]),
         _ => list(value)?.iter().map(text).collect(),
@@ -58,7 +58,7 @@ pub fn texts<'t>(value: Value<'t>) -> Result<Vec<&'t str>, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn plain(value: Value<'_>) -> Result<String, Diagnostic> {
+pub fn plain(value: TableValue<'_>) -> Result<String, Diagnostic> {
     match value.get_ref() {
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(number) => Ok(number.as_str().to_owned()),
@@ -71,7 +71,7 @@ pub fn plain(value: Value<'_>) -> Result<String, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn flag(value: Value<'_>) -> Result<bool, Diagnostic> {
+pub fn flag(value: TableValue<'_>) -> Result<bool, Diagnostic> {
     value
         .get_ref()
         .as_bool()
@@ -82,7 +82,7 @@ pub fn flag(value: Value<'_>) -> Result<bool, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> {
+pub fn number(value: TableValue<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> {
     let found =
         plain(value)?.replace('_', "").parse::<u64>().ok().filter(|number| (low..=high).contains(number));
     found.ok_or_else(|| {
@@ -95,7 +95,7 @@ pub fn number(value: Value<'_>, low: u64, high: u64) -> Result<u64, Diagnostic> 
 }
 
 /// What is wrong with a quantity, at its place.
-fn bad(value: Value<'_>, wrong: BadQuantity) -> Diagnostic {
+fn bad(value: TableValue<'_>, wrong: BadQuantity) -> Diagnostic {
     Diagnostic::new(value.span(), wrong.reason, wrong.remedy)
 }
 
@@ -103,7 +103,7 @@ fn bad(value: Value<'_>, wrong: BadQuantity) -> Diagnostic {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
+pub fn span(value: TableValue<'_>) -> Result<Nanos, Diagnostic> {
     quantity::time(&plain(value)?).map(Nanos).map_err(|wrong| bad(value, wrong))
 }
 
@@ -111,7 +111,7 @@ pub fn span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn some_span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
+pub fn some_span(value: TableValue<'_>) -> Result<Nanos, Diagnostic> {
     match span(value)? {
         Nanos(0) => {
             Err(Diagnostic::new(value.span(), "this must be greater than zero", "write 500us, 30ms, 2s"))
@@ -124,9 +124,9 @@ pub fn some_span(value: Value<'_>) -> Result<Nanos, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
-    let said = plain(value)?;
-    match quantity::rate(&said).map_err(|wrong| bad(value, wrong))? {
+pub fn rate(value: TableValue<'_>) -> Result<u64, Diagnostic> {
+    let text = plain(value)?;
+    match quantity::rate(&text).map_err(|wrong| bad(value, wrong))? {
         0 => Err(Diagnostic::new(
             value.span(),
             "a rate of zero carries nothing",
@@ -134,7 +134,7 @@ pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
         )),
         1..8 => Err(Diagnostic::new(
             value.span(),
-            format!("`{said}` is less than 8bit, one byte per second, the lowest rate"),
+            format!("`{text}` is less than 8bit, one byte per second, the lowest rate"),
             "write what the line carries (128kbit)",
         )),
         // Rates are whole bytes per second.
@@ -146,7 +146,7 @@ pub fn rate(value: Value<'_>) -> Result<u64, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn size(value: Value<'_>) -> Result<u64, Diagnostic> {
+pub fn size(value: TableValue<'_>) -> Result<u64, Diagnostic> {
     quantity::size(&plain(value)?).map_err(|wrong| bad(value, wrong))
 }
 
@@ -154,7 +154,7 @@ pub fn size(value: Value<'_>) -> Result<u64, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn size_or_time(value: Value<'_>) -> Result<SizeOrTime, Diagnostic> {
+pub fn size_or_time(value: TableValue<'_>) -> Result<SizeOrTime, Diagnostic> {
     quantity::size_or_time(&plain(value)?).map_err(|wrong| bad(value, wrong))
 }
 
@@ -162,16 +162,16 @@ pub fn size_or_time(value: Value<'_>) -> Result<SizeOrTime, Diagnostic> {
 ///
 /// # Errors
 /// The value is something else: where, and what to write instead.
-pub fn share(value: Value<'_>) -> Result<f64, Diagnostic> {
-    let said = plain(value)?;
-    let number = match said.strip_suffix('%') {
+pub fn share(value: TableValue<'_>) -> Result<f64, Diagnostic> {
+    let text = plain(value)?;
+    let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
-        None => said.parse::<f64>().ok(),
+        None => text.parse::<f64>().ok(),
     };
     number.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
         Diagnostic::new(
             value.span(),
-            format!("`{said}` is not a share"),
+            format!("`{text}` is not a share"),
             "write a percentage (1%), or a number from 0 to 1",
         )
     })

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use system::Counters;
 use tidegate_apply::status;
-use tidegate_measure::doctor::{DeviceFacts, Diagnosis, Facts, FlowTableFacts, judge};
+use tidegate_measure::doctor::{DeviceFacts, Diagnosis, Facts, FlowTableFacts, evaluate};
 use tidegate_netlink::{Kernel, Netfilter};
 use tidegate_sys::poll;
 
@@ -46,7 +46,7 @@ pub fn diagnose(options: &DoctorOptions<'_>) -> Result<(Diagnosis, bool)> {
         return invalid("--duration is from 100ms to 1h");
     }
     let (facts, is_stopped) = gather(options)?;
-    let (findings, mut doubts) = judge(&facts);
+    let (findings, mut doubts) = evaluate(&facts);
     if is_stopped {
         doubts.push(format!(
             "stopped after {}: counters are of that time only",
@@ -75,12 +75,12 @@ fn gather(options: &DoctorOptions<'_>) -> Result<(Facts, bool)> {
         return invalid(format!("there is no device `{dev}`; `ip link` lists them"));
     }
     let mut kernel = Kernel::open().context("the kernel cannot be asked (netlink)")?;
-    let mut told = tidegate_apply::sources(&[], &status::healths(None).unwrap_or_default())?;
+    let mut sources = tidegate_apply::sources(&[], &status::healths(None).unwrap_or_default())?;
     let stop = (options.stop)();
-    let (counters, trees, began) = (Counters::now(), trees::look(&mut told)?, Instant::now());
+    let (counters, trees, began) = (Counters::now(), trees::look(&mut sources)?, Instant::now());
     facts.ecn = options.host.map(|host| ecn::ask(host, &mut facts.unknown)).transpose()?;
     wait(began + Duration::from_secs_f64(options.seconds), stop)?;
-    let (now, later) = (Counters::now(), trees::look(&mut told)?);
+    let (now, later) = (Counters::now(), trees::look(&mut sources)?);
     facts.seconds_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     for device in &mut facts.devices {
         let [after, before] =
@@ -114,13 +114,13 @@ fn wait(until: Instant, stop: &AtomicBool) -> std::io::Result<()> {
 
 /// Ways past the chains. Kernels without nft have none; who may not ask is told so.
 fn flow_tables(unknown: &mut Vec<String>) -> Vec<FlowTableFacts> {
-    let told = Netfilter::open().and_then(|mut netfilter| netfilter.flow_tables());
+    let result = Netfilter::open().and_then(|mut netfilter| netfilter.flow_tables());
     let table = |table: tidegate_netlink::FlowTable| FlowTableFacts {
         name: table.name,
         devices: table.devices,
         is_hardware: table.is_hardware,
     };
-    match told {
+    match result {
         Ok(tables) => tables.into_iter().map(table).collect(),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             unknown.push(

@@ -182,13 +182,13 @@ mod tests {
 
     #[test]
     fn counters_of_two_looks() {
-        let told = |text: &str| processors(text);
+        let timeses_of = |text: &str| processors(text);
         let before = Counters {
-            processors: told("cpu  9 9 9 9\ncpu0 100 0 50 800 50 0 0 0 7 7\n"),
+            processors: timeses_of("cpu  9 9 9 9\ncpu0 100 0 50 800 50 0 0 0 7 7\n"),
             ..Counters::default()
         };
         let after = Counters {
-            processors: told("cpu  9 9 9 9\ncpu0 110 0 50 820 50 0 70 0 9 9\nintr 5\n"),
+            processors: timeses_of("cpu  9 9 9 9\ncpu0 110 0 50 820 50 0 70 0 9 9\nintr 5\n"),
             ..Counters::default()
         };
         let expected = Processor { number: 0, softirq: 0.7, busy: 0.8 };

@@ -29,8 +29,8 @@ const MOST_CHECKED: usize = 5;
 /// Whoever is asked is gone.
 pub(super) fn look(sources: &mut [SnapshotSource]) -> Result<Vec<Snapshot>> {
     let snapshot = |source: &mut SnapshotSource| {
-        let told = source.snapshot()?;
-        Snapshot::read(&told.to_string()).map_err(|error| Error::Invalid(error.to_string()))
+        let document = source.snapshot()?;
+        Snapshot::read(&document.to_string()).map_err(|error| Error::Invalid(error.to_string()))
     };
     sources.iter_mut().map(snapshot).collect()
 }
@@ -54,17 +54,17 @@ pub(super) fn note_shaper(
         device.inwards = Inwards::Handled;
     }
     if let Some(shaper) = device.shaper.as_mut().filter(|shaper| shaper.backend != "kernel")
-        && let Ok(standing) = kernel.qdiscs(&device.name)
+        && let Ok(installed) = kernel.qdiscs(&device.name)
     {
-        shaper.beneath_bps = link_rate(&standing.qdiscs, &standing.classes).map(Rate::as_bits);
+        shaper.beneath_bps = link_rate(&installed.qdiscs, &installed.classes).map(Rate::as_bits);
     }
 }
 
-fn root(device: &watch::Device) -> Option<&watch::Qdisc> {
+fn root(device: &watch::DeviceSnapshot) -> Option<&watch::QdiscSnapshot> {
     device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none() && !INWARDS.contains(&qdisc.kind.as_str()))
 }
 
-fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<ShaperFacts> {
+fn shaper(backend: &str, now: &watch::DeviceSnapshot, then: &watch::DeviceSnapshot) -> Option<ShaperFacts> {
     let (root, before) = (root(now)?, root(then)?);
     let (counts, earlier) = (root.counts, before.counts);
     // A daemon splits what senders joined, where the rate is low enough for that to matter.
@@ -86,8 +86,8 @@ fn shaper(backend: &str, now: &watch::Device, then: &watch::Device) -> Option<Sh
     })
 }
 
-fn class_of(device: &watch::Device, class: &watch::Class) -> ShaperClass {
-    let is_above = |other: &watch::Class| other.parent.as_deref() == Some(class.handle.as_str());
+fn class_of(device: &watch::DeviceSnapshot, class: &watch::ClassSnapshot) -> ShaperClass {
+    let is_above = |other: &watch::ClassSnapshot| other.parent.as_deref() == Some(class.handle.as_str());
     ShaperClass {
         id: class.handle.clone(),
         is_leaf: !device.classes.iter().any(is_above),
@@ -97,9 +97,9 @@ fn class_of(device: &watch::Device, class: &watch::Class) -> ShaperClass {
 
 /// Notes what becomes of what comes in by a device.
 pub(super) fn note_inwards(device: &mut DeviceFacts, kernel: &mut Kernel) {
-    let Ok((stand, _)) = kernel.installed(&device.name) else { return };
+    let Ok((installed, _)) = kernel.installed(&device.name) else { return };
     let inwards = |filter: &&FilterDump| [INGRESS, CLSACT_INGRESS].contains(&filter.parent);
-    let filters: Vec<&FilterDump> = stand.filters.iter().filter(inwards).collect();
+    let filters: Vec<&FilterDump> = installed.filters.iter().filter(inwards).collect();
     let led = filters.iter().find_map(|filter| match &filter.entry {
         FilterEntry::Filter { actions, .. } => {
             actions.iter().find_map(|action| action.action.act.redirects_to())
@@ -159,19 +159,21 @@ fn is_kernels(device: &DeviceFacts) -> bool {
 
 /// What stands on a device, as tc lists it.
 fn listing(kernel: &mut Kernel, name: &str) -> Option<String> {
-    let (stand, unread) = kernel.installed(name).ok()?;
+    let (installed, unread) = kernel.installed(name).ok()?;
     if !unread.is_empty() {
         return None;
     }
     let on = |object| ShowWhat::on(object, name);
     let flags = ShowFlags { details: true, ..ShowFlags::default() };
-    let mut text = format!("# dev {name}\n{}", tc::show_qdiscs(&stand.qdiscs, &on(Object::Qdisc), &flags));
-    let _ = write!(text, "# dev {name}\n{}", tc::show_classes(&stand.classes, &on(Object::Class), &flags));
-    let mut parents: Vec<Handle> = stand.filters.iter().map(|filter| filter.parent).collect();
+    let mut text =
+        format!("# dev {name}\n{}", tc::show_qdiscs(&installed.qdiscs, &on(Object::Qdisc), &flags));
+    let _ =
+        write!(text, "# dev {name}\n{}", tc::show_classes(&installed.classes, &on(Object::Class), &flags));
+    let mut parents: Vec<Handle> = installed.filters.iter().map(|filter| filter.parent).collect();
     parents.dedup();
     for parent in parents {
         let filters: Vec<FilterDump> =
-            stand.filters.iter().filter(|filter| filter.parent == parent).cloned().collect();
+            installed.filters.iter().filter(|filter| filter.parent == parent).cloned().collect();
         let shown = tc::show_filters(&filters, &on(Object::Filter), &flags);
         let _ = write!(text, "# dev {name} parent {parent}\n{shown}");
     }

@@ -24,7 +24,7 @@ const UDP: usize = 8;
 const UDP_PROTOCOL: u8 = 17;
 
 /// What a file says.
-enum Said {
+enum CaptureFile {
     /// Packets one by one.
     Packets(Vec<Seen>),
     /// How many packets tcpdump printed.
@@ -71,16 +71,16 @@ pub struct Captures<'c> {
 /// # Errors
 /// A file cannot be read or is no capture, or no one knows how many packets were sent.
 pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<LossDocument> {
-    let said = |path| said(path, captures.port, say);
-    let far = said(captures.received)?;
+    let result_of = |path| read_capture(path, captures.port, say);
+    let far = result_of(captures.received)?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let mut lost = LossDocument { version, again: captures.again.clone(), ..LossDocument::default() };
     let way = match (captures.sent, far) {
-        (Some(sent), far) => match (said(sent)?, far) {
-            (Said::Packets(near), Said::Packets(far)) => both(near, far, &mut lost.notes)?,
+        (Some(sent), far) => match (result_of(sent)?, far) {
+            (CaptureFile::Packets(near), CaptureFile::Packets(far)) => both(near, far, &mut lost.notes)?,
             (near, far) => DirectionLoss::counted("sent to received", near.count(), far.count()),
         },
-        (None, Said::Packets(far)) if far.iter().any(|seen| seen.ours.is_some()) => {
+        (None, CaptureFile::Packets(far)) if far.iter().any(|seen| seen.ours.is_some()) => {
             ours(&far, captures.count, &mut lost.notes)
         }
         (None, far) => {
@@ -96,17 +96,17 @@ pub fn captured(captures: &Captures<'_>, say: &dyn Fn(&str)) -> Result<LossDocum
     Ok(lost)
 }
 
-impl Said {
+impl CaptureFile {
     fn count(&self) -> u64 {
         match self {
-            Said::Packets(packets) => packets.len() as u64,
-            Said::Lines(lines) => *lines,
+            CaptureFile::Packets(packets) => packets.len() as u64,
+            CaptureFile::Lines(lines) => *lines,
         }
     }
 }
 
 /// Reads a capture, or what tcpdump printed.
-fn said(path: &Path, port: Option<u16>, say: &dyn Fn(&str)) -> Result<Said> {
+fn read_capture(path: &Path, port: Option<u16>, say: &dyn Fn(&str)) -> Result<CaptureFile> {
     let open = || -> Result<CaptureReader<File>> {
         let file = input_file::open(path).context(format!("cannot read {}", path.display()))?;
         Ok(CaptureReader::new(file))
@@ -130,12 +130,12 @@ fn said(path: &Path, port: Option<u16>, say: &dyn Fn(&str)) -> Result<Said> {
     if let Some(broken) = broken {
         say(&format!("{}: {broken}; the part before is used", path.display()));
     }
-    Ok(Said::Packets(seen))
+    Ok(CaptureFile::Packets(seen))
 }
 
 /// Counts the packets that `tcpdump -nn` printed: `12:00:00.000001 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP,
 /// length 0`.
-fn lines(text: &str, port: Option<u16>) -> Option<Said> {
+fn lines(text: &str, port: Option<u16>) -> Option<CaptureFile> {
     let is_packet = |line: &&str| line.contains(" IP ") || line.contains(" IP6 ") || line.starts_with("IP");
     let to = |line: &str| -> Option<u16> {
         let (_, rest) = line.split_once(" > ")?;
@@ -148,7 +148,7 @@ fn lines(text: &str, port: Option<u16>) -> Option<Said> {
         return None;
     }
     let meant = |line: &&&str| port.is_none_or(|port| to(line) == Some(port));
-    Some(Said::Lines(packets.iter().filter(meant).count() as u64))
+    Some(CaptureFile::Lines(packets.iter().filter(meant).count() as u64))
 }
 
 impl Seen {
@@ -311,9 +311,9 @@ mod tests {
                     12:00:00.000001 IP 192.0.2.1.2013 > 192.0.2.2.8787: UDP, length 0\n\
                     12:00:00.100001 IP6 2001:db8::1.2014 > 2001:db8::2.8787: UDP, length 0\n\
                     12:00:00.200001 IP 192.0.2.2.8787 > 192.0.2.1.2013: UDP, length 9\n";
-        let count = |port| lines(text, port).map(|said| said.count());
+        let count = |port| lines(text, port).map(|file| file.count());
         assert_eq!((count(None), count(Some(8787)), count(Some(7))), (Some(3), Some(2), Some(0)));
         assert!(lines("nothing of the kind\n", None).is_none());
-        assert_eq!(lines("", None).map(|said| said.count()), Some(0));
+        assert_eq!(lines("", None).map(|file| file.count()), Some(0));
     }
 }

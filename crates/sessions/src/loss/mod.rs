@@ -32,11 +32,11 @@ pub fn measure(
     let outcome = far.carry_out(&Exchange { up: stream.clone(), down: stream.clone() })?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let lost = LossDocument { version, again, notes: far.doubts(), ..LossDocument::default() };
-    Ok(told(lost, &outcome, &target.host))
+    Ok(document(lost, &outcome, &target.host))
 }
 
 /// Both ways; of what broke off, what is known of it.
-fn told(mut lost: LossDocument, outcome: &ExchangeResult, host: &str) -> LossDocument {
+fn document(mut lost: LossDocument, outcome: &ExchangeResult, host: &str) -> LossDocument {
     let up = DirectionLoss::of(&format!("here to {host}"), &outcome.up);
     match &outcome.cut {
         None => lost.ways = vec![up, DirectionLoss::of(&format!("{host} to here"), &outcome.down)],

@@ -90,8 +90,8 @@ fn run(done: &Done<'_>, outcome: &ExchangeResult, took: Took<'_>, name: &str, se
     let window = (LEAD.as_nanos() as u64, LEAD.as_nanos() as u64 + length);
     let mut probes = Vec::new();
     for (place, probe) in plan.probes.iter().enumerate() {
-        let asked = Asked { load, outcome, took, place, probe, server };
-        probes.extend(asked.probes());
+        let load_probe = LoadProbe { load, outcome, took, place, probe, server };
+        probes.extend(load_probe.probes());
     }
     probes.extend(icmp(load, server));
     let flows = load.flows.iter().scan((0, 0), |numbers, (way, dscp, carried)| {
@@ -117,7 +117,7 @@ fn run(done: &Done<'_>, outcome: &ExchangeResult, took: Took<'_>, name: &str, se
 }
 
 /// One probe of a load.
-struct Asked<'l> {
+struct LoadProbe<'l> {
     load: &'l Load,
     outcome: &'l ExchangeResult,
     took: Took<'l>,
@@ -129,7 +129,7 @@ struct Asked<'l> {
 /// One packet of a probe: when it was sent, by our clock from the load's beginning, and how long it took.
 type Sent = (u64, Option<u64>);
 
-impl Asked<'_> {
+impl LoadProbe<'_> {
     /// There and back together, and each way.
     fn probes(&self) -> Vec<ProbeRecord> {
         let (up, down) = (self.way(FlowDirection::Up), self.way(FlowDirection::Down));
@@ -248,14 +248,14 @@ fn per_step(arrived: impl Iterator<Item = u64>, payload: u64) -> (Vec<u64>, Vec<
 
 fn icmp(load: &Load, server: &str) -> Option<ProbeRecord> {
     let seen = load.icmp.as_ref()?;
-    let target = seen.targets.first().filter(|target| !target.asked.is_empty())?;
+    let target = seen.targets.first().filter(|target| !target.requests.is_empty())?;
     Some(ProbeRecord {
         id: "icmp".to_owned(),
         title: "ICMP".to_owned(),
         unit: "round trip".to_owned(),
         from: HERE.to_owned(),
         to: server.to_owned(),
-        answers: target.asked.iter().map(|asked| (asked.sent_ns, asked.took_ns)).collect(),
+        answers: target.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
         ..ProbeRecord::default()
     })
 }
@@ -282,8 +282,9 @@ fn transfer(
     let series: Vec<u64> =
         (0..steps).map(|n| edge((n + 1) * STEP_NS).saturating_sub(edge(n * STEP_NS))).collect();
     // At the end of each step what was said last.
-    let said = |n: u64| carried.samples.iter().rev().find(|sample| since(sample.at_ns) <= (n + 1) * STEP_NS);
-    let samples: Vec<_> = (0..steps).map(|n| said(n).copied().unwrap_or_default()).collect();
+    let tcp_sample_of =
+        |n: u64| carried.samples.iter().rev().find(|sample| since(sample.at_ns) <= (n + 1) * STEP_NS);
+    let samples: Vec<_> = (0..steps).map(|n| tcp_sample_of(n).copied().unwrap_or_default()).collect();
     let retransmissions = carried.samples.last().map_or(0, |sample| sample.retransmissions.into());
     TransferRecord {
         id: format!("{word}-{number}"),

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn tests_by_flent_s_names() {
-        let told = |name| {
+        let text_of = |name| {
             let plan = plan(Some(name), &wishes()).ok()?;
             let load = plan.loads.last()?;
             Some(format!(
@@ -258,10 +258,10 @@ mod tests {
             ("voip", "voip 0 up 0 down, 1 loads"),
         ];
         for (name, expected) in cases {
-            assert_eq!(told(name).as_deref(), Some(expected));
+            assert_eq!(text_of(name).as_deref(), Some(expected));
         }
         for wrong in ["tcp_0up", "tcp_up_up", "tcp_999up", "", "rrull"] {
-            assert_eq!(told(wrong), None, "{wrong}");
+            assert_eq!(text_of(wrong), None, "{wrong}");
         }
     }
 

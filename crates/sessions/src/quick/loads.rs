@@ -148,10 +148,13 @@ impl Stage<'_> {
     /// What the way up took while its queue was kept.
     fn passed(&self, load: &load::RunningLoad, place: usize, usual: u64, window: (u64, u64)) -> Option<f64> {
         let places = self.watch.places();
-        let answered =
-            places.get(place)?.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
+        let answered = places
+            .get(place)?
+            .requests
+            .iter()
+            .filter(|request| (window.0..window.1).contains(&request.sent_ns));
         let known: Vec<(u64, u64)> = answered
-            .filter_map(|asked| Some((asked.sent_ns, asked.took_ns?.saturating_sub(usual))))
+            .filter_map(|request| Some((request.sent_ns, request.took_ns?.saturating_sub(usual))))
             .collect();
         let (first, last) = (*known.first()?, *known.last()?);
         ramp::passed(load.meter.bytes(first.0, last.0), first, last)

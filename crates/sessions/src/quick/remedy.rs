@@ -1,7 +1,7 @@
 //! The policy that would fix a line, and what the simulator says of it.
 
 use crate::error::{Error, Result, chain};
-use crate::predict::{Line, Said, Traffic, TriedPolicy, Way, predict};
+use crate::predict::{LineDirection, MeasuredLine, Prediction, Traffic, TriedPolicy, predict};
 use std::fmt::Write as _;
 use tidegate_measure::quick::{CapacityEstimate, Grade, LoadDirection, PredictedRtt, Quick, Remedy};
 use tidegate_scenario::run::ExperimentWatch;
@@ -71,9 +71,12 @@ fn predicted(
 ) -> Result<Vec<PredictedRtt>> {
     let far = quick.farthest().unwrap_or_default();
     let full = |load: LoadDirection, bits: f64| quick.buffer(load).map(|bytes| bytes as f64 * 8.0 / bits);
-    let line = Line {
-        up: Some(Way { bits: up, full: full(LoadDirection::Up, up).or(full(LoadDirection::Both, up)) }),
-        down: down.map(|bits| Way { bits, full: full(LoadDirection::Down, bits) }),
+    let line = MeasuredLine {
+        up: Some(LineDirection {
+            bits: up,
+            full: full(LoadDirection::Up, up).or(full(LoadDirection::Both, up)),
+        }),
+        down: down.map(|bits| LineDirection { bits, full: full(LoadDirection::Down, bits) }),
         round_trip: quick.pings(far, 0).rtt.percentile(50.0).unwrap_or(0) as f64 / 1e9,
     };
     let policy = short("eth0", CapacityEstimate::Full(up), down.map(CapacityEstimate::Full))
@@ -87,14 +90,14 @@ fn predicted(
         Traffic { name: load.word().into(), up, down }
     };
     let traffic: Vec<Traffic> = loads.iter().map(traffic).collect();
-    let said = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
+    let predictions = predict(&line, TriedPolicy::Short(&policy), "eth0", &traffic, watch)?;
     let ns = |(median, high): (f64, f64)| ((median * 1e9) as u64, (high * 1e9) as u64);
-    let one = |(load, said): (&LoadDirection, Said)| PredictedRtt {
+    let one = |(load, prediction): (&LoadDirection, Prediction)| PredictedRtt {
         load: *load,
-        without: ns(said.without),
-        with: ns(said.with),
+        without: ns(prediction.without),
+        with: ns(prediction.with),
     };
-    Ok(loads.iter().zip(said).map(one).collect())
+    Ok(loads.iter().zip(predictions).map(one).collect())
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ impl Watch {
         plan.interval = OFTEN;
         let called = if name == far.to_string() { name.to_owned() } else { format!("{name} ({far})") };
         plans.push((plan, called, host));
-        let asked: Vec<PingSchedule> = plans.iter().map(|(plan, ..)| plan.clone()).collect();
-        let pinger = Arc::new(Pinger::begin(&asked)?);
+        let ping_schedules: Vec<PingSchedule> = plans.iter().map(|(plan, ..)| plan.clone()).collect();
+        let pinger = Arc::new(Pinger::begin(&ping_schedules)?);
         let who = plans.into_iter().map(|(_, name, distance)| (name, distance)).collect();
         Ok(Watch { pinger, began: Instant::now(), far, who })
     }
@@ -65,14 +65,14 @@ impl Watch {
 
     /// What everyone answered so far.
     pub(super) fn places(&self) -> Vec<HopResult> {
-        let asked: Vec<Vec<PingRequest>> =
-            self.pinger.look(|seen| seen.targets.iter().map(|target| target.asked.clone()).collect());
-        let place = |((name, distance), asked): (&(String, Option<u8>), Vec<PingRequest>)| HopResult {
+        let requestses: Vec<Vec<PingRequest>> =
+            self.pinger.look(|seen| seen.targets.iter().map(|target| target.requests.clone()).collect());
+        let place = |((name, distance), requests): (&(String, Option<u8>), Vec<PingRequest>)| HopResult {
             name: name.clone(),
             distance: *distance,
-            asked,
+            requests,
         };
-        self.who.iter().zip(asked).map(place).collect()
+        self.who.iter().zip(requestses).map(place).collect()
     }
 
     /// Whose answers stopped early, and why; when it began, ns since 1970.
@@ -85,9 +85,10 @@ impl Watch {
         let pinger = Arc::clone(&self.pinger);
         move || {
             pinger.look(|seen| {
-                let asked = &seen.targets.get(place)?.asked;
-                let recent = asked.iter().rev().take_while(|asked| asked.sent_ns + RECENT > seen.now_ns);
-                recent.filter_map(|asked| asked.took_ns).next().map(|took| took.saturating_sub(idle))
+                let requests = &seen.targets.get(place)?.requests;
+                let recent =
+                    requests.iter().rev().take_while(|request| request.sent_ns + RECENT > seen.now_ns);
+                recent.filter_map(|request| request.took_ns).next().map(|took| took.saturating_sub(idle))
             })
         }
     }
@@ -95,6 +96,6 @@ impl Watch {
 
 /// The median of what a place answered within a window.
 pub(super) fn median(place: &HopResult, window: (u64, u64)) -> Option<u64> {
-    let within = place.asked.iter().filter(|asked| (window.0..window.1).contains(&asked.sent_ns));
-    Durations::new(within.filter_map(|asked| asked.took_ns).collect()).percentile(50.0)
+    let within = place.requests.iter().filter(|request| (window.0..window.1).contains(&request.sent_ns));
+    Durations::new(within.filter_map(|request| request.took_ns).collect()).percentile(50.0)
 }

@@ -3,7 +3,7 @@
 use super::options::{NAMES, VerifyOptions};
 use crate::error::{Error, Result, invalid};
 use crate::measure::Measurement;
-use crate::predict::{Line, Traffic, TriedPolicy, Way, predict};
+use crate::predict::{LineDirection, MeasuredLine, Traffic, TriedPolicy, predict};
 use tidegate_analysis::verify::Predicted;
 use tidegate_measure::experiment::{Experiment, RunRecord, Spread, figure};
 use tidegate_scenario::run::ExperimentWatch;
@@ -38,23 +38,23 @@ pub fn forecast(
         let line = line(&before, load, &probe)
             .ok_or_else(|| Error::Invalid("the line's rates are not known".into()))?;
         let traffic = Traffic { name: load.to_owned(), up, down };
-        let said = predict(&line, TriedPolicy::File(policy), device, &[traffic], watch)?;
-        for said in said {
+        let predictions = predict(&line, TriedPolicy::File(policy), device, &[traffic], watch)?;
+        for prediction in predictions {
             let one = |statistic: &str, without, with| Predicted {
                 load: load.to_owned(),
                 figure: format!("{probe}.{statistic}"),
                 without,
                 with,
             };
-            all.push(one("median", said.without.0, said.with.0));
-            all.push(one("p95", said.without.1, said.with.1));
+            all.push(one("median", prediction.without.0, prediction.with.0));
+            all.push(one("p95", prediction.without.1, prediction.with.1));
         }
     }
     Ok(all)
 }
 
 /// The line as it was under a load.
-fn line(before: &[&RunRecord], load: &str, probe: &str) -> Option<Line> {
+fn line(before: &[&RunRecord], load: &str, probe: &str) -> Option<MeasuredLine> {
     let middle = |name: &str| {
         let loaded = before.iter().filter(|run| run.load == load);
         let found = loaded.filter_map(|run| Some(figure(run, name, run.window).ok()?.number));
@@ -65,7 +65,11 @@ fn line(before: &[&RunRecord], load: &str, probe: &str) -> Option<Line> {
     let round_trip = least.min_by(f64::total_cmp)?;
     let way = |rate: &str, delay: &str| {
         let full = middle(&format!("{probe}.{delay}")).map(|delay| (delay - round_trip / 2.0).max(0.0));
-        Some(Way { bits: middle(rate)? * WITH_HEADS, full })
+        Some(LineDirection { bits: middle(rate)? * WITH_HEADS, full })
     };
-    Some(Line { up: way("upload.rate", "there-p95"), down: way("download.rate", "back-p95"), round_trip })
+    Some(MeasuredLine {
+        up: way("upload.rate", "there-p95"),
+        down: way("download.rate", "back-p95"),
+        round_trip,
+    })
 }

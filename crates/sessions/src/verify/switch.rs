@@ -60,15 +60,15 @@ impl<'s> Switch<'s> {
             (How::Commands { with, .. }, true) => shell(with)?,
             (How::Commands { without, .. }, false) => shell(without)?,
             (How::Ours { words, device }, true) => {
-                let told = ours(&self.program, words)?;
-                if told["changed"] == false {
+                let document = ours(&self.program, words)?;
+                if document["changed"] == false {
                     self.is_on = false;
                     return invalid(
                         "this policy is already applied, so there is nothing to compare it with: remove it \
                         first (`tidegate revert`)",
                     );
                 }
-                *device = name(&told);
+                *device = name(&document);
             }
             (How::Ours { device, .. }, false) => {
                 let words: Vec<String> =
@@ -110,8 +110,9 @@ fn words(options: &VerifyOptions, turn: Duration) -> Vec<String> {
 }
 
 /// The device whose name stands for a policy that was applied: the last.
-fn name(told: &Value) -> Option<String> {
-    let devices = [&told["devices"], &told["state"]["devices"]].into_iter().find_map(Value::as_array)?;
+fn name(document: &Value) -> Option<String> {
+    let devices =
+        [&document["devices"], &document["state"]["devices"]].into_iter().find_map(Value::as_array)?;
     devices.last()?.as_str().map(str::to_owned)
 }
 
@@ -119,20 +120,20 @@ fn name(told: &Value) -> Option<String> {
 fn ours(program: &PathBuf, words: &[String]) -> Result<Value> {
     let done =
         Command::new(program).args(words).stdin(Stdio::null()).output().context("this program's own file")?;
-    let said = String::from_utf8_lossy(&done.stderr);
+    let stderr = String::from_utf8_lossy(&done.stderr);
     if !done.status.success() {
-        let said = said.trim().trim_start_matches("tidegate ");
-        return invalid(format!("`tidegate {}`: {said}", words.join(" ")));
+        let text = stderr.trim().trim_start_matches("tidegate ");
+        return invalid(format!("`tidegate {}`: {text}", words.join(" ")));
     }
-    let told = serde_json::from_slice(&done.stdout).map_err(std::io::Error::from);
-    told.context(format!("what `tidegate {}` said", words.join(" ")))
+    let result = serde_json::from_slice(&done.stdout).map_err(std::io::Error::from);
+    result.context(format!("what `tidegate {}` said", words.join(" ")))
 }
 
 fn shell(line: &str) -> Result<()> {
     let done = Command::new("/bin/sh").args(["-c", line]).stdin(Stdio::null()).output().context("/bin/sh")?;
-    let said = String::from_utf8_lossy(&done.stderr);
+    let stderr = String::from_utf8_lossy(&done.stderr);
     match done.status.success() {
         true => Ok(()),
-        false => invalid(format!("`{line}` failed ({}): {}", done.status, said.trim())),
+        false => invalid(format!("`{line}` failed ({}): {}", done.status, stderr.trim())),
     }
 }

@@ -7,7 +7,7 @@ use crate::call::Reply;
 use crate::shim::{ToolShim, refused};
 use crate::world;
 use tidegate_policy::{Errno, LinkDriver, LinkOp, Op, TcError};
-use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSet, ShownAddress, ShownLink, Which};
+use tidegate_syntax::ip::{self, IpCommand, IpFlags, LinkSelector, LinkSet, ShownAddress, ShownLink};
 
 /// `ip` with these words; `stdin` is a batch.
 pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[u8]>) -> Reply {
@@ -26,7 +26,7 @@ pub(super) fn answer(shim: &mut ToolShim<'_>, words: &[String], stdin: Option<&[
     }
 }
 
-/// A device that is to be changed may come into being; one that is only asked for may not.
+/// A device that is changed is created if need be; one that is only shown is not.
 fn grow(shim: &mut ToolShim<'_>, words: &[String]) {
     let changes = words.iter().any(|word| matches!(word.as_str(), "set" | "add" | "replace" | "change"));
     let object = words.iter().find(|word| !word.starts_with('-')).map(String::as_str).unwrap_or_default();
@@ -122,9 +122,9 @@ fn set(shim: &mut ToolShim<'_>, set: &LinkSet) -> Result<(), Reply> {
             link.master = Some(master.clone()).filter(|master| !master.is_empty());
         }
         if let Some(address) = &set.address {
-            let octets: Option<Vec<u8>> =
+            let raw: Option<Vec<u8>> =
                 address.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
-            let mac = octets.and_then(|octets| <[u8; 6]>::try_from(octets).ok());
+            let mac = raw.and_then(|raw| <[u8; 6]>::try_from(raw).ok());
             link.mac = mac.ok_or_else(|| Reply::error(1, format!("\"{address}\" is invalid lladdr.\n")))?;
             world::write(shim, &dev, "address", address);
         }
@@ -198,7 +198,7 @@ fn listing(links: &[ShownLink], flags: &IpFlags, addresses: bool) -> String {
 }
 
 /// The links of the machine by their number, `lo` first.
-pub(super) fn links(shim: &mut ToolShim<'_>, which: &Which) -> Vec<ShownLink> {
+pub(super) fn links(shim: &mut ToolShim<'_>, which: &LinkSelector) -> Vec<ShownLink> {
     let (now, machine) = (shim.machine.now, &mut *shim.machine);
     let mut shown = vec![loopback()];
     for (name, link) in &machine.host.links {

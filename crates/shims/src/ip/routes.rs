@@ -1,4 +1,4 @@
-//! Routes and tunnels: changed, shown, asked for.
+//! Routes and tunnels: changed, shown, looked up.
 
 use crate::call::Reply;
 use crate::host::{is_default, network};

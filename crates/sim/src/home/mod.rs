@@ -148,7 +148,7 @@ pub struct HomeResult {
 }
 
 impl HomeResult {
-    /// The transfers.
+    /// The results of transfers.
     pub fn flows(&self) -> impl Iterator<Item = &FlowResult> {
         self.outcomes.iter().filter_map(|outcome| match outcome {
             TrafficResult::Bulk(flow) => Some(flow),
@@ -279,8 +279,7 @@ impl<M: Forwarder> Home<M> {
         until >= to + GRACE
     }
 
-    /// Payload bytes delivered so far by each item: a transfer's acknowledged ones; of all others nothing is
-    /// said.
+    /// Payload bytes delivered so far by each item: a transfer's acknowledged ones; 0 for all others.
     pub fn progress(&self) -> Vec<u64> {
         let bytes = |running: &Running| match running {
             Running::Bulk(flow) => self.net.flow_stats(*flow).acked,
@@ -386,7 +385,7 @@ fn begin<M: Forwarder>(
                 ..SourceSpec::steady(ends, path, datagrams.frame(), datagrams.interval)
             }))
         }
-        HomeTraffic::Errand(errand) => {
+        HomeTraffic::Transaction(errand) => {
             let ((forward, back), ends) = (paths(&errand.parties), errand.parties.ends());
             Running::Transaction(net.transaction(TransactionSpec {
                 what: errand.what.clone(),

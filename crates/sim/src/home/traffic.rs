@@ -1,4 +1,4 @@
-//! Who talks with whom in a home, and about what.
+//! The traffic of a home: who exchanges what with whom.
 
 use crate::tcp::cc::CongestionControl;
 use crate::tcp_flow::EcnCodepoint;
@@ -21,7 +21,7 @@ pub enum Local {
 }
 
 impl Local {
-    /// The address: of IPv6 if `v6` says so, else of IPv4; one that was given stays as it is.
+    /// The address: of IPv6 if `v6`, else of IPv4; one that was given stays as it is.
     pub fn address(self, v6: bool) -> IpAddr {
         match (self, v6) {
             (Local::At(address), _) => address,
@@ -42,7 +42,7 @@ fn server(v6: bool) -> IpAddr {
     }
 }
 
-/// Who talks with whom, and how it looks in the headers.
+/// Sender and receiver, and how their packets look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parties {
     /// The end on this side of the link.
@@ -139,7 +139,7 @@ impl PingTraffic {
 /// Datagrams at a constant rate, one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramTraffic {
-    /// The ends.
+    /// Sender and receiver.
     pub parties: Parties,
     /// They go from here to the server, otherwise the other way.
     pub up: bool,
@@ -169,19 +169,19 @@ pub struct TransactionTraffic {
     pub parties: Parties,
     /// When it is done first, after the begin of the run.
     pub start: Nanos,
-    /// What is asked and answered, how often, and how long it is waited for.
+    /// The questions and replies, how often, and the timeouts.
     pub what: Transaction,
 }
 
 /// What continues in the home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HomeTraffic {
-    /// A transfer.
+    /// A bulk transfer.
     Bulk(Bulk),
     /// Echoes.
     Ping(PingTraffic),
     /// Datagrams.
     Datagrams(DatagramTraffic),
     /// Something waited for, repeatedly.
-    Errand(TransactionTraffic),
+    Transaction(TransactionTraffic),
 }

@@ -1,4 +1,4 @@
-//! What a line does to packets: it loses some, and lets others overtake.
+//! Impairments of a line: loss and reordering.
 
 use alloc::vec::Vec;
 use tidegate_packet::{Nanos, Seeded};
@@ -17,7 +17,7 @@ pub enum LossModel {
         p: f64,
         /// That a bad one turns good.
         r: f64,
-        /// That a bad one loses a packet.
+        /// The probability that a packet is lost in the bad state.
         bad: f64,
         /// That a good one does.
         good: f64,
@@ -40,7 +40,7 @@ pub struct Reorder {
 /// What a line does to packets after they were put on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairment {
-    /// Those it loses; they take their time on the wire all the same.
+    /// Its losses; lost packets take their time on the wire all the same.
     pub loss: LossModel,
     /// Those that others overtake.
     pub reorder: Reorder,

@@ -19,7 +19,7 @@ pub enum LinkQueue {
     /// At a port of the machine, whose policy decides; the device takes `ring` packets ahead (at least 1: the
     /// one it sends), and, with a byte queue limit, none while it holds this many bytes or more.
     Port {
-        /// Which.
+        /// The machine's port.
         port: Port,
         /// The transmit ring, in packets.
         ring: u32,
@@ -89,7 +89,7 @@ impl LinkSpec {
             ..LinkSpec::wire(delay)
         }
     }
-    /// The same link, whose packets are each held up by between 0 and this, in order.
+    /// The same link with jitter: each packet is delayed by between 0 and this, in order.
     pub fn jitter(self, jitter: Nanos) -> LinkSpec {
         LinkSpec { jitter, ..self }
     }
@@ -149,7 +149,7 @@ pub(crate) struct Sending {
     pub(crate) left: Time,
     /// An arrival to schedule.
     pub(crate) arrival: Option<Time>,
-    /// The packet, if the line loses it.
+    /// The packet, if it is lost on the line.
     pub(crate) lost: Option<Pkt>,
 }
 

@@ -1,5 +1,5 @@
-//! Links: a queue, a rate, a delay. Packets on the way are in a line, so a link has one pending event
-//! however many it carries; only those of a line that loses or scrambles packets have one each.
+//! Links: a queue, a rate, a delay. Packets in flight are in a line, so a link has one pending event however
+//! many it carries; only those of a line with losses or reordering have one each.
 
 mod change;
 mod framing;

@@ -165,9 +165,12 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_told_with_its_line() {
-        let said = |text: &str| Trace::parse(text).map(|_| ());
-        assert_eq!(said("1\nx\n"), Err((2, "`x` is not a number of milliseconds".to_string())));
-        assert_eq!(said("5\n4\n"), Err((2, "4 ms is before the line above: times may not fall".to_string())));
-        assert!(said("").is_err() && said("0\n").is_err());
+        let result_of = |text: &str| Trace::parse(text).map(|_| ());
+        assert_eq!(result_of("1\nx\n"), Err((2, "`x` is not a number of milliseconds".to_string())));
+        assert_eq!(
+            result_of("5\n4\n"),
+            Err((2, "4 ms is before the line above: times may not fall".to_string()))
+        );
+        assert!(result_of("").is_err() && result_of("0\n").is_err());
     }
 }

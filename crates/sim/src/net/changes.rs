@@ -20,7 +20,7 @@ impl<M: Forwarder> Net<M> {
         self.serve(at);
     }
 
-    /// Makes a line lose packets, or deliver them in another order, from now on.
+    /// Makes a line lose or reorder packets from now on.
     pub fn impair(&mut self, link: LinkId, what: Impairment) {
         let at = link.0 as usize;
         let had = self.links[at].has_own_events();
@@ -32,7 +32,7 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// Lets a link carry what a trace says from now on, instead of its rate.
+    /// Makes a link follow a trace from now on, instead of its rate.
     pub fn follow(&mut self, link: LinkId, trace: Trace) {
         let now = self.now;
         self.links[link.0 as usize].opportunities = Some(Opportunities::new(trace, now));

@@ -253,8 +253,8 @@ impl<M: Forwarder> Net<M> {
                     self.send_ack(index, ack);
                 }
                 let flow = &mut self.flows[index];
-                // Who answers what is pushed has something to say in a moment, and lets the acknowledgement
-                // ride on it.
+                // A receiver of pushed data is about to send a reply, and lets the acknowledgement ride on
+                // it.
                 let push = transport.fin || transport.push && flow.half.is_none();
                 let marks = Marks { ce: marked, cwr: transport.cwr, push, stamp: transport.stamp };
                 match flow.receiver.on_segment(self.now, transport.seq, marks, echo) {
@@ -303,9 +303,9 @@ impl<M: Forwarder> Net<M> {
         }
     }
 
-    /// The answer to one of the SYNs has come. Its timestamp says which one it answers (RFC 7323), so the
-    /// round trip is known. Where that is neither the first nor the second, the window begins at one (RFC
-    /// 5681 section 3.1): a single lost SYN the oracle's Linux forgives.
+    /// The reply to one of the SYNs has come. Its timestamp identifies the SYN (RFC 7323), so the round trip
+    /// is known. Where that is neither the first nor the second, the window begins at one (RFC 5681 section
+    /// 3.1); the oracle's Linux ignores a single lost SYN.
     fn establish(&mut self, index: usize, number: u32) {
         let flow = &mut self.flows[index];
         if flow.established.is_some() {
@@ -357,7 +357,7 @@ impl<M: Forwarder> Net<M> {
         self.put(packet, meta, path);
     }
 
-    /// The sender hears that the connection stands which the receiver opened.
+    /// The sender learns that the connection is established which the receiver opened.
     fn is_called(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         if flow.established.is_some() {

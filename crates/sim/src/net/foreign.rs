@@ -31,8 +31,8 @@ impl<M: Forwarder> Net<M> {
         self.events.due()
     }
 
-    /// The copies made of foreign packets since this was last asked, each with the slot of its original: to
-    /// be asked before anything is put in again, as slots are used again then.
+    /// The copies made of foreign packets since the last call, each with the slot of its original. Call it
+    /// before anything is put in again, as slots are reused then.
     pub fn take_copies(&mut self) -> impl Iterator<Item = (usize, usize)> {
         self.foreign.copies.drain(..)
     }

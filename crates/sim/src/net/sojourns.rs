@@ -8,8 +8,7 @@ use crate::transport_meta::Role;
 use tidegate_packet::{Pkt, Time};
 
 impl<M: Forwarder> Net<M> {
-    /// From now on stays before this link are told by [`Net::take_sojourns`], which must be asked now and
-    /// then.
+    /// Records sojourns at this link from now on; [`Net::take_sojourns`] must then be called regularly.
     pub fn observe(&mut self, link: LinkId) {
         self.pool.track_queue_locations();
         let at = link.0 as usize;
@@ -30,7 +29,7 @@ impl<M: Forwarder> Net<M> {
         self.links.iter().position(|link| is_its(link.spec.waiting)).map(|at| LinkId(at as u32))
     }
 
-    /// The stays that have ended since this was last asked, at each link in their order.
+    /// The sojourns that have ended since the last call, at each link in their order.
     pub fn take_sojourns(&mut self) -> impl Iterator<Item = SojournRecord> {
         self.observed.iter_mut().flat_map(|observed| observed.done.drain(..))
     }

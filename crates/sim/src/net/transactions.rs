@@ -55,7 +55,7 @@ impl<M: Forwarder> Net<M> {
         let go = running.runs.len() as u32;
         running.runs.push(TransactionRun {
             completion: Completion { began: self.now, first: None, paint: None, all: None },
-            asked: 0,
+            requests: 0,
             asker: None,
             answered: false,
             given_up: false,
@@ -73,10 +73,10 @@ impl<M: Forwarder> Net<M> {
         let running = &mut self.transactions[index];
         let Some(lookup) = running.spec.what.lookup else { return };
         let state = &mut running.runs[go as usize];
-        if state.answered || state.given_up || state.asked >= lookup.tries {
+        if state.answered || state.given_up || state.requests >= lookup.tries {
             return;
         }
-        state.asked += 1;
+        state.requests += 1;
         let (client, server, path) = (running.spec.client, running.spec.server, running.spec.forward);
         let sport = running.next_port();
         let ends = Ends { src: client, dst: server, sport, dport: lookup.port };

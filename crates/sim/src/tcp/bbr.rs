@@ -50,7 +50,7 @@ pub(crate) enum LossState {
     Timeout,
 }
 
-/// What an acknowledgement says about delivery.
+/// What an acknowledgement shows about delivery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub(crate) now: Time,
@@ -223,7 +223,7 @@ impl Bbr {
         self.window(delivery, restored.unwrap_or(window))
     }
 
-    /// Does the sample at hand say nothing, because this state does not fill the path?
+    /// Whether the present sample is useless because this state does not fill the path.
     pub(crate) fn is_probing_rtt(&self) -> bool {
         self.mode == Mode::ProbeRtt
     }
@@ -380,8 +380,8 @@ impl Bbr {
         self.budget(gain, 0.0)
     }
 
-    /// The same with space for `extra` segments acknowledged at once, and for what sender and receiver hold
-    /// together.
+    /// What is in flight with space for `extra` segments acknowledged at once, and for what sender and
+    /// receiver buffer together.
     fn budget(&self, gain: f64, extra: f64) -> u32 {
         let Some(rtt) = self.rtt_min else { return self.initial_window };
         let product = libm::ceil(self.bandwidth.get() * rtt.as_secs_f64() * gain);
@@ -502,7 +502,7 @@ mod tests {
     }
 
     /// The pipe is full when three rounds in a row brought less than a quarter more bandwidth; rounds that
-    /// the application limits say nothing.
+    /// are limited by the application do not count.
     #[test]
     fn three_rounds_without_growth_fill_the_pipe() {
         let filled_after = |bandwidths: &[f64]| {

@@ -12,7 +12,7 @@ use tidegate_packet::{Nanos, Time};
 pub enum CongestionControl {
     /// RFC 5681, 6582.
     Reno,
-    /// RFC 9438 with HyStart: what Linux uses unless told otherwise.
+    /// RFC 9438 with HyStart: Linux's default.
     Cubic,
     /// CUBIC without HyStart.
     CubicSlowStart,
@@ -20,12 +20,12 @@ pub enum CongestionControl {
     Bbr,
     /// RFC 8257: gives way in proportion to what is marked.
     Dctcp,
-    /// The same for L4S (RFC 9331): ECT(1), paced, and no faster on short ways.
+    /// DCTCP for L4S (RFC 9331): ECT(1), paced, and no faster on short paths.
     Prague,
 }
 
 impl CongestionControl {
-    /// Does it give way in proportion to marks, and need to be told of each?
+    /// Whether it reduces in proportion to marks, and needs every mark reported.
     pub fn is_scalable(self) -> bool {
         matches!(self, CongestionControl::Dctcp | CongestionControl::Prague)
     }
@@ -59,7 +59,7 @@ const HYSTART_TRAIN_GAP: Nanos = Nanos::millis(2);
 /// What a train may last beside the round trip, of which half is then allowed: for senders that send in
 /// lumps.
 const HYSTART_LUMP: Nanos = Nanos::millis(1);
-/// For so long after a reduction round trips tell nothing about the path.
+/// For this long after a reduction, round trips are no measure of the path.
 const UNSETTLED: Nanos = Nanos::secs(1);
 /// The smallest window a reduction leaves, in segments.
 const MIN_WINDOW: u32 = 2;
@@ -90,7 +90,7 @@ struct Cubic {
     /// What Reno would have (RFC 9438 W_est), and the segments acknowledged that have not yet moved it.
     w_est: u32,
     w_est_credit: u32,
-    /// What the last look at the clock said: after so many acknowledged segments the window grows by one.
+    /// The result of the last update: after this many acknowledged segments the window grows by one.
     step: u32,
     looked_at: u64,
     looked_cwnd: u32,
@@ -108,7 +108,7 @@ struct HyStart {
     samples: u32,
 }
 
-/// What one acknowledgement says.
+/// What one acknowledgement carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub(crate) now: Time,

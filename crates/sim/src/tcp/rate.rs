@@ -99,8 +99,7 @@ impl DeliveryRate {
         self.limited_until > 0
     }
 
-    /// The sample of the acknowledgement that was just gone through. What is delivered faster than the
-    /// shortest round trip says nothing.
+    /// The sample of the last acknowledgement. A delivery faster than the shortest round trip gives none.
     pub(crate) fn sample(&mut self, shortest: Nanos) -> Option<Sample> {
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;

@@ -1,12 +1,13 @@
 //! The receiving half: what has come, what to acknowledge and when.
 //!
 //! Acknowledgements: every second segment or after 40 ms; at once for anything out of order or filling a
-//! hole, and for the first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). So it
-//! is again with the first 16 after a pause longer than a retransmission timeout, and after a segment that
-//! came twice: the sender may have a window of one and wait for each; with the first two where a mark is
-//! news; at once, too, with a segment that carries CWR, and one in order that carries PSH, because the
+//! hole, and for the first 16 segments of a connection (RFC 5681 section 4.2; the recorded Linux runs). The
+//! same holds for the first 16 after a pause longer than a retransmission timeout, and after a segment that
+//! came twice: the sender may have a window of one and wait for each; for the first two after a change of the
+//! mark; at once, too, with a segment that carries CWR, and one in order that carries PSH, because the
 //! application has then read all there is: unless the next one comes in the same instant, and both are
-//! acknowledged before anybody reads. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section 6.1.3.
+//! acknowledged before the application reads. SACK: RFC 2018, the latest block first. ECN: RFC 3168 section
+//! 6.1.3.
 //!
 //! Reports of what came out of order are sent three times at once and from then on a millisecond late, so
 //! that several that come together need one (Linux's `tcp_comp_sack_delay_ns` and its neighbours; the
@@ -100,7 +101,7 @@ const MAX_CHECKED: usize = 16;
 /// The largest window (6 MiB), in segments of 1448 bytes.
 const MAX_WINDOW: u32 = 4344;
 
-/// What an acknowledgement says; segments are counted, not bytes.
+/// The fields of an acknowledgement; segments are counted, not bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckSegment {
     /// The first segment not received in order.
@@ -110,7 +111,7 @@ pub(crate) struct AckSegment {
     pub(crate) blocks: u8,
     /// ECN echo.
     pub(crate) ece: bool,
-    /// It answers this segment, which came twice, and says so (RFC 2883).
+    /// It acknowledges this segment a second time, with a D-SACK (RFC 2883).
     pub(crate) twice: Option<u32>,
     /// The timestamp it echoes, in ms: of the segment that it waited for longest (RFC 7323 section 4.3).
     pub(crate) echo: u32,
@@ -149,14 +150,14 @@ pub(crate) struct Receiver {
     /// The timestamp to echo, and what the last acknowledgement acknowledged: who comes behind that does not
     /// change it.
     recent: u32,
-    told: u32,
+    acked: u32,
     /// Every acknowledgement returns whether what it covers was marked (RFC 8257 section 3.2), instead of an
     /// echo until CWR.
     exact: bool,
     sizing: Sizing,
     /// Reports of data out of order since the last step forward.
     reports: u32,
-    /// Segments out of order that no report has told.
+    /// Segments out of order that no acknowledgement has reported.
     untold: u32,
     /// Segments that came twice.
     pub(crate) duplicates: u64,
@@ -176,7 +177,7 @@ impl Receiver {
             every: if delayed_ack { 2 } else { 1 },
             echo: false,
             recent: 0,
-            told: 0,
+            acked: 0,
             exact,
             sizing: Sizing {
                 rtt8: 0,
@@ -194,15 +195,15 @@ impl Receiver {
         }
     }
 
-    /// The connection stands; `rtt`: how long the handshake took.
+    /// The connection is established; `rtt`: how long the handshake took.
     pub(crate) fn on_handshake(&mut self, rtt: Nanos) {
         let mut own = Rtt::default();
         own.sample(rtt, 0, 0);
         self.pause = own.timeout();
     }
 
-    /// Before a segment is taken in whose mark differs from the last one's: the acknowledgement of what waits
-    /// for one, which must not tell of the new mark.
+    /// Before a segment with another mark than the last one is taken in: the pending acknowledgement, which
+    /// must not echo the new mark.
     pub(crate) fn on_mark(&mut self, ce: bool) -> Option<AckSegment> {
         if !self.exact || ce == self.echo {
             return None;
@@ -223,13 +224,13 @@ impl Receiver {
         echo: Option<Time>,
     ) -> Option<AckSegment> {
         let Marks { ce, cwr, push, stamp } = marks;
-        if seq <= self.told {
+        if seq <= self.acked {
             self.recent = self.recent.max(stamp);
         }
         if cwr && !self.exact {
             self.echo = false;
         }
-        // A change of the echo is told at once.
+        // A change of the echo is sent at once.
         let events = ce && !self.echo;
         self.echo |= ce && !self.exact;
         if events && !self.exact {
@@ -302,8 +303,8 @@ impl Receiver {
         self.pending = 0;
         self.untold = 0;
         self.due = None;
-        debug_assert!(self.told <= self.next, "acknowledgements never go back");
-        self.told = self.next;
+        debug_assert!(self.acked <= self.next, "acknowledgements never go back");
+        self.acked = self.next;
         self.check_blocks();
         let mut ack =
             AckSegment { ack: self.next, ece: self.echo, echo: self.recent, ..AckSegment::default() };

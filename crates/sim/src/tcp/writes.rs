@@ -38,7 +38,7 @@ impl Writes {
         self.end = Some(total);
     }
 
-    /// Is everything said, FIN too, before segment `seq`?
+    /// Whether everything before segment `seq` is sent, FIN included.
     pub(crate) fn is_over(&self, seq: u32) -> bool {
         self.end.is_some_and(|end| seq >= end)
     }

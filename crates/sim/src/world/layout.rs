@@ -60,7 +60,7 @@ pub struct Cable {
     pub ends: Vec<CableEnd>,
     /// From each of the first to the last.
     pub there: CableDirection,
-    /// And back.
+    /// The opposite direction.
     pub back: CableDirection,
 }
 

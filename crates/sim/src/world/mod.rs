@@ -4,8 +4,8 @@
 //! Layout (who, what joins them) ──▶ World: a Net whose machines are GatewayMachines, and for each cable its links
 //!                                     └─ paths by the fewest cables, through the devices that stand on each other
 //! ```
-//! *Invariant.* The same layout and the same seed give the same network: links are laid in the layout's
-//! order, and of several shortest ways the first is taken.
+//! *Invariant.* The same layout and the same seed give the same network: links are made in the layout's
+//! order, and of several shortest paths the first is taken.
 
 mod layout;
 mod routes;
@@ -39,7 +39,7 @@ struct Upper {
 
 /// A network with machines in it.
 pub struct World {
-    /// The network.
+    /// The simulated network.
     pub net: Net<Machines>,
     /// Its links, cable by cable.
     pub laid: Vec<Laid>,
@@ -47,7 +47,7 @@ pub struct World {
     nodes: usize,
     /// Of each node the machine that it is.
     machine_of: Vec<Option<usize>>,
-    /// Of each machine, of each device: what it stands on.
+    /// For each machine and device: the device that it is stacked on.
     uppers: Vec<BTreeMap<usize, Upper>>,
     /// Ways that were requested.
     known: BTreeMap<(usize, usize), Option<NodePath>>,
@@ -221,13 +221,13 @@ impl World {
         })
     }
 
-    /// The port at an end: of the device that the cable is in, which others may stand on.
+    /// The port at an end: of the device that the cable is in, which others may be stacked on.
     fn port_at(&self, end: CableEnd) -> Option<Port> {
         let machine = self.machine_of(end.node)?;
         self.net.machine.port(machine, self.ground(machine, end.device?))
     }
 
-    /// The device that all of a stack stand on.
+    /// The lowest device of a stack.
     fn ground(&self, machine: usize, device: usize) -> usize {
         let mut at = device;
         for _ in 0..self.uppers[machine].len() {
@@ -239,8 +239,8 @@ impl World {
         at
     }
 
-    /// The links of a way: those of its cables, before each the devices of the machine that stand on the one
-    /// it leaves by.
+    /// The links of a path: those of its cables, before each the devices of the machine that are stacked on
+    /// the one it leaves by.
     fn pave(&mut self, steps: &[Step]) -> NodePath {
         let mut links = Vec::new();
         for (at, step) in steps.iter().enumerate() {

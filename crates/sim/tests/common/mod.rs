@@ -128,7 +128,7 @@ impl Row {
         (!good).then(|| format!("{id} {what}: {} for {expected}", short(found)))
     }
 
-    /// A figure that is told and not judged.
+    /// A figure that is reported and not compared.
     pub(crate) fn report(&self, id: &str, what: &str, expected: &str, found: f64) {
         self.print(id, what, expected, &short(found), "reported");
     }

@@ -1,7 +1,7 @@
 //! One-way delays and losses, beside those of the link.
 
 use crate::links::{alike, line, path};
-use crate::table::{Row, Verdict, hold, markdown, work};
+use crate::table::{Row, Verdict, check, markdown, work};
 use tidegate_measure::oneway;
 use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream, StreamTrace};
 use tidegate_packet::Nanos;
@@ -12,7 +12,7 @@ use tidegate_sim::{Cells, Impairment, LinkAdjustment, LossModel, Reorder};
 /// Payload of the probes.
 const PAYLOAD: u16 = 100;
 
-/// A link.
+/// A link of the grid.
 #[derive(Clone, Debug, PartialEq)]
 struct Case {
     delays_ms: [u64; 2],
@@ -202,5 +202,5 @@ fn delays_and_losses_are_found_or_doubted() {
         direction, {} links | exact | exact | within | simulated links, clocks apart and askew",
         rows.len()
     );
-    hold("delays", &table);
+    check("delays", &table);
 }

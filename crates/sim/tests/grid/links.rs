@@ -23,7 +23,7 @@ pub(crate) fn alike(line: CableDirection) -> PathSpec {
     PathSpec { up: OneWay::plain(line), down: OneWay::plain(line), ..PathSpec::plain(line, line) }
 }
 
-/// A machine told these commands: eth1 towards here, eth0 towards the line.
+/// A machine configured by these commands: eth1 on this side, eth0 on the line's side.
 pub(crate) fn machine(commands: &[&str]) -> Option<(Gateway, [tidegate_gateway::DeviceId; 2])> {
     let mut gateway = Gateway::new();
     let devices = ["eth1", "eth0"].map(|name| gateway.add_device(name, DeviceSpec::default()));

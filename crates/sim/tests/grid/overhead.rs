@@ -1,7 +1,7 @@
 //! `overhead`: what a sweep through a simulated link finds of its framing.
 
 use crate::links::{alike, line, machine, path};
-use crate::table::{Row, Verdict, hold, markdown, work};
+use crate::table::{Row, Verdict, check, markdown, work};
 use tidegate_measure::capacity::PathDirection;
 use tidegate_measure::overhead::{Coding, LineEstimate, sweep};
 use tidegate_packet::Nanos;
@@ -252,7 +252,7 @@ fn overheads_are_found_or_doubted() {
         rows.len(),
         rows.len() - right
     );
-    hold("overhead", &table);
+    check("overhead", &table);
 }
 
 /// Two minutes are enough, on any link from 100 kbit/s to 1 Gbit/s: in both directions where that is slow,

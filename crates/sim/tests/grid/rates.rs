@@ -1,7 +1,7 @@
 //! `calibrate`: the highest rate at which delay does not rise, beside what the link carries.
 
 use crate::links::{line, machine, path};
-use crate::table::{Row, Verdict, hold, markdown, work};
+use crate::table::{Row, Verdict, check, markdown, work};
 use tidegate_measure::calibrate::{Calibration, calibrate};
 use tidegate_measure::capacity::{FULL, HEADERS, PathDirection};
 use tidegate_packet::Nanos;
@@ -19,7 +19,7 @@ enum Limit {
     Line(u64),
     /// A token bucket of this many bytes before a faster line.
     Shaper(u32),
-    /// The same without a queue.
+    /// A policer: the rate limit without a queue.
     Policer(u32),
     /// A shaper that keeps its queue short: fq_codel behind a small bucket.
     Short,
@@ -27,7 +27,7 @@ enum Limit {
     Varies,
 }
 
-/// A link.
+/// A link of the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Case {
     up: u64,
@@ -224,5 +224,5 @@ fn rates_are_found_or_doubted() {
     let wrong: Vec<&String> =
         rows.iter().filter(|row| row.verdict == Verdict::Wrong).map(|row| &row.cells[0]).collect();
     assert!(wrong.is_empty(), "wrong without a doubt: {wrong:?}");
-    hold("rates", &table);
+    check("rates", &table);
 }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) enum Verdict {
     /// Within the bounds, and nothing was doubted.
     Right,
-    /// It said that it must not be believed; whether the figures are right all the same.
+    /// It reported a caveat; whether the figures are right all the same.
     Doubted(bool),
     /// Neither.
     Wrong,
 }
 
 impl Verdict {
-    /// Of a case within its bounds or not, with doubts or without.
+    /// The verdict of a case within its bounds or not, with caveats or without.
     pub(crate) fn of(is_within: bool, has_doubts: bool) -> Verdict {
         match (is_within, has_doubts) {
             (within, true) => Verdict::Doubted(within),
@@ -39,7 +39,7 @@ pub(crate) struct Row {
     /// The link, and for each figure the truth and what was found.
     pub(crate) cells: Vec<String>,
     pub(crate) verdict: Verdict,
-    /// What it said.
+    /// Its caveats.
     pub(crate) doubts: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
 
 /// Holds a generated part of docs/measure-grid.md against what it should be, or writes it (TIDEGATE_BLESS=1).
 #[expect(clippy::disallowed_methods, reason = "the page is what this test is about")]
-pub(crate) fn hold(name: &str, wanted: &str) {
+pub(crate) fn check(name: &str, wanted: &str) {
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-grid.md");
     let text = std::fs::read_to_string(&paper).expect("docs/measure-grid.md is there");
     let begin = format!("<!-- generated: {name} -->\n");

@@ -79,10 +79,10 @@ fn run(known: &Known) -> [f64; 5] {
     [shares.iter().sum(), jain(&shares), ms(trips.mean()), ms(trips.percentile(95.0)), drops]
 }
 
-/// Drops are told, not judged. Shares of many flows in one queue differ from run to run. With 100 flows in
-/// 1024 queues it is chance whether the ping shares its queue with a flow: in ns-3's run it does, and in one
-/// of Linux (53 ms in the mean), here it does not.
-fn is_judged(known: &Known, figure: usize) -> bool {
+/// Drops are reported, not compared. Shares of many flows in one queue differ from run to run. With 100 flows
+/// in 1024 queues it is chance whether the ping shares its queue with a flow: in ns-3's run it does, and in
+/// one of Linux (53 ms in the mean), here it does not.
+fn is_compared(known: &Known, figure: usize) -> bool {
     let shared = known.queue == "fq_codel" && known.mbit == 10 && known.flows == 100;
     match figure {
         0 => true,
@@ -118,7 +118,7 @@ fn reference_dumbbell() {
             } else {
                 (*what).into()
             };
-            let gate = is_judged(known, at).then_some(SAME);
+            let gate = is_compared(known, at).then_some(SAME);
             wrong.extend(row.near(&name, &beside, expected, found[at], SAME, gate));
         }
     }

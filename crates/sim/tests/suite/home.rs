@@ -63,8 +63,8 @@ fn v_s2_modem_with_and_without_tbf() {
     assert!(shaped_run.goodput() > 0.95 * bare_run.goodput());
 }
 
-/// V-S0a: a web server on the gateway behind HTB of 200 kbit/s sends at exactly that rate, loses nothing and
-/// the ping of others does not notice.
+/// V-S0a: a web server on the gateway behind HTB of 200 kbit/s sends at exactly that rate without a drop, and
+/// the ping of others is not delayed.
 #[test]
 fn v_s0a_local_server_behind_htb() {
     let [root, class] = common::htb(Rate::bits(200_000));

@@ -111,12 +111,12 @@ fn beside_cubic(link: u64, params: DualPi2Params, control: CongestionControl) ->
     ]
 }
 
-/// V-D2 to V-D4: a scalable flow and CUBIC share the link about alike, one waits a millisecond, the other as
-/// long as its law says.
+/// V-D2 to V-D4: a scalable flow and CUBIC share the link about equally; one has a queueing delay of a
+/// millisecond, the other its controller's target.
 ///
 /// Linux's step of 1 ms is shorter than a packet of 1514 bytes at 10 Mbit/s: the second of two packets sent
-/// together is always marked, and the scalable flow keeps a quarter. `min_qlen_step 2` is Linux's word
-/// against that; at 100 Mbit/s nothing need be said.
+/// together is always marked, and the scalable flow keeps a quarter. `min_qlen_step 2` is Linux's option
+/// against that; at 100 Mbit/s it is not needed.
 #[test]
 fn v_d_scalable_and_classic_share_dualpi2() {
     let mut wrong = Vec::new();
@@ -129,28 +129,33 @@ fn v_d_scalable_and_classic_share_dualpi2() {
             (100_000_000, DualPi2Params::default(), "100 Mbit/s"),
         ] {
             let [ratio, low, classic] = beside_cubic(link, params, control);
-            let said = |what: &str| format!("dualpi2, {setting}, {name} beside CUBIC with ECN: {what}");
+            let output_of = |what: &str| format!("dualpi2, {setting}, {name} beside CUBIC with ECN: {what}");
             let packet = 1514.0 * 8e3 / link as f64;
             if (link, control) == (100_000_000, CongestionControl::Dctcp) {
                 // Published for 10 Mbit/s; here the law's own ratio shows, by round trips of 25 and 10 ms.
                 row("RFC 9332").report(
                     "V-D2",
-                    &said("ratio of rates"),
+                    &output_of("ratio of rates"),
                     "by the round trips, up to 2.5",
                     ratio,
                 );
             } else {
-                wrong.extend(row("ns-3's DualPI2").inside("V-D2", &said("ratio of rates"), 0.6..=1.6, ratio));
+                wrong.extend(row("ns-3's DualPI2").inside(
+                    "V-D2",
+                    &output_of("ratio of rates"),
+                    0.6..=1.6,
+                    ratio,
+                ));
             }
             wrong.extend(row("RFC 9332").inside(
                 "V-D3",
-                &said("low-latency queue, median wait, ms"),
+                &output_of("low-latency queue, median wait, ms"),
                 0.0..=1.0 + packet,
                 low,
             ));
             wrong.extend(row("RFC 9332").inside(
                 "V-D4",
-                &said("classic queue, mean wait, ms"),
+                &output_of("classic queue, mean wait, ms"),
                 9.0..=21.0,
                 classic,
             ));

@@ -1,4 +1,4 @@
-//! Links that lose, scramble, change and follow a recorded rate: when each packet arrives.
+//! Links with losses, reordering, changes and recorded rates: when each packet arrives.
 
 use tidegate_packet::{Nanos, Time};
 use tidegate_sim::{
@@ -49,7 +49,7 @@ fn a_changed_rate_moves_what_waits() {
     assert_eq!(arrivals(&net, source), [13, 21, 29, 109, 189, 269]);
 }
 
-/// The same before a machine's device, whose ring holds three frames.
+/// The same link before a machine's device, whose ring holds three frames.
 #[test]
 fn a_changed_rate_moves_what_is_in_a_ring() {
     let mut net = Net::new(DropTail::new(Limit::None), 1, Time(0));

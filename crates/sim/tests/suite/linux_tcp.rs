@@ -118,7 +118,7 @@ fn run<M: Forwarder>(machine: M, flows: &[Recorded], ecn: EcnCodepoint) -> (Vec<
     run_over(Nanos::millis(20), machine, flows, ecn)
 }
 
-/// What the two return hops delay together: 10 ms each where the script does not say otherwise.
+/// The delay of the two return hops together: 10 ms each unless the script sets another.
 fn delay(dir: &str) -> Nanos {
     let script = read(dir, "script.tc");
     let hop = |name: &str| {
@@ -231,7 +231,7 @@ fn usual(_: &str, what: &str) -> Option<f64> {
     }
 }
 
-/// The same where drops are few.
+/// The same tolerances without drops, where those are few.
 fn usual_but_drops(flow: &str, what: &str) -> Option<f64> {
     usual(flow, what).filter(|_| what != "drops")
 }
@@ -344,11 +344,12 @@ fn a_flow_behind_a_deep_queue() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// A queue of two packets: who sends three at once loses one, so it shows how acknowledgements come and what
-/// waits in the socket while a hole is repaired. A burst more or less at the beginning costs a tenth of what
-/// is delivered, so the mean of eight runs is compared, each with a delay 0.1 ms longer than the last one's,
-/// and the rate has more space than elsewhere. The oracle's own eight lie within half a per cent; here each
-/// loses some more in the first seconds, where more segments than there are acknowledged one by one.
+/// A queue of two packets: of three packets sent at once one is dropped, so it shows how acknowledgements
+/// come and the socket's backlog while a hole is repaired. A burst more or less at the beginning costs a
+/// tenth of what is delivered, so the mean of eight runs is compared, each with a delay 0.1 ms longer than
+/// the last one's, and the rate has more space than elsewhere. The oracle's own eight are within half a per
+/// cent; here each drops some more in the first seconds, where more segments than there are acknowledged one
+/// by one.
 #[test]
 fn a_queue_of_two_packets() {
     let dir = "reno-alone-pfifo2";

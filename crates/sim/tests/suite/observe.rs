@@ -1,4 +1,4 @@
-//! Stays before links: each packet has one wherever it comes by, and knows where it stood.
+//! Sojourns at links: each packet has one at every link that it passes, with its queue.
 
 use crate::common;
 
@@ -23,7 +23,7 @@ fn datagram(len: u16) -> Head {
 }
 
 /// Where each stay was, when it began and ended after the start, in µs, how, and whose it was.
-fn told(
+fn records(
     sojourns: impl Iterator<Item = SojournRecord>,
     links: &[LinkId],
 ) -> Vec<(usize, u64, u64, bool, u32)> {
@@ -53,7 +53,7 @@ fn a_buffer_holds_packets_up_and_loses_those_it_has_no_room_for() {
         net.inject(datagram(986), 986, path, owner).expect("room");
     }
     net.run(START + Nanos::secs(1));
-    let sojourns = told(net.take_sojourns(), &[link]);
+    let sojourns = records(net.take_sojourns(), &[link]);
     assert_eq!(
         sojourns,
         [
@@ -129,10 +129,13 @@ fn what_is_led_through_an_ifb_stood_in_a_class_of_it() {
     }
     net.run(START + Nanos::secs(1));
     let sojourns: Vec<SojournRecord> = net.take_sojourns().collect();
-    let stood: Vec<_> =
+    let locations: Vec<_> =
         sojourns.iter().filter(|sojourn| sojourn.link == ifb).map(|sojourn| sojourn.queue).collect();
-    assert_eq!(stood.len(), 3);
-    assert!(stood.iter().all(|stand| stand.on == Handle::new(1, 2)), "the middle band: {stood:?}");
-    let lan_only = told(sojourns.into_iter().filter(|sojourn| sojourn.link == lan), &[lan]);
+    assert_eq!(locations.len(), 3);
+    assert!(
+        locations.iter().all(|location| location.on == Handle::new(1, 2)),
+        "the middle band: {locations:?}"
+    );
+    let lan_only = records(sojourns.into_iter().filter(|sojourn| sojourn.link == lan), &[lan]);
     assert_eq!(lan_only, [(0, 0, 0, true, 0), (0, 0, 1000, true, 1), (0, 0, 2000, true, 2)]);
 }

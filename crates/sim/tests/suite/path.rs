@@ -1,4 +1,4 @@
-//! A path in virtual time tells what it was told to be.
+//! A path in virtual time has the properties it was given.
 
 use tidegate_measure::oneway;
 use tidegate_measure::stream::{Exchange, PacketTrain, Path, Stream};

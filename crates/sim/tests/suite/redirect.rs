@@ -1,4 +1,4 @@
-//! Devices on devices: downloads led through an ifb, ppp0 and a tunnel on top of eth0.
+//! Devices on devices: downloads redirected through an ifb, ppp0 and a tunnel on top of eth0.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use tidegate_policy::{
 };
 use tidegate_sim::{Bulk, GatewayMachine, Home, HomeResult, HomeSpec, HomeTraffic, Port};
 
-/// The same operation on another device.
+/// The operation on another device.
 fn on(dev: &str, op: Op) -> Op {
     match op {
         Op::Qdisc(op) => Op::Qdisc(QdiscOp { dev: dev.into(), ..op }),
@@ -40,7 +40,7 @@ fn redirect(dev: &str, parent: Handle, to: &str) -> Op {
     filter(dev, parent, vec![Action::from(Act::redirect(to))])
 }
 
-/// The same with these actions.
+/// A filter that matches everything, with these actions.
 fn filter(dev: &str, parent: Handle, actions: Vec<Action>) -> Op {
     let all = U32Key { value: 0, mask: 0, offset: 0, offset_mask: 0 };
     Op::Filter(FilterOp {
@@ -72,8 +72,8 @@ fn prio(dev: &str) -> Op {
     on(dev, common::qdisc(Handle::ROOT, Handle::new(1, 0), "prio", Some(params)))
 }
 
-/// Downloads led through an ifb come at the rate of the HTB there, below the provider's; the provider's queue
-/// stays empty and the ping does not wait in it.
+/// Downloads redirected through an ifb come at the rate of the HTB there, below the provider's; the
+/// provider's queue stays empty and the ping is not delayed in it.
 #[test]
 fn an_ifb_shapes_downloads() {
     let [root, class] = common::htb(Rate::bits(4_000_000));
@@ -92,12 +92,12 @@ fn an_ifb_shapes_downloads() {
         ..HomeSpec::new(1_000_000, 8_000_000)
     };
     let (bare, _) = run(gateway(&devices, &[]), spec().with(downloads()));
-    let (held, mut machine) = run(gateway(&devices, &shaped), spec().with(downloads()));
+    let (home_result, mut machine) = run(gateway(&devices, &shaped), spec().with(downloads()));
 
     let expected = 4e6 * 1448.0 / 1514.0;
-    let share = held.goodput() / expected;
-    println!("{:.0} bit/s bare, {:.0} held", bare.goodput(), held.goodput());
-    assert!(bare.goodput() > 7e6 && (share - 1.0).abs() < 0.02, "{} for {expected}", held.goodput());
+    let share = home_result.goodput() / expected;
+    println!("{:.0} bit/s bare, {:.0} held", bare.goodput(), home_result.goodput());
+    assert!(bare.goodput() > 7e6 && (share - 1.0).abs() < 0.02, "{} for {expected}", home_result.goodput());
     let wan = machine.gateway.device("wan0").expect("wan0");
     let dumps = machine.gateway.qdiscs(Time(0), wan);
     let ingress = dumps.last().expect("an ingress qdisc");
@@ -125,9 +125,8 @@ fn an_ifb_shapes_uploads_led_there_from_the_root() {
     assert!((result.goodput() / expected - 1.0).abs() < 0.02, "{} for {expected}", result.goodput());
 }
 
-/// What `upper` on `eth0` sends and gets, with a queue on each and everything that arrives led through an
-/// ifb: bytes and packets that left by `upper`, by `eth0`, that arrived at `eth0`, at `upper`, and that went
-/// through the ifb.
+/// The traffic of `upper` on `eth0`, with a queue on each and all arrivals redirected through an ifb: bytes
+/// and packets that left by `upper`, by `eth0`, that arrived at `eth0`, at `upper`, and that passed the ifb.
 fn stacked(upper: &str, spec: DeviceSpec, encap: Encap) -> [(u64, u64); 5] {
     let devices = [(upper, spec), ("eth0", DeviceSpec::default()), ("ifb0", ifb())];
     let ffff = Handle::new(0xffff, 0);

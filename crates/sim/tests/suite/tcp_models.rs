@@ -1,5 +1,5 @@
-//! TCP against itself: recovery, determinism, conservation, ECN, the reaction to the sender's own queue. What
-//! papers say of it is in `tcp_responses.rs`.
+//! TCP against itself: recovery, determinism, conservation, ECN, the reaction to the sender's own queue.
+//! Comparisons with papers are in `tcp_responses.rs`.
 
 use tidegate_packet::{Fifo, Nanos, Pkt, Pool, Rate, Seeded, Time};
 use tidegate_sim::{
@@ -203,7 +203,7 @@ impl Forwarder for Hole {
     }
 }
 
-/// When the oracle's flow began, in ms of a clock whose timer wheel stands as the simulator's does: it began
+/// When the oracle's flow began, in ms of a clock whose timer wheel is in the simulator's position: it began
 /// 10 s after its machine, whose wheel counts from 300 s before that, and the wheel's slots that matter here
 /// are at most 512 ms wide.
 const WHEEL: u64 = 304;
@@ -321,7 +321,7 @@ fn every_transfer_ends() {
     }
 }
 
-/// Refuses every n-th packet, and says of every other n-th that it was taken at another's cost.
+/// Refuses every n-th packet, and reports every other n-th as taken at another's cost.
 #[derive(Debug, Default)]
 struct Moody {
     queue: Fifo,

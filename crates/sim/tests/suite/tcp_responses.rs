@@ -1,4 +1,4 @@
-//! TCP against what papers say of it: rows V-W1 to V-W11 and V-B2 of the list of results to reproduce.
+//! TCP against published results: rows V-W1 to V-W11 and V-B2 of the list of results to reproduce.
 //!
 //! The paths of the response functions have a round trip, a loss rate and nothing else. Random losses are
 //! medians of five seeds; CUBIC's formula is about losses at regular intervals (RFC 9438 section 5), so there
@@ -118,7 +118,7 @@ fn v_w3_pftk() {
 fn v_w4_w5_cubic() {
     let mut wrong = Vec::new();
     let cases = [
-        // The formula says 38; a real Linux, with random losses, has 47.
+        // The formula gives 38; a real Linux, with random losses, has 47.
         ("V-W4-1e-3", 100, 1_000, 47.4, 300),
         ("V-W4-1e-4", 100, 10_000, 187.0, 600),
         ("V-W4-1e-5", 100, 100_000, 1054.0, 600),
@@ -338,8 +338,8 @@ fn v_w11_marks_replace_losses() {
     assert!(wrong.is_none() && net.flow_stats(flow).reductions > 10, "{wrong:?}");
 }
 
-/// V-B2: 400 TCP flows and one that does not listen, through SFB with Linux's defaults at 45 Mbit/s.
-/// Remembered figures of other parameters: told, not judged.
+/// V-B2: 400 TCP flows and an unresponsive one, through SFB with Linux's defaults at 45 Mbit/s. The published
+/// figures have other parameters: reported, not compared.
 #[test]
 fn v_b2_sfb_finds_the_deaf() {
     for (id, mbit) in [("V-B2-2", 2), ("V-B2-45", 45)] {

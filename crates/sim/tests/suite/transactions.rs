@@ -106,8 +106,8 @@ fn a_page_is_painted_before_it_is_complete() {
     assert_eq!([0, 1, 2, 9].map(painted), [Some(82), Some(82 + 42), Some(82 + 82), Some(82 + 82)]);
 }
 
-/// Behind a modem's full buffer a login takes several times what the buffer holds; when none of its packets
-/// gets through, it is abandoned and says so.
+/// Behind a modem's full buffer a login takes several times the buffer's delay; when none of its packets gets
+/// through, it is abandoned and reported.
 #[test]
 fn a_login_waits_in_the_modem() {
     let login = |patience| {
@@ -120,7 +120,7 @@ fn a_login_waits_in_the_modem() {
             what,
         };
         let spec = HomeSpec { duration: Nanos::secs(30), ..HomeSpec::new(256_000, 4_000_000) };
-        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Errand(command)]);
+        let spec = spec.with([HomeTraffic::Bulk(Bulk::new(true, 40_000)), HomeTraffic::Transaction(command)]);
         let (result, _) = Home::new(DropTail::new(Limit::Packets(1000)), spec, Time(0)).finish();
         match result.outcomes.into_iter().next_back() {
             Some(TrafficResult::Transaction(goes)) => goes,

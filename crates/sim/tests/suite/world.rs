@@ -76,7 +76,7 @@ fn a_switch_serves_several() {
         assert_eq!(round_trip(&mut world, host, 3), Some(Nanos(4 * (1_000_000 + SENDING))), "host {host}");
     }
     assert_eq!((world.links(0, true).len(), world.links(0, false).len()), (2, 1));
-    // Towards the server the machine's second device is the narrowest; back it is not asked.
+    // Towards the server the machine's second device is the narrowest; on the way back it has no limit.
     let usual = |_| 1500;
     assert_eq!((world.narrowest(0, 3, &usual), world.narrowest(3, 0, &usual)), (Some(1400), Some(1500)));
     assert_eq!(world.narrowest(0, 3, &|cable| if cable == 0 { 600 } else { 1500 }), Some(600));

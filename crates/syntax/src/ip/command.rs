@@ -1,11 +1,11 @@
-//! What a command line of ip asks.
+//! What a command line of ip requests.
 
 use std::net::IpAddr;
 use tidegate_policy::LinkDriver;
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
+pub struct IpCommandLine {
     /// What to do.
     pub command: IpCommand,
     /// How to show.
@@ -31,7 +31,7 @@ pub struct IpFlags {
     pub family: Option<bool>,
 }
 
-/// What a command line of ip asks.
+/// What a command line of ip requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IpCommand {
     /// `ip link set`.
@@ -42,22 +42,22 @@ pub enum IpCommand {
         name: String,
         /// What it is.
         kind: LinkDriver,
-        /// What was said of it beside.
+        /// The attributes given with it.
         set: LinkSet,
     },
     /// `ip link del`, `ip tunnel del`.
     DeleteLink(String),
     /// `ip link show`.
-    ShowLinks(Which),
+    ShowLinks(LinkSelector),
     /// `ip addr add|del|replace`.
     Address {
         /// True to add.
         add: bool,
         /// Adding what is there already is no error (`replace`, `change`).
         replace: bool,
-        /// The device.
+        /// The device's name.
         dev: String,
-        /// The address.
+        /// The address, without its prefix length.
         address: IpAddr,
         /// Leading bits that are the network's.
         prefix: u8,
@@ -65,7 +65,7 @@ pub enum IpCommand {
     /// `ip addr flush dev DEV`.
     FlushAddresses(String),
     /// `ip addr show`.
-    ShowAddresses(Which),
+    ShowAddresses(LinkSelector),
     /// `ip tunnel show [NAME]`.
     ShowTunnels(Option<String>),
     /// `ip route add|del|replace|change|append`.
@@ -104,7 +104,7 @@ pub enum IpCommand {
 /// `ip link set`: `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSet {
-    /// The device.
+    /// The device's name.
     pub dev: String,
     /// Up or down.
     pub up: Option<bool>,
@@ -124,7 +124,7 @@ pub struct LinkSet {
 
 /// Which links, or addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Which {
+pub struct LinkSelector {
     /// Only this device.
     pub dev: Option<String>,
     /// Only those that are up.
@@ -146,14 +146,14 @@ pub enum RouteVerb {
     Replace,
 }
 
-/// A route.
+/// A route of `ip route`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Network and prefix length; 0 for the default route.
     pub to: (IpAddr, u8),
     /// The next router.
     pub via: Option<IpAddr>,
-    /// The device.
+    /// The device that packets leave by.
     pub dev: Option<String>,
     /// The source address preferred.
     pub src: Option<IpAddr>,

@@ -1,6 +1,6 @@
 //! `ip link`, `ip tunnel`, `ip tuntap`.
 
-use super::command::{IpCommand, LinkSet, Which};
+use super::command::{IpCommand, LinkSelector, LinkSet};
 use super::words::{exists, find, help, is_show, later, number};
 use crate::{Env, Refusal};
 use std::net::IpAddr;
@@ -181,7 +181,7 @@ fn free_name(kind: &LinkDriver, env: &Env) -> String {
     free_name_but(kind, env, "")
 }
 
-/// The same where another name is taken too.
+/// A free name for a link of this kind that is not `taken`.
 fn free_name_but(kind: &LinkDriver, env: &Env, taken: &str) -> String {
     let stem = match kind {
         LinkDriver::Ifb => "ifb",
@@ -280,8 +280,8 @@ fn delete(words: &[&str], env: &Env) -> Result<IpCommand, Refusal> {
     Ok(IpCommand::DeleteLink(name.into()))
 }
 
-pub(super) fn which(words: &[&str], env: &Env) -> Result<Which, Refusal> {
-    let mut which = Which::default();
+pub(super) fn which(words: &[&str], env: &Env) -> Result<LinkSelector, Refusal> {
+    let mut which = LinkSelector::default();
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let after = words.get(at + 1);

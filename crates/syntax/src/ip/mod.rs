@@ -10,7 +10,7 @@ mod words;
 use crate::{Env, Refusal};
 use words::{help, is_show, later};
 
-pub use command::{IpCommand, IpFlags, LinkSet, Parsed, Route, RouteVerb, Which};
+pub use command::{IpCommand, IpCommandLine, IpFlags, LinkSelector, LinkSet, Route, RouteVerb};
 pub use show::{ShownAddress, ShownLink, link_json, link_text, route_text};
 
 /// What `ip -V` prints.
@@ -23,7 +23,7 @@ const OBJECTS: [&str; 10] =
 ///
 /// # Errors
 /// In ip's words, with its exit code.
-pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
+pub fn parse(args: &[String], env: &Env) -> Result<IpCommandLine, Refusal> {
     let mut flags = IpFlags::default();
     let (mut batch, mut force) = (false, false);
     let mut at = 0;
@@ -50,8 +50,8 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
                 batch = true;
             }
             _ if is("force") => force = true,
-            _ if is("Version") => return Ok(Parsed { command: IpCommand::Version, flags }),
-            _ if is("help") => return Ok(Parsed { command: help(), flags }),
+            _ if is("Version") => return Ok(IpCommandLine { command: IpCommand::Version, flags }),
+            _ if is("help") => return Ok(IpCommandLine { command: help(), flags }),
             _ if is("color") || option.starts_with("color=") || is("resolve") || is("timestamp") => {}
             _ if is("netns") || is("loops") || is("rcvbuf") => {
                 return Err(later(&format!("the option {word}"), at));
@@ -65,9 +65,9 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
         at += 1;
     }
     if batch {
-        return Ok(Parsed { command: IpCommand::Batch { force }, flags });
+        return Ok(IpCommandLine { command: IpCommand::Batch { force }, flags });
     }
-    Ok(Parsed { command: parse_line(args.get(at..).unwrap_or(&[]), &mut flags, env)?, flags })
+    Ok(IpCommandLine { command: parse_line(args.get(at..).unwrap_or(&[]), &mut flags, env)?, flags })
 }
 
 /// Reads a line without options before the object, as in a batch file.

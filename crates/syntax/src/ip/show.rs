@@ -27,7 +27,7 @@ pub struct ShownLink {
     pub mac: [u8; 6],
     /// The bridge it is a port of.
     pub master: Option<String>,
-    /// Its addresses.
+    /// The link's addresses.
     pub addresses: Vec<ShownAddress>,
     /// Bytes and packets it has sent.
     pub sent: (u64, u64),
@@ -36,14 +36,14 @@ pub struct ShownLink {
 /// An address of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownAddress {
-    /// The address.
+    /// The address, without its prefix length.
     pub address: IpAddr,
     /// Leading bits that are the network's.
     pub prefix: u8,
 }
 
 impl ShownLink {
-    /// `eth0.5@eth0`, as ip names what stands on something else.
+    /// `eth0.5@eth0`: ip's name for a device that is stacked on another.
     fn full_name(&self) -> String {
         match &self.kind {
             LinkDriver::Vlan { lower, .. } => format!("{}@{lower}", self.name),
@@ -106,7 +106,7 @@ impl ShownLink {
         }
     }
 
-    /// Is it of the kind that `type NAME` asks for?
+    /// Whether `type NAME` selects it.
     pub fn is_of(&self, kind: &str) -> bool {
         let own = match &self.kind {
             LinkDriver::Dummy => "dummy",
@@ -142,7 +142,7 @@ impl ShownLink {
 }
 
 fn mac_text(mac: [u8; 6]) -> String {
-    mac.map(|octet| format!("{octet:02x}")).join(":")
+    mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// The text of `ip link show` (`addresses` false) or `ip addr show` (true).

@@ -72,7 +72,8 @@ fn links_are_made_in_every_order_of_words() {
     }
 }
 
-/// iproute2 would make them; here there is no other namespace, and that is said instead of "File exists".
+/// iproute2 would make them; here there is no other namespace, and the error says so instead of "File
+/// exists".
 #[test]
 fn links_of_other_namespaces_are_refused_in_our_own_words() {
     for line in [
@@ -82,11 +83,11 @@ fn links_of_other_namespaces_are_refused_in_our_own_words() {
         "link add netns n1 v0 type dummy",
         "link add v0 netns n1 type dummy",
     ] {
-        let said = ask(line).expect_err(line);
+        let text = ask(line).expect_err(line);
         assert!(
-            said.starts_with("1: tidegate: ip link add … ")
-                && said.ends_with("not supported in this version"),
-            "{said}"
+            text.starts_with("1: tidegate: ip link add … ")
+                && text.ends_with("not supported in this version"),
+            "{text}"
         );
     }
 }

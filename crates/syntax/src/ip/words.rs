@@ -51,10 +51,10 @@ pub(super) fn prefix(text: &str) -> Option<(IpAddr, u8)> {
         // `10/8` is short for 10.0.0.0/8.
         Err(_) => {
             let parts: Option<Vec<u8>> = address.split('.').map(|part| part.parse().ok()).collect();
-            let mut octets = [0; 4];
+            let mut bytes = [0; 4];
             let parts = parts.filter(|parts| parts.len() < 4)?;
-            octets[..parts.len()].copy_from_slice(&parts);
-            IpAddr::from(octets)
+            bytes[..parts.len()].copy_from_slice(&parts);
+            IpAddr::from(bytes)
         }
     };
     let whole = if address.is_ipv4() { 32 } else { 128 };

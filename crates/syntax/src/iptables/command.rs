@@ -1,17 +1,17 @@
-//! What a command line of iptables asks.
+//! What a command line of iptables requests.
 
 use tidegate_policy::netfilter::NfOp;
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parsed {
+pub struct IptablesCommandLine {
     /// What to do.
     pub command: IptCommand,
     /// What was accepted and means nothing here.
     pub notes: Vec<String>,
 }
 
-/// What a command line of iptables asks.
+/// What a command line of iptables requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IptCommand {
     /// An operation on a table.
@@ -23,11 +23,11 @@ pub enum IptCommand {
     List {
         /// IPv6?
         ipv6: bool,
-        /// The table.
+        /// The table's name.
         table: String,
         /// Only this chain.
         chain: Option<String>,
-        /// How.
+        /// The style of the listing.
         style: ListStyle,
     },
     /// `iptables-save [-t TABLE]`.

@@ -8,7 +8,7 @@ mod refused;
 mod restore;
 mod values;
 
-pub use command::{IptCommand, ListStyle, Parsed};
+pub use command::{IptCommand, IptablesCommandLine, ListStyle};
 pub use parse::parse;
 pub use print::{ListedChain, ListedRule, list, print_rule, save};
 pub use refused::{VERSION, complain, refusal_text};

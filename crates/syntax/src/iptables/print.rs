@@ -25,14 +25,14 @@ pub struct ListedChain {
     pub packets: u64,
     /// Bytes that reached the policy.
     pub bytes: u64,
-    /// Its rules.
+    /// The chain's rules, in order.
     pub rules: Vec<ListedRule>,
 }
 
 /// A rule to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListedRule {
-    /// The rule.
+    /// The rule itself.
     pub rule: NetfilterRule,
     /// Packets that matched.
     pub packets: u64,
@@ -77,7 +77,7 @@ pub fn print_rule(rule: &NetfilterRule, ipv6: bool) -> String {
     let mut out = String::new();
     let mut own = false;
     for found in &rule.matches {
-        // Options of the protocol's own extension stand together behind one -m.
+        // Options of the protocol's own extension are grouped behind one -m.
         let also = is_own(&found.what);
         if also && !own {
             out.push_str(&format!(" -m {}", protocol.map_or_else(|| "tcp".into(), protocol_name)));
@@ -168,13 +168,13 @@ fn commands(chains: &[ListedChain], ipv6: bool, verbose: bool) -> String {
     out
 }
 
-/// The counters stand between the matches and the target.
+/// The counters come between the matches and the target.
 fn split_target(words: &str) -> (String, String) {
     let at = words.find(" -j ").or_else(|| words.find(" -g ")).unwrap_or(words.len());
     (words[..at].into(), words[at..].into())
 }
 
-/// Is it asked by the extension that comes with `-p`?
+/// Whether the condition belongs to the extension that `-p` loads.
 fn is_own(what: &Condition) -> bool {
     matches!(what, Condition::SourcePort(_) | Condition::DestinationPort(_) | Condition::TcpFlags(..))
 }
@@ -185,8 +185,8 @@ fn condition(found: &Match, ipv6: bool) -> String {
         |ranges: &[(u16, u16)], list: &str| format!(" -m multiport{not} --{list} {}", port_list(ranges));
     match &found.what {
         Condition::Protocol(number) => format!("{not} -p {}", protocol_name(*number)),
-        Condition::Source(octets, length) => format!("{not} -s {}", address(octets, *length, ipv6)),
-        Condition::Destination(octets, length) => format!("{not} -d {}", address(octets, *length, ipv6)),
+        Condition::Source(bytes, length) => format!("{not} -s {}", address(bytes, *length, ipv6)),
+        Condition::Destination(bytes, length) => format!("{not} -d {}", address(bytes, *length, ipv6)),
         Condition::In(name) => format!("{not} -i {name}"),
         Condition::Out(name) => format!("{not} -o {name}"),
         Condition::SourcePort(range) => format!("{not} --sport {}", port_range(*range)),
@@ -205,11 +205,11 @@ fn condition(found: &Match, ipv6: bool) -> String {
         Condition::Connmark(value, mask) => format!(" -m connmark{not} --mark {value:#x}/{mask:#x}"),
         Condition::Connstate(set) => format!(" -m conntrack{not} --ctstate {}", states(*set)),
         Condition::State(set) => format!(" -m state{not} --state {}", states(*set)),
-        Condition::Connbytes(asked) => {
-            let (mode, direction) = count_words(asked);
+        Condition::Connbytes(range) => {
+            let (mode, direction) = count_words(range);
             format!(
                 " -m connbytes{not} --connbytes {} --connbytes-mode {mode} --connbytes-dir {direction}",
-                amount(asked)
+                amount(range)
             )
         }
         Condition::IcmpType(kind, codes) => {
@@ -217,7 +217,7 @@ fn condition(found: &Match, ipv6: bool) -> String {
             format!(" -m {module}{not} --{option} {}", icmp(*kind, *codes))
         }
         Condition::Comment(text) => format!(" -m comment --comment {}", quoted(text)),
-        // Only nft says these; iptables refuses to list a table that has them.
+        // Only nft can express these; iptables refuses to list a table that has them.
         Condition::Version6(_) | Condition::Any(_) => String::new(),
     }
 }
@@ -226,14 +226,14 @@ fn states(set: Connstates) -> String {
     STATES.iter().filter(|(_, state)| set.has(*state)).map(|(name, _)| *name).collect::<Vec<_>>().join(",")
 }
 
-fn amount(asked: &Connbytes) -> String {
-    if asked.to == u64::MAX { asked.from.to_string() } else { format!("{}:{}", asked.from, asked.to) }
+fn amount(range: &Connbytes) -> String {
+    if range.to == u64::MAX { range.from.to_string() } else { format!("{}:{}", range.from, range.to) }
 }
 
-fn count_words(asked: &Connbytes) -> (&'static str, &'static str) {
-    let mode = COUNT_MODES.iter().find(|(_, mode)| *mode == asked.mode).map_or("", |(word, _)| word);
+fn count_words(range: &Connbytes) -> (&'static str, &'static str) {
+    let mode = COUNT_MODES.iter().find(|(_, mode)| *mode == range.mode).map_or("", |(word, _)| word);
     let direction =
-        COUNT_DIRECTIONS.iter().find(|(_, way)| *way == asked.direction).map_or("", |(word, _)| word);
+        COUNT_DIRECTIONS.iter().find(|(_, way)| *way == range.direction).map_or("", |(word, _)| word);
     (mode, direction)
 }
 
@@ -328,11 +328,11 @@ fn row(rule: &NetfilterRule, ipv6: bool, style: &ListStyle) -> String {
                 let shown = if style.numeric { value.to_string() } else { protocol_name(*value) };
                 protocol = format!("{not}{shown}");
             }
-            Condition::Source(octets, length) => {
-                source = format!("{not}{}", shown_address(octets, *length, ipv6))
+            Condition::Source(bytes, length) => {
+                source = format!("{not}{}", shown_address(bytes, *length, ipv6))
             }
-            Condition::Destination(octets, length) => {
-                destination = format!("{not}{}", shown_address(octets, *length, ipv6))
+            Condition::Destination(bytes, length) => {
+                destination = format!("{not}{}", shown_address(bytes, *length, ipv6))
             }
             Condition::In(name) => input = format!("{not}{name}"),
             Condition::Out(name) => output = format!("{not}{name}"),
@@ -425,11 +425,11 @@ fn shown(found: &Match, protocol: Option<u8>, style: &ListStyle) -> String {
         Condition::Connmark(value, mask) => format!(" connmark match {not} {value:#x}/{mask:#x}"),
         Condition::Connstate(set) => format!("{spaced} ctstate {}", states(*set)),
         Condition::State(set) => format!("{spaced} state {}", states(*set)),
-        Condition::Connbytes(asked) => {
-            let (mode, direction) = count_words(asked);
+        Condition::Connbytes(range) => {
+            let (mode, direction) = count_words(range);
             format!(
                 "{spaced} connbytes {} connbytes mode {mode} connbytes direction {direction}",
-                amount(asked)
+                amount(range)
             )
         }
         Condition::IcmpType(kind, codes) => shown_icmp(*kind, *codes, protocol == Some(58), not, style),
@@ -556,20 +556,20 @@ fn protocol_name(number: u8) -> String {
     }
 }
 
-fn address(octets: &[u8; 16], length: u8, ipv6: bool) -> String {
-    format!("{}/{length}", bare(octets, ipv6))
+fn address(bytes: &[u8; 16], length: u8, ipv6: bool) -> String {
+    format!("{}/{length}", bare(bytes, ipv6))
 }
 
 /// In `-L` a whole address has no length.
-fn shown_address(octets: &[u8; 16], length: u8, ipv6: bool) -> String {
+fn shown_address(bytes: &[u8; 16], length: u8, ipv6: bool) -> String {
     let whole = if ipv6 { 128 } else { 32 };
-    if length == whole { bare(octets, ipv6) } else { address(octets, length, ipv6) }
+    if length == whole { bare(bytes, ipv6) } else { address(bytes, length, ipv6) }
 }
 
-fn bare(octets: &[u8; 16], ipv6: bool) -> String {
+fn bare(bytes: &[u8; 16], ipv6: bool) -> String {
     match ipv6 {
-        true => Ipv6Addr::from(*octets).to_string(),
-        false => Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]).to_string(),
+        true => Ipv6Addr::from(*bytes).to_string(),
+        false => Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]).to_string(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::refused::complain;
 use crate::Refusal;
 use tidegate_policy::netfilter::NfOp;
 
-/// What a call of `iptables-restore` asks.
+/// What a call of `iptables-restore` requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restore {
     /// IPv6?

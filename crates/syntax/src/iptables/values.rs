@@ -150,7 +150,7 @@ pub(super) fn dscp_class(text: &str) -> Option<u8> {
     named(&DSCP_CLASSES, text)
 }
 
-/// `VALUE[/MASK]` or a name; a name stands for the six bits of the old TOS.
+/// `VALUE[/MASK]` or a name; a name means the six bits of the old TOS.
 pub(super) fn tos(text: &str) -> Option<(u8, u8)> {
     if let Some(value) = named(&TOS_NAMES, text) {
         return Some((value, 0x3f));
@@ -173,20 +173,20 @@ pub(super) fn tcp_flags(text: &str) -> Option<u8> {
 /// An address or prefix; IPv4 in the last four bytes.
 pub(super) fn address(text: &str, ipv6: bool) -> Option<([u8; 16], u8)> {
     if ipv6 {
-        let (mut octets, length) = parse_prefix6(text)?;
-        for (index, octet) in octets.iter_mut().enumerate() {
+        let (mut bytes, length) = parse_prefix6(text)?;
+        for (index, byte) in bytes.iter_mut().enumerate() {
             let kept = length.saturating_sub(8 * index as u32).min(8);
-            *octet &= 0xffu8.checked_shl(8 - kept).unwrap_or(0);
+            *byte &= 0xffu8.checked_shl(8 - kept).unwrap_or(0);
         }
-        return Some((octets, length as u8));
+        return Some((bytes, length as u8));
     }
     let (address, mask) = parse_masked4(text)?;
     let length = mask.leading_ones();
     // A mask with holes cannot be kept as a prefix.
     (mask.leading_ones() + mask.trailing_zeros() == 32 || mask == 0).then_some(())?;
-    let mut octets = [0; 16];
-    octets[12..].copy_from_slice(&(address & mask).to_be_bytes());
-    Some((octets, length as u8))
+    let mut bytes = [0; 16];
+    bytes[12..].copy_from_slice(&(address & mask).to_be_bytes());
+    Some((bytes, length as u8))
 }
 
 /// The states of a connection.
@@ -207,7 +207,7 @@ pub(super) const COUNT_DIRECTIONS: [(&str, CountDirection); 3] = [
     ("both", CountDirection::Both),
 ];
 
-/// A name of an ICMP type, with the codes it stands for, from one to another.
+/// A name of an ICMP type: its number, and the first and last of its codes.
 pub(super) type IcmpName = (&'static str, u8, (u8, u8));
 /// Names of ICMP types and their codes (RFC 792, RFC 1812); type 255 is any.
 pub(super) const ICMP_TYPES: [IcmpName; 40] = [
@@ -368,7 +368,7 @@ pub(super) fn translation(text: &str, ipv6: bool) -> Result<Translation, String>
     let whole = if ipv6 { 128 } else { 32 };
     let read = |text: &str| {
         let read = address(text, ipv6).filter(|(_, length)| *length == whole && !text.contains('/'));
-        read.map(|(octets, _)| octets).ok_or_else(|| format!("Bad IP address \"{text}\""))
+        read.map(|(bytes, _)| bytes).ok_or_else(|| format!("Bad IP address \"{text}\""))
     };
     let mut to = match ports {
         Some(text) => to_ports(text)?,

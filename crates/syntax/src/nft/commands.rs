@@ -12,10 +12,10 @@ use tidegate_policy::netfilter::{Base, ChainType, Family, Hook, NetfilterRule, N
 /// Tokens of a text at most, variables filled in.
 const MAX_TOKENS: usize = 2_000_000;
 
-/// A command, and where its parts stand.
+/// A command, and the places of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// What it asks.
+    /// What the command does.
     pub ask: Ask,
     /// All of it.
     pub whole: Span,
@@ -27,7 +27,7 @@ pub struct Command {
     pub leads_to: Option<Span>,
 }
 
-/// What a command asks.
+/// What a command does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
     /// An operation.
@@ -52,7 +52,7 @@ pub enum Ask {
 /// What is to be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// What.
+    /// What is listed.
     pub scope: Scope,
     /// Only of this family.
     pub family: Option<Family>,
@@ -128,7 +128,7 @@ fn expand(tokens: Vec<Token>) -> Result<Vec<Token>, Wrong> {
     Ok(all)
 }
 
-/// Adds a token, or what the variable stands for that it begins.
+/// Adds a token, or the value of the variable that it names.
 fn push(
     to: &mut Vec<Token>,
     token: Token,
@@ -153,7 +153,7 @@ fn push(
 
 /// Verbs that do something.
 const VERBS: [&str; 8] = ["add", "create", "insert", "replace", "delete", "destroy", "flush", "list"];
-/// What stands in tables and is not for us.
+/// Objects of a table that are not modelled.
 const OBJECTS: [&str; 14] = [
     "set",
     "map",
@@ -307,8 +307,8 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What stands in a table's braces. All its chains are made before their rules, which may lead to later
-    /// ones.
+    /// The content of a table's braces. All its chains are made before their rules, which may jump to later
+    /// chains.
     fn table_block(&mut self, place: &Place<'t>) -> Result<(), Wrong> {
         let mut rules = Vec::new();
         loop {
@@ -366,7 +366,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What stands in a chain's braces: the chain becomes a command, its rules come back.
+    /// The content of a chain's braces: the chain becomes a command, its rules are returned.
     fn chain_block(
         &mut self,
         place: &Place<'t>,

@@ -4,7 +4,7 @@ use super::lex::{Kind, Span, Token};
 use super::wrong::Wrong;
 use crate::number::whole;
 
-/// How deep brackets may stand in one another.
+/// How deep brackets may be nested.
 const MAX_DEPTH: u32 = 32;
 
 /// A place among tokens.
@@ -37,7 +37,7 @@ impl<'t> Cursor<'t> {
         self.peek().span
     }
 
-    /// Where what was taken last stands.
+    /// The place of the last token taken.
     pub(super) fn before(&self) -> Span {
         self.at.checked_sub(1).map(|at| self.tokens[at].span).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 /// A stretch of the text: a line from 1, and columns from 1, the last included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
     /// The first column.
     pub from: usize,
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Word,
     /// A word in quotes, without them.
     Quoted,
-    /// A sign.
+    /// An operator or another sign.
     Sign,
     /// The end of a line, or a semicolon.
     End,
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn words_signs_and_ends() {
         let text = "add rule t c tcp dport != { 22, 80-90 } # tail\n  comment \"a b\"; x \\\n y\n";
-        let told: Vec<String> = tokens(text)
+        let lines: Vec<String> = tokens(text)
             .expect("quotes are closed")
             .iter()
             .map(|token| format!("{}:{}-{} {}", token.span.line, token.span.from, token.span.to, token.text))
@@ -120,7 +120,7 @@ mod tests {
         {|1:29-30 22|1:31-31 ,|\
                       1:33-37 80-90|1:39-39 \
                       }|1:47-47 newline|2:3-9 comment|2:11-15 a b|2:16-16 ;|2:18-18 x|3:2-2 y|3:3-3 newline|4:1-1 end of file";
-        assert_eq!(told.join("|"), wanted);
+        assert_eq!(lines.join("|"), wanted);
         assert_eq!(tokens("x \"y"), Err(Span { line: 1, from: 3, to: 4 }));
     }
 }

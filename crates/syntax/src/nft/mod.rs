@@ -2,8 +2,8 @@
 //! fields.
 //!
 //! [`parse`] reads a text of commands, as `nft -f` takes it or as the words of a command line joined by
-//! blanks. Each command knows where its parts stand, so that what the kernel refuses is told in nft's form:
-//! place, text, and a mark beneath.
+//! blanks. Each command keeps the places of its parts, so that the kernel's refusals are reported in nft's
+//! form: place, text, and a mark beneath.
 
 mod commands;
 mod cursor;
@@ -18,7 +18,7 @@ mod wrong;
 pub use commands::{Ask, Command, Listing, Scope, parse};
 pub use lex::Span;
 pub use names::dscp_number;
-pub use print::{Shown, ShownChain, Style, print_op, print_rule, print_table, print_tables};
+pub use print::{ChainListing, Style, TableListing, print_op, print_rule, print_table, print_tables};
 pub use wrong::complaint;
 
 pub(crate) use values::mark_blocks;

@@ -11,8 +11,8 @@ use tidegate_policy::netfilter::{
 
 /// A table to list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
-    /// Its family.
+pub struct TableListing {
+    /// The table's address family.
     pub family: Family,
     /// The table's name.
     pub name: String,
@@ -20,18 +20,18 @@ pub struct Shown {
     pub of_iptables: bool,
     /// The table's handle, for `nft -a`.
     pub handle: u64,
-    /// Its chains.
-    pub chains: Vec<ShownChain>,
+    /// The table's chains.
+    pub chains: Vec<ChainListing>,
 }
 
 /// A chain to list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ShownChain {
+pub struct ChainListing {
     /// The chain's name.
     pub name: String,
     /// The chain's handle, for `nft -a`.
     pub handle: u64,
-    /// Where it stands, and whether it accepts what no rule decides.
+    /// Its hook and priority, and whether it accepts by default.
     pub base: Option<(Base, bool)>,
     /// Its rules, with number, packets and bytes.
     pub rules: Vec<(NetfilterRule, u64, (u64, u64))>,
@@ -49,12 +49,12 @@ pub struct Style {
 }
 
 /// `list tables`.
-pub fn print_tables(tables: &[Shown]) -> String {
+pub fn print_tables(tables: &[TableListing]) -> String {
     tables.iter().map(|table| format!("table {} {}\n", table.family.name(), table.name)).collect()
 }
 
 /// `list table`, and one of the tables of `list ruleset`.
-pub fn print_table(table: &Shown, style: Style) -> String {
+pub fn print_table(table: &TableListing, style: Style) -> String {
     let number = |handle: u64| if style.handles { format!(" # handle {handle}") } else { String::new() };
     let mut out = String::new();
     if table.of_iptables {
@@ -89,10 +89,10 @@ fn place(base: Base, policy: Option<bool>) -> String {
     format!("type {kind} hook {hook} priority {priority};{policy}")
 }
 
-/// The command that does an operation, without the tool's name; `None`: no command says it.
+/// The command for an operation, without the tool's name; `None`: no command expresses it.
 pub fn print_op(op: &NfOp) -> Option<String> {
     let at = format!("{} {}", op.family.name(), op.table);
-    let said = |rule: &NetfilterRule| print_rule(rule, op.family, None);
+    let text_of = |rule: &NetfilterRule| print_rule(rule, op.family, None);
     Some(match &op.command {
         NfCommand::NewTable => format!("add table {at}"),
         NfCommand::DeleteTable => format!("delete table {at}"),
@@ -103,14 +103,14 @@ pub fn print_op(op: &NfOp) -> Option<String> {
         NfCommand::DeleteChain(Some(chain)) => format!("delete chain {at} {chain}"),
         NfCommand::Flush(None) => format!("flush table {at}"),
         NfCommand::Flush(Some(chain)) => format!("flush chain {at} {chain}"),
-        NfCommand::Append(chain, rule) => format!("add rule {at} {chain} {}", said(rule)),
-        NfCommand::Insert(chain, 0 | 1, rule) => format!("insert rule {at} {chain} {}", said(rule)),
+        NfCommand::Append(chain, rule) => format!("add rule {at} {chain} {}", text_of(rule)),
+        NfCommand::Insert(chain, 0 | 1, rule) => format!("insert rule {at} {chain} {}", text_of(rule)),
         NfCommand::Beside { chain, handle, behind, rule } => {
             let verb = if *behind { "add" } else { "insert" };
-            format!("{verb} rule {at} {chain} handle {handle} {}", said(rule))
+            format!("{verb} rule {at} {chain} handle {handle} {}", text_of(rule))
         }
         NfCommand::ReplaceHandle(chain, handle, rule) => {
-            format!("replace rule {at} {chain} handle {handle} {}", said(rule))
+            format!("replace rule {at} {chain} handle {handle} {}", text_of(rule))
         }
         NfCommand::DeleteHandle(chain, handle) => format!("delete rule {at} {chain} handle {handle}"),
         _ => return None,
@@ -153,7 +153,7 @@ struct Writer<'r> {
     v6: bool,
 }
 
-/// What a condition asks of: of a set all its members ask the same.
+/// The first member of a set, or the condition itself: all members of a set test the same field.
 fn first(what: &Condition) -> &Condition {
     match what {
         Condition::Any(several) => several.first().unwrap_or(what),
@@ -181,9 +181,9 @@ impl Writer<'_> {
         })
     }
 
-    /// Does something else in the rule say that the packet is of this IP version?
-    fn version_is_told(&self) -> bool {
-        let told = |m: &Match| {
+    /// Whether another part of the rule implies this IP version.
+    fn version_is_known(&self) -> bool {
+        let matches = |m: &Match| {
             matches!(
                 first(&m.what),
                 Condition::Source(..)
@@ -192,20 +192,20 @@ impl Writer<'_> {
                     | Condition::IcmpType(..)
             )
         };
-        self.rule.matches.iter().any(told)
+        self.rule.matches.iter().any(matches)
             || self.rule.targets().any(|target| matches!(target, NetfilterTarget::Dscp(_)))
     }
 
-    /// Does a later part of the rule say the protocol?
-    fn protocol_is_told(&self, number: u8) -> bool {
-        let told = |m: &Match| match first(&m.what) {
+    /// Whether a later part of the rule implies the protocol.
+    fn protocol_is_known(&self, number: u8) -> bool {
+        let matches = |m: &Match| match first(&m.what) {
             Condition::SourcePort(_) | Condition::DestinationPort(_) => matches!(number, 6 | 17 | 33 | 132),
             Condition::SourcePorts(_) | Condition::DestinationPorts(_) => matches!(number, 6 | 17 | 33 | 132),
             Condition::TcpFlags(..) => number == 6,
             Condition::IcmpType(..) => matches!(number, 1 | 58),
             _ => false,
         };
-        self.rule.matches.iter().any(told)
+        self.rule.matches.iter().any(matches)
             || number == 6 && self.rule.targets().any(|target| matches!(target, NetfilterTarget::Tcpmss(_)))
     }
 
@@ -213,7 +213,7 @@ impl Writer<'_> {
         let not = if found.not { " != " } else { " " };
         let what = &found.what;
         let port = || match self.protocol() {
-            Some(number) if self.protocol_is_told(number) => {
+            Some(number) if self.protocol_is_known(number) => {
                 names::name(&PROTOCOLS, number.into()).unwrap_or("th")
             }
             _ => "th",
@@ -224,10 +224,10 @@ impl Writer<'_> {
         };
         Some(match first(what) {
             Condition::Version6(v6) => {
-                // The protocol of a packet of one version is asked as that version's.
+                // The protocol is matched in the header of the packet's IP version.
                 let next = self.rule.matches.get(at + 1).map(|m| first(&m.what));
-                if self.version_is_told()
-                    || matches!(next, Some(Condition::Protocol(number)) if !self.protocol_is_told(*number))
+                if self.version_is_known()
+                    || matches!(next, Some(Condition::Protocol(number)) if !self.protocol_is_known(*number))
                 {
                     return None;
                 }
@@ -243,7 +243,7 @@ impl Writer<'_> {
             Condition::DestinationPort(range) => ports("dport", std::slice::from_ref(range)),
             Condition::SourcePorts(ranges) => ports("sport", ranges),
             Condition::DestinationPorts(ranges) => ports("dport", ranges),
-            // nft has no word for either port; this says what is meant.
+            // nft has no word for "either port"; a comment gives the meaning.
             Condition::Ports(ranges) => ports("{ sport, dport }", ranges),
             Condition::TcpFlags(..) => tcp_flags(all(what), found.not),
             Condition::Mark(..) => marks("meta mark", all(what), found.not),
@@ -271,14 +271,14 @@ impl Writer<'_> {
             Condition::Connstate(states) | Condition::State(states) => {
                 format!("ct state{not}{}", state_names(*states))
             }
-            Condition::Connbytes(asked) => format!("{}{not}{}", carried(asked), amounts(all(what))),
+            Condition::Connbytes(range) => format!("{}{not}{}", carried(range), amounts(all(what))),
             Condition::Comment(_) | Condition::Any(_) => return None,
         })
     }
 
     fn protocols(&self, at: usize, found: &Match, number: u8) -> Option<String> {
         let single = !matches!(found.what, Condition::Any(_)) && !found.not;
-        if single && self.protocol_is_told(number) {
+        if single && self.protocol_is_known(number) {
             return None;
         }
         let before = at.checked_sub(1).and_then(|at| self.rule.matches.get(at));
@@ -388,14 +388,14 @@ fn devices(conditions: &[Condition]) -> Vec<String> {
     conditions.iter().filter_map(name).collect()
 }
 
-/// Prefixes, and as ranges what only several of them say.
+/// The networks as prefixes, and as a range where only several prefixes would cover it.
 fn networks(conditions: &[Condition]) -> Vec<String> {
     let mut spans: Vec<(u128, u128, bool)> = Vec::new();
     for what in conditions {
-        let (Condition::Source(octets, bits) | Condition::Destination(octets, bits)) = what else { continue };
-        let v4 = octets[..12].iter().all(|octet| *octet == 0) && *bits <= 32;
+        let (Condition::Source(bytes, bits) | Condition::Destination(bytes, bits)) = what else { continue };
+        let v4 = bytes[..12].iter().all(|byte| *byte == 0) && *bits <= 32;
         let free = if v4 { 32 } else { 128 } - u32::from(*bits);
-        let low = u128::from_be_bytes(*octets);
+        let low = u128::from_be_bytes(*bytes);
         let high = low | 1u128.checked_shl(free).map_or(u128::MAX, |size| size - 1);
         match spans.last_mut() {
             Some(last) if last.1.checked_add(1) == Some(low) && last.2 == v4 => last.1 = high,
@@ -490,13 +490,13 @@ fn state_names(states: Connstates) -> String {
 }
 
 /// `ct original bytes`.
-fn carried(asked: &Connbytes) -> String {
-    let direction = match asked.direction {
+fn carried(range: &Connbytes) -> String {
+    let direction = match range.direction {
         CountDirection::Original => "original ",
         CountDirection::Reply => "reply ",
         CountDirection::Both => "",
     };
-    let mode = match asked.mode {
+    let mode = match range.mode {
         CountMode::Packets => "packets",
         CountMode::Bytes => "bytes",
         CountMode::Average => "avgpkt",
@@ -506,7 +506,7 @@ fn carried(asked: &Connbytes) -> String {
 
 fn amounts(conditions: &[Condition]) -> String {
     let one = |what: &Condition| match what {
-        Condition::Connbytes(asked) => Some(compared(asked.from, asked.to, u64::MAX)),
+        Condition::Connbytes(range) => Some(compared(range.from, range.to, u64::MAX)),
         _ => None,
     };
     set(conditions.iter().filter_map(one).collect())

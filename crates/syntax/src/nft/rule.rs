@@ -1,4 +1,4 @@
-//! A rule: what it asks of a packet, and what it does.
+//! A rule: its conditions, and its statements.
 
 use super::cursor::Cursor;
 use super::lex::{Kind, Span};
@@ -18,10 +18,10 @@ const MAX_VALUES: usize = 65_536;
 
 /// A rule as it was written.
 ///
-/// nft asks and does in the order of the words; ours asks first. A rule that asks again after it has done
-/// something becomes two, the second of which asks all of it.
+/// nft evaluates conditions and statements in the order of the words; ours evaluates conditions first. A rule
+/// with a condition behind a statement becomes two, the second of which has all conditions.
 pub(super) struct Written {
-    /// The rules, with what `counter packets N bytes M` says.
+    /// The rules, with the counts of `counter packets N bytes M`.
     pub(super) parts: Vec<(NetfilterRule, (u64, u64))>,
     /// The chain it leads to, where it is named.
     pub(super) leads_to: Option<Span>,
@@ -75,14 +75,14 @@ struct Reader<'c, 't> {
     /// The protocols that are left, once that is settled.
     protocols: Option<Vec<u8>>,
     rule: NetfilterRule,
-    /// What stands before it.
+    /// The rules completed before this one.
     parts: Vec<(NetfilterRule, (u64, u64))>,
     leads_to: Option<Span>,
     counters: (u64, u64),
     /// A statement that ends the rule for packets without connection.
     needs_connection: Option<Span>,
     comment: Option<String>,
-    /// The verdict.
+    /// The place of the verdict, once there is one.
     ended: Option<Span>,
 }
 
@@ -111,21 +111,21 @@ impl Reader<'_, '_> {
             return Err(Wrong::new(begin, "Statement after terminal statement has no effect")
                 .remedy(format!("Put it before the verdict in column {}.", span.from)));
         }
-        let (asked, done, counter) = (self.rule.matches.len(), self.rule.first.len(), self.rule.counter);
+        let (requested, done, counter) = (self.rule.matches.len(), self.rule.first.len(), self.rule.counter);
         if !self.statement()? {
             self.matching()?;
         }
-        if (done > 0 || counter) && self.rule.matches.len() > asked {
-            self.divide(begin.up_to(self.cursor.before()), asked, done, counter)?;
+        if (done > 0 || counter) && self.rule.matches.len() > requested {
+            self.divide(begin.up_to(self.cursor.before()), requested, done, counter)?;
         }
         Ok(())
     }
 
-    /// Something was asked after something was done: what comes from here on is a rule of its own.
-    fn divide(&mut self, span: Span, asked: usize, done: usize, counter: bool) -> Result<(), Wrong> {
+    /// A condition follows a statement: from here on it is another rule.
+    fn divide(&mut self, span: Span, requested: usize, done: usize, counter: bool) -> Result<(), Wrong> {
         let rule = &mut self.rule;
         let (first, more) = rule.first.split_at(done);
-        if rule.matches[..asked].iter().any(|m| first.iter().any(|target| changes(target, &m.what))) {
+        if rule.matches[..requested].iter().any(|m| first.iter().any(|target| changes(target, &m.what))) {
             return Err(Wrong::later(
                 span,
                 "asking again after changing what was asked",
@@ -133,7 +133,7 @@ impl Reader<'_, '_> {
             ));
         }
         let before = NetfilterRule {
-            matches: rule.matches[..asked].to_vec(),
+            matches: rule.matches[..requested].to_vec(),
             first: first.to_vec(),
             target: None,
             counter,
@@ -526,10 +526,10 @@ impl Reader<'_, '_> {
             return Err(Wrong::later(self.cursor.before(), "protocol 0", "Leave it out."));
         }
         if !not {
-            let asked = ranges.iter().flat_map(|(low, high)| (*low..=*high).map(|number| number as u8));
+            let selected = ranges.iter().flat_map(|(low, high)| (*low..=*high).map(|number| number as u8));
             let left: Vec<u8> = match &self.protocols {
-                Some(settled) => asked.filter(|number| settled.contains(number)).collect(),
-                None => asked.collect(),
+                Some(settled) => selected.filter(|number| settled.contains(number)).collect(),
+                None => selected.collect(),
             };
             self.protocols = Some(left);
         }
@@ -615,21 +615,21 @@ impl Reader<'_, '_> {
                 .remedy("Write == or != behind the mask: meta mark & 0xff == 0x1."));
         }
         let not = self.relation() == Relation::IsNot;
-        let mut asked = Vec::new();
+        let mut conditions = Vec::new();
         self.values(|text, span| {
             let (low, high) = range(field, text, span)?;
             if low != high {
                 return Err(Wrong::later(span, "a range behind a mask", "Write the values: { 1, 2, 3 }."));
             }
             let value = low as u32;
-            asked.push(if connection {
+            conditions.push(if connection {
                 Condition::Connmark(value, mask)
             } else {
                 Condition::Mark(value, mask)
             });
             Ok(())
         })?;
-        self.add(not, any(asked));
+        self.add(not, any(conditions));
         Ok(())
     }
 
@@ -663,7 +663,7 @@ impl Reader<'_, '_> {
             }
             "length" if !sets => {
                 self.of_version(v6, begin.up_to(token.span))?;
-                // IPv6 says the length of what follows its header.
+                // IPv6's length field counts what follows the header.
                 self.field(Field::Length(if v6 { 40 } else { 0 }))
             }
             _ if token.kind != Kind::Word => Err(self.back().unexpected()),
@@ -689,9 +689,9 @@ impl Reader<'_, '_> {
         })?;
         networks.sort_unstable();
         networks.dedup();
-        let condition = |(octets, bits)| match source {
-            true => Condition::Source(octets, bits),
-            false => Condition::Destination(octets, bits),
+        let condition = |(bytes, bits)| match source {
+            true => Condition::Source(bytes, bits),
+            false => Condition::Destination(bytes, bits),
         };
         self.add(not, any(networks.into_iter().map(condition).collect()));
         Ok(())
@@ -824,7 +824,7 @@ impl Reader<'_, '_> {
             self.add(not, Condition::TcpFlags(mask, wanted));
             return Ok(());
         }
-        let said = ["==", "!="].contains(&self.cursor.text());
+        let given = ["==", "!="].contains(&self.cursor.text());
         let not = self.relation() == Relation::IsNot;
         if self.cursor.take_sign("{") {
             let mut exact = vec![Condition::TcpFlags(0xff, self.flags_one()?)];
@@ -840,7 +840,7 @@ impl Reader<'_, '_> {
             self.cursor.next();
             let mask = self.flags()?;
             self.add(not, Condition::TcpFlags(mask, flags));
-        } else if said {
+        } else if given {
             self.add(not, Condition::TcpFlags(0xff, flags));
         } else {
             // One of them at least.
@@ -911,7 +911,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Does a target change what a condition asks?
+/// Whether a target changes what a condition tests.
 fn changes(target: &NetfilterTarget, what: &Condition) -> bool {
     match (target, what) {
         (_, Condition::Any(several)) => several.iter().any(|one| changes(target, one)),

@@ -17,7 +17,7 @@ pub(super) enum Field {
     DestinationPort,
     Protocol,
     Dscp,
-    /// Bytes of the network packet; what the field says is so much less.
+    /// Bytes of the network packet; the header field is this much less.
     Length(u16),
     Icmp,
     Icmpv6,
@@ -141,8 +141,7 @@ fn mask(bits: u32) -> u32 {
     u32::MAX.checked_shl(32 - bits.min(32)).unwrap_or(0)
 }
 
-/// A range of numbers of `width` bits as blocks that a mask tells: first value, and how many leading bits are
-/// fixed.
+/// A range of numbers of `width` bits as prefixes: first value, and how many leading bits are fixed.
 pub(super) fn blocks(low: u128, high: u128, width: u32) -> Vec<(u128, u32)> {
     let mut blocks = Vec::new();
     let mut low = low;
@@ -186,16 +185,16 @@ pub(super) fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 /// length.
 pub(super) fn addresses(text: &str, v6: bool, span: Span) -> Result<Vec<([u8; 16], u8)>, Wrong> {
     let width = if v6 { 128 } else { 32 };
-    let octets = |(value, bits): (u128, u32)| (value.to_be_bytes(), bits as u8);
+    let byte_of = |(value, bits): (u128, u32)| (value.to_be_bytes(), bits as u8);
     if let Some((low, high)) = text.split_once('-') {
         let (low, high) = (address(low, v6, span)?, address(high, v6, span)?);
         if high < low {
             return Err(Wrong::new(span, "Range has zero or negative size"));
         }
-        return Ok(blocks(low, high, width).into_iter().map(octets).collect());
+        return Ok(blocks(low, high, width).into_iter().map(byte_of).collect());
     }
     let Some((network, length)) = text.split_once('/') else {
-        return Ok(vec![octets((address(text, v6, span)?, width))]);
+        return Ok(vec![byte_of((address(text, v6, span)?, width))]);
     };
     let network = address(network, v6, span)?;
     let bits = whole(length, 10).ok_or_else(|| Wrong::new(span, "syntax error, unexpected string"))?;
@@ -207,7 +206,7 @@ pub(super) fn addresses(text: &str, v6: bool, span: Span) -> Result<Vec<([u8; 16
     }
     let free = width - bits as u32;
     let kept = if free >= 128 { 0 } else { network >> free << free };
-    Ok(vec![octets((kept, bits as u32))])
+    Ok(vec![byte_of((kept, bits as u32))])
 }
 
 fn address(text: &str, v6: bool, span: Span) -> Result<u128, Wrong> {
@@ -235,8 +234,8 @@ mod tests {
         for (low, high) in [(0, 255), (1, 254), (7, 7), (5, 9), (0, 0), (255, 255), (128, 255), (3, 200)] {
             let blocks = blocks(low, high, 8);
             let inside = |value: u128| blocks.iter().any(|(first, bits)| (value ^ first) >> (8 - bits) == 0);
-            let told: Vec<u128> = (0..256).filter(|value| inside(*value)).collect();
-            assert_eq!(told, (low..=high).collect::<Vec<_>>());
+            let inside_range: Vec<u128> = (0..256).filter(|value| inside(*value)).collect();
+            assert_eq!(inside_range, (low..=high).collect::<Vec<_>>());
         }
         assert_eq!(blocks(0, u128::MAX, 128), [(0, 0)]);
         assert_eq!(blocks(0, u32::MAX.into(), 32), [(0, 0)]);

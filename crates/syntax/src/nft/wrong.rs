@@ -6,7 +6,7 @@ use crate::Refusal;
 /// Something wrong in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// Where.
+    /// The place of the error.
     pub(crate) span: Span,
     /// nft's words, or ours.
     pub(crate) what: String,

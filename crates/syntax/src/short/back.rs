@@ -114,7 +114,7 @@ impl Back<'_> {
                 let fair = self.cake(root, cake);
                 rate.map(|rate| single(rate.0 * 8, framing, fair))
             }
-            // What devices have by themselves, and what shapes nothing and tells nothing apart.
+            // What the kernel attaches on its own, and qdiscs that neither shape nor classify.
             _ if matches!(root.kind, Kind::PfifoFast | Kind::Noqueue) => None,
             _ => {
                 let why = match root.kind {
@@ -167,7 +167,7 @@ impl Back<'_> {
 
     /// What is done to packets that arrive, but for leading them to a device that shapes them.
     fn arriving(&mut self) {
-        let mut told = Vec::new();
+        let mut unsupported = Vec::new();
         let hooks =
             self.qdiscs.iter().filter(|q| q.kind.is_hook()).map(|q| q.dev.as_str()).collect::<Vec<_>>();
         for (at, filter) in self.filters.iter().enumerate() {
@@ -179,7 +179,7 @@ impl Back<'_> {
             self.accounts.filter(at);
             let name = filter_text(filter);
             for dump in actions {
-                told.push(match &dump.action.act {
+                unsupported.push(match &dump.action.act {
                     act if act.redirects_to().is_some() && takes_everything(params) => continue,
                     act if act.redirects_to().is_some() => Misfit::new(
                         format!("{name}, which redirects only what it asks for"),
@@ -200,10 +200,10 @@ impl Back<'_> {
                 });
             }
             if actions.is_empty() {
-                told.push(Misfit::new(name, "it is left out"));
+                unsupported.push(Misfit::new(name, "it is left out"));
             }
         }
-        self.misfits.extend(told);
+        self.misfits.extend(unsupported);
     }
 
     /// A link's class with its leaves.
@@ -359,7 +359,7 @@ impl Back<'_> {
 
     /// Filters to classes that are not there.
     fn leading_nowhere(&mut self, dev: &str, root: Handle) {
-        let mut told = Vec::new();
+        let mut unsupported = Vec::new();
         for (at, filter) in self.filters.iter().enumerate() {
             if filter.dev != dev || filter.parent != root {
                 continue;
@@ -368,16 +368,16 @@ impl Back<'_> {
             let Some(to) = params.classid().filter(|to| to.minor() != 0) else { continue };
             if !self.classes.iter().any(|class| class.dev == dev && class.classid == to) {
                 self.accounts.filter(at);
-                told.push(Misfit::new(
+                unsupported.push(Misfit::new(
                     format!("the {} filter to {to} of {dev}, a class that is not there", filter.kind),
                     "it is left out",
                 ));
             }
         }
-        self.misfits.extend(told);
+        self.misfits.extend(unsupported);
     }
 
-    /// A leaf with its numbers: what it is sure of, and the least ceiling from it up to the link's class.
+    /// A leaf with its numbers: its guaranteed rate, and the least ceiling from it up to the link's class.
     fn class(&mut self, class: &ClassDump, numbers: Numbers, default: u16) -> Option<Found> {
         let Numbers { rate, ceil, prio } = numbers;
         let mut notes = Vec::new();
@@ -395,7 +395,7 @@ impl Back<'_> {
             prio,
             queue,
             fair,
-            asks: self.asks(class),
+            matching: self.class_match(class),
             is_default: class.classid.minor() == default,
             notes,
         })
@@ -424,8 +424,8 @@ impl Back<'_> {
         }
     }
 
-    /// A class's queue is taken up, or named, with what stands below it.
-    pub(super) fn queue_is_said(&mut self, dev: &str, class: &Found) {
+    /// Takes over a class's queue, or names what has no key, with the qdiscs below it.
+    pub(super) fn note_queue(&mut self, dev: &str, class: &Found) {
         let here = |q: &&QdiscDump| q.dev == dev && q.parent == class.id && !q.handle.is_none();
         let Some(leaf) = self.qdiscs.iter().find(here) else { return };
         self.accounts.qdisc(leaf);

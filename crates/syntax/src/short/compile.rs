@@ -1,5 +1,5 @@
-//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, nft to
-//! tell who belongs where.
+//! A short policy as commands: HTB with a class for each kind of traffic, fair queues in the classes, and nft
+//! rules that classify.
 //!
 //! The commands may be carried out again over what they made, and nothing is unshaped meanwhile: the root and
 //! the classes stay, a table of rules is replaced whole. A packet finds its class by its priority (`meta
@@ -7,7 +7,7 @@
 //! which comes before the rules, u32 filters ask instead.
 
 use super::apps::App;
-use super::policy::{Class, Fair, Link, Network, PortEnd, Queue, Rank, Said, Share, Short};
+use super::policy::{Class, Fair, LinkOverhead, Network, PortEnd, Queue, Rank, Share, Short, Spanned};
 use super::problem::Problem;
 use super::read::bits;
 use crate::nft::{Span, mark_blocks};
@@ -15,18 +15,18 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use tidegate_packet::Handle;
 
-/// A command.
+/// A command of one tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The tool.
+pub struct CompiledCommand {
+    /// The tool's name.
     pub tool: &'static str,
-    /// Its words.
+    /// The arguments.
     pub words: Vec<String>,
     /// What it is given to read.
     pub stdin: Option<String>,
     /// The place in the policy that it comes from.
     pub from: Span,
-    /// The same for each line of what it is given to read.
+    /// The same place for each line of `stdin`.
     pub inside: Vec<Span>,
     /// It fails where what it does has been done before.
     pub may_fail: bool,
@@ -36,7 +36,7 @@ pub struct Line {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compiled {
     /// The commands, in order.
-    pub lines: Vec<Line>,
+    pub commands: Vec<CompiledCommand>,
     /// What its writer should know.
     pub notes: Vec<Problem>,
 }
@@ -168,7 +168,7 @@ impl Compiled {
             Some("ip") => "ip",
             _ => "tc",
         };
-        self.lines.push(Line {
+        self.commands.push(CompiledCommand {
             tool,
             words: words.collect(),
             stdin: None,
@@ -234,7 +234,7 @@ impl<'s> Target<'s> {
     /// What the link adds to a frame as the device counts it.
     fn size(&self) -> String {
         let link = self.short.link;
-        if link == Link::default() {
+        if link == LinkOverhead::default() {
             return String::new();
         }
         // Devices of point-to-point links have no header of their own.
@@ -252,24 +252,24 @@ impl<'s> Target<'s> {
         size
     }
 
-    /// The classes with their rates: what was asked for, and the rest divided.
+    /// The classes with their rates: those that are given, and the rest divided.
     fn plan(&self) -> Vec<Planned<'s>> {
         let link = self.rate;
         let part = |percent: u64| (link * percent / 100).max(8_000);
-        let asked = |share: Share| match share {
+        let value_of = |share: Share| match share {
             Share::Percent(percent) => part(percent.into()),
             Share::Rate(rate) => rate.min(link),
         };
         let control = part(5);
         let fixed = |class: &Class| match (&class.share, class.rank) {
-            (Some(share), _) => Some(asked(share.value)),
+            (Some(share), _) => Some(value_of(share.value)),
             (None, Rank::First) => Some(part(20)),
             (None, Rank::Last) => Some(part(5)),
             (None, Rank::Middle) => None,
         };
         let given: u64 = self.short.classes.iter().filter_map(fixed).sum();
         let open = self.short.classes.iter().filter(|class| fixed(class).is_none()).count() as u64;
-        // What belongs to no class is worth two that say nothing.
+        // The default class weighs as much as two classes without a share.
         let unit = (link.saturating_sub(control + given) / (open + 2)).max(8_000);
         let mut planned = vec![Planned {
             minor: CONTROL,
@@ -287,7 +287,7 @@ impl<'s> Target<'s> {
                 minor: minor_of(number),
                 class: Some(class),
                 rate: fixed(class).unwrap_or(unit),
-                ceil: class.ceil.as_ref().map_or(link, |ceil| asked(ceil.value)),
+                ceil: class.ceil.as_ref().map_or(link, |ceil| value_of(ceil.value)),
                 prio: if class.rank == Rank::Last { 7 } else { (number + 1).min(5) },
                 fair: class
                     .fair
@@ -414,7 +414,7 @@ impl<'s> Target<'s> {
         );
     }
 
-    /// The fields of a header where the port of an end stands.
+    /// The header fields that hold the port of this end.
     fn fields(&self, end: PortEnd) -> &'static [&'static str] {
         match (end, self.way) {
             (PortEnd::Either, _) => &FIELDS,
@@ -454,17 +454,17 @@ impl<'s> Target<'s> {
         for planned in planned {
             let Some(class) = planned.class else { continue };
             for v6 in [false, true] {
-                let asked = Asked::of(class);
-                for (at, end, ranges) in asked.ports() {
+                let keys = ClassKeys::of(class);
+                for (at, end, ranges) in keys.ports() {
                     for range in ranges {
                         by_port(v6, PROTOCOLS[at].0, *range, self.fields(end), &mut |matches| {
-                            filter(asked.at[at], v6, planned.minor, matches)
+                            filter(keys.at[at], v6, planned.minor, matches)
                         });
                     }
                 }
-                for dscp in &asked.dscp {
+                for dscp in &keys.dscp {
                     let field = if v6 { "match ip6 priority" } else { "match ip dsfield" };
-                    filter(asked.at[2], v6, planned.minor, &format!("{field} {:#04x} 0xfc", dscp << 2));
+                    filter(keys.at[2], v6, planned.minor, &format!("{field} {:#04x} 0xfc", dscp << 2));
                 }
                 for host in class.hosts.iter().filter(|host| v6 && host.value.address.is_ipv6()) {
                     filter(host.span, v6, planned.minor, &format!("match ip6 dst {}", network(&host.value)));
@@ -514,34 +514,34 @@ const PROTOCOLS: [(u8, &str); 2] = [(6, "tcp"), (17, "udp")];
 const FIELDS: [&str; 2] = ["sport", "dport"];
 
 /// What of a class its words ask for, each with the place of the first word that does.
-struct Asked {
+struct ClassKeys {
     /// TCP's ports, then UDP's, by their ends.
     ports: [[Vec<(u16, u16)>; 3]; 2],
     dscp: Vec<u8>,
     at: [Span; 3],
 }
 
-impl Asked {
-    fn of(class: &Class) -> Asked {
-        let mut asked = Asked { ports: Default::default(), dscp: Vec::new(), at: [class.name.span; 3] };
+impl ClassKeys {
+    fn of(class: &Class) -> ClassKeys {
+        let mut keys = ClassKeys { ports: Default::default(), dscp: Vec::new(), at: [class.name.span; 3] };
         for app in class.apps.iter().rev() {
             let App { tcp, udp, dscp, .. } = *app.value;
-            asked.take([tcp, udp], PortEnd::Either, dscp, app.span);
+            keys.take([tcp, udp], PortEnd::Either, dscp, app.span);
         }
-        for said in class.ports.iter().rev() {
-            let range = [said.value.range];
+        for ports in class.ports.iter().rev() {
+            let range = [ports.value.range];
             let of = |protocol: u8| {
-                if said.value.protocol.is_none_or(|said| said == protocol) { &range[..] } else { &[] }
+                if ports.value.protocol.is_none_or(|given| given == protocol) { &range[..] } else { &[] }
             };
-            asked.take([of(6), of(17)], said.value.end, &[], said.span);
+            keys.take([of(6), of(17)], ports.value.end, &[], ports.span);
         }
         for dscp in class.dscp.iter().rev() {
-            asked.take([&[], &[]], PortEnd::Either, &[dscp.value], dscp.span);
+            keys.take([&[], &[]], PortEnd::Either, &[dscp.value], dscp.span);
         }
-        asked.ports = asked.ports.map(|ends| ends.map(merged));
-        asked.dscp.sort_unstable();
-        asked.dscp.dedup();
-        asked
+        keys.ports = keys.ports.map(|ends| ends.map(merged));
+        keys.dscp.sort_unstable();
+        keys.dscp.dedup();
+        keys
     }
 
     /// Ranges of ports, each with its protocol's place in [`PROTOCOLS`], and the end that has them; none is
@@ -598,7 +598,7 @@ fn rules(short: &Short, targets: &[Target<'_>], out: &mut Compiled) {
     if ruled.is_empty() {
         return;
     }
-    out.lines.push(Line {
+    out.commands.push(CompiledCommand {
         tool: "nft",
         words: vec!["-f".into(), "-".into()],
         stdin: Some(text.text),
@@ -674,16 +674,16 @@ fn members(target: &Target<'_>, minor: u16, class: &Class, text: &mut Text) {
             text.line(first.span, format!("\t\t{ip} {end} {} {to}", braced(&hosts)));
         }
     }
-    let asked = Asked::of(class);
-    for (at, end, ranges) in asked.ports() {
+    let keys = ClassKeys::of(class);
+    for (at, end, ranges) in keys.ports() {
         for field in target.fields(end).iter().rev() {
-            text.line(asked.at[at], format!("\t\t{} {field} {} {to}", PROTOCOLS[at].1, set(ranges)));
+            text.line(keys.at[at], format!("\t\t{} {field} {} {to}", PROTOCOLS[at].1, set(ranges)));
         }
     }
-    if !asked.dscp.is_empty() {
-        let values: Vec<String> = asked.dscp.iter().map(u8::to_string).collect();
+    if !keys.dscp.is_empty() {
+        let values: Vec<String> = keys.dscp.iter().map(u8::to_string).collect();
         for ip in ["ip", "ip6"] {
-            text.line(asked.at[2], format!("\t\t{ip} dscp {} {to}", braced(&values)));
+            text.line(keys.at[2], format!("\t\t{ip} dscp {} {to}", braced(&values)));
         }
     }
 }
@@ -745,7 +745,7 @@ impl Compiled {
     pub fn script(&self, name: &str) -> String {
         let mut out =
             format!("#!/bin/sh\n# {name}, as tidegate policy show writes it. It may be run again.\n");
-        for line in &self.lines {
+        for line in &self.commands {
             let words: Vec<String> = line.words.iter().map(|word| quoted(word)).collect();
             let _ = write!(out, "{} {}", line.tool, words.join(" "));
             if let Some(stdin) = &line.stdin {
@@ -761,7 +761,7 @@ impl Compiled {
     /// In a sentence: what is shaped to what.
     pub fn summary(&self, short: &Short) -> String {
         let used = |rate: u64| bits(rate * u64::from(short.shape) / 100);
-        let way = |rate: &Option<Said<u64>>, way: &str| {
+        let way = |rate: &Option<Spanned<u64>>, way: &str| {
             rate.as_ref().map(|rate| format!("{way} at {}", used(rate.value)))
         };
         let ways: Vec<String> =
@@ -771,7 +771,7 @@ impl Compiled {
             short.device.value,
             ways.join(", "),
             short.classes.len() + 2,
-            self.lines.len()
+            self.commands.len()
         )
     }
 }

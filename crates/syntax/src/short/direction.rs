@@ -5,7 +5,7 @@
 //! LAN has it as its destination (RFC 1918, RFC 4193). Where the words of a device's classes contradict each
 //! other, its name decides.
 
-use super::asks::Way;
+use super::class_match::Way;
 use super::found::{Misfit, Rules, is_lan};
 use super::machine::Back;
 use std::collections::BTreeSet;
@@ -89,7 +89,7 @@ impl Back<'_> {
         }
     }
 
-    /// The device of the LAN whose arriving packets are led to an ifb: these are uploads.
+    /// The LAN's device whose arriving packets are redirected to an ifb: these are uploads.
     pub(super) fn lan_led_to(&self, ifb: &str) -> Option<String> {
         let arriving = self.feeds(ifb).arriving;
         let ends = self.private_ends(ifb, ifb);
@@ -151,7 +151,7 @@ impl Back<'_> {
         };
         for rule in self.rules.iter().flat_map(|chain| &chain.rules) {
             let mut of_rule = PrivateEnds::default();
-            asked_by(rule, &mut of_rule);
+            note_private_ends(rule, &mut of_rule);
             if of_rule != PrivateEnds::default() && !leaves_elsewhere(rule, on) && rule.targets().any(leads) {
                 ends.source |= of_rule.source;
                 ends.destination |= of_rule.destination;
@@ -190,7 +190,7 @@ fn of_filter(filter: &FilterDump, params: &FilterParams, ends: &mut PrivateEnds)
     }
 }
 
-fn asked_by(rule: &NetfilterRule, ends: &mut PrivateEnds) {
+fn note_private_ends(rule: &NetfilterRule, ends: &mut PrivateEnds) {
     for found in rule.matches.iter().filter(|found| !found.not) {
         let (bytes, bits, source) = match &found.what {
             Condition::Source(bytes, bits) => (bytes, *bits, true),
@@ -220,7 +220,7 @@ fn is_private_v4(value: u32, mask: u32) -> bool {
     within(0x0a00_0000, 0xff00_0000) || within(0xac10_0000, 0xfff0_0000) || within(0xc0a8_0000, 0xffff_0000)
 }
 
-/// Is a device meant by a name, in which a final `+` stands for any ending?
+/// Whether a pattern, in which a final `+` matches any ending, names a device.
 fn is_named(device: &str, pattern: &str) -> bool {
     match pattern.strip_suffix('+') {
         Some(prefix) => device.starts_with(prefix),

@@ -9,7 +9,7 @@ use tidegate_packet::header::ethertype;
 use tidegate_policy::FilterOp;
 use tidegate_policy::dump::{FilterDump, FilterEntry};
 
-/// The devices from which packets are led to an ifb.
+/// The devices whose packets are redirected to an ifb.
 #[derive(Default)]
 pub(super) struct Feeds {
     /// By filters that see what arrives.
@@ -47,7 +47,7 @@ impl Back<'_> {
         leaving.into_iter().next().unwrap_or_else(|| dev.to_owned())
     }
 
-    /// Says of an ifb what is led to it that no short policy leads together; is there any?
+    /// Reports packets redirected to an ifb that a short policy cannot combine; are there any?
     pub(super) fn is_mixed(&mut self, dev: &str) -> bool {
         let feeds = if dev.starts_with("ifb") { self.feeds(dev) } else { Feeds::default() };
         let list = |devices: &[String]| match devices.split_last() {
@@ -73,7 +73,7 @@ impl Back<'_> {
         true
     }
 
-    /// Says of an ifb that what arrives from the LAN is led to it; is it so?
+    /// Reports that packets arriving from the LAN are redirected to an ifb; is it so?
     fn is_from_lan(&mut self, ifb: &str) -> bool {
         let Some(lan) = self.lan_led_to(ifb).filter(|_| ifb.starts_with("ifb")) else { return false };
         self.accounts.device(ifb);

@@ -1,12 +1,12 @@
 //! FireQOS's configuration as short policies, as far as it maps: interfaces with their rates and links,
-//! classes with what they are sure of and may have, matches by port, protocol, DSCP and host.
+//! classes with guaranteed rates and ceilings, matches by port, protocol, DSCP and host.
 
 use super::problem::Problem;
 use super::sqm::Imported;
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, SpannedValue, TomlValue};
 use crate::nft::Span;
 
-/// A word and where it stands.
+/// A word and its place.
 type Word<'t> = (&'t str, Span);
 
 /// The policies of a configuration: one for each interface.
@@ -54,9 +54,9 @@ struct Class {
     name: String,
     span: Span,
     entries: Vec<Entry>,
-    ports: Vec<Node>,
-    dscp: Vec<Node>,
-    hosts: Vec<Node>,
+    ports: Vec<SpannedValue>,
+    dscp: Vec<SpannedValue>,
+    hosts: Vec<SpannedValue>,
 }
 
 impl Interface {
@@ -74,11 +74,11 @@ impl Interface {
                         entries.push(Entry {
                             key: key.into(),
                             span,
-                            node: Node { span, value: Value::List(nodes) },
+                            node: SpannedValue { span, value: TomlValue::List(nodes) },
                         });
                     }
                 }
-                Entry { key: name, span, node: Node { span, value: Value::Table(entries) } }
+                Entry { key: name, span, node: SpannedValue { span, value: TomlValue::Table(entries) } }
             })
             .collect();
         if let Some(first) = table.first() {
@@ -86,7 +86,7 @@ impl Interface {
             entries.push(Entry {
                 key: "classes".into(),
                 span,
-                node: Node { span, value: Value::Table(table) },
+                node: SpannedValue { span, value: TomlValue::Table(table) },
             });
         }
         Imported { entries, notes }
@@ -222,7 +222,7 @@ impl Reader {
                 class.entries.push(Entry {
                     key: "first".into(),
                     span: name_span,
-                    node: Node { span: name_span, value: Value::Truth(true) },
+                    node: SpannedValue { span: name_span, value: TomlValue::Truth(true) },
                 });
             }
             interface.classes.push(class);
@@ -248,17 +248,17 @@ impl Reader {
         let mut protocol = "";
         let mut at = 0;
         let mut wrong = Vec::new();
-        let mut asked = 0;
+        let mut requested = 0;
         while let Some((word, span)) = words.get(at).copied() {
             at += 1;
             let value = words.get(at).copied();
-            let node = |text: String, span: Span| Node { span, value: Value::Text(text) };
+            let node = |text: String, span: Span| SpannedValue { span, value: TomlValue::Text(text) };
             match (word, value) {
                 ("tcp" | "udp", _) => protocol = word,
-                ("all", None) => asked += 1,
+                ("all", None) => requested += 1,
                 ("port" | "ports" | "sport" | "sports" | "dport" | "dports", Some((ports, span))) => {
                     at += 1;
-                    asked += 1;
+                    requested += 1;
                     for range in ports.split(',') {
                         let range = range.replace(':', "-");
                         let text = if protocol.is_empty() { range } else { format!("{protocol} {range}") };
@@ -267,21 +267,21 @@ impl Reader {
                 }
                 ("dscp", Some((dscp, span))) => {
                     at += 1;
-                    asked += 1;
+                    requested += 1;
                     class.dscp.extend(dscp.split(',').map(|one| node(one.to_uppercase(), span)));
                 }
                 ("src" | "dst" | "host" | "ip", Some((hosts, span))) => {
                     at += 1;
-                    asked += 1;
+                    requested += 1;
                     class.hosts.extend(hosts.split(',').map(|one| node(one.to_owned(), span)));
                 }
                 ("prio", Some(_)) => at += 1,
                 _ => wrong.push((word.to_owned(), span)),
             }
         }
-        if asked > 1 {
+        if requested > 1 {
             wrong.push(("several conditions that must hold together".into(), span));
-        } else if asked == 0 && wrong.is_empty() {
+        } else if requested == 0 && wrong.is_empty() {
             wrong.push((format!("{protocol} without a port"), span));
         }
         for (what, span) in wrong {
@@ -295,7 +295,7 @@ impl Reader {
 }
 
 fn text(key: &str, value: &str, span: Span) -> Entry {
-    Entry { key: key.into(), span, node: Node { span, value: Value::Text(value.into()) } }
+    Entry { key: key.into(), span, node: SpannedValue { span, value: TomlValue::Text(value.into()) } }
 }
 
 /// The words of a line with their places; what follows a # is none.
@@ -319,14 +319,16 @@ fn words(line: &str, number: usize) -> Vec<Word<'_>> {
 mod tests {
     use super::*;
 
-    fn told(node: &Node) -> String {
+    fn value_text(node: &SpannedValue) -> String {
         match &node.value {
-            Value::Text(text) => text.clone(),
-            Value::Truth(truth) => truth.to_string(),
-            Value::List(items) => items.iter().map(told).collect::<Vec<_>>().join(", "),
-            Value::Table(entries) => {
-                let all: Vec<String> =
-                    entries.iter().map(|entry| format!("{} = {}", entry.key, told(&entry.node))).collect();
+            TomlValue::Text(text) => text.clone(),
+            TomlValue::Truth(truth) => truth.to_string(),
+            TomlValue::List(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
+            TomlValue::Table(entries) => {
+                let all: Vec<String> = entries
+                    .iter()
+                    .map(|entry| format!("{} = {}", entry.key, value_text(&entry.node)))
+                    .collect();
                 format!("{{ {} }}", all.join("; "))
             }
             other => other.name().to_owned(),
@@ -344,7 +346,7 @@ mod tests {
         let lines: Vec<String> = policies[0]
             .entries
             .iter()
-            .map(|entry| format!("{} = {}", entry.key, told(&entry.node)))
+            .map(|entry| format!("{} = {}", entry.key, value_text(&entry.node)))
             .collect();
         assert_eq!(
             lines,
@@ -364,11 +366,11 @@ mod tests {
     fn what_does_not_map_is_told_with_its_place() {
         let text = "interface eth0 world output rate 1mbit\n class a\n  match tcp syn\n  match tcp port 22 \
         dscp EF\nserver_mode on\n";
-        let told: Vec<(usize, String)> = read_fireqos(text)
+        let problems: Vec<(usize, String)> = read_fireqos(text)
             .expect_err("does not map")
             .into_iter()
             .map(|p| (p.span.line, p.what))
             .collect();
-        assert_eq!(told.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
     }
 }

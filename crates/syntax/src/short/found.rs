@@ -1,24 +1,24 @@
 //! What was found of a machine, and how it fits a short policy.
 
-use super::asks::Asks;
+use super::class_match::ClassMatch;
 use super::policy::{Fair, Queue};
 use tidegate_packet::Handle;
 use tidegate_policy::netfilter::{Family, NetfilterRule};
 
 /// Rates that a short policy knows, bit/s.
 pub(super) const RATES: core::ops::RangeInclusive<u64> = 8_000..=100_000_000_000;
-/// The rules of a chain, with the hook it stands at where it is known.
+/// The rules of a chain, with its hook where that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// Its table's family.
     pub family: Family,
-    /// Its table.
+    /// The table's name.
     pub table: String,
     /// The table is nft's, not one of iptables'.
     pub is_nft: bool,
     /// The chain's name.
     pub chain: String,
-    /// Its rules.
+    /// The chain's rules, in order.
     pub rules: Vec<NetfilterRule>,
 }
 
@@ -27,7 +27,7 @@ pub struct Rules {
 pub struct Misfit {
     /// What it is.
     pub what: String,
-    /// What becomes of it.
+    /// What the short policy has instead.
     pub instead: String,
 }
 
@@ -37,10 +37,10 @@ impl Misfit {
     }
 }
 
-/// A class of what stands, and what it is called in the short policy.
+/// A class of the installed policy, and its name in the short policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterpart {
-    /// Its device.
+    /// The device's name.
     pub device: String,
     /// The class's handle on the device.
     pub class: Handle,
@@ -48,7 +48,7 @@ pub struct Counterpart {
     pub name: String,
 }
 
-/// What stands, as a short policy.
+/// The installed policy as a short policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversion {
     /// The policy; `None`: there is no tree that it could be made of.
@@ -65,13 +65,13 @@ pub struct Conversion {
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) id: Handle,
-    /// Bits a second that it is sure of, and that it may have.
+    /// Its guaranteed rate in bits per second, and its ceiling.
     pub(super) rate: u64,
     pub(super) ceil: u64,
     pub(super) prio: u32,
     pub(super) queue: Queue,
     pub(super) fair: Fair,
-    pub(super) asks: Asks,
+    pub(super) matching: ClassMatch,
     pub(super) is_default: bool,
     /// What of it does not fit, if it is taken up.
     pub(super) notes: Vec<Misfit>,
@@ -94,11 +94,11 @@ pub(super) struct Tree {
     pub(super) rate: u64,
     pub(super) classes: Vec<Found>,
     pub(super) framing: Framing,
-    /// Between whom it is shared, where it has no classes.
+    /// By what the link is shared, where it has no classes.
     pub(super) fair: Fair,
 }
 
-/// A rule for hosts that do not stand at the end of the packets where its class's device has them.
+/// A rule for hosts that are not at the end of the packet where its class's device has them.
 pub(super) struct WrongWay {
     /// The class's minor number, which it has on both devices.
     pub(super) class: u16,

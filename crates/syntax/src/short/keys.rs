@@ -1,5 +1,5 @@
-//! What may be said in a short policy: the one table from which the reader, the help, the schema and the
-//! documents are made.
+//! The keys of a short policy: the one table from which the reader, the help, the schema and the documents
+//! are made.
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Takes {
     }
 }
 
-/// Where a key stands.
+/// The section of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// At the top of the file.
@@ -74,16 +74,16 @@ pub enum Section {
     Class,
 }
 
-/// A key.
+/// A key of a short policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The key as it is written.
     pub name: &'static str,
-    /// Where it stands.
+    /// The section that it belongs to.
     pub section: Section,
     /// What it takes.
     pub takes: Takes,
-    /// What holds when nothing is said.
+    /// The default, in words.
     pub default: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,

@@ -1,6 +1,8 @@
-//! What leads to the classes that stand: filters, rules by their marks, rules that name them.
+//! What leads to the installed classes: filters, rules by their marks, rules that name them.
 
-use super::asks::{Asks, BEHIND_PROVIDER, Way, by_keys, by_rule, hosts_of_other_way, never_waits};
+use super::class_match::{
+    BEHIND_PROVIDER, ClassMatch, Way, by_keys, by_rule, hosts_of_other_way, never_waits,
+};
 use super::compile::{LOCAL, REST};
 use super::direction::leaves_elsewhere;
 use super::found::{Misfit, Rules, WrongWay};
@@ -16,8 +18,8 @@ use tidegate_policy::{Act, FilterOp, FilterParams, QdiscParams, RateSpec, Skbedi
 impl Back<'_> {
     /// What leads to a class: rules by priority, rules by mark with a filter for it, filters that ask the
     /// packet.
-    pub(super) fn asks(&mut self, class: &ClassDump) -> Asks {
-        let mut asks = Asks::default();
+    pub(super) fn class_match(&mut self, class: &ClassDump) -> ClassMatch {
+        let mut matching = ClassMatch::default();
         let way = self.way(&class.dev);
         let mut marks = Vec::new();
         let own = class.classid.qdisc();
@@ -47,21 +49,20 @@ impl Back<'_> {
             }
             // A short policy's built-in class has ARP.
             if filter.protocol == ethertype::ARP {
-                asks.control = true;
+                matching.control = true;
                 continue;
             }
             let above = if filter.parent == own { Above::Everything } else { self.above(filter, own) };
-            match (said(filter, params, way), above) {
-                (Said::Mark(mask), Above::Everything) => marks.push((*handle, mask, filter.protocol)),
-                (Said::Asks(found), Above::Everything) | (Said::Everything, Above::Asks(found)) => {
-                    asks.take(found)
-                }
+            match (filter_match(filter, params, way), above) {
+                (FilterMatch::Mark(mask), Above::Everything) => marks.push((*handle, mask, filter.protocol)),
+                (FilterMatch::Match(found), Above::Everything)
+                | (FilterMatch::Everything, Above::Match(found)) => matching.take(found),
                 // What is left has its place in a short policy.
-                (Said::Everything, _) if class.classid.minor() == self.default_of(class) => {}
-                (Said::Everything, Above::Everything) => {
+                (FilterMatch::Everything, _) if class.classid.minor() == self.default_of(class) => {}
+                (FilterMatch::Everything, Above::Everything) => {
                     self.miss(format!("{}, which takes everything", filter_text(filter)), "it is left out");
                 }
-                (Said::Other(what), Above::Everything) => {
+                (FilterMatch::Other(what), Above::Everything) => {
                     self.miss(format!("{}, which asks {what}", filter_text(filter)), "it is left out");
                 }
                 (_, Above::Nothing) => self.miss(
@@ -82,12 +83,18 @@ impl Back<'_> {
                 ),
             }
         }
-        self.by_rules(class, &marks, &mut asks, way);
-        asks
+        self.by_rules(class, &marks, &mut matching, way);
+        matching
     }
 
     /// What rules lead to a class, by their marks or by its name.
-    fn by_rules(&mut self, class: &ClassDump, marks: &[(u32, u32, u16)], asks: &mut Asks, way: Way) {
+    fn by_rules(
+        &mut self,
+        class: &ClassDump,
+        marks: &[(u32, u32, u16)],
+        class_match: &mut ClassMatch,
+        way: Way,
+    ) {
         let fits = |family: Family, value: u32, written: u32, (mark, mask, protocol): (u32, u32, u16)| {
             let common = written & mask;
             let of_protocol = match protocol {
@@ -151,28 +158,28 @@ impl Back<'_> {
             }
             self.accounts.rule(chain, at);
             match by_rule(rule, way) {
-                Ok(found) => asks.take(found),
-                // What a short policy sees to by itself, and what is left.
-                Err(_) if never_waits(rule) => asks.control = true,
+                Ok(found) => class_match.take(found),
+                // The classification that a short policy does on its own, and what remains.
+                Err(_) if never_waits(rule) => class_match.control = true,
                 Err(_) if is_bare(rule) && self.is_rest(class) => {}
                 Err(_) if is_bare(rule) => {
-                    let (asked, rule) = (taken_by(rule), rule_text(&chains[chain], rule));
+                    let (condition, rule) = (taken_by(rule), rule_text(&chains[chain], rule));
                     self.miss(
                         format!(
-                            "the rule `{rule}` to {}, which takes {asked} that no later rule marks",
+                            "the rule `{rule}` to {}, which takes {condition} that no later rule marks",
                             class.classid
                         ),
                         "it is left out: a class of a short policy asks for something, and what belongs to \
                         none is the rest",
                     );
                 }
-                Err(asked) => {
+                Err(condition) => {
                     let what = format!(
-                        "the rule `{}` to {}, which asks {asked}",
+                        "the rule `{}` to {}, which asks {condition}",
                         rule_text(&chains[chain], rule),
                         class.classid
                     );
-                    let hosts = match asked == BEHIND_PROVIDER {
+                    let hosts = match condition == BEHIND_PROVIDER {
                         true => hosts_of_other_way(rule, way),
                         false => Vec::new(),
                     };
@@ -222,13 +229,13 @@ impl Back<'_> {
         for (at, other) in filters.iter().enumerate().filter(|(_, other)| leads(other)) {
             let FilterEntry::Filter { params, .. } = &other.entry else { continue };
             at_all.push(at);
-            found = match (found, said(other, params, way)) {
+            found = match (found, filter_match(other, params, way)) {
                 _ if other.parent != own => Above::Some,
-                (Above::Nothing | Above::Everything, Said::Everything) => Above::Everything,
-                (Above::Nothing, Said::Asks(asks)) => Above::Asks(asks),
-                (Above::Asks(mut all), Said::Asks(asks)) => {
+                (Above::Nothing | Above::Everything, FilterMatch::Everything) => Above::Everything,
+                (Above::Nothing, FilterMatch::Match(asks)) => Above::Match(asks),
+                (Above::Match(mut all), FilterMatch::Match(asks)) => {
                     all.take(asks);
-                    Above::Asks(all)
+                    Above::Match(all)
                 }
                 _ => Above::Some,
             };
@@ -237,8 +244,8 @@ impl Back<'_> {
             FilterEntry::Filter { params, .. } => takes_everything(params),
             _ => false,
         };
-        // They are taken up where what they ask becomes what the class asks.
-        if matches!(found, Above::Everything) || own && matches!(found, Above::Asks(_)) {
+        // They are taken over where their conditions become the class's keys.
+        if matches!(found, Above::Everything) || own && matches!(found, Above::Match(_)) {
             at_all.into_iter().for_each(|at| self.accounts.filter(at));
         }
         found
@@ -251,7 +258,7 @@ impl Back<'_> {
         class.classid.minor() == default || default == LOCAL && class.classid.minor() == REST
     }
 
-    /// The minor number of the default class where a class stands.
+    /// The minor number of the default class at a class's qdisc.
     pub(super) fn default_of(&self, class: &ClassDump) -> u16 {
         let own = self.qdiscs.iter().find(|q| q.dev == class.dev && q.handle == class.classid.qdisc());
         match own.map(|qdisc| &qdisc.params) {
@@ -266,31 +273,31 @@ impl Back<'_> {
 enum Above {
     Nothing,
     Everything,
-    Asks(Asks),
+    Match(ClassMatch),
     /// Something that is not read.
     Some,
 }
 
-/// What a filter asks.
-enum Said {
+/// What a filter matches.
+enum FilterMatch {
     Everything,
-    Asks(Asks),
+    Match(ClassMatch),
     /// Its handle, under this mask.
     Mark(u32),
     /// Something that a short policy has no words for.
     Other(String),
 }
 
-fn said(filter: &FilterDump, params: &FilterParams, way: Way) -> Said {
+fn filter_match(filter: &FilterDump, params: &FilterParams, way: Way) -> FilterMatch {
     match params {
-        FilterParams::Fw(fw) => Said::Mark(fw.mask.unwrap_or(u32::MAX)),
-        _ if takes_everything(params) => Said::Everything,
-        FilterParams::U32(u32) if u32.mark.is_some() => Said::Other("for a mark".into()),
+        FilterParams::Fw(fw) => FilterMatch::Mark(fw.mask.unwrap_or(u32::MAX)),
+        _ if takes_everything(params) => FilterMatch::Everything,
+        FilterParams::U32(u32) if u32.mark.is_some() => FilterMatch::Other("for a mark".into()),
         FilterParams::U32(u32) => match by_keys(u32, filter.protocol == ethertype::IPV6, way) {
-            Ok(asks) => Said::Asks(asks),
-            Err(what) => Said::Other(what),
+            Ok(class_match) => FilterMatch::Match(class_match),
+            Err(what) => FilterMatch::Other(what),
         },
-        _ => Said::Other("what a short policy has no words for".into()),
+        _ => FilterMatch::Other("what a short policy has no words for".into()),
     }
 }
 
@@ -302,7 +309,7 @@ fn is_bare(rule: &NetfilterRule) -> bool {
     rule.matches.iter().all(|found| bare(&found.what))
 }
 
-/// What a rule that asks for nothing but devices takes.
+/// What a rule takes whose only conditions are devices.
 fn taken_by(rule: &NetfilterRule) -> String {
     let came_in = rule.matches.iter().find_map(|found| match &found.what {
         Condition::In(pattern) if found.not => {
@@ -314,7 +321,7 @@ fn taken_by(rule: &NetfilterRule) -> String {
     came_in.unwrap_or_else(|| "everything".to_owned())
 }
 
-/// How an action of a filter writes a mark that is asked for, in a word; `None`: none does.
+/// How an action of a filter writes a mark that is matched, in a word; `None`: none does.
 fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> Option<&'static str> {
     let FilterEntry::Filter { actions, .. } = &filter.entry else { return None };
     let writes = |act: &Act| match act {
@@ -322,7 +329,7 @@ fn writes_mark(filter: &FilterDump, (mark, mask, protocol): (u32, u32, u16)) -> 
             let common = written.unwrap_or(u32::MAX) & mask;
             (common != 0 && (value ^ mark) & common == 0).then_some("writes")
         }
-        // No listing says what mark a connection has.
+        // No listing shows the mark of a connection.
         Act::Connmark(_) | Act::Ctinfo(_) => Some("may bring from the connection"),
         _ => None,
     };

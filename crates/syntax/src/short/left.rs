@@ -35,7 +35,7 @@ impl Accounts {
         self.qdiscs.insert((qdisc.dev.clone(), qdisc.handle));
     }
 
-    /// A device is left out with all that stands there.
+    /// Leaves out a device with all that is installed there.
     pub(super) fn device(&mut self, dev: &str) {
         self.devices.insert(dev.to_owned());
     }

@@ -1,6 +1,6 @@
 //! A machine that is read back, and what was found so far.
 
-use super::asks::Way;
+use super::class_match::Way;
 use super::found::{Counterpart, Misfit, Rules, WrongWay};
 use super::left::Accounts;
 use std::collections::BTreeMap;

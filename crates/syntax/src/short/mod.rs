@@ -6,12 +6,12 @@
 //!                  keys, apps, links, presets (one table each)
 //! ```
 //!
-//! [`keys`] is the one table of what may be said: the reader, `tidegate policy help`, the schema for editors
-//! and the documents are made from it.
+//! [`keys`] is the one table of the keys: the reader, `tidegate policy help`, the schema for editors and the
+//! documents are made from it.
 
 pub mod apps;
-mod asks;
 mod back;
+mod class_match;
 mod compile;
 mod direction;
 mod feeds;
@@ -34,19 +34,19 @@ mod text;
 mod tree;
 mod writing;
 
-pub use asks::acknowledgements;
 pub use back::from_machine;
+pub use class_match::acknowledgements;
 pub use compile::CONTROL_NAME;
-pub use compile::{Compiled, Line, compile};
+pub use compile::{Compiled, CompiledCommand, compile};
 pub use direction::leads_to_lan;
 pub use fireqos::read_fireqos;
 pub use found::{Conversion, Counterpart, Misfit, Rules};
 pub use left::{filter_text, rule_text};
-pub use policy::{Class, Fair, Link, Network, PortEnd, Ports, Queue, Rank, Said, Share, Short};
+pub use policy::{Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned};
 pub use problem::Problem;
 pub use read::read;
 pub use schema::schema;
 pub use sqm::{Imported, read_iface_conf, read_uci};
-pub use tree::{Entry, Node, Value};
+pub use tree::{Entry, SpannedValue, TomlValue};
 
 pub use crate::nft::Span;

@@ -1,5 +1,5 @@
-//! The rates of a tree's classes, in the numbers of a short policy: what each is sure of, what it may have;
-//! and what a link adds to its frames.
+//! The rates of a tree's classes in the numbers of a short policy: guaranteed rates and ceilings; and what a
+//! link adds to its frames.
 
 use super::compile::LOCAL;
 use super::found::{Framing, Misfit};
@@ -52,7 +52,7 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// What a class is sure of by itself.
+    /// The guaranteed rate of a class, without its ancestors.
     pub(super) fn alone(&self, class: &ClassDump) -> u64 {
         match hfsc(class) {
             Some(params) => {
@@ -123,7 +123,7 @@ pub(super) fn header_of(dev: &str) -> u32 {
     if dev.starts_with("ppp") || dev.starts_with("tun") || dev.starts_with("wg") { 0 } else { 14 }
 }
 
-/// What a root adds to each frame by itself.
+/// What a root adds to each frame, without a size table.
 pub(super) fn framing_of(root: &QdiscDump) -> Framing {
     let table = root.stab.as_ref().map_or_else(Framing::default, |stab| Framing {
         overhead: stab.overhead.into(),
@@ -191,7 +191,7 @@ impl Back<'_> {
         );
     }
 
-    /// What of cake a short policy has no words for; gives between whom it is shared.
+    /// Reports options of cake without a key in a short policy; returns by what it shares.
     pub(super) fn cake(&mut self, root: &QdiscDump, cake: &CakeParams) -> Fair {
         let mut left = |has: bool, what: &str, instead: &str| {
             if has {
@@ -221,11 +221,11 @@ impl Back<'_> {
             CakeFlows::DualSource if !root.dev.starts_with("ifb") => (Fair::Host, true),
             _ => (Fair::Host, false),
         };
-        let stands = match fair {
+        let installed = match fair {
             Fair::Host => "fair = \"host\" replaces it: hosts by a hash, then their connections",
             _ => "",
         };
-        left(!exact, &format!("the sharing ({})", flows.name()), stands);
+        left(!exact, &format!("the sharing ({})", flows.name()), installed);
         fair
     }
 }

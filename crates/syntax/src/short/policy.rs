@@ -4,16 +4,16 @@ use super::apps::App;
 use crate::nft::Span;
 use std::net::IpAddr;
 
-/// A value and where it was said; what a preset says stands where the preset is named.
+/// A value and its place; a value of a preset has the place where the preset is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said<T> {
-    /// The value.
+pub struct Spanned<T> {
+    /// The value itself.
     pub value: T,
-    /// The place.
+    /// Its place in the file.
     pub span: Span,
 }
 
-/// Between whom a class is shared.
+/// By what a class is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fair {
     /// Hosts, then their connections.
@@ -106,7 +106,7 @@ pub struct Network {
 
 /// What the link adds to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkOverhead {
     /// Bytes beside the IP packet.
     pub overhead: u32,
     /// Bytes at least.
@@ -117,51 +117,51 @@ pub struct Link {
     pub ptm: bool,
 }
 
-/// A class.
+/// A class of a short policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// The class's name, and where it is written.
-    pub name: Said<String>,
+    pub name: Spanned<String>,
     /// Where among the others.
     pub rank: Rank,
     /// By application.
-    pub apps: Vec<Said<&'static App>>,
+    pub apps: Vec<Spanned<&'static App>>,
     /// By port.
-    pub ports: Vec<Said<Ports>>,
+    pub ports: Vec<Spanned<Ports>>,
     /// By DSCP.
-    pub dscp: Vec<Said<u8>>,
+    pub dscp: Vec<Spanned<u8>>,
     /// By host.
-    pub hosts: Vec<Said<Network>>,
+    pub hosts: Vec<Spanned<Network>>,
     /// Connections that have carried so many bytes.
-    pub after: Option<Said<u64>>,
-    /// What it is sure of.
-    pub share: Option<Said<Share>>,
+    pub after: Option<Spanned<u64>>,
+    /// Its guaranteed share.
+    pub share: Option<Spanned<Share>>,
     /// What it may have.
-    pub ceil: Option<Said<Share>>,
+    pub ceil: Option<Spanned<Share>>,
     /// How its packets wait.
-    pub queue: Option<Said<Queue>>,
-    /// Between whom it is shared.
-    pub fair: Option<Said<Fair>>,
+    pub queue: Option<Spanned<Queue>>,
+    /// By what the class is shared.
+    pub fair: Option<Spanned<Fair>>,
 }
 
 /// A short policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Short {
     /// Towards the modem.
-    pub device: Said<String>,
+    pub device: Spanned<String>,
     /// Towards the LAN.
-    pub lan: Option<Said<String>>,
+    pub lan: Option<Spanned<String>>,
     /// Bits a second away.
-    pub up: Option<Said<u64>>,
-    /// Bits a second towards us.
-    pub down: Option<Said<u64>>,
+    pub up: Option<Spanned<u64>>,
+    /// The download rate in bits per second.
+    pub down: Option<Spanned<u64>>,
     /// Per cent of it that are used.
     pub shape: u32,
     /// What the link adds.
-    pub link: Link,
-    /// Between whom it is shared.
+    pub link: LinkOverhead,
+    /// By what the link is shared.
     pub fair: Fair,
-    /// Hosts told apart.
+    /// How many hosts are distinguished.
     pub buckets: u32,
     /// The classes, the best first.
     pub classes: Vec<Class>,

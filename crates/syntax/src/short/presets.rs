@@ -7,11 +7,11 @@ use super::policy::{Fair, Queue, Rank};
 pub struct Preset {
     /// The preset's name, for `preset = "…"`.
     pub name: &'static str,
-    /// For whom.
+    /// Whom it is for, in one line.
     pub about: &'static str,
-    /// Between whom the link is shared.
+    /// By what the link is shared.
     pub fair: Fair,
-    /// Its classes.
+    /// The preset's classes.
     pub classes: &'static [PresetClass],
 }
 
@@ -26,7 +26,7 @@ pub struct PresetClass {
     pub apps: &'static [&'static str],
     /// And by DSCP.
     pub dscp: &'static [u8],
-    /// What it is sure of, in per cent.
+    /// Its guaranteed rate, in per cent of the link.
     pub share: u32,
     /// Connections that have carried so many bytes.
     pub after: Option<u64>,

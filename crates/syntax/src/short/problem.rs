@@ -5,7 +5,7 @@ use crate::nft::Span;
 /// Something in a short policy that is wrong, or that its writer should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// The place of the problem.
     pub span: Span,
     /// What, in a sentence without its full stop.
     pub what: String,
@@ -61,18 +61,18 @@ mod tests {
     fn a_place_in_a_long_line_is_shown_with_what_is_around_it() {
         let problem =
             |from, to| Problem { span: Span { line: 1, from, to }, what: "w".into(), remedy: "r".into() };
-        let told = problem(5, 6).tell("f", "abc déf\n");
-        assert_eq!(told, "f:1:5: w\n  1 | abc déf\n    |     ^^\n  remedy: r\n");
+        let text = problem(5, 6).tell("f", "abc déf\n");
+        assert_eq!(text, "f:1:5: w\n  1 | abc déf\n    |     ^^\n  remedy: r\n");
         let long = format!("{}WORD{}", "x".repeat(500), "y".repeat(500));
-        let told = problem(501, 504).tell("f", &long);
-        let lines: Vec<&str> = told.lines().collect();
+        let text = problem(501, 504).tell("f", &long);
+        let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "f:1:501: w");
         let mark = lines[2].find('^').expect("is marked");
         let under: String = lines[1].chars().skip(mark).take(lines[2].matches('^').count()).collect();
         assert_eq!(under, "WORD");
         assert!(
             lines[1].chars().count() < WIDE + 10 && lines[1].ends_with("y…") && lines[1].contains("| …x"),
-            "{told}"
+            "{text}"
         );
         // What begins before the end of the shown part is marked up to it.
         assert!(problem(501, 4000).tell("f", &long).lines().all(|line| line.chars().count() < WIDE + 10));

@@ -1,12 +1,12 @@
-//! From a file's values to a short policy: everything that is wrong is told at once.
+//! From a file's values to a short policy: all errors are reported at once.
 
 use super::apps::{APPS, App, app_named};
 use super::keys::{self, Key, Section, Takes, key};
 use super::links::{LINKS, LinkKind, link_named};
-use super::policy::{Class, Fair, Link, Network, PortEnd, Ports, Queue, Rank, Said, Share, Short};
+use super::policy::{Class, Fair, LinkOverhead, Network, PortEnd, Ports, Queue, Rank, Share, Short, Spanned};
 use super::presets::{PRESETS, Preset, PresetClass, preset_named};
 use super::problem::{Problem, listed};
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, SpannedValue, TomlValue};
 use crate::nearest;
 use crate::nft::{Span, dscp_number};
 use crate::quantity;
@@ -54,7 +54,7 @@ impl Reader {
         let down = find("down").and_then(|entry| self.keep(rate_of(entry)));
         let shape = find("shape").and_then(|entry| self.keep(percent_of(entry))).unwrap_or(95);
         let link = self.link(entries);
-        let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|said| said.value);
+        let fair = find("fair").and_then(|entry| self.keep(fair_of(entry))).map(|spanned| spanned.value);
         let buckets = find("buckets").and_then(|entry| self.number(entry)).unwrap_or(16);
         let classes = self.classes(find("classes"), preset);
         let begin = entries.first().map_or(Span { line: 1, from: 1, to: 1 }, |entry| entry.span);
@@ -85,7 +85,7 @@ impl Reader {
             down,
             shape,
             link,
-            fair: fair.or(preset.map(|said| said.value.fair)).unwrap_or_default(),
+            fair: fair.or(preset.map(|spanned| spanned.value.fair)).unwrap_or_default(),
             buckets,
             classes: classes?,
         };
@@ -93,7 +93,7 @@ impl Reader {
         Some(short)
     }
 
-    /// Keys that are not known, and those that stand in the wrong section.
+    /// Reports unknown keys, and those in the wrong section.
     fn unknown(&mut self, entries: &[Entry], section: Section) {
         for entry in entries {
             let name = entry.key.as_str();
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    fn device(&mut self, entry: &Entry) -> Option<Said<String>> {
+    fn device(&mut self, entry: &Entry) -> Option<Spanned<String>> {
         let text = self.keep(text(&entry.node, &entry.key))?;
         let fits = !text.is_empty()
             && text.len() <= 15
@@ -137,7 +137,7 @@ impl Reader {
             );
             return None;
         }
-        Some(Said { value: text.to_owned(), span: entry.node.span })
+        Some(Spanned { value: text.to_owned(), span: entry.node.span })
     }
 
     fn number(&mut self, entry: &Entry) -> Option<u32> {
@@ -145,7 +145,7 @@ impl Reader {
             return None;
         };
         match entry.node.value {
-            Value::Whole(number) if (i64::from(*low)..=i64::from(*high)).contains(&number) => {
+            TomlValue::Whole(number) if (i64::from(*low)..=i64::from(*high)).contains(&number) => {
                 u32::try_from(number).ok()
             }
             _ => {
@@ -159,10 +159,10 @@ impl Reader {
         }
     }
 
-    fn link(&mut self, entries: &[Entry]) -> Link {
+    fn link(&mut self, entries: &[Entry]) -> LinkOverhead {
         let find = |name: &str| entries.iter().find(|entry| entry.key == name);
         let kind = find("link").and_then(|entry| self.keep(link(entry)));
-        let of = kind.map_or_else(Link::default, |kind| Link {
+        let of = kind.map_or_else(LinkOverhead::default, |kind| LinkOverhead {
             overhead: kind.overhead,
             mpu: kind.mpu,
             atm: kind.atm,
@@ -170,16 +170,16 @@ impl Reader {
         });
         let overhead = find("overhead").and_then(|entry| self.number(entry));
         let mpu = find("mpu").and_then(|entry| self.number(entry));
-        Link { overhead: overhead.unwrap_or(of.overhead), mpu: mpu.unwrap_or(of.mpu), ..of }
+        LinkOverhead { overhead: overhead.unwrap_or(of.overhead), mpu: mpu.unwrap_or(of.mpu), ..of }
     }
 
     fn classes(
         &mut self,
         entry: Option<&Entry>,
-        preset: Option<Said<&'static Preset>>,
+        preset: Option<Spanned<&'static Preset>>,
     ) -> Option<Vec<Class>> {
         let sections: &[Entry] = match entry.map(|entry| &entry.node.value) {
-            Some(Value::Table(sections)) => sections,
+            Some(TomlValue::Table(sections)) => sections,
             None => &[],
             Some(other) => {
                 let span = entry.map(|entry| entry.node.span).unwrap_or_default();
@@ -193,7 +193,7 @@ impl Reader {
         };
         let mut classes = Vec::new();
         let of_preset =
-            preset.iter().flat_map(|said| said.value.classes.iter().map(|class| (class, said.span)));
+            preset.iter().flat_map(|spanned| spanned.value.classes.iter().map(|class| (class, spanned.span)));
         for (class, span) in of_preset {
             let section = sections.iter().find(|section| section.key == class.name);
             let begun = preset_class(class, span);
@@ -203,8 +203,10 @@ impl Reader {
             }
         }
         for section in sections {
-            if preset.is_none_or(|said| said.value.classes.iter().all(|class| class.name != section.key)) {
-                let begun = empty(Said { value: section.key.clone(), span: section.span });
+            if preset
+                .is_none_or(|spanned| spanned.value.classes.iter().all(|class| class.name != section.key))
+            {
+                let begun = empty(Spanned { value: section.key.clone(), span: section.span });
                 classes.extend(self.class(section, begun));
             }
         }
@@ -224,7 +226,7 @@ impl Reader {
     fn class(&mut self, section: &Entry, begun: Class) -> Option<Class> {
         let mut class = begun;
         class.name.span = section.span;
-        let Value::Table(entries) = &section.node.value else {
+        let TomlValue::Table(entries) = &section.node.value else {
             let what = format!("the class \"{}\" is {}", section.key, section.node.value.name());
             self.say(section.node.span, what, format!("Write [classes.{}] and its keys below.", section.key));
             return None;
@@ -257,28 +259,28 @@ impl Reader {
             (Some(false), _) | (_, Some(false)) => Rank::Middle,
             _ => class.rank,
         };
-        let asks = !(class.apps.is_empty()
+        let is_needed = !(class.apps.is_empty()
             && class.ports.is_empty()
             && class.dscp.is_empty()
             && class.hosts.is_empty());
-        if !off && !asks && class.after.is_none() {
+        if !off && !is_needed && class.after.is_none() {
             let what = format!("nothing belongs to the class \"{}\"", section.key);
             self.say(section.span, what, "Say what does: apps, ports, dscp, hosts or after.");
         }
         (!off).then_some(class)
     }
 
-    fn list<T>(&mut self, entry: &Entry, one: fn(&str, Span) -> Result<T, Problem>) -> Vec<Said<T>> {
+    fn list<T>(&mut self, entry: &Entry, one: fn(&str, Span) -> Result<T, Problem>) -> Vec<Spanned<T>> {
         let single = std::slice::from_ref(&entry.node);
-        let nodes: &[Node] = match &entry.node.value {
-            Value::List(nodes) => nodes,
+        let nodes: &[SpannedValue] = match &entry.node.value {
+            TomlValue::List(nodes) => nodes,
             _ => single,
         };
         let mut all = Vec::new();
         for node in nodes {
             let text = match &node.value {
-                Value::Text(text) => text.clone(),
-                Value::Whole(number) => number.to_string(),
+                TomlValue::Text(text) => text.clone(),
+                TomlValue::Whole(number) => number.to_string(),
                 other => {
                     let example = key(Section::Class, &entry.key).map_or("", |key| key.example);
                     self.say(
@@ -290,14 +292,14 @@ impl Reader {
                 }
             };
             let value = self.keep(one(&text, node.span));
-            all.extend(value.map(|value| Said { value, span: node.span }));
+            all.extend(value.map(|value| Spanned { value, span: node.span }));
         }
         all
     }
 
-    /// What all are sure of must fit the link.
+    /// Checks that the guaranteed rates fit the link.
     fn sums(&mut self, short: &Short) {
-        let said = short.classes.iter().filter_map(|class| class.share.as_ref());
+        let given = short.classes.iter().filter_map(|class| class.share.as_ref());
         for (way, rate) in [("up", &short.up), ("down", &short.down)] {
             let Some(rate) = rate else { continue };
             let link = rate.value * u64::from(short.shape) / 100;
@@ -318,7 +320,7 @@ impl Reader {
                 }
             }
             let mut sum = 0;
-            for share in said.clone() {
+            for share in given.clone() {
                 sum += of_link(share.value);
                 if sum > link * 95 / 100 {
                     let what = format!(
@@ -347,7 +349,7 @@ pub(super) fn bits(rate: u64) -> String {
     }
 }
 
-fn empty(name: Said<String>) -> Class {
+fn empty(name: Spanned<String>) -> Class {
     Class {
         name,
         rank: Rank::Middle,
@@ -364,21 +366,21 @@ fn empty(name: Said<String>) -> Class {
 }
 
 fn preset_class(class: &PresetClass, span: Span) -> Class {
-    let apps = class.apps.iter().filter_map(|name| app_named(name)).map(|value| Said { value, span });
+    let apps = class.apps.iter().filter_map(|name| app_named(name)).map(|value| Spanned { value, span });
     Class {
         rank: class.rank,
         apps: apps.collect(),
-        dscp: class.dscp.iter().map(|value| Said { value: *value, span }).collect(),
-        after: class.after.map(|value| Said { value, span }),
-        share: Some(Said { value: Share::Percent(class.share), span }),
-        queue: Some(Said { value: class.queue, span }),
-        ..empty(Said { value: class.name.to_owned(), span })
+        dscp: class.dscp.iter().map(|value| Spanned { value: *value, span }).collect(),
+        after: class.after.map(|value| Spanned { value, span }),
+        share: Some(Spanned { value: Share::Percent(class.share), span }),
+        queue: Some(Spanned { value: class.queue, span }),
+        ..empty(Spanned { value: class.name.to_owned(), span })
     }
 }
 
-fn text<'n>(node: &'n Node, key: &str) -> Result<&'n str, Problem> {
+fn text<'n>(node: &'n SpannedValue, key: &str) -> Result<&'n str, Problem> {
     match &node.value {
-        Value::Text(text) => Ok(text),
+        TomlValue::Text(text) => Ok(text),
         other => {
             let example = keys::KEYS.iter().find(|known| known.name == key).map_or("", |known| known.example);
             Err(Problem::new(
@@ -392,7 +394,7 @@ fn text<'n>(node: &'n Node, key: &str) -> Result<&'n str, Problem> {
 
 fn truth(entry: &Entry) -> Result<bool, Problem> {
     match entry.node.value {
-        Value::Truth(truth) => Ok(truth),
+        TomlValue::Truth(truth) => Ok(truth),
         _ => Err(Problem::new(
             entry.node.span,
             format!("{} takes true or false", entry.key),
@@ -410,11 +412,11 @@ fn unknown(what: &str, text: &str, span: Span, known: &[&str]) -> Problem {
     Problem::new(span, format!("unknown {what} \"{text}\""), remedy)
 }
 
-fn preset(entry: &Entry) -> Result<Said<&'static Preset>, Problem> {
+fn preset(entry: &Entry) -> Result<Spanned<&'static Preset>, Problem> {
     let (text, span) = (text(&entry.node, "preset")?, entry.node.span);
     let value = preset_named(text)
         .ok_or_else(|| unknown("preset", text, span, &PRESETS.map(|preset| preset.name)))?;
-    Ok(Said { value, span })
+    Ok(Spanned { value, span })
 }
 
 fn link(entry: &Entry) -> Result<&'static LinkKind, Problem> {
@@ -423,7 +425,7 @@ fn link(entry: &Entry) -> Result<&'static LinkKind, Problem> {
         .ok_or_else(|| unknown("kind of link", text, entry.node.span, &LINKS.map(|link| link.name)))
 }
 
-fn fair_of(entry: &Entry) -> Result<Said<Fair>, Problem> {
+fn fair_of(entry: &Entry) -> Result<Spanned<Fair>, Problem> {
     let (text, span) = (text(&entry.node, "fair")?, entry.node.span);
     let value = match text {
         "host" | "hosts" => Fair::Host,
@@ -431,10 +433,10 @@ fn fair_of(entry: &Entry) -> Result<Said<Fair>, Problem> {
         "none" => Fair::None,
         _ => return Err(unknown("word for fair", text, span, &["host", "flow", "none"])),
     };
-    Ok(Said { value, span })
+    Ok(Spanned { value, span })
 }
 
-fn queue_of(entry: &Entry) -> Result<Said<Queue>, Problem> {
+fn queue_of(entry: &Entry) -> Result<Spanned<Queue>, Problem> {
     let (text, span) = (text(&entry.node, "queue")?, entry.node.span);
     let value = match text {
         "short" => Queue::Short,
@@ -442,7 +444,7 @@ fn queue_of(entry: &Entry) -> Result<Said<Queue>, Problem> {
         "plain" => Queue::Plain,
         _ => return Err(unknown("word for queue", text, span, &["short", "fair", "plain"])),
     };
-    Ok(Said { value, span })
+    Ok(Spanned { value, span })
 }
 
 fn app(text: &str, span: Span) -> Result<&'static App, Problem> {
@@ -529,15 +531,15 @@ fn percent(text: &str) -> Option<u32> {
     (1.0..=100.0).contains(&number).then_some(number as u32)
 }
 
-fn rate_of(entry: &Entry) -> Result<Said<u64>, Problem> {
+fn rate_of(entry: &Entry) -> Result<Spanned<u64>, Problem> {
     let text = match &entry.node.value {
-        Value::Whole(number) => {
+        TomlValue::Whole(number) => {
             let remedy = format!("Write {} = \"{number}mbit\" if megabits a second are meant.", entry.key);
             return Err(Problem::new(entry.node.span, format!("{} needs a unit", entry.key), remedy));
         }
         _ => text(&entry.node, &entry.key)?,
     };
-    Ok(Said { value: rate(text, entry.node.span)?, span: entry.node.span })
+    Ok(Spanned { value: rate(text, entry.node.span)?, span: entry.node.span })
 }
 
 fn percent_of(entry: &Entry) -> Result<u32, Problem> {
@@ -547,10 +549,10 @@ fn percent_of(entry: &Entry) -> Result<u32, Problem> {
     })
 }
 
-fn share_of(entry: &Entry) -> Result<Said<Share>, Problem> {
+fn share_of(entry: &Entry) -> Result<Spanned<Share>, Problem> {
     let (text, span) = (text(&entry.node, &entry.key)?, entry.node.span);
     if !text.contains('%') {
-        return Ok(Said { value: Share::Rate(rate(text, span)?), span });
+        return Ok(Spanned { value: Share::Rate(rate(text, span)?), span });
     }
     let value = percent(text).ok_or_else(|| {
         Problem::new(
@@ -559,17 +561,17 @@ fn share_of(entry: &Entry) -> Result<Said<Share>, Problem> {
             "Write \"20%\", or a rate such as \"500kbit\".",
         )
     })?;
-    Ok(Said { value: Share::Percent(value), span })
+    Ok(Spanned { value: Share::Percent(value), span })
 }
 
-fn size_of(entry: &Entry) -> Result<Said<u64>, Problem> {
+fn size_of(entry: &Entry) -> Result<Spanned<u64>, Problem> {
     let (text, span) = (text(&entry.node, &entry.key)?, entry.node.span);
     let value = quantity::size(text).map_err(|wrong| {
         let quoted = wrong.reason.replace('`', "\"");
         Problem::new(span, quoted, capital(&wrong.remedy))
     })?;
     if (1_000..=1_000_000_000_000_000).contains(&value) {
-        return Ok(Said { value, span });
+        return Ok(Spanned { value, span });
     }
     Err(Problem::new(span, format!("\"{text}\" is out of range"), "Write \"500kB\", \"10MB\" or \"1GB\"."))
 }

@@ -1,11 +1,11 @@
 //! SQM's settings as short policies: OpenWrt's `/etc/config/sqm`, and `IF.iface.conf` elsewhere.
 //!
-//! What SQM's recipes come to is known by their names: the simple ones share between flows, `simple.qos` and
-//! `layer_cake.qos` put three tiers by DSCP above that. Settings of CoDel's and of the firewall's are not
-//! taken over, and said so.
+//! SQM's recipes are known by their names: the simple ones share between flows, `simple.qos` and
+//! `layer_cake.qos` put three tiers by DSCP above that. Settings of CoDel and the firewall are not taken
+//! over, and are reported.
 
 use super::problem::Problem;
-use super::tree::{Entry, Node, Value};
+use super::tree::{Entry, SpannedValue, TomlValue};
 use crate::nft::Span;
 
 /// A policy that settings come to, and what of them it leaves out.
@@ -227,13 +227,16 @@ fn framing(settings: &[Setting], device: &str, policy: &mut Imported) {
             policy.entries.push(Entry {
                 key: key.into(),
                 span: setting.spans.0,
-                node: Node { span: setting.spans.1, value: Value::Whole((bytes + more).min(256)) },
+                node: SpannedValue {
+                    span: setting.spans.1,
+                    value: TomlValue::Whole((bytes + more).min(256)),
+                },
             });
         }
     }
 }
 
-/// What the recipe's name stands for.
+/// Adds the classes of the recipe with this name.
 fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
     let script = find(settings, "script");
     let name = script.map_or("simple.qos", |setting| setting.value.as_str());
@@ -242,7 +245,7 @@ fn recipe(settings: &[Setting], start: Span, policy: &mut Imported) {
         value(settings, key)
             .is_some_and(|words| ["host", "triple-isolate"].iter().any(|word| words.contains(word)))
     });
-    // CAKE shares between hosts unless told otherwise.
+    // CAKE shares between hosts by default.
     let cake = name.contains("cake");
     let fair = if by_host || cake { "host" } else { "flow" };
     match name {
@@ -280,7 +283,7 @@ fn leftovers(settings: &[Setting], policy: &mut Imported) {
 }
 
 fn text(key: &str, value: &str, span: Span) -> Entry {
-    Entry { key: key.into(), span, node: Node { span, value: Value::Text(value.into()) } }
+    Entry { key: key.into(), span, node: SpannedValue { span, value: TomlValue::Text(value.into()) } }
 }
 
 /// The words of a line of UCI, quoted or not, with their places; what follows a # is none.
@@ -315,10 +318,10 @@ mod tests {
     use super::*;
 
     /// The policy as `key = value`, one a line.
-    fn told(imported: &Imported) -> Vec<String> {
-        let value = |node: &Node| match &node.value {
-            Value::Text(text) => text.clone(),
-            Value::Whole(number) => number.to_string(),
+    fn toml_lines(imported: &Imported) -> Vec<String> {
+        let value = |node: &SpannedValue| match &node.value {
+            TomlValue::Text(text) => text.clone(),
+            TomlValue::Whole(number) => number.to_string(),
             other => other.name().to_owned(),
         };
         imported.entries.iter().map(|entry| format!("{} = {}", entry.key, value(&entry.node))).collect()
@@ -336,7 +339,7 @@ mod tests {
                     \toption qdisc 'cake'\n\toption linklayer 'ethernet'\n\toption overhead '22'\n\toption \
                     itarget '5ms'\n";
         let policies = read_uci(text).expect("is read");
-        let all: Vec<Vec<String>> = policies.iter().map(told).collect();
+        let all: Vec<Vec<String>> = policies.iter().map(toml_lines).collect();
         assert_eq!(
             all,
             [
@@ -368,7 +371,7 @@ mod tests {
         );
         let policies = policies.expect("is read");
         assert_eq!(
-            told(&policies[0]),
+            toml_lines(&policies[0]),
             [
                 "device = eth0",
                 "up = 1000kbit",

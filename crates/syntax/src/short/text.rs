@@ -1,12 +1,12 @@
-//! A short policy as a file says it.
+//! A short policy as a file.
 
-use super::asks::port_text;
+use super::class_match::port_text;
 use super::policy::{Class, Fair, Queue, Rank, Share, Short};
 use super::read::bits;
 use std::fmt::Write as _;
 
 impl Short {
-    /// As a file says it, presets filled in.
+    /// The policy as a file, presets filled in.
     pub fn text(&self) -> String {
         let mut out = format!("device = \"{}\"\n", self.device.value);
         if let Some(lan) = &self.lan {
@@ -38,7 +38,7 @@ impl Short {
 fn section(class: &Class, out: &mut String) {
     let _ = writeln!(out, "\n[classes.{}]", class.name.value);
     list(out, "apps", &class.apps.iter().map(|app| app.value.name.to_owned()).collect::<Vec<_>>());
-    let ports = class.ports.iter().map(|said| port_text(&said.value));
+    let ports = class.ports.iter().map(|spanned| port_text(&spanned.value));
     list(out, "ports", &ports.collect::<Vec<_>>());
     list(out, "dscp", &class.dscp.iter().map(|dscp| dscp.value.to_string()).collect::<Vec<_>>());
     list(

@@ -2,18 +2,18 @@
 
 use crate::nft::Span;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// Where.
+pub struct SpannedValue {
+    /// The place of the value.
     pub span: Span,
-    /// What.
-    pub value: Value,
+    /// The value itself.
+    pub value: TomlValue,
 }
 
-/// A value.
+/// A value of TOML.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum TomlValue {
     /// `"eth0"`.
     Text(String),
     /// `34`.
@@ -23,23 +23,23 @@ pub enum Value {
     /// `true`.
     Truth(bool),
     /// `[ … ]`.
-    List(Vec<Node>),
+    List(Vec<SpannedValue>),
     /// `[section]` or `{ … }`, in the order of the file.
     Table(Vec<Entry>),
     /// Something that no key takes: a date.
     Other(String),
 }
 
-impl Value {
+impl TomlValue {
     /// What it is, in a word or two.
     pub fn name(&self) -> &'static str {
         match self {
-            Value::Text(_) => "a text",
-            Value::Whole(_) | Value::Real(_) => "a number",
-            Value::Truth(_) => "true or false",
-            Value::List(_) => "a list",
-            Value::Table(_) => "a section",
-            Value::Other(_) => "a date",
+            TomlValue::Text(_) => "a text",
+            TomlValue::Whole(_) | TomlValue::Real(_) => "a number",
+            TomlValue::Truth(_) => "true or false",
+            TomlValue::List(_) => "a list",
+            TomlValue::Table(_) => "a section",
+            TomlValue::Other(_) => "a date",
         }
     }
 }
@@ -47,10 +47,10 @@ impl Value {
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key.
+    /// The key's name.
     pub key: String,
-    /// Where it stands.
+    /// The place of the key.
     pub span: Span,
-    /// The value.
-    pub node: Node,
+    /// The value, with its place.
+    pub node: SpannedValue,
 }

@@ -1,6 +1,6 @@
 //! The trees that were found, as the text of a short policy.
 
-use super::asks::{Asks, Way};
+use super::class_match::{ClassMatch, Way};
 use super::compile::{CONTROL, CONTROL_NAME, REST, REST_PRIO};
 use super::found::{Found, Framing, Misfit, RATES, Tree};
 use super::left::names;
@@ -17,10 +17,10 @@ use tidegate_policy::dump::{FilterEntry, QdiscDump};
 
 /// Per cent of the link that its classes may be promised together.
 const MOST_PROMISED: u64 = 95;
-/// Hosts that a short policy can tell apart, and does if nothing is said.
+/// How many hosts a short policy can distinguish; the greatest is the default.
 const BUCKETS: core::ops::RangeInclusive<u32> = 2..=64;
 const BUCKETS_BY_ITSELF: u32 = 16;
-/// Bytes of overhead, and of the least frame, that a short policy may say.
+/// The most bytes of overhead, and of the least frame, that a short policy may give.
 const MOST_OVERHEAD: i64 = 256;
 /// HTB's priority of classes that are last, and the last one that the order of the file gives.
 const LAST_PRIO: u32 = 7;
@@ -98,7 +98,7 @@ impl Back<'_> {
         out
     }
 
-    /// How many hosts are told apart.
+    /// Writes how many hosts are distinguished.
     fn buckets(&mut self, up: Option<&Tree>, down: Option<&Tree>, out: &mut String) {
         let trees = up.into_iter().chain(down);
         let by_host = trees.flat_map(|tree| tree.classes.iter().map(|class| (&tree.dev, class)));
@@ -192,7 +192,7 @@ impl Back<'_> {
                 "what belongs to no class of a short policy may have all that is free",
             );
         }
-        if !rest.asks.is_empty() {
+        if !rest.matching.is_empty() {
             self.miss(
                 format!("what filters lead to the default class {} of {}", rest.id, tree.dev),
                 "it is left out: what belongs to no class of a short policy needs none",
@@ -203,7 +203,7 @@ impl Back<'_> {
     /// A class has a place in the short policy.
     fn taken_up(&mut self, dev: &str, class: &Found, name: &str) {
         self.accounts.id(dev, class.id);
-        self.queue_is_said(dev, class);
+        self.note_queue(dev, class);
         self.misfits.extend(class.notes.iter().cloned());
         self.counterpart(dev, class.id, name);
     }
@@ -211,7 +211,7 @@ impl Back<'_> {
     /// A class has none; its queue goes with it.
     fn left_out(&mut self, dev: &str, class: &Found, what: &str, instead: &str) {
         self.accounts.id(dev, class.id);
-        self.queue_is_said(dev, class);
+        self.note_queue(dev, class);
         self.accounts.beneath(self.qdiscs, self.classes, self.filters, dev, class.id);
         let here = |q: &&QdiscDump| q.dev == dev && q.parent == class.id && !q.handle.is_none();
         let queue =
@@ -223,64 +223,64 @@ impl Back<'_> {
         let rest = main.classes.iter().find(|class| class.is_default).map_or(u32::MAX, |class| class.prio);
         let mut classes: Vec<&Found> = main.classes.iter().filter(|class| !class.is_default).collect();
         classes.sort_by_key(|class| class.prio);
-        let mut said: Vec<(&Found, Asks)> = Vec::new();
+        let mut written: Vec<(&Found, ClassMatch)> = Vec::new();
         for class in classes {
-            if let Some(asks) = self.section(class, main, other, &said) {
-                said.push((class, asks));
+            if let Some(class_match) = self.section(class, main, other, &written) {
+                written.push((class, class_match));
             }
         }
         self.lonely(main, other);
-        self.order(&said, main, rest);
-        let shares = self.shares(&said, main);
+        self.order(&written, main, rest);
+        let shares = self.shares(&written, main);
         let rounded: u64 = shares.iter().map(|share| percent(*share, main.rate).max(1)).sum();
         let rounds = rounded <= MOST_PROMISED;
         let mut used: Vec<String> = Vec::new();
-        for ((class, asks), share) in said.iter().zip(shares) {
-            let name = name_of(class, asks, &used);
+        for ((class, class_match), share) in written.iter().zip(shares) {
+            let name = name_of(class, class_match, &used);
             used.push(name.clone());
             self.taken_up(&main.dev, class, &name);
-            self.hosts.push((class.id.minor(), asks.hosts.clone()));
+            self.hosts.push((class.id.minor(), class_match.hosts.clone()));
             if let Some((twin, tree)) = twin_of(class, other) {
                 self.taken_up(&tree.dev, twin, &name);
             }
-            print((class, asks), &name, (share, rounds), (main, other), rest, out);
+            print((class, class_match), &name, (share, rounds), (main, other), rest, out);
         }
     }
 
-    /// What a class asks for in the short policy; `None`: it has no place there, and that is said.
+    /// The keys of a class in the short policy; `None`: it has no place there, which is reported.
     fn section(
         &mut self,
         class: &Found,
         main: &Tree,
         other: Option<&Tree>,
-        said: &[(&Found, Asks)],
-    ) -> Option<Asks> {
+        written: &[(&Found, ClassMatch)],
+    ) -> Option<ClassMatch> {
         let dev = &main.dev;
-        let mut asks = class.asks.clone();
+        let mut class_match = class.matching.clone();
         let twin = twin_of(class, other);
         if let Some((twin, tree)) = twin {
-            asks.take(twin.asks.clone());
+            class_match.take(twin.matching.clone());
             self.twins((class, main), (twin, tree));
         }
-        let before: Vec<&Asks> = said.iter().map(|(_, asks)| asks).collect();
-        let asked = asks.clone();
-        asks.without(&before);
-        if !asks.is_empty() && said.len() < MAX_CLASSES {
-            return Some(asks);
+        let before: Vec<&ClassMatch> = written.iter().map(|(_, class_match)| class_match).collect();
+        let matching = class_match.clone();
+        class_match.without(&before);
+        if !class_match.is_empty() && written.len() < MAX_CLASSES {
+            return Some(class_match);
         }
         let own = (class, dev.as_str());
         for (class, dev) in std::iter::once(own).chain(twin.map(|(twin, tree)| (twin, tree.dev.as_str()))) {
-            if asks.control && (asked.is_empty() || class.id.minor() == CONTROL) {
+            if class_match.control && (matching.is_empty() || class.id.minor() == CONTROL) {
                 self.taken_up(dev, class, CONTROL_NAME);
                 self.control_rate(class, dev, if dev == main.dev { main } else { other.unwrap_or(main) });
-            } else if asks.control && asks.is_empty() {
+            } else if class_match.control && class_match.is_empty() {
                 self.left_out(
                     dev,
                     class,
-                    &format!(", for {}", asked.port_texts().join(", ")),
+                    &format!(", for {}", matching.port_texts().join(", ")),
                     "it is left out: DNS, DHCP and clocks have a class of their own in a short policy",
                 );
-            } else if asked.is_empty() {
+            } else if matching.is_empty() {
                 self.left_out(
                     dev,
                     class,
@@ -288,7 +288,7 @@ impl Back<'_> {
                     "it is left out; DNS, DHCP and short acknowledgements have a class of their own in a \
                     short policy",
                 );
-            } else if asks.is_empty() {
+            } else if class_match.is_empty() {
                 self.left_out(
                     dev,
                     class,
@@ -334,10 +334,10 @@ impl Back<'_> {
         }
     }
 
-    /// Who borrows before whom.
-    fn order(&mut self, said: &[(&Found, Asks)], main: &Tree, rest: u32) {
+    /// Orders the classes by who borrows first.
+    fn order(&mut self, written: &[(&Found, ClassMatch)], main: &Tree, rest: u32) {
         // As the short policy will have them: in the order of the file, then the rest, then what is last.
-        let planned = |(at, (class, _)): (usize, &(&Found, Asks))| {
+        let planned = |(at, (class, _)): (usize, &(&Found, ClassMatch))| {
             (
                 class.id,
                 class.prio,
@@ -345,7 +345,7 @@ impl Back<'_> {
                 class.ceil > class.rate,
             )
         };
-        let mut all: Vec<(Handle, u32, u32, bool)> = said.iter().enumerate().map(planned).collect();
+        let mut all: Vec<(Handle, u32, u32, bool)> = written.iter().enumerate().map(planned).collect();
         let default = main.classes.iter().find(|class| class.is_default);
         all.extend(default.map(|class| (class.id, class.prio, REST_PRIO, class.ceil > class.rate)));
         all.retain(|(.., borrows)| *borrows);
@@ -365,9 +365,9 @@ impl Back<'_> {
         }
     }
 
-    /// Bits a second that each class is sure of: less than it was, where all of them would be promised more
-    /// than fits.
-    fn shares(&mut self, classes: &[(&Found, Asks)], main: &Tree) -> Vec<u64> {
+    /// The guaranteed rate of each class in bits per second: less than before where the sum would exceed the
+    /// link.
+    fn shares(&mut self, classes: &[(&Found, ClassMatch)], main: &Tree) -> Vec<u64> {
         let sum: u64 = classes.iter().map(|(class, _)| class.rate).sum();
         let most = main.rate / 100 * MOST_PROMISED;
         if sum > most {
@@ -430,13 +430,13 @@ fn percent(part: u64, whole: u64) -> u64 {
     (part * 100 + whole / 2) / whole.max(1)
 }
 
-fn name_of(class: &Found, asks: &Asks, used: &[String]) -> String {
-    let own = asks.name.clone().filter(|name| !used.contains(name) && !NAMES.contains(&name.as_str()));
+fn name_of(class: &Found, class_match: &ClassMatch, used: &[String]) -> String {
+    let own = class_match.name.clone().filter(|name| !used.contains(name) && !NAMES.contains(&name.as_str()));
     own.unwrap_or_else(|| format!("class{:x}", class.id.minor()))
 }
 
-/// A share of the link as a policy says it: per cent where that is exact or there are two links, else a rate.
-/// `rounds`: the shares fit together even if all are rounded up.
+/// A share of the link as a policy writes it: per cent where that is exact or there are two links, else a
+/// rate. `rounds`: the shares fit together even if all are rounded up.
 fn share_text(bits: u64, rounds: bool, (main, other): (&Tree, Option<&Tree>)) -> String {
     let exact = bits > 0 && (bits * 100).is_multiple_of(main.rate);
     if exact || other.is_some() {
@@ -451,7 +451,7 @@ fn share_text(bits: u64, rounds: bool, (main, other): (&Tree, Option<&Tree>)) ->
 
 /// A class with its words.
 fn print(
-    (class, asks): (&Found, &Asks),
+    (class, class_match): (&Found, &ClassMatch),
     name: &str,
     (share, rounds): (u64, bool),
     (main, other): (&Tree, Option<&Tree>),
@@ -459,10 +459,10 @@ fn print(
     out: &mut String,
 ) {
     let _ = writeln!(out, "\n[classes.{name}]");
-    list(out, "ports", &asks.port_texts());
-    list(out, "dscp", &asks.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
-    list(out, "hosts", &asks.hosts);
-    if let Some(after) = asks.after {
+    list(out, "ports", &class_match.port_texts());
+    list(out, "dscp", &class_match.dscp.iter().map(u8::to_string).collect::<Vec<_>>());
+    list(out, "hosts", &class_match.hosts);
+    if let Some(after) = class_match.after {
         let _ = writeln!(out, "after = \"{}kB\"", after.saturating_sub(1).div_ceil(1000).max(1));
     }
     if class.prio > rest {

@@ -166,7 +166,7 @@ fn cookie(words: &mut Words<'_>) -> Result<Vec<u8>, Refusal> {
         0..=MOST_DIGITS => "cookie must be a hex string".to_owned(),
         digits => format!("{digits} Max allowed size {MOST_DIGITS}"),
     };
-    octets(text).ok_or_else(|| {
+    hex_bytes(text).ok_or_else(|| {
         Refusal::wrong(text, &format!("{why}\n"))
             .at(words.last())
             .remedy("A cookie is up to 16 bytes in hexadecimal, such as 0011.")
@@ -180,8 +180,8 @@ fn usage(row: &Row, place: usize) -> Refusal {
     Refusal::new(255, format!("Usage: {form}")).then(&format!("{name} {what}")).at(place)
 }
 
-fn octets(text: &str) -> Option<Vec<u8>> {
+fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     let whole = text.len().is_multiple_of(2) && (2..=32).contains(&text.len()) && text.is_ascii();
-    let octet = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-    (0..text.len()).step_by(2).map(octet).collect::<Option<Vec<u8>>>().filter(|_| whole)
+    let byte_of = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(byte_of).collect::<Option<Vec<u8>>>().filter(|_| whole)
 }

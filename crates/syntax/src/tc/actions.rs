@@ -1,16 +1,16 @@
 //! `tc actions …`: the machine's actions by themselves.
 
 use super::action;
-use super::asks::{ShowActions, TcCommand};
+use super::command_line::{ShowActions, TcCommand};
 use super::words::{Words, begins};
 use crate::number::u32_in;
 use crate::{Env, Refusal};
 use tidegate_policy::spec::{ACTIONS, action_kind};
 use tidegate_policy::{ActionId, ActionsOp, Op, Verb};
 
-/// What a verb asks for.
+/// What a verb does.
 #[derive(Clone, Copy)]
-enum Asked {
+enum ActionVerb {
     Set(Verb),
     Delete,
     Get,
@@ -20,38 +20,38 @@ enum Asked {
 }
 
 /// In tc's order: an abbreviation goes to the first that fits.
-const VERBS: [(&str, Asked); 10] = [
-    ("add", Asked::Set(Verb::Add)),
-    ("change", Asked::Set(Verb::Change)),
-    ("replace", Asked::Set(Verb::Replace)),
-    ("delete", Asked::Delete),
-    ("get", Asked::Get),
-    ("list", Asked::List),
-    ("show", Asked::List),
-    ("lst", Asked::List),
-    ("flush", Asked::Flush),
-    ("help", Asked::Help),
+const VERBS: [(&str, ActionVerb); 10] = [
+    ("add", ActionVerb::Set(Verb::Add)),
+    ("change", ActionVerb::Set(Verb::Change)),
+    ("replace", ActionVerb::Set(Verb::Replace)),
+    ("delete", ActionVerb::Delete),
+    ("get", ActionVerb::Get),
+    ("list", ActionVerb::List),
+    ("show", ActionVerb::List),
+    ("lst", ActionVerb::List),
+    ("flush", ActionVerb::Flush),
+    ("help", ActionVerb::Help),
 ];
 
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
-    // Without a verb tc does nothing and says nothing.
+    // Without a verb tc does nothing and prints nothing.
     let Some(verb) = words.take() else { return Ok(TcCommand::Help(String::new())) };
-    let Some((_, asked)) = VERBS.iter().find(|(name, _)| begins(verb, name)) else {
+    let Some((_, meaning)) = VERBS.iter().find(|(name, _)| begins(verb, name)) else {
         return Err(Refusal::new(255, format!("Command \"{verb}\" is unknown, try \"tc actions help\"."))
             .at(words.last())
             .remedy("tc actions knows add, change, replace, delete, get, list and flush."));
     };
     let place = words.last();
-    match asked {
-        Asked::Set(verb) => {
+    match meaning {
+        ActionVerb::Set(verb) => {
             let actions = set(words, env).map_err(|refusal| Refusal { code: 255, ..refusal })?;
             Ok(TcCommand::Apply(Op::Actions(ActionsOp::Set(*verb, actions))))
         }
-        Asked::Delete => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Delete(numbered(words)?)))),
-        Asked::Get => Ok(TcCommand::ShowActions(ShowActions::Numbered(numbered(words)?))),
-        Asked::Flush => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Flush(kind(words)?)))),
-        Asked::List => Ok(TcCommand::ShowActions(ShowActions::Kind(kind(words)?))),
-        Asked::Help => Err(usage(place)),
+        ActionVerb::Delete => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Delete(numbered(words)?)))),
+        ActionVerb::Get => Ok(TcCommand::ShowActions(ShowActions::Numbered(numbered(words)?))),
+        ActionVerb::Flush => Ok(TcCommand::Apply(Op::Actions(ActionsOp::Flush(kind(words)?)))),
+        ActionVerb::List => Ok(TcCommand::ShowActions(ShowActions::Kind(kind(words)?))),
+        ActionVerb::Help => Err(usage(place)),
     }
 }
 
@@ -81,7 +81,7 @@ fn set(words: &mut Words<'_>, env: &Env) -> Result<Vec<tidegate_policy::Action>,
     }
 }
 
-/// `action KIND index N`, as often as it stands there.
+/// `action KIND index N`, repeated.
 fn numbered(words: &mut Words<'_>) -> Result<Vec<ActionId>, Refusal> {
     // tc goes over the first word without a look at it.
     words.take();

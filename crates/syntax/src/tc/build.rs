@@ -8,8 +8,8 @@ use crate::{Env, Refusal, nearest};
 use tidegate_policy::spec::{KindSpec, UnsupportedKind};
 use tidegate_policy::{ClassParams, Kind, QdiscParams};
 
-/// Reads the options of a qdisc of this kind. `None`: tc sends no parameters.
-/// What tc says on stderr though it goes on is added to `stderr`.
+/// Reads the options of a qdisc of this kind. `None`: tc sends no parameters. Warnings of tc, which then
+/// continues, are added to `stderr`.
 pub(super) fn qdisc(
     name: &str,
     dev: &str,

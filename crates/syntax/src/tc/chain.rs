@@ -1,8 +1,8 @@
 //! `tc chain …`: chains of filters by themselves.
 
-use super::asks::{ShowChains, ShowFlags, TcCommand};
 use super::build::later;
 use super::command::{block, device, either, find_device, one_of, parent};
+use super::command_line::{ShowChains, ShowFlags, TcCommand};
 use super::filter::{chain_of, hook, preference, protocol_of, unknown_in_show};
 use super::show::{Entry, ended};
 use super::words::{Words, begins};
@@ -12,7 +12,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::{ChainOp, Op};
 
 #[derive(Clone, Copy, PartialEq)]
-enum Asked {
+enum ChainVerb {
     Do(bool),
     Get,
     List,
@@ -20,28 +20,28 @@ enum Asked {
 }
 
 /// In tc's order: an abbreviation goes to the first that fits.
-const VERBS: [(&str, Asked); 7] = [
-    ("add", Asked::Do(true)),
-    ("delete", Asked::Do(false)),
-    ("get", Asked::Get),
-    ("list", Asked::List),
-    ("show", Asked::List),
-    ("lst", Asked::List),
-    ("help", Asked::Help),
+const VERBS: [(&str, ChainVerb); 7] = [
+    ("add", ChainVerb::Do(true)),
+    ("delete", ChainVerb::Do(false)),
+    ("get", ChainVerb::Get),
+    ("list", ChainVerb::List),
+    ("show", ChainVerb::List),
+    ("lst", ChainVerb::List),
+    ("help", ChainVerb::Help),
 ];
 
 pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refusal> {
     let verb = words.take().unwrap_or("list");
-    let asked = match verb {
-        "ls" => Some(Asked::List),
-        _ => VERBS.iter().find(|(name, _)| begins(verb, name)).map(|(_, asked)| *asked),
+    let selected = match verb {
+        "ls" => Some(ChainVerb::List),
+        _ => VERBS.iter().find(|(name, _)| begins(verb, name)).map(|(_, selected)| *selected),
     };
-    let asked = asked.ok_or_else(|| {
+    let selected = selected.ok_or_else(|| {
         Refusal::new(255, format!("Command \"{verb}\" is unknown, try \"tc chain help\"."))
             .at(words.last())
             .remedy("tc chain knows add, delete, get and show.")
     })?;
-    if asked == Asked::Help {
+    if selected == ChainVerb::Help {
         return Ok(help());
     }
     let (mut dev, mut shared, mut at, mut chain) = (String::new(), 0, Handle::NONE, None);
@@ -49,11 +49,11 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
         match word {
             "dev" => {
                 device(&mut dev, words)?;
-                either_of(asked, word, shared == 0, words)?;
+                either_of(selected, word, shared == 0, words)?;
             }
             _ if begins(word, "block") => {
                 block(&mut shared, words)?;
-                either_of(asked, "block", dev.is_empty(), words)?;
+                either_of(selected, "block", dev.is_empty(), words)?;
             }
             "root" | "ingress" | "egress" => at = hook(word),
             "parent" => parent(&mut at, words)?,
@@ -66,28 +66,28 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
             }
             "help" => return Ok(help()),
             _ if begins(word, "protocol") => drop(protocol_of(words.need()?, words.last())?),
-            _ if asked == Asked::List && (begins(word, "preference") || begins(word, "priority")) => {
+            _ if selected == ChainVerb::List && (begins(word, "preference") || begins(word, "priority")) => {
                 preference(words.need()?, words.last())?;
             }
-            _ if asked == Asked::List => return Err(unknown_in_show(word, words.last())),
+            _ if selected == ChainVerb::List => return Err(unknown_in_show(word, words.last())),
             // A kind and its keys: what filters of the chain must look like.
-            kind if asked == Asked::Do(true) && words.peek().is_some() => {
+            kind if selected == ChainVerb::Do(true) && words.peek().is_some() => {
                 return Err(later("chain template", kind, words.last()));
             }
             _ => {}
         }
     }
     one_of(&dev, shared, words)?;
-    if asked == Asked::List {
+    if selected == ChainVerb::List {
         if !dev.is_empty() {
             find_device(&dev, env)?;
         }
         return Ok(TcCommand::ShowChains(ShowChains { dev, block: shared, parent: at, only: None, chain }));
     }
-    if asked == Asked::Get && at.is_none() {
+    if selected == ChainVerb::Get && at.is_none() {
         return Err(Refusal::new(255, "Must specify filter parent").at(words.last()).remedy(FORM));
     }
-    if asked == Asked::Get && dev.is_empty() && shared == 0 {
+    if selected == ChainVerb::Get && dev.is_empty() && shared == 0 {
         let line = "Must specify netdevice \"dev\" or block index \"block\"";
         return Err(Refusal::new(255, line).at(words.last()).remedy(FORM));
     }
@@ -98,8 +98,8 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
         })?;
     }
     let number = chain.unwrap_or(0);
-    Ok(match asked {
-        Asked::Do(add) => {
+    Ok(match selected {
+        ChainVerb::Do(add) => {
             TcCommand::Apply(Op::Chain(ChainOp { add, dev, block: shared, parent: at, chain: number }))
         }
         _ => TcCommand::ShowChains(ShowChains {
@@ -116,8 +116,8 @@ const FORM: &str =
     "Name all of it: tc chain get dev NAME ingress chain 3, or tc chain get block 22 ingress chain 3.";
 
 /// A listing refuses the second word at once, an operation later ([`one_of`]).
-fn either_of(asked: Asked, word: &str, free: bool, words: &Words<'_>) -> Result<(), Refusal> {
-    either(word, free || asked != Asked::List, words)
+fn either_of(selected: ChainVerb, word: &str, free: bool, words: &Words<'_>) -> Result<(), Refusal> {
+    either(word, free || selected != ChainVerb::List, words)
 }
 
 fn help() -> TcCommand {
@@ -137,7 +137,7 @@ pub fn show_chains(
     what: &ShowChains,
     flags: &ShowFlags,
 ) -> String {
-    // A listing leaves out what was asked for, an answer about one chain does not.
+    // A listing leaves out the fields that were given, a reply about one chain does not.
     let named = what.only.is_none() && what.parent == holder;
     let wanted = chains.iter().filter(|chain| what.chain.is_none_or(|only| only == **chain));
     let entries: Vec<Entry> = wanted

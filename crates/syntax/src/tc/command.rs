@@ -1,6 +1,6 @@
 //! `tc qdisc …` and `tc class …`: the words before the kind.
 
-use super::asks::{Object, ShowWhat, TcCommand};
+use super::command_line::{Object, ShowWhat, TcCommand};
 use super::help::help_of;
 use super::words::{Words, begins};
 use super::{build, size_table};
@@ -11,7 +11,7 @@ use tidegate_packet::Handle;
 use tidegate_policy::{ClassOp, Estimator, Op, QdiscOp, SharedBlocks, Verb};
 
 /// What a verb means.
-pub(super) enum Asked {
+pub(super) enum CommandVerb {
     Do(Verb),
     Show,
     Get,
@@ -19,25 +19,25 @@ pub(super) enum Asked {
 }
 
 /// The verb of an object; abbreviations go to the first that fits.
-pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refusal> {
-    let Some(word) = words.take() else { return Ok(Asked::Show) };
+pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<CommandVerb, Refusal> {
+    let Some(word) = words.take() else { return Ok(CommandVerb::Show) };
     let name = object.name();
-    let mut verbs = vec![("add", Asked::Do(Verb::Add)), ("change", Asked::Do(Verb::Change))];
-    verbs.push(("replace", Asked::Do(Verb::Replace)));
+    let mut verbs = vec![("add", CommandVerb::Do(Verb::Add)), ("change", CommandVerb::Do(Verb::Change))];
+    verbs.push(("replace", CommandVerb::Do(Verb::Replace)));
     if object == Object::Qdisc {
-        verbs.push(("link", Asked::Do(Verb::Link)));
+        verbs.push(("link", CommandVerb::Do(Verb::Link)));
     }
-    verbs.push(("delete", Asked::Do(Verb::Delete)));
+    verbs.push(("delete", CommandVerb::Do(Verb::Delete)));
     if object == Object::Filter {
-        verbs.push(("get", Asked::Get));
+        verbs.push(("get", CommandVerb::Get));
     }
     for show in ["list", "show", "lst"] {
-        verbs.push((show, Asked::Show));
+        verbs.push((show, CommandVerb::Show));
     }
-    verbs.push(("help", Asked::Help));
-    for (verb, asked) in verbs {
+    verbs.push(("help", CommandVerb::Help));
+    for (verb, meaning) in verbs {
         if begins(word, verb) {
-            return Ok(asked);
+            return Ok(meaning);
         }
     }
     Err(Refusal::new(255, format!("Command \"{word}\" is unknown, try \"tc {name} help\"."))
@@ -45,12 +45,12 @@ pub(super) fn verb(object: Object, words: &mut Words<'_>) -> Result<Asked, Refus
         .remedy(format!("tc {name} knows add, change, replace, delete and show.")))
 }
 
-/// What is said beside the command.
+/// Messages beside the command.
 #[derive(Default)]
 pub(super) struct Notes {
     /// For the reader of the script: accepted words that mean nothing here.
     pub(super) aside: Vec<String>,
-    /// What tc says on stderr and goes on.
+    /// What tc prints to stderr before it continues.
     pub(super) stderr: String,
 }
 
@@ -276,7 +276,7 @@ pub(super) fn device(dev: &mut String, words: &mut Words<'_>) -> Result<(), Refu
     Ok(())
 }
 
-/// The number of a shared block; `why`: what tc says of one that it does not take.
+/// The number of a shared block; `why`: tc's message for one that it does not accept.
 fn block_of(words: &mut Words<'_>, why: &str) -> Result<u32, Refusal> {
     let text = words.need()?;
     u32_in(text, 0).filter(|number| *number != 0).ok_or_else(|| {
@@ -306,7 +306,7 @@ pub(super) fn one_of(dev: &str, block: u32, words: &Words<'_>) -> Result<(), Ref
         .remedy("The filters of a shared block belong to no single device: leave dev out."))
 }
 
-/// So is a listing; `free`: the other word has not been said.
+/// A listing takes either word; `free`: the other one has not been given.
 pub(super) fn either(word: &str, free: bool, words: &Words<'_>) -> Result<(), Refusal> {
     let other = if word == "dev" { "block" } else { "dev" };
     if free {
@@ -322,7 +322,7 @@ pub(super) fn parent(parent: &mut Handle, words: &mut Words<'_>) -> Result<(), R
     parent_or(parent, "invalid parent ID", words)
 }
 
-/// The same; what tc says of a word that is none.
+/// Reads a parent; `why`: tc's message for a word that is none.
 pub(super) fn parent_or(parent: &mut Handle, why: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
     let text = words.need()?;
     if !parent.is_none() {
@@ -364,7 +364,7 @@ fn estimator_of(every_us: u32, remembered_us: u32) -> Option<Estimator> {
     (1..31).contains(&ewma_log).then_some(Estimator { interval_log, ewma_log: ewma_log as u8 })
 }
 
-/// The same where none is modelled: on a filter.
+/// Skips an estimator where none is modelled: on a filter.
 pub(super) fn estimator_aside(words: &mut Words<'_>, notes: &mut Notes) -> Result<(), Refusal> {
     estimator(words)?;
     notes
@@ -383,8 +383,8 @@ fn estimator_once(given: &mut Option<Estimator>, words: &mut Words<'_>) -> Resul
     Ok(())
 }
 
-/// Is a word one of tc's and ip's own that stands behind `dev` where a variable was empty, rather than a
-/// device's name?
+/// Whether a word after `dev` is one of tc's or ip's keywords, because a variable was empty, rather than a
+/// device's name.
 pub fn no_device_name(word: &str) -> bool {
     const WORDS: [&str; 26] = [
         "root",

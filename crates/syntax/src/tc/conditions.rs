@@ -14,7 +14,7 @@ pub struct Joined {
 }
 
 /// The conditions of a basic filter's expression, or the keys of a flower filter in the order of its
-/// parameters; of other kinds none. The device that a flower filter asks for is not among them.
+/// parameters; none for other kinds. A flower filter's `indev` is not among them.
 pub fn conditions(params: &FilterParams) -> Vec<Joined> {
     match params {
         FilterParams::Basic(basic) => {

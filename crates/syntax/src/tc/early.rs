@@ -1,9 +1,9 @@
-//! Random early detection: what people say of it, and what tc computes: how slowly the average moves, how the
-//! probability grows, what idleness does to it.
+//! Random early detection: the options as people write them, and what tc computes: how slowly the average
+//! moves, how the probability grows, how idle time decays the average.
 //!
-//! red, choke and sfq tell people's terms (thresholds, a burst to let pass, a usual packet, the link's rate);
-//! the kernel wants powers of two and a table. The arithmetic is tc's, in doubles, because what it rounds to
-//! decides which packets are marked.
+//! The options of red, choke and sfq are in people's terms (thresholds, a burst to let pass, an average
+//! packet, the link's rate); the kernel wants powers of two and a table. The arithmetic is tc's, in doubles,
+//! because its rounding decides which packets are marked.
 
 use super::options::Values;
 use crate::Refusal;
@@ -11,13 +11,13 @@ use crate::units::ticks_of;
 use tidegate_packet::Rate;
 use tidegate_policy::{IdleTable, RedCurve};
 
-/// What people said.
+/// The options as written.
 pub(super) struct Terms {
-    /// The kind, as it stands in front of tc's complaints.
+    /// The kind, as tc's error messages begin.
     pub(super) name: &'static str,
     pub(super) min: u32,
     pub(super) max: u32,
-    /// The same in bytes.
+    /// The lower threshold in bytes.
     pub(super) min_bytes: u32,
     pub(super) max_bytes: u32,
     pub(super) burst: u32,
@@ -27,39 +27,39 @@ pub(super) struct Terms {
     pub(super) rate: Option<Rate>,
 }
 
-/// What the kernel is told.
+/// What is sent to the kernel.
 #[derive(Debug, PartialEq)]
 pub(super) struct Computed {
     pub(super) curve: RedCurve,
     pub(super) idle: Option<Box<IdleTable>>,
-    /// What tc says meanwhile, though it goes on.
-    pub(super) said: String,
+    /// tc's warnings, after which it continues.
+    pub(super) stderr: String,
 }
 
-/// Computes, or returns what tc says when it cannot.
+/// Computes the parameters, or returns tc's error message.
 fn compute(terms: &Terms) -> Result<Computed, String> {
     let name = terms.name;
     let wlog = weight(terms.min_bytes, terms.burst, terms.avpkt)
         .map_err(|line| format!("{line}{name}: failed to calculate EWMA constant.\n"))?;
-    let said = if wlog >= 10 {
+    let text = if wlog >= 10 {
         format!("{name}: WARNING. Burst {} seems to be too large.\n", terms.burst)
     } else {
         String::new()
     };
     let plog = steepness(terms.min_bytes, terms.max_bytes, terms.probability)
-        .ok_or_else(|| format!("{said}{name}: failed to calculate probability.\n"))?;
+        .ok_or_else(|| format!("{text}{name}: failed to calculate probability.\n"))?;
     let (scell_log, idle) = match terms.rate {
         None => (0, None),
         Some(rate) => {
             let (log, table) = damping(wlog, terms.avpkt, rate)
-                .ok_or_else(|| format!("{said}{name}: failed to calculate idle damping table.\n"))?;
+                .ok_or_else(|| format!("{text}{name}: failed to calculate idle damping table.\n"))?;
             (log, Some(table))
         }
     };
     // 1 is one too many for 32 bits and becomes 0; the kernel then goes by `plog`.
     let max_p = wrapped(terms.probability * 4_294_967_296.0);
     let curve = RedCurve { min: terms.min, max: terms.max, wlog, plog, scell_log, max_p };
-    Ok(Computed { curve, idle, said })
+    Ok(Computed { curve, idle, stderr: text })
 }
 
 /// The least weight (as a power of two) of the average that lets the burst pass without a mark.
@@ -124,8 +124,8 @@ pub(super) const PROBABILITY: f64 = 0.02;
 pub(super) const BANDWIDTH: Rate = Rate(1_250_000);
 
 pub(super) fn computed(terms: &Terms, before: &str) -> Result<Computed, Refusal> {
-    compute(terms).map_err(|said| {
-        Refusal { stderr: format!("{before}{said}"), code: 1, ..Refusal::default() }
+    compute(terms).map_err(|text| {
+        Refusal { stderr: format!("{before}{text}"), code: 1, ..Refusal::default() }
             .remedy("The burst must be more than min/avpkt packets, and the probability more than 0.")
     })
 }
@@ -139,17 +139,17 @@ pub(super) fn usual_burst(min: u32, max: u32, avpkt: u32) -> u32 {
     min.wrapping_mul(2).wrapping_add(max).checked_div(avpkt.wrapping_mul(3)).unwrap_or(0)
 }
 
-/// What people say of random early detection, with what they left out.
-pub(super) struct Said {
+/// The options of random early detection, with defaults for those left out.
+pub(super) struct RedWords {
     pub(super) limit: u32,
     pub(super) min: u32,
     pub(super) max: u32,
     pub(super) probability: f64,
 }
 
-pub(super) fn said(values: &Values, limit: u32) -> Said {
+pub(super) fn red_words(values: &Values, limit: u32) -> RedWords {
     let given = |key: &str| values.number(key).filter(|value| *value > 0);
-    Said {
+    RedWords {
         limit,
         min: given("min").unwrap_or(0),
         max: given("max").unwrap_or(0),
@@ -158,14 +158,14 @@ pub(super) fn said(values: &Values, limit: u32) -> Said {
 }
 
 /// The order of the thresholds, which choke and sfq look at.
-fn check_order(said: &Said) -> Result<(), Refusal> {
-    if said.max > said.limit {
+fn check_order(words: &RedWords) -> Result<(), Refusal> {
+    if words.max > words.limit {
         return Err(missing(
             "\"max\" is larger than \"limit\"",
             "The thresholds lie within the limit: min < max ≤ limit.",
         ));
     }
-    if said.min >= said.max {
+    if words.min >= words.max {
         return Err(missing(
             "\"min\" is not smaller than \"max\"",
             "The thresholds lie within the limit: min < max ≤ limit.",
@@ -175,14 +175,14 @@ fn check_order(said: &Said) -> Result<(), Refusal> {
 }
 
 /// The thresholds of choke and sfq, with their defaults.
-pub(super) fn ordered(values: &Values, limit: u32) -> Result<Said, Refusal> {
-    let mut said = said(values, limit);
-    if said.max == 0 {
-        said.max = limit / 4;
+pub(super) fn ordered(values: &Values, limit: u32) -> Result<RedWords, Refusal> {
+    let mut words = red_words(values, limit);
+    if words.max == 0 {
+        words.max = limit / 4;
     }
-    if said.min == 0 {
-        said.min = said.max / 3;
+    if words.min == 0 {
+        words.min = words.max / 3;
     }
-    check_order(&said)?;
-    Ok(said)
+    check_order(&words)?;
+    Ok(words)
 }

@@ -12,11 +12,11 @@ const DEEPEST: u32 = 8;
 /// The most conditions of an expression.
 const MOST: usize = 256;
 
-/// A mistake in an expression: what tc says first, and what to write instead.
+/// An error in an expression: tc's first line, and what to write instead.
 struct Wrong {
     line: String,
     remedy: String,
-    /// The condition that is wrong, its mistake marked: tc tells it after the whole expression.
+    /// The condition that is wrong, with the error marked: tc prints it after the whole expression.
     shown: Option<String>,
 }
 
@@ -202,19 +202,19 @@ impl<'t> Reader<'t> {
     /// Bytes in quotes, with the usual escapes.
     fn string(&mut self) -> Result<Vec<u8>, Wrong> {
         let rest = &self.rest().as_bytes()[1..];
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let mut at = 0;
-        while let Some(&octet) = rest.get(at) {
+        while let Some(&byte) = rest.get(at) {
             at += 1;
-            match octet {
+            match byte {
                 b'"' => {
                     self.at += at + 1;
-                    return Ok(octets);
+                    return Ok(bytes);
                 }
                 b'\\' => {
                     let Some(&escaped) = rest.get(at) else { break };
                     at += 1;
-                    octets.push(match escaped {
+                    bytes.push(match escaped {
                         b'n' => b'\n',
                         b't' => b'\t',
                         b'r' => b'\r',
@@ -225,9 +225,9 @@ impl<'t> Reader<'t> {
                         b'x' => {
                             let digits = rest.get(at..at + 2).and_then(|two| std::str::from_utf8(two).ok());
                             match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
-                                Some(octet) => {
+                                Some(byte) => {
                                     at += 2;
-                                    octet
+                                    byte
                                 }
                                 None => b'x',
                             }
@@ -235,7 +235,7 @@ impl<'t> Reader<'t> {
                         other => other,
                     });
                 }
-                other => octets.push(other),
+                other => bytes.push(other),
             }
         }
         Err(Wrong::new("Parse error: syntax error", "A string is not closed."))
@@ -255,14 +255,14 @@ struct Args<'a> {
 impl<'a> Args<'a> {
     fn next(&mut self) -> Option<&'a str> {
         self.last = (self.all.len() > 0).then(|| self.given.len() - self.all.len());
-        self.all.next().map(|octets| std::str::from_utf8(octets).unwrap_or(""))
+        self.all.next().map(|bytes| std::str::from_utf8(bytes).unwrap_or(""))
     }
     fn wrong(&self, what: &str) -> Wrong {
         self.marked(format!("{}: {what}", self.kind), self.last)
     }
     /// A mistake in argument `at`.
     fn marked(&self, line: String, at: Option<usize>) -> Wrong {
-        let words = self.given.iter().map(|octets| String::from_utf8_lossy(octets)).enumerate();
+        let words = self.given.iter().map(|bytes| String::from_utf8_lossy(bytes)).enumerate();
         let words =
             words.map(|(place, word)| if at == Some(place) { format!(">>{word}<<") } else { word.into() });
         let shown = format!("{}({})", self.kind, words.collect::<Vec<_>>().join(" "));
@@ -312,8 +312,8 @@ fn condition(name: &str, arguments: &[Vec<u8>]) -> Result<Ematch, Wrong> {
         }),
         _ => Err(match why_not(REFUSED_EMATCHES, name) {
             Some(why) => {
-                let said = later("ematch", name, 0).stderr.trim_end().to_owned();
-                Wrong::new(said, format!("Not built: {why}."))
+                let stderr = later("ematch", name, 0).stderr.trim_end().to_owned();
+                Wrong::new(stderr, format!("Not built: {why}."))
             }
             None => Wrong::new(format!("Unknown ematch \"{name}\""), EXPRESSION),
         }),
@@ -378,8 +378,8 @@ fn cmp(mut args: Args<'_>) -> Result<Ematch, Wrong> {
 }
 
 fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
-    let octets = args.all.next().cloned().ok_or_else(|| args.wrong("missing arguments"))?;
-    if octets.is_empty() {
+    let bytes = args.all.next().cloned().ok_or_else(|| args.wrong("missing arguments"))?;
+    if bytes.is_empty() {
         return Err(args.wrong("needle length is 0"));
     }
     let (mut offset, mut at) = (None, Layer::Network);
@@ -391,7 +391,7 @@ fn nbyte(mut args: Args<'_>) -> Result<Ematch, Wrong> {
         }
     }
     let offset = offset.ok_or_else(|| args.wrong("offset required"))? as u16;
-    Ok(Ematch::Nbyte { offset, layer: at, data: octets })
+    Ok(Ematch::Nbyte { offset, layer: at, data: bytes })
 }
 
 /// What `u32(…)` compares, and under which mask.
@@ -529,8 +529,8 @@ pub(super) fn one(what: &Ematch) -> String {
             format!("cmp({width} at {offset} layer {layer} {mask}{trans}{how} {})", *value as i32)
         }
         Ematch::Nbyte { offset, layer, data: octets } => {
-            let hex: String = octets.iter().map(|octet| format!("{octet:02x} ")).collect();
-            let printable = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '.' };
+            let hex: String = octets.iter().map(|byte| format!("{byte:02x} ")).collect();
+            let printable = |byte: &u8| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' };
             let text: String = octets.iter().map(printable).collect();
             format!("nbyte({hex}\"{text}\" at {offset} layer {})", layer.number())
         }

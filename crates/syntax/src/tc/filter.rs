@@ -10,13 +10,13 @@ mod row;
 mod u32;
 
 pub(super) use flower::key_words;
-pub(super) use row::{Given, Read, Told};
+pub(super) use row::{Given, ListedFilter, Read};
 
-use super::asks::{Object, ShowWhat, TcCommand};
 use super::build::later;
 use super::command::{
     Notes, block, class_id, device, either, estimator_aside, find_device, found, one_of, parent_or,
 };
+use super::command_line::{Object, ShowWhat, TcCommand};
 use super::help::help_of;
 use super::protocols::parse_protocol;
 use super::words::{Words, begins};

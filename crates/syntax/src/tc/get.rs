@@ -1,7 +1,7 @@
 //! `tc filter get …`: one filter.
 
-use super::asks::{GetFilter, Object, TcCommand};
 use super::command::{block, device, find_device, one_of, parent_or};
+use super::command_line::{GetFilter, Object, TcCommand};
 use super::filter::{self, chain_of, hook, preference, protocol_of};
 use super::help::help_of;
 use super::words::{Words, begins};
@@ -78,7 +78,7 @@ pub(super) fn parse(words: &mut Words<'_>, env: &Env) -> Result<TcCommand, Refus
 
 const FORM: &str = "Name all of it: tc filter get dev NAME ingress protocol ip pref 5 handle 1 flower.";
 
-/// The filter asked for, among those of its parent.
+/// The filter that is requested, among those of its parent.
 ///
 /// # Errors
 /// As the kernel refuses: chain, preference, kind or handle are not there.

@@ -1,6 +1,6 @@
 //! How commands are written, in our own words.
 
-use super::asks::{Object, TcCommand};
+use super::command_line::{Object, TcCommand};
 use tidegate_policy::spec::{FILTERS, KindSpec};
 
 /// How to write commands for an object, or for tc as a whole: our own words.

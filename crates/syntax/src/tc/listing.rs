@@ -1,9 +1,9 @@
 //! Listings read back: what `tc qdisc show`, `class show` and `filter show` print for people, as the commands
 //! that make the same.
 //!
-//! Counters go, values stay; what a listing does not hold cannot come back (an exact burst, the name of an
-//! automatic handle stays one). Class and filter listings do not name their device: a line `$ tc class show
-//! dev eth0`, as a transcript has it, or `# dev eth0` says it for those that follow.
+//! Counters go, values stay; what a listing does not have cannot be restored (an exact burst; automatic
+//! handles stay automatic). Class and filter listings do not name their device: a line `$ tc class show dev
+//! eth0`, as a transcript has it, or `# dev eth0` names it for the lines that follow.
 
 use crate::units;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use tidegate_policy::Kind;
 /// A command that a listing comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The line it stood in, from 1.
+    /// Its line in the listing, from 1.
     pub line: usize,
     /// tc's words, without its name.
     pub args: Vec<String>,
@@ -44,7 +44,7 @@ const COUNTERS: [&str; 12] = [
 ];
 /// By how many bytes a bucket may be rounded down, and looked for.
 const MAX_ROUNDING: u32 = 4096;
-/// The same without a value.
+/// Remarks of a listing that have no value.
 const REMARKS: [&str; 5] = ["----------------", "[Unknown", "not_in_hw", "in_hw", "multiqueue:"];
 
 /// The commands that make what is listed, in an order in which they can be carried out.
@@ -87,7 +87,7 @@ fn prompt(line: &str) -> Option<Vec<&str>> {
     words.contains(&"dev").then_some(words)
 }
 
-/// What stands where: device and handle.
+/// A place where something is installed: device and handle.
 type Place = (String, String);
 
 #[derive(Default)]
@@ -160,7 +160,7 @@ impl Reader {
         self.close();
         let [_, kind, handle, rest @ ..] = words else { return Err(self.wrong("is cut short")) };
         let dev = self.device(words)?;
-        // What the kernel hangs up by itself, and the queues of a card with several.
+        // Qdiscs that the kernel attaches on its own, and those of a card with several queues.
         let automatic = *handle == "0:" || matches!(*kind, "noqueue" | "mq");
         if automatic {
             return Ok(());
@@ -398,7 +398,7 @@ fn options(kind: &str, words: &[&str]) -> Vec<String> {
     out
 }
 
-/// A bucket is kept as time, and shown in bytes rounded down: says as many bytes as are shown as these.
+/// tc keeps a bucket as time and shows it in bytes rounded down: finds the bytes that are shown as these.
 fn fill_bucket(args: &mut [String], rate: &str, burst: &str) {
     let after =
         |word: &str| args.iter().position(|arg| arg == word).map(|at| at + 1).filter(|at| *at < args.len());

@@ -2,10 +2,10 @@
 
 mod action;
 mod actions;
-mod asks;
 mod build;
 mod chain;
 mod command;
+mod command_line;
 mod conditions;
 mod early;
 mod ematch;
@@ -27,9 +27,11 @@ mod size_table;
 mod words;
 
 pub use action::show_actions;
-pub use asks::{GetFilter, Object, Parsed, ShowActions, ShowChains, ShowFlags, ShowWhat, TcCommand, VERSION};
 pub use chain::show_chains;
 pub use command::no_device_name;
+pub use command_line::{
+    GetFilter, Object, ShowActions, ShowChains, ShowFlags, ShowWhat, TcCommand, TcCommandLine, VERSION,
+};
 pub use conditions::{Joined, conditions};
 pub use get::find_filter;
 pub use help::help_kind;

@@ -23,7 +23,7 @@ pub(crate) enum Value {
     Layer(LinkLayer),
     Map(Vec<u8>),
     Selector(u8, u8),
-    /// Packets, where a time could stand too.
+    /// Packets, where a time is allowed too.
     Packets(u32),
 }
 
@@ -45,7 +45,7 @@ impl Values {
             _ => None,
         }
     }
-    /// An amount of packets, where a time could stand too.
+    /// A number of packets, where a time is allowed too.
     pub(crate) fn packets(&self, key: &str) -> Option<u32> {
         match self.last(key)? {
             Value::Packets(packets) => Some(*packets),
@@ -294,7 +294,7 @@ impl Reader<'_> {
         if !given {
             return Ok(());
         }
-        let line = self.said(self.spec.error_style.twice, name, "", "");
+        let line = self.error_line(self.spec.error_style.twice, name, "", "");
         Err(Refusal::new(1, line).remedy(format!("Give {} once.", option.key)))
     }
 
@@ -319,7 +319,7 @@ impl Reader<'_> {
             ValueKind::Rate32 => {
                 parse_rate(text).filter(|rate| rate.0 >> 32 == 0).map(Value::Rate).ok_or_else(plain)
             }
-            // What stands behind the number is not looked at.
+            // Characters after the number are ignored.
             ValueKind::Fraction => {
                 float_prefix(text).map(|(number, _)| Value::Fraction(number)).ok_or_else(plain)
             }
@@ -337,7 +337,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A rate that must fit 32 bits of bytes per second, or what tc says first of one that it cannot read.
+    /// A rate that must fit 32 bits of bytes per second, or tc's first error line for one that it cannot
+    /// read.
     pub(super) fn rate32(&self, text: &str) -> Result<u32, String> {
         let rate = match text.contains('%') {
             true => self.percent(text)?,
@@ -363,7 +364,7 @@ impl Reader<'_> {
         let name = if voice.as_typed && !option.aliases.is_empty() { word } else { option.blame };
         let refusal = match option.value {
             ValueKind::Selector if !more.is_empty() => Refusal::new(1, more),
-            _ => Refusal::new(1, self.said(voice.illegal, name, text, more)),
+            _ => Refusal::new(1, self.error_line(voice.illegal, name, text, more)),
         };
         let refusal = if voice.illegal_usage { refusal.then(&self.usage()) } else { refusal };
         let part = matches!(option.value, ValueKind::Rate | ValueKind::Rate32) && text.contains('%');
@@ -386,7 +387,7 @@ impl Reader<'_> {
     }
 
     /// One of the voice's lines, with what it is about.
-    fn said(&self, line: &str, name: &str, text: &str, more: &str) -> String {
+    fn error_line(&self, line: &str, name: &str, text: &str, more: &str) -> String {
         let line = line.replace("{kind}", self.spec.name).replace("{more}", more).replace("{name}", name);
         line.replace("{word}", text).replace("{text}", text)
     }
@@ -401,7 +402,7 @@ impl Reader<'_> {
             None if names.len() > NAMED => format!("{kind} has no \"{word}\"; see the list."),
             None => format!("{kind} knows {}.", names.join(", ")),
         };
-        Refusal::new(1, self.said(self.spec.error_style.unknown, "", word, ""))
+        Refusal::new(1, self.error_line(self.spec.error_style.unknown, "", word, ""))
             .then(&self.usage())
             .remedy(remedy)
     }

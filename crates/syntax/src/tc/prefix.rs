@@ -33,12 +33,12 @@ pub(crate) fn prefix_mask(length: u32) -> u32 {
 
 /// One to four numbers with dots; what is missing at the end is 0.
 pub(crate) fn dotted(text: &str) -> Option<u32> {
-    let mut octets = [0u8; 4];
+    let mut bytes = [0u8; 4];
     for (count, part) in text.split('.').enumerate() {
-        let slot = octets.get_mut(count)?;
+        let slot = bytes.get_mut(count)?;
         *slot = part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())??;
     }
-    Some(u32::from_be_bytes(octets))
+    Some(u32::from_be_bytes(bytes))
 }
 
 /// An IPv6 address and its prefix length.

@@ -1,7 +1,7 @@
 //! A command line of tc: its options, its object, and who reads the rest.
 
-use super::asks::{Object, Parsed, ShowFlags, TcCommand};
 use super::command::Notes;
+use super::command_line::{Object, ShowFlags, TcCommand, TcCommandLine};
 use super::help::help_of;
 use super::words::{Words, begins};
 use super::{actions, build, chain, command, filter, get};
@@ -10,8 +10,8 @@ use crate::{Env, Refusal};
 /// Reads a command line of tc, without the program's name.
 ///
 /// # Errors
-/// What tc 6.1 says of it, its exit code and the argument at fault.
-pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
+/// The message of tc 6.1, its exit code and the argument at fault.
+pub fn parse(args: &[String], env: &Env) -> Result<TcCommandLine, Refusal> {
     let mut words = Words::new(args);
     let mut flags = ShowFlags::default();
     let notes = Notes::default();
@@ -63,18 +63,24 @@ pub fn parse(args: &[String], env: &Env) -> Result<Parsed, Refusal> {
 ///
 /// # Errors
 /// As for [`parse`].
-pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<Parsed, Refusal> {
+pub fn parse_line(args: &[String], flags: ShowFlags, env: &Env) -> Result<TcCommandLine, Refusal> {
     object(&mut Words::new(args), flags, Notes::default(), env)
 }
 
-fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) -> Result<Parsed, Refusal> {
+fn object(
+    words: &mut Words<'_>,
+    flags: ShowFlags,
+    mut notes: Notes,
+    env: &Env,
+) -> Result<TcCommandLine, Refusal> {
     let Some(word) = words.take() else { return Ok(done(help_of(None), flags, notes)) };
     let object =
         [Object::Qdisc, Object::Class, Object::Filter].into_iter().find(|object| begins(word, object.name()));
     let Some(object) = object else {
         if begins(word, "actions") {
-            let command = actions::parse(words, env).map_err(|refusal| after(words.said(), refusal))?;
-            notes.stderr += &words.said();
+            let command =
+                actions::parse(words, env).map_err(|refusal| after(words.take_stderr(), refusal))?;
+            notes.stderr += &words.take_stderr();
             return Ok(done(command, flags, notes));
         }
         if begins(word, "chain") {
@@ -93,19 +99,19 @@ fn object(words: &mut Words<'_>, flags: ShowFlags, mut notes: Notes, env: &Env) 
             .at(words.last())
             .remedy("The objects are qdisc, class, filter, chain, actions and monitor."));
     };
-    let asked = command::verb(object, words)?;
-    let command = match (asked, object) {
-        (command::Asked::Help, _) => Ok(help_of(Some(object))),
-        (command::Asked::Show, Object::Qdisc) => command::show_qdisc(words, env),
-        (command::Asked::Show, Object::Class) => command::show_class(words, env),
-        (command::Asked::Show, Object::Filter) => filter::show(words, env),
-        (command::Asked::Get, _) => get::parse(words, env),
-        (command::Asked::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes),
-        (command::Asked::Do(verb), Object::Class) => command::class(verb, words, env),
-        (command::Asked::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes),
+    let meaning = command::verb(object, words)?;
+    let command = match (meaning, object) {
+        (command::CommandVerb::Help, _) => Ok(help_of(Some(object))),
+        (command::CommandVerb::Show, Object::Qdisc) => command::show_qdisc(words, env),
+        (command::CommandVerb::Show, Object::Class) => command::show_class(words, env),
+        (command::CommandVerb::Show, Object::Filter) => filter::show(words, env),
+        (command::CommandVerb::Get, _) => get::parse(words, env),
+        (command::CommandVerb::Do(verb), Object::Qdisc) => command::qdisc(verb, words, env, &mut notes),
+        (command::CommandVerb::Do(verb), Object::Class) => command::class(verb, words, env),
+        (command::CommandVerb::Do(verb), Object::Filter) => filter::filter(verb, words, env, &mut notes),
     };
-    let command = command.map_err(|refusal| after(words.said(), refusal))?;
-    notes.stderr += &words.said();
+    let command = command.map_err(|refusal| after(words.take_stderr(), refusal))?;
+    notes.stderr += &words.take_stderr();
     Ok(done(command, flags, notes))
 }
 
@@ -125,12 +131,12 @@ fn monitor(words: &mut Words<'_>) -> Result<TcCommand, Refusal> {
 }
 
 /// A refusal, after what tc printed before it.
-fn after(said: String, refusal: Refusal) -> Refusal {
-    Refusal { stderr: said + &refusal.stderr, ..refusal }
+fn after(text: String, refusal: Refusal) -> Refusal {
+    Refusal { stderr: text + &refusal.stderr, ..refusal }
 }
 
-fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> Parsed {
-    Parsed { command, flags, notes: notes.aside, stderr: notes.stderr }
+fn done(command: TcCommand, flags: ShowFlags, notes: Notes) -> TcCommandLine {
+    TcCommandLine { command, flags, notes: notes.aside, stderr: notes.stderr }
 }
 
 /// The option that `word` is, or begins.

@@ -1,4 +1,4 @@
-//! What tc says when the kernel refuses.
+//! tc's messages for the kernel's refusals.
 
 use tidegate_policy::{ActionsOp, Op, TcError};
 
@@ -24,14 +24,14 @@ const NOTES: [&str; 6] = [
     "tidegate: warning: ",
 ];
 
-/// The lines of a tool's stderr that may say why it refused, in order: all but notes.
+/// The lines of a tool's stderr that may give the reason of a refusal, in order: all but notes.
 pub fn refusal_lines(stderr: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let lines = stderr.trim().lines();
     lines.filter(|line| !NOTES.iter().any(|note| line.starts_with(note)))
 }
 
-/// The same where actions are asked for by number. tc goes on as if it did not know the command, and blames
-/// the word after it.
+/// The message where actions are requested by number. tc continues as if it did not know the command, and
+/// blames the word after it.
 pub fn action_not_found(error: &TcError) -> (String, u8) {
     let after = "Command \"action\" is unknown, try \"tc actions help\".";
     (format!("{error}\nWe have an error talking to the kernel\n{after}\n"), 255)
@@ -43,9 +43,9 @@ mod tests {
 
     #[test]
     fn a_note_is_not_the_reason() {
-        let told = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst \
+        let text = "RED: set bandwidth to 10Mbit\ntc_red_eval_ewma() burst 20 is too small ? Try burst \
         31\ntc: help\n";
-        let lines: Vec<&str> = refusal_lines(told).collect();
+        let lines: Vec<&str> = refusal_lines(text).collect();
         assert_eq!(lines, ["tc_red_eval_ewma() burst 20 is too small ? Try burst 31", "tc: help"]);
         assert_eq!(refusal_lines("\n").next(), None);
     }

@@ -1,6 +1,6 @@
 //! What the three listings share: lines and members, written once for text and JSON.
 
-use super::asks::ShowFlags;
+use super::command_line::ShowFlags;
 use crate::json::Json;
 use crate::number::general;
 use crate::units::{print_rate, print_size, print_time};
@@ -35,7 +35,7 @@ impl Entry {
         self.text.push_str(&format!("{key} {word} "));
         self.members.push((key, Json::text(word)));
     }
-    /// What another entry says.
+    /// Appends another entry's text and JSON.
     pub(super) fn append(&mut self, other: Entry) {
         self.text.push_str(&other.text);
         self.members.extend(other.members);
@@ -89,13 +89,13 @@ pub(super) fn probability(max_p: u32, entry: &mut Entry) {
     entry.member("probability", Json::Number(share));
 }
 
-/// Words that stand in the listing when they hold, and in JSON always.
+/// Flags: shown in the listing when they are true, and in JSON always.
 pub(super) fn marks(words: &[(&'static str, bool)], entry: &mut Entry) {
-    for (word, holds) in words {
-        if *holds {
+    for (word, matches) in words {
+        if *matches {
             entry.say(&format!("{word} "));
         }
-        entry.member(word, Json::Bool(*holds));
+        entry.member(word, Json::Bool(*matches));
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn drop_next(us: i32) -> String {
     format!("{}{}", if us < 0 { "-" } else { "" }, print_time(us.unsigned_abs()))
 }
 
-/// Counters in a row, with what stands before each.
+/// Counters in a row, each with the text before it.
 pub(super) fn row(counters: &[(&'static str, &str, u32)], entry: &mut Entry) {
     for (key, before, value) in counters {
         entry.number(key, *value, &format!("{before}{key} {value}"));

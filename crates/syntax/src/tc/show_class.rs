@@ -1,7 +1,7 @@
 //! `tc class show`. With `-j` in the shape of newer tc (6.1 takes no notice of it here), and with `kind` as
 //! qdiscs have it.
 
-use super::asks::{ShowFlags, ShowWhat};
+use super::command_line::{ShowFlags, ShowWhat};
 use super::kind::syntax;
 use super::show::{Entry, handle_text};
 use crate::json::{self, Json};

@@ -1,8 +1,8 @@
 //! `tc filter show`.
 
-use super::asks::{ShowFlags, ShowWhat};
+use super::command_line::{ShowFlags, ShowWhat};
 use super::filter::kinds::row;
-use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, Told};
+use super::filter::{EGRESS_FILTERS, INGRESS_FILTERS, ListedFilter};
 use super::protocols::protocol;
 use super::show::{Entry, ended};
 use crate::json::{self, Json};
@@ -34,7 +34,7 @@ pub fn show_filters(dumps: &[FilterDump], what: &ShowWhat, flags: &ShowFlags) ->
 fn entry(dump: &FilterDump, what: &ShowWhat, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say("filter ");
-    // The parent that was asked for is known.
+    // The parent that was given is not repeated.
     if dump.block != 0 {
         if what.block == 0 {
             entry.number("block", dump.block, &format!("block {} ", dump.block));
@@ -94,8 +94,8 @@ fn options(dump: &FilterDump, flags: &ShowFlags) -> Option<(String, Json)> {
         }
         FilterEntry::Filter { handle, params, hits, actions } => {
             let (handle, hits) = (*handle, hits.as_ref());
-            let told = Told { handle, params, hits, actions, protocol: dump.protocol, flags };
-            let entry = (row(params.kind())?.show)(&told)?;
+            let filter = ListedFilter { handle, params, hits, actions, protocol: dump.protocol, flags };
+            let entry = (row(params.kind())?.show)(&filter)?;
             Some((entry.text, Json::Object(entry.members)))
         }
     }

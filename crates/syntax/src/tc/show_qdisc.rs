@@ -1,6 +1,6 @@
 //! `tc qdisc show`.
 
-use super::asks::{ShowFlags, ShowWhat};
+use super::command_line::{ShowFlags, ShowWhat};
 use super::kind::syntax;
 use super::show::{Entry, ended, handle_text};
 use crate::json::{self, Json};

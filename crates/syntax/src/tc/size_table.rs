@@ -58,7 +58,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<SizeTable, Refusal> {
     Ok(table)
 }
 
-/// What may be said after `stab`.
+/// The options of `stab`.
 pub(super) fn help() -> String {
     let mut out =
         String::from("stab: sizes as the link below sees them; on a root qdisc, before the kind\noptions:\n");

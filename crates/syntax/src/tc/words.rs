@@ -8,12 +8,12 @@ pub(crate) struct Words<'a> {
     args: &'a [String],
     at: usize,
     /// What tc prints on stderr while it reads them, though it goes on.
-    said: String,
+    stderr: String,
 }
 
 impl<'a> Words<'a> {
     pub(crate) fn new(args: &'a [String]) -> Words<'a> {
-        Words { args, at: 0, said: String::new() }
+        Words { args, at: 0, stderr: String::new() }
     }
 
     /// The word here, if there is one.
@@ -40,12 +40,12 @@ impl<'a> Words<'a> {
     }
     /// Notes a line that tc prints on stderr and goes on.
     pub(crate) fn say(&mut self, line: &str) {
-        self.said.push_str(line);
-        self.said.push('\n');
+        self.stderr.push_str(line);
+        self.stderr.push('\n');
     }
     /// The lines noted.
-    pub(crate) fn said(&mut self) -> String {
-        std::mem::take(&mut self.said)
+    pub(crate) fn take_stderr(&mut self) -> String {
+        std::mem::take(&mut self.stderr)
     }
     /// Is there a word here, and is it this name or its beginning?
     pub(crate) fn begins(&self, name: &str) -> bool {

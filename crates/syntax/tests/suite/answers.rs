@@ -1,4 +1,4 @@
-//! A thousand command lines, and what tc (iproute2 6.1) said to them.
+//! A thousand command lines, and the answers of tc (iproute2 6.1).
 
 use tidegate_policy::{FilterParams, FlowKeySet, Op};
 use tidegate_syntax::tc::{self, TcCommand};
@@ -38,7 +38,7 @@ fn tc_gives_the_same_answers() {
     let (mut same, mut later, mut different) = (0, 0, 0);
     for line in include_str!("../data/tc-answers.txt").lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.splitn(3, '\t');
-        let (verdict, said, command) = match (fields.next(), fields.next(), fields.next()) {
+        let (verdict, output, command) = match (fields.next(), fields.next(), fields.next()) {
             (Some(verdict), Some(said), Some(command)) => (verdict, said, command),
             _ => panic!("a line of the table is not three fields: {line}"),
         };
@@ -46,24 +46,25 @@ fn tc_gives_the_same_answers() {
             .split_whitespace()
             .map(|word| if word == "''" { String::new() } else { word.into() })
             .collect();
-        let said: Vec<String> = said.split('|').filter(|line| !line.is_empty()).map(String::from).collect();
+        let lines: Vec<String> =
+            output.split('|').filter(|line| !line.is_empty()).map(String::from).collect();
         let (code, ours) = answer(&args, &env);
         if ours.first().is_some_and(|line| line.starts_with("tidegate:")) {
             later += 1;
-        } else if code == verdict && ours.len() >= said.len() && ours[..said.len()] == said {
+        } else if code == verdict && ours.len() >= lines.len() && ours[..lines.len()] == lines {
             same += 1;
         } else if DIFFERENT.iter().any(|(part, _)| command.contains(part)) {
             different += 1;
         } else {
-            wrong.push(format!("tc {command}\n  tc:   {verdict} {said:?}\n  ours: {code} {ours:?}"));
+            wrong.push(format!("tc {command}\n  tc:   {verdict} {lines:?}\n  ours: {code} {ours:?}"));
         }
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), wrong.len() + same, wrong.join("\n"));
     assert!(same > 900, "only {same} the same, {later} for later, {different} different on purpose");
 }
 
-/// The keys of a tunnel's inside are patched kernels': without them tc's words, and ours after them; with
-/// them the flow filter of the patch's author, in which a key stands twice.
+/// The keys of a tunnel's inside exist in patched kernels only: without them tc's messages, and ours after
+/// them; with them the flow filter of the patch's author, in which a key occurs twice.
 #[test]
 fn keys_of_a_tunnels_inside() {
     let list =

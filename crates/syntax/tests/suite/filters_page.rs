@@ -1,4 +1,4 @@
-//! docs/filters.md says what the parser knows; what it says is not built is refused with that reason.
+//! docs/filters.md lists what the parser knows; what it lists as not built is refused with that reason.
 //!
 //! `TIDEGATE_BLESS=1 cargo test -p tidegate-syntax --test suite filters_page::` writes the page's tables.
 

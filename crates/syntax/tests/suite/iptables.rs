@@ -295,8 +295,8 @@ fn connections_refused() {
     }
 }
 
-/// Rules of the table nat: the words given, `-S` where it says otherwise, the end of the row of `-L -n`
-/// (iptables 1.8.9).
+/// Rules of the table nat: the words given, `-S` where it differs, the end of the row of `-L -n` (iptables
+/// 1.8.9).
 #[test]
 fn translations() {
     let table = [

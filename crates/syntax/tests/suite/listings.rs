@@ -11,7 +11,7 @@ fn id(text: &str) -> Handle {
     units::parse_classid(text).unwrap_or_else(|| panic!("{text} is not an id"))
 }
 
-fn parsed(command: &str) -> tc::Parsed {
+fn parsed(command: &str) -> tc::TcCommandLine {
     let args: Vec<String> = command.split_whitespace().map(String::from).collect();
     tc::parse(&args, &Env::default()).unwrap_or_else(|refusal| panic!("{command}: {refusal}"))
 }
@@ -264,7 +264,7 @@ fn every_listing_is_tcs() {
         recorded.split_inclusive('\n').collect::<Vec<_>>().chunk_by(|_, next| !next.starts_with("$ "))
     {
         let command = section[0].trim_start_matches("$ tc").trim();
-        let tc::Parsed { command: TcCommand::Show(what), flags, .. } = parsed(command) else {
+        let tc::TcCommandLine { command: TcCommand::Show(what), flags, .. } = parsed(command) else {
             panic!("{command} shows nothing")
         };
         let ours = match what.object {
@@ -303,7 +303,7 @@ fn as_tc_names_it(json: String) -> String {
 fn further_lines() {
     let show = |command: &str, flags: &str| {
         let dump = qdisc(command, QueueStats::default(), Xstats::None, same);
-        let tc::Parsed { command: TcCommand::Show(what), flags, .. } =
+        let tc::TcCommandLine { command: TcCommand::Show(what), flags, .. } =
             parsed(&format!("{flags} qdisc show dev link0"))
         else {
             panic!("shows nothing")

@@ -6,8 +6,8 @@ use tidegate_syntax::nft::{self, Ask, Command};
 const RULES: &str = include_str!("../data/nft-rules.txt");
 const REFUSED: &str = include_str!("../data/nft-refused.txt");
 
-/// Rules that are listed in other words of the same meaning: what was asked as a comparison or of a header is
-/// kept as what it means.
+/// Rules that are listed in other words of the same meaning: a comparison, or a match in a header, is stored
+/// as its meaning.
 const OTHERWISE: [(&str, &str); 10] = [
     ("counter tcp dport 22 accept", "counter packets 0 bytes 0 + tcp dport 22 accept"),
     ("meta mark set 1 tcp dport 22 accept", "meta mark set 0x00000001 + tcp dport 22 accept"),
@@ -66,7 +66,7 @@ fn commands(text: &str) -> Result<Vec<Command>, tidegate_syntax::Refusal> {
     nft::parse(text, Some("rule"))
 }
 
-/// A rule; one that we make two of is told by both.
+/// A rule; one that becomes two of ours is listed as both.
 fn rules(words: &str) -> Result<Vec<NetfilterRule>, tidegate_syntax::Refusal> {
     let rule = |command: Command| match command.ask {
         Ask::Op(NfOp { command: NfCommand::Append(_, rule), .. }) => Some(rule),
@@ -87,15 +87,16 @@ fn cases(recorded: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
 fn rules_are_listed_as_recorded_or_refused_by_name() {
     let (mut differing, mut listed, mut refused) = (Vec::new(), 0, Vec::new());
     for (words, wanted) in cases(RULES) {
-        let known = |told: &str| OTHERWISE.iter().any(|(asked, other)| *asked == words && *other == told);
+        let known =
+            |output: &str| OTHERWISE.iter().any(|(condition, other)| *condition == words && *other == output);
         match rules(words) {
             Ok(rules) => {
                 let counts = if words.contains("packets 5") { (5, 500) } else { (0, 0) };
-                let told = rules.iter().map(|rule| nft::print_rule(rule, Family::Inet, Some(counts)));
-                let told = told.collect::<Vec<_>>().join(" + ");
+                let found = rules.iter().map(|rule| nft::print_rule(rule, Family::Inet, Some(counts)));
+                let output = found.collect::<Vec<_>>().join(" + ");
                 listed += 1;
-                if wanted != [told.as_str()] && !known(&told) {
-                    differing.push(format!("{words}\n  {}\n  {told}", wanted.join("\n  ")));
+                if wanted != [output.as_str()] && !known(&output) {
+                    differing.push(format!("{words}\n  {}\n  {output}", wanted.join("\n  ")));
                 }
             }
             Err(refusal) if refusal.stderr.contains("is not supported in this version") => {
@@ -104,9 +105,9 @@ fn rules_are_listed_as_recorded_or_refused_by_name() {
             }
             // The kernel of the recording had no modules for it.
             Err(refusal) => {
-                let told: Vec<&str> = refusal.stderr.lines().collect();
-                if told != wanted {
-                    differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), told.join("\n  ")));
+                let lines: Vec<&str> = refusal.stderr.lines().collect();
+                if lines != wanted {
+                    differing.push(format!("{words}\n  {}\n  {}", wanted.join("\n  "), lines.join("\n  ")));
                 }
             }
         }
@@ -130,7 +131,7 @@ fn listings_are_read_again() {
     assert!(compared > 70, "only {compared} rules");
 }
 
-/// Refusals that come from the words, as recorded; those of the kernel are told in
+/// Refusals that come from the words, as recorded; the kernel's are tested in
 /// `crates/cli/tests/commands/nft.rs`.
 #[test]
 fn commands_are_refused_as_recorded() {
@@ -141,16 +142,16 @@ fn commands_are_refused_as_recorded() {
             continue;
         }
         compared += 1;
-        let told = match nft::parse(words, Some("/dev/stdin")) {
+        let output = match nft::parse(words, Some("/dev/stdin")) {
             Ok(_) => "accepted".to_owned(),
             Err(refusal) => refusal.stderr,
         };
-        let elsewhere = ELSEWHERE.contains(&words) && told.contains("Error: ");
-        if told.lines().collect::<Vec<_>>() != wanted && !elsewhere {
+        let elsewhere = ELSEWHERE.contains(&words) && output.contains("Error: ");
+        if output.lines().collect::<Vec<_>>() != wanted && !elsewhere {
             differing.push(format!(
                 "{words}\n  {}\n  {}",
                 wanted.join("\n  "),
-                told.trim_end().replace('\n', "\n  ")
+                output.trim_end().replace('\n', "\n  ")
             ));
         }
     }

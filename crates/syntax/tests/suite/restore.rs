@@ -1,5 +1,5 @@
-//! What iptables-restore reads: tables, counters, quotes, and what it refuses with its line (as version 1.8.9
-//! says it).
+//! What iptables-restore reads: tables, counters, quotes, and what it refuses with its line (recorded from
+//! version 1.8.9).
 
 use tidegate_syntax::iptables::{RestoreLine, print_rule, restore};
 
@@ -14,7 +14,7 @@ fn tables_are_read() {
                 -I mine 1 -j MARK --set-mark 1\nCOMMIT\n\n*filter\n-A INPUT -j DROP\nCOMMIT\n";
     let read = restore("iptables-restore", &words("-n -c"), text).expect("the call is right");
     assert_eq!((read.flush, read.counters, read.test, read.refusal), (false, true, false, None));
-    let told: Vec<String> = read
+    let lines: Vec<String> = read
         .tables
         .iter()
         .flat_map(|table| {
@@ -36,7 +36,7 @@ fn tables_are_read() {
         "mangle 6: mangle -j MARK --set-xmark 0x1/0xffffffff (0, 0)".into(),
         "filter 10: filter -j DROP (0, 0)".into(),
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(lines, wanted);
     assert_eq!(read.tables.iter().map(|table| table.commit).collect::<Vec<_>>(), [7, 11]);
     let one = restore("iptables-restore", &words("-T filter --test"), text).expect("the call is right");
     assert_eq!((one.tables.len(), one.test), (1, true));
@@ -86,10 +86,10 @@ fn what_is_wrong_is_named_with_its_line() {
             ),
         ),
     ];
-    for (text, tables, code, told) in table {
+    for (text, tables, code, output) in table {
         let read = restore("iptables-restore", &[], text).expect("the call is right");
         let refusal = read.refusal.expect(text);
-        assert_eq!((read.tables.len(), refusal.code, refusal.stderr), (tables, code, told), "{text}");
+        assert_eq!((read.tables.len(), refusal.code, refusal.stderr), (tables, code, output), "{text}");
     }
 }
 

@@ -5,8 +5,8 @@ use tidegate_syntax::iptables::{self, IptCommand, ListStyle, ListedChain, Listed
 
 const RECORDED: &str = include_str!("../data/rules.txt");
 
-/// What our iptables says to a rule, in the form of the recording.
-fn told(words: &str) -> Vec<String> {
+/// The answer of our iptables to a rule, in the form of the recording.
+fn matches_of(words: &str) -> Vec<String> {
     let args: Vec<String> = ["-t", "mangle", "-A", "FORWARD"]
         .into_iter()
         .chain(words.split_whitespace())
@@ -48,7 +48,7 @@ fn rules_are_listed_and_refused_as_recorded() {
         let mut lines = case.lines();
         let words = lines.next().unwrap_or_default();
         let wanted: Vec<&str> = lines.collect();
-        let ours = told(words);
+        let ours = matches_of(words);
         compared += 1;
         // Chains that are not there are refused by the machine, not by the words.
         if ours != wanted

@@ -12,10 +12,10 @@
 //! assert_eq!((wrong.at, wrong.reason.as_str()), (6..9, "unknown figure"));
 //! ```
 
-mod judge;
+mod evaluate;
 mod suite;
 mod words;
 
-pub use judge::{Judged, Verdict, judge};
+pub use evaluate::{TestResults, Verdict, evaluate};
 pub use suite::{Case, OPTIONS, Suite, parse};
 pub use words::{Bound, Classes, Compare, Ending, Expected, Figure, Measured, Subject, parse as expectation};

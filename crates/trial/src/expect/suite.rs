@@ -3,7 +3,7 @@
 use super::words::{self, Classes, Expected};
 use crate::settings::TrialSettings;
 use std::path::PathBuf;
-use tidegate_scenario::tables::{self, Diagnostic, Value, list, text as text_of};
+use tidegate_scenario::tables::{self, Diagnostic, TableValue, list, text as text_of};
 use toml::de::DeTable;
 
 /// A file of expectations.
@@ -62,15 +62,15 @@ pub fn parse<O>(
     let classes = classes(&trial);
     let mut cases = Vec::new();
     for item in list(expect)? {
-        let said = text_of(item)?;
-        let expected = words::parse(said, &classes).map_err(|wrong| {
+        let written = text_of(item)?;
+        let expected = words::parse(written, &classes).map_err(|wrong| {
             // The words begin behind the quotes.
-            let quotes = (item.span().len() - said.len().min(item.span().len())) / 2;
+            let quotes = (item.span().len() - written.len().min(item.span().len())) / 2;
             let at = item.span().start + quotes;
             Diagnostic::new(at + wrong.at.start..at + wrong.at.end, wrong.reason, wrong.remedy)
         })?;
         let line = text[..item.span().start].matches('\n').count() + 1;
-        cases.push(Case { text: said.to_owned(), line, expected });
+        cases.push(Case { text: written.to_owned(), line, expected });
     }
     Ok((trial, cases))
 }
@@ -79,6 +79,6 @@ pub fn parse<O>(
 ///
 /// # Errors
 /// When it is not.
-fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<Value<'t>, Diagnostic> {
+fn required<'t>(table: &'t DeTable<'t>, key: &str, remedy: &str) -> Result<TableValue<'t>, Diagnostic> {
     table.get(key).ok_or_else(|| Diagnostic::new(0..0, format!("`{key}` is missing"), remedy))
 }

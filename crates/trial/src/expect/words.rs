@@ -91,7 +91,7 @@ impl Compare {
     ];
 
     /// Does it hold?
-    pub fn holds(self, value: f64, bound: f64) -> bool {
+    pub fn is_met(self, value: f64, bound: f64) -> bool {
         match self {
             Compare::Less => value < bound,
             Compare::AtMost => value <= bound,

@@ -61,14 +61,15 @@ impl World {
         self.script.push("ip link set ifb0 up".to_owned());
         for hook in hooks {
             for pref in 1..=rng.range(1, 5) {
-                let (asked, done) = (self.asked_around(rng), self.done_around(rng, hook));
-                self.script.push(format!("tc filter add dev {hook} protocol ip prio {pref} {asked} {done}"));
+                let (condition, done) = (self.packet_around(rng), self.done_around(rng, hook));
+                self.script
+                    .push(format!("tc filter add dev {hook} protocol ip prio {pref} {condition} {done}"));
             }
             rows.push(Row { time: span, rest: format!("!,tc -s filter show dev {hook} >> snap.txt") });
         }
     }
 
-    fn asked_around(&self, rng: &mut Rng) -> String {
+    fn packet_around(&self, rng: &mut Rng) -> String {
         let port = *rng.pick(PORTS);
         let from = if self.forward && rng.chance(30) { " indev in1" } else { "" };
         match rng.below(4) {

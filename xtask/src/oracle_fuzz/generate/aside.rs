@@ -29,11 +29,11 @@ impl World {
         let (qdisc, hook) = *self.rng.pick(&[("clsact", "ingress"), ("ingress", "parent ffff:")]);
         self.script.push(format!("tc qdisc add dev in1 {qdisc}"));
         for pref in 1..=self.rng.range(1, 4) {
-            let asked = self.anything("ip");
+            let condition = self.anything("ip");
             let result = if self.rng.chance(30) { " classid 1:1" } else { "" };
             let action = self.actions(90);
             self.script.push(format!(
-                "tc filter add dev in1 {hook} protocol ip prio {pref} {asked}{result}{action}"
+                "tc filter add dev in1 {hook} protocol ip prio {pref} {condition}{result}{action}"
             ));
         }
     }

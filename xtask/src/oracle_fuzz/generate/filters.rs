@@ -142,12 +142,12 @@ impl World {
         // Few preferences, so that filters share them.
         let pref = if self.rng.chance(50) { pref % 5 + 1 } else { pref };
         let protocol = PROTOCOLS[self.rng.weighted(&[70, 15, 15])];
-        let (kind, asked) = match kind {
+        let (kind, condition) = match kind {
             3 => ("flower", self.flower(protocol)),
             4 => ("basic", self.basic()),
             _ => ("matchall", String::new()),
         };
-        let words = format!("{asked} {}", self.result(place)).trim_start().to_owned();
+        let words = format!("{condition} {}", self.result(place)).trim_start().to_owned();
         Filter {
             parent: format!("parent {}", place.parent),
             protocol,

@@ -267,9 +267,9 @@ impl World {
                 filter.words = match filter.kind {
                     "flow" => return None,
                     "basic" | "flower" | "matchall" => {
-                        let asked = filter.words.split(" classid ").next().unwrap_or_default().to_owned();
-                        let asked = asked.split(" flowid ").next().unwrap_or_default();
-                        format!("{asked} classid {}", class.id).trim_start().to_owned()
+                        let condition = filter.words.split(" classid ").next().unwrap_or_default().to_owned();
+                        let condition = condition.split(" flowid ").next().unwrap_or_default();
+                        format!("{condition} classid {}", class.id).trim_start().to_owned()
                     }
                     "u32" => format!("match ip dport 80 0xffff classid {}", class.id),
                     _ => format!("classid {}", class.id),

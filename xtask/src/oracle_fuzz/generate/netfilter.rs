@@ -74,23 +74,23 @@ impl World {
         for _ in 0..self.rng.range(2, 14) {
             let chains = ["PREROUTING", "FORWARD", "POSTROUTING", "own"];
             let chain = chains[self.rng.below(if own { 4 } else { 3 }) as usize];
-            let asked = self.asked();
+            let condition = self.packet();
             let target = self.target(chain, own);
-            self.rule("mangle", chain, &asked, &target);
+            self.rule("mangle", chain, &condition, &target);
         }
         if self.rng.chance(20) {
-            let asked = self.asked();
-            self.rule("filter", "FORWARD", &asked, "-j DROP");
+            let condition = self.packet();
+            self.rule("filter", "FORWARD", &condition, "-j DROP");
         }
     }
 
-    fn rule(&mut self, table: &str, chain: &str, asked: &str, target: &str) {
-        let words = ["iptables", "-t", table, "-A", chain, asked, target];
+    fn rule(&mut self, table: &str, chain: &str, condition: &str, target: &str) {
+        let words = ["iptables", "-t", table, "-A", chain, condition, target];
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         self.script.push(words.join(" "));
     }
 
-    fn asked(&mut self) -> String {
+    fn packet(&mut self) -> String {
         if self.rng.chance(35) { self.port() } else { (*self.rng.pick(MATCHES)).to_owned() }
     }
 

@@ -32,7 +32,7 @@ impl World {
         let moved = self.rng.chance(40);
         for _ in 0..self.rng.range(1, 6) {
             let bucket = self.rng.below(divisor.min(8));
-            let asked = if moved { self.transport() } else { self.network() };
+            let condition = if moved { self.transport() } else { self.network() };
             let result = self.result(place);
             let action = self.actions(20);
             let into = if self.rng.chance(20) && !moved {
@@ -42,15 +42,15 @@ impl World {
             } else {
                 format!("ht {number:x}:{bucket:x}:")
             };
-            self.add_filter(row(String::new(), format!("{into} {asked} {result}{action}")));
+            self.add_filter(row(String::new(), format!("{into} {condition} {result}{action}")));
         }
         let header = if moved { " offset at 0 mask 0x0f00 shift 6" } else { "" };
         let header = if moved && self.rng.chance(30) { format!("{header} eat") } else { header.to_owned() };
-        let asked = self.network();
+        let condition = self.network();
         let result = if self.rng.chance(30) { format!(" {}", self.result(place)) } else { String::new() };
         self.add_filter(row(
             String::new(),
-            format!("{asked}{header} hashkey mask {mask} at {at} link {number:x}:{result}"),
+            format!("{condition}{header} hashkey mask {mask} at {at} link {number:x}:{result}"),
         ));
     }
 

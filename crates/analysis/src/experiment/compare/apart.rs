@@ -8,29 +8,29 @@ use tidegate_measure::numbers::format_duration;
 
 /// In sentences, the most important first.
 pub(super) fn sentences(sides: &[Side]) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let titles = distinct(sides.iter().map(|side| side.experiment.title.as_str()));
     if titles.len() > 1 {
         let each = sides.iter().map(|side| format!("{} is “{}”", side.label, side.experiment.title));
-        told.push(format!("These are different scenarios: {}.", list(each)));
+        lines.push(format!("These are different scenarios: {}.", list(each)));
     }
-    let before = told.len();
-    told.extend(only_in(sides, "The policy", |e| e.runs.iter().map(|run| run.policy.clone()).collect()));
-    told.extend(only_in(sides, "The load", |e| e.runs.iter().map(|run| run.load.clone()).collect()));
+    let before = lines.len();
+    lines.extend(only_in(sides, "The policy", |e| e.runs.iter().map(|run| run.policy.clone()).collect()));
+    lines.extend(only_in(sides, "The load", |e| e.runs.iter().map(|run| run.load.clone()).collect()));
     // With a policy or a load its cases are missing, too.
-    if told.len() == before {
-        told.extend(only_in(sides, "The case", cases));
+    if lines.len() == before {
+        lines.extend(only_in(sides, "The case", cases));
     }
-    told.extend(only_in(sides, "The probe", |e| {
+    lines.extend(only_in(sides, "The probe", |e| {
         e.runs.iter().flat_map(|run| &run.probes).map(|probe| probe.id.clone()).collect()
     }));
-    told.extend(only_in(sides, "The link", |e| e.links.iter().map(|link| link.name.clone()).collect()));
-    told.extend(differing(sides, "The link", links));
-    told.extend(policies(sides));
-    told.extend(windows(sides));
-    told.extend(repeats(sides));
-    told.extend(cut(sides));
-    told
+    lines.extend(only_in(sides, "The link", |e| e.links.iter().map(|link| link.name.clone()).collect()));
+    lines.extend(differing(sides, "The link", links));
+    lines.extend(policies(sides));
+    lines.extend(windows(sides));
+    lines.extend(repeats(sides));
+    lines.extend(cut(sides));
+    lines
 }
 
 /// The cases that were run.
@@ -53,14 +53,14 @@ fn list(items: impl Iterator<Item = String>) -> String {
 fn only_in(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<String>) -> Vec<String> {
     let sets: Vec<Vec<String>> = sides.iter().map(|side| of(&side.experiment)).collect();
     let all = distinct(sets.iter().flatten().map(String::as_str));
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut differing: Vec<(String, Vec<String>)> = Vec::new();
     for name in all {
         let having = || sides.iter().zip(&sets).filter(|(_, set)| set.iter().any(|known| known == name));
         if having().count() < sides.len() {
             let having = list(having().map(|(side, _)| side.label.clone()));
-            match told.iter_mut().find(|(known, _)| *known == having) {
+            match differing.iter_mut().find(|(known, _)| *known == having) {
                 Some((_, names)) => names.push(name.to_owned()),
-                None => told.push((having, vec![name.to_owned()])),
+                None => differing.push((having, vec![name.to_owned()])),
             }
         }
     }
@@ -74,7 +74,7 @@ fn only_in(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<String>) 
             format!("{} {} and {} more are in {having} only.", plural(what), named.join(", "), more.len())
         }
     };
-    told.into_iter().map(sentence).collect()
+    differing.into_iter().map(sentence).collect()
 }
 
 /// `The policies` of `The policy`.
@@ -88,7 +88,7 @@ const MOST_NAMED: usize = 8;
 /// What is called alike and is something else.
 fn differing(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<(String, String)>) -> Vec<String> {
     let sets: Vec<Vec<(String, String)>> = sides.iter().map(|side| of(&side.experiment)).collect();
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for name in distinct(sets.iter().flatten().map(|(name, _)| name.as_str())) {
         let found: Vec<(&str, &str)> = sides
             .iter()
@@ -99,10 +99,10 @@ fn differing(sides: &[Side], what: &str, of: impl Fn(&Experiment) -> Vec<(String
             .collect();
         if distinct(found.iter().map(|(_, is)| *is)).len() > 1 {
             let each = found.iter().map(|(label, is)| format!("in {label} {is}"));
-            told.push(format!("{what} {name} is another: {}.", list(each)));
+            lines.push(format!("{what} {name} is another: {}.", list(each)));
         }
     }
-    told
+    lines
 }
 
 fn links(experiment: &Experiment) -> Vec<(String, String)> {
@@ -158,7 +158,7 @@ fn repeats(sides: &[Side]) -> Vec<String> {
 }
 
 fn cut(sides: &[Side]) -> Vec<String> {
-    let told = |side: &Side| {
+    let text_of = |side: &Side| {
         let cut = side.experiment.runs.iter().filter(|run| run.cut).count();
         (cut > 0).then(|| {
             format!(
@@ -168,5 +168,5 @@ fn cut(sides: &[Side]) -> Vec<String> {
             )
         })
     };
-    sides.iter().filter_map(told).collect()
+    sides.iter().filter_map(text_of).collect()
 }

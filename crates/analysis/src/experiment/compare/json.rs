@@ -1,6 +1,6 @@
 //! A comparison as JSON.
 
-use super::rows::{Comparing, Row};
+use super::rows::{Comparing, ComparisonRow};
 use crate::json::laid_out;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub fn comparison_json(comparing: &Comparing<'_>) -> String {
     }))
 }
 
-fn row(row: &Row) -> Value {
+fn row(row: &ComparisonRow) -> Value {
     let found = row.found.iter().map(|found| {
         found.map(
             |found| json!({ "median": found.median, "least": found.least, "most": found.most, "repeats": found.count }),

@@ -7,5 +7,5 @@ mod side;
 mod significance;
 
 pub use json::comparison_json;
-pub use rows::{Change, Comparing, Row};
+pub use rows::{Change, Comparing, ComparisonRow};
 pub use side::{Side, by};

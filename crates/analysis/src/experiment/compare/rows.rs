@@ -15,14 +15,14 @@ pub struct Comparing<'s> {
     /// The results, in order.
     pub sides: &'s [Side],
     /// Figures that at least two results have, by case.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
     /// What cannot be compared, or only with care, in sentences.
     pub apart: Vec<String>,
 }
 
 /// A figure of a case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ComparisonRow {
     /// The policy's name.
     pub policy: String,
     /// The load's name.
@@ -67,7 +67,7 @@ impl<'s> Comparing<'s> {
                     .map(|case| case.as_ref().and_then(|case| case.values(&figure).ok()))
                     .collect();
                 if values.iter().flatten().count() > 1 {
-                    rows.push(Row::new(policy, load, figure, values));
+                    rows.push(ComparisonRow::new(policy, load, figure, values));
                 }
             }
         }
@@ -87,7 +87,7 @@ impl<'s> Comparing<'s> {
             sentences.push(format!(
                 "* significant: of changes so marked 1 in 20 at most is expected to be chance ({test})"
             ));
-        } else if self.rows.iter().any(Row::can_be_significant) {
+        } else if self.rows.iter().any(ComparisonRow::can_be_significant) {
             sentences.push(format!("No change is significant ({test}, error rate 1 in 20)"));
         } else if tested > 0 {
             sentences.push(
@@ -114,16 +114,27 @@ impl<'s> Comparing<'s> {
     }
 }
 
-impl Row {
+impl ComparisonRow {
     /// Of the values that each result has in its repeats, with their unit; the p-values are not corrected
     /// yet.
-    fn new(policy: &str, load: &str, figure: String, values: Vec<Option<(Vec<f64>, &'static str)>>) -> Row {
+    fn new(
+        policy: &str,
+        load: &str,
+        figure: String,
+        values: Vec<Option<(Vec<f64>, &'static str)>>,
+    ) -> ComparisonRow {
         let first = values.first().and_then(Option::as_ref);
         let p_value = |other: &Option<(Vec<f64>, &str)>| significance::p_value(&first?.0, &other.as_ref()?.0);
         let p_values = values.iter().skip(1).map(p_value).collect();
         let found =
             values.into_iter().map(|values| values.and_then(|(values, unit)| Spread::new(values, unit)));
-        Row { policy: policy.to_owned(), load: load.to_owned(), figure, found: found.collect(), p_values }
+        ComparisonRow {
+            policy: policy.to_owned(),
+            load: load.to_owned(),
+            figure,
+            found: found.collect(),
+            p_values,
+        }
     }
 
     /// Is a sample large enough for a change, whatever it is, to be more than chance?

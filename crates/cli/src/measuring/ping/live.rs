@@ -55,6 +55,6 @@ fn erase(lines: usize) {
 
 /// A target with its last requests only.
 fn recent(target: &PingTarget) -> PingTarget {
-    let from = target.asked.len().saturating_sub(RECENT);
-    PingTarget { id: target.id.clone(), asked: target.asked[from..].to_vec(), ..PingTarget::default() }
+    let from = target.requests.len().saturating_sub(RECENT);
+    PingTarget { id: target.id.clone(), requests: target.requests[from..].to_vec(), ..PingTarget::default() }
 }

@@ -51,10 +51,10 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
 
 /// A file of tidegate's, or of ping-exp's.
 fn read(path: &Path) -> anyhow::Result<Pinged> {
-    let octets = crate::input::result(path)?;
-    match octets.trim_ascii_start().first() {
-        Some(b'{') => Ok(from_json(std::str::from_utf8(&octets).context("it is not text")?)?),
-        _ => Ok(from_pingexp(&octets)?),
+    let bytes = crate::input::result(path)?;
+    match bytes.trim_ascii_start().first() {
+        Some(b'{') => Ok(from_json(std::str::from_utf8(&bytes).context("it is not text")?)?),
+        _ => Ok(from_pingexp(&bytes)?),
     }
 }
 

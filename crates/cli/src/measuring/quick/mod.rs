@@ -39,7 +39,7 @@ fn code(quick: &Quick) -> CliExit {
 
 fn attempt(options: &Options) -> anyhow::Result<Quick> {
     let (shown, pace) = (OnceLock::new(), Pace::default());
-    let asked = QuickOptions {
+    let measured = QuickOptions {
         reflectors: &options.hosts,
         target: &|name| options.far.target(name).map_err(|error| Error::Invalid(format!("{error:#}"))),
         family: options.far.family.family(),
@@ -53,7 +53,7 @@ fn attempt(options: &Options) -> anyhow::Result<Quick> {
         simulating: &|_, seconds| pace.begin(seconds),
         simulated: &|more| pace.add(more),
     };
-    let quick = measure(&asked)?;
+    let quick = measure(&measured)?;
     pace.finish();
     shown.get().into_iter().for_each(ProgressBar::finish_and_clear);
     give(options, &quick)?;

@@ -14,7 +14,7 @@ use crate::exit::CliExit;
 use crate::outputs;
 use crate::sim::Pace;
 use std::process::ExitCode;
-use tidegate_analysis::verify::{self, Predicted, Said};
+use tidegate_analysis::verify::{self, ChangeVerdict, Predicted};
 use tidegate_measure::experiment::Experiment;
 use tidegate_report::measuring::verify as report;
 use tidegate_scenario::run::ExperimentWatch;
@@ -30,11 +30,11 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     crate::output::may_write(outputs::paths(&options.output))?;
     let test = measure::Options::of(&options.host, &options.test, options.duration, &options.far);
     let measurement = test.measurement()?;
-    let asked = options.into();
+    let measured = options.into();
     let say = |words: &str| eprintln!("tidegate verify: {words}");
     let shown = measure::progress();
     let Turns { mut experiment, trouble, device } =
-        turns(&asked, &measurement, interrupt::notice(), (&shown, &say))?;
+        turns(&measured, &measurement, interrupt::notice(), (&shown, &say))?;
     let pace = Pace::default();
     let watch = ExperimentWatch {
         stop: interrupt::notice(),
@@ -42,7 +42,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
         seconds: &|more| pace.add(more),
         observer: &|| None,
     };
-    let forecast = forecast(&asked, &measurement, (&experiment, device.as_deref()), &watch);
+    let forecast = forecast(&measured, &measurement, (&experiment, device.as_deref()), &watch);
     pace.finish();
     let predicted = forecast.unwrap_or_else(|why| {
         experiment.notes.push(format!("nothing was predicted: {:#}", anyhow::Error::new(why)));
@@ -59,7 +59,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     if let Some(trouble) = trouble {
         eprintln!("tidegate verify: partial: {:#}", anyhow::Error::from(trouble));
     }
-    let is_worse = verify::rows(&experiment).iter().any(|row| row.said() == Said::Worse);
+    let is_worse = verify::rows(&experiment).iter().any(|row| row.verdict() == ChangeVerdict::Worse);
     Ok(match is_partial {
         true => CliExit::Partial,
         false if is_worse => CliExit::No,

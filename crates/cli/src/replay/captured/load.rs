@@ -21,8 +21,8 @@ pub(super) fn candidates(options: &Options, seed: u64) -> anyhow::Result<Vec<Can
             one.name.clone_from(&one.file);
         }
     }
-    let asked = options.policy.iter().any(|path| path.as_os_str() == NONE);
-    if asked || options.rate.is_some() {
+    let requested = options.policy.iter().any(|path| path.as_os_str() == NONE);
+    if requested || options.rate.is_some() {
         all.insert(0, CandidatePolicy::none(&all, &options.settings()));
     }
     if all.is_empty() {

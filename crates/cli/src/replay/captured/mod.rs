@@ -56,9 +56,9 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<()> {
             file.map(|file| CapturedPackets::new(Box::new(file), surveyed.began, &candidate.name));
         let observer = notes.as_mut().map(|notes| notes as &mut dyn PacketObserver);
         let mut run = CaptureRun::new(candidate, &settings, &surveyed, seed, observer);
-        pcap_file::open(options.file())?.each(|packet, octets| {
+        pcap_file::open(options.file())?.each(|packet, raw| {
             run.packet(&packet).map_err(|error| anyhow::anyhow!(error))?;
-            bar.set_position(octets);
+            bar.set_position(raw);
             anyhow::Ok(())
         })?;
         let (outcome, capture, late) = run.finish().map_err(|error| anyhow::anyhow!(error))?;
@@ -81,14 +81,14 @@ pub(super) fn replay(options: &Options, seed: u64) -> anyhow::Result<()> {
 
 /// Reads a capture for the first time.
 fn survey(options: &Options) -> anyhow::Result<Surveyed> {
-    let (mut survey, mut octets) = (Survey::default(), 0);
+    let (mut survey, mut bytes) = (Survey::default(), 0);
     let broken = pcap_file::open(options.file())?.each(|packet, so_far| {
-        octets = so_far;
+        bytes = so_far;
         survey.packet(&packet);
         anyhow::Ok(())
     })?;
     let format = pcap_file::open(options.file())?.format()?;
-    Ok(survey.finish(&options.settings(), octets, format, broken.as_ref()))
+    Ok(survey.finish(&options.settings(), bytes, format, broken.as_ref()))
 }
 
 fn left_out(replayed: &Replayed) -> String {

@@ -36,7 +36,7 @@ pub fn command(options: &Options) -> ExitCode {
     match carry_through(
         &options.scenario,
         ("lab", &options.own_words()),
-        &|scenario, prepared, asked, stop| carry_out(options, scenario, prepared, asked, stop),
+        &|scenario, prepared, commands, stop| carry_out(options, scenario, prepared, commands, stop),
     ) {
         Ok(exit) => exit.into(),
         Err(error) => {
@@ -71,7 +71,7 @@ fn carry_out(
     options: &Options,
     scenario: &Scenario,
     prepared: &Prepared,
-    asked: &[TimelineEntry],
+    commands: &[TimelineEntry],
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<RunRecord>> {
     let bar = OnceLock::new();
@@ -93,7 +93,7 @@ fn carry_out(
         scheduling: options.effort.into(),
     };
     let say = |words: &str| eprintln!("tidegate lab: {words}");
-    let runs = experiment::carry_out(scenario, prepared, asked, &settings, &watch, &say);
+    let runs = experiment::carry_out(scenario, prepared, commands, &settings, &watch, &say);
     bar.get().into_iter().for_each(ProgressBar::finish_and_clear);
     runs.map_err(|error| failed(scenario, error))
 }

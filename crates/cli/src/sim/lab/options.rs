@@ -43,8 +43,8 @@ impl Options {
             (busy, " --busy"),
             (realtime, " --realtime"),
         ];
-        let said: String = switches.iter().filter(|(said, _)| *said).map(|(_, words)| *words).collect();
-        said + &pin.map_or(String::new(), |cpu| format!(" --pin {cpu}"))
+        let text: String = switches.iter().filter(|(given, _)| *given).map(|(_, words)| *words).collect();
+        text + &pin.map_or(String::new(), |cpu| format!(" --pin {cpu}"))
     }
 }
 

@@ -24,7 +24,7 @@ struct QuotaTable {
     trusted: usize,
     strangers: BTreeMap<u32, usize>,
     /// By user, when his requests would have been answered one by one.
-    asked: BTreeMap<u32, Instant>,
+    requests: BTreeMap<u32, Instant>,
 }
 
 impl ClientQuota {
@@ -55,10 +55,10 @@ impl ClientQuota {
     /// How long a user's next request must wait.
     fn turn(&self, uid: u32, now: Instant) -> Duration {
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if book.asked.len() >= USERS {
-            book.asked.retain(|_, until| *until > now);
+        if book.requests.len() >= USERS {
+            book.requests.retain(|_, until| *until > now);
         }
-        let until = book.asked.entry(uid).or_insert(now);
+        let until = book.requests.entry(uid).or_insert(now);
         let next = (*until).max(now) + EVERY;
         *until = next;
         next.saturating_duration_since(now + EVERY * BURST)
@@ -129,6 +129,6 @@ mod tests {
         for uid in 0..10 * USERS as u32 {
             guests.turn(uid, later + EVERY * 100 + EVERY * uid);
         }
-        assert!(guests.0.lock().expect("nobody panicked").asked.len() <= USERS);
+        assert!(guests.0.lock().expect("nobody panicked").requests.len() <= USERS);
     }
 }

@@ -78,8 +78,7 @@ const NAME: &str = "tidegate";
 const TAIL_CALL: i32 = 12;
 /// `__sk_buff->pkt_type`
 const PACKET_TYPE: i16 = 4;
-/// Which statistics are requested (`IFLA_STATS_LINK_64`), and where among them those dropped in sending
-/// stand.
+/// Which statistics are requested (`IFLA_STATS_LINK_64`), and the index of `tx_dropped` in them.
 const LINK_64: u32 = 1;
 const TX_DROPPED: usize = 7 * 8;
 /// Bytes of `if_stats_msg`.
@@ -120,7 +119,7 @@ impl TailCallTable {
             return Ok(Arc::clone(root));
         }
         let made = ask(&mut NetlinkSocket::open()?, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &clsact(device));
-        // If there is none and none can be made, the filter will say so.
+        // If there is none and none can be made, attaching the filter fails with the reason.
         let root = Arc::new(Root { device, ours: made.is_ok() });
         self.roots.push(Arc::clone(&root));
         Ok(root)
@@ -167,9 +166,9 @@ fn others(talk: &mut NetlinkSocket, device: u32) -> bool {
 /// A program that jumps to a hook's own, and lets pass where nothing is to be jumped to.
 fn jump(table: &Jump, to: u32) -> io::Result<BpfProgram> {
     let mut program = Instruction::table(Reg(2), table).to_vec();
-    // A jump whose aim the kernel knows beforehand is written into the code, and taking it out again lasts
-    // tens of milliseconds. So each program is in two places, and a bit of the packet, no matter which,
-    // says which of them is meant.
+    // A tail call whose target the kernel knows beforehand is written into the code, and taking it out again
+    // lasts tens of milliseconds. So each program is in two places, and a bit of the packet, no matter which,
+    // chooses one of them.
     program.extend([
         Instruction::load(Reg(3), Reg(1), PACKET_TYPE),
         Instruction::and(Reg(3), 1),
@@ -202,11 +201,11 @@ fn bpf(device: u32, parent: Handle, program: &BpfProgram) -> Vec<u8> {
     body
 }
 
-/// Packets that a device of tidegate's had no space for; 0 where no one can say.
+/// Packets that a device of tidegate's had no space for; 0 where that is unknown.
 pub(super) fn dropped_before(talk: &mut NetlinkSocket, device: u32) -> u64 {
-    let told = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
-    let bytes = told.and_then(|told| {
-        let found = attribute::read(told.body.get(STATS_HEAD..)?);
+    let message = talk.get(RTM_GETSTATS, &words(&[0, device, LINK_64])).ok();
+    let bytes = message.and_then(|message| {
+        let found = attribute::read(message.body.get(STATS_HEAD..)?);
         found.get(LINK_64 as u16)?.get(TX_DROPPED..TX_DROPPED + 8)?.try_into().ok()
     });
     bytes.map_or(0, u64::from_ne_bytes)

@@ -51,7 +51,7 @@ pub struct CaptureIo {
     points: Vec<CapturePoint>,
     slots: BufferPool,
     counts: PacketIoStats,
-    /// Who is asked first: everyone has his turn.
+    /// Which attach point is read first: they take turns.
     next: usize,
     /// What was read last.
     fresh: Vec<u32>,
@@ -106,7 +106,7 @@ impl CaptureIo {
         })
     }
 
-    /// The same by one way.
+    /// Opens a capture backend with this attach method.
     ///
     /// # Errors
     /// As for [`CaptureIo::open`].
@@ -116,7 +116,7 @@ impl CaptureIo {
             TailCallTable::new(way, 2 * u32::try_from(spots.len().max(1)).map_err(io::Error::other)?)?;
         let places = spots
             .iter()
-            .map(|point| CapturePoint::open(&mut gate, point).map_err(|error| told(point, error)));
+            .map(|point| CapturePoint::open(&mut gate, point).map_err(|error| with_place(point, error)));
         Ok(CaptureIo {
             points: places.collect::<io::Result<_>>()?,
             _gate: gate,
@@ -139,8 +139,7 @@ impl CaptureIo {
 
     /// Reads what has come to one place.
     ///
-    /// In two passes, so that anyone who is told of packets finds the processor's caches as he left them, not
-    /// as the kernel did.
+    /// In two passes, so that the consumer finds its data in the processor's caches rather than the kernel's.
     fn read(&mut self, at: usize, most: usize, take: &mut dyn FnMut(Came<'_>)) -> io::Result<usize> {
         let read = self.read_in(at, most);
         let link_header = self.points[at].link_header;
@@ -215,7 +214,7 @@ fn unwrap(slot: &mut Slot) -> Option<()> {
 }
 
 /// An error, with the place it is about.
-fn told(point: &AttachPoint, error: io::Error) -> io::Error {
+fn with_place(point: &AttachPoint, error: io::Error) -> io::Error {
     let way = if point.direction == TrafficDirection::Egress { "leaves by" } else { "comes in by" };
     io::Error::new(error.kind(), format!("what {way} `{}` cannot be captured: {error}", point.dev))
 }
@@ -244,7 +243,7 @@ impl CapturePoint {
         })
     }
 
-    /// Sends what was collected, and says how much of it went.
+    /// Sends the collected packets; returns how many were sent.
     fn send(&mut self, slots: &BufferPool) -> io::Result<u64> {
         if self.leaving.is_empty() {
             return Ok(0);
@@ -285,10 +284,10 @@ impl Back {
     }
 }
 
-/// A TAP device of tidegate's, up, with nothing of its own to say.
+/// A TAP device of tidegate's, up, that sends nothing of its own.
 fn own_tap(links: &mut Links) -> io::Result<Tap> {
     let tap = Tap::create(NAME, Carries::Frames)?;
-    // Where there is no IPv6 there is nothing to switch off; what is said all the same is not taken for a
+    // Without IPv6 there is nothing to switch off; what the device sends all the same is not taken for a
     // packet (see `unwrap`).
     let _ = namespace_thread::set(&format!("net/ipv6/conf/{}/disable_ipv6", tap.name()), "1");
     links
@@ -382,7 +381,7 @@ impl PacketIo for CaptureIo {
 }
 
 impl Drop for CaptureIo {
-    /// What is held leaves, and what waits before the backend.
+    /// Sends the packets that are held, and those queued before the backend.
     fn drop(&mut self) {
         self.points.iter_mut().for_each(|place| place.hook = None);
         while self.receive(COLLECTED, &mut |_| {}).is_ok_and(|taken| taken > 0) && self.leave().is_ok() {}

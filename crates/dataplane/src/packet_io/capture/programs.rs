@@ -1,8 +1,9 @@
 //! The programs in tc's hooks that take packets off their way, and put them back.
 //!
-//! A captured packet goes to a TAP device of tidegate's with [`ROOM`] bytes before it that say what its bytes
-//! do not: mark and priority. What comes back to ingress is sent by another device of tidegate's, whose
-//! program lets it arrive at the device it came from with a sign on it, so that it is not captured twice.
+//! A captured packet goes to a TAP device of tidegate's with [`ROOM`] bytes before it for what its bytes do
+//! not contain: mark and priority. A packet that comes back to ingress is sent by another device of
+//! tidegate's, whose program lets it arrive at its original device with a sign on it, so that it is not
+//! captured twice.
 
 use std::io;
 
@@ -10,10 +11,10 @@ use tidegate_sys::bpf::{BpfProgram, Instruction as I, Reg};
 
 /// Bytes before a captured frame: mark, priority, nothing, [`OURS`].
 pub(super) const ROOM: usize = 16;
-/// Is at the end of these. A tag that the TAP device puts in stands after the twelfth byte, as in any
-/// frame; this begins as no tag does.
+/// The last bytes of that header. A tag that the TAP device inserts comes after the twelfth byte, as in any
+/// frame; this does not begin as a tag does.
 pub(super) const OURS: u32 = u32::from_ne_bytes(*b"\0tdg");
-/// Where [`OURS`] stands.
+/// The offset of [`OURS`].
 pub(super) const OURS_AT: usize = 12;
 /// `skb->tc_index` of what was put back to ingress.
 const SIGN: i32 = 0x7464;
@@ -39,7 +40,7 @@ const R2: Reg = Reg(2);
 const R3: Reg = Reg(3);
 const R4: Reg = Reg(4);
 const R5: Reg = Reg(5);
-/// The packet.
+/// The packet (`struct __sk_buff`), saved from R1.
 const SKB: Reg = Reg(6);
 const STACK: Reg = Reg(10);
 

@@ -139,11 +139,11 @@ impl QueueIo {
         let link_header = self.places[slot.place].link_header as usize;
         let old = bytes::dsfield(&slot.front[..slot.bytes], link_header);
         let to_congested = leaving.dsfield.is_some() && leaving.dsfield == old.map(|old| old | 3);
-        let asked =
+        let requested =
             leaving.front.is_none() && (leaving.dsfield.is_none() || leaving.dsfield == old || to_congested);
         let set = to_congested && leaving.dsfield != old;
         let mark = leaving.mark & !bit | if set { bit } else { 0 };
-        ((mark != slot.mark).then_some(mark), asked && leaving.mark & bit == 0)
+        ((mark != slot.mark).then_some(mark), requested && leaving.mark & bit == 0)
     }
 }
 
@@ -177,7 +177,7 @@ fn keep(
     ticket
 }
 
-/// How many packets a super-packet stands for. The kernel does not say how long each is; by far most are as
+/// How many segments a super-packet has. The kernel does not report the length of each; by far most are as
 /// long as the device allows.
 fn segments(waiting: &QueuedPacket<'_>, mtu: u32) -> u32 {
     let headers = headers(waiting.front);
@@ -265,8 +265,8 @@ impl PacketIo for QueueIo {
 
     fn counts(&self) -> PacketIoStats {
         let queues: Vec<u16> = (0..self.places.len()).map(|place| self.queue(place)).collect();
-        let held = (self.slots.len() - self.free.len()) as u64;
-        PacketIoStats { overruns: nfqueue::dropped_before(&queues), held, ..self.counts }
+        let waiting = (self.slots.len() - self.free.len()) as u64;
+        PacketIoStats { overruns: nfqueue::dropped_before(&queues), held: waiting, ..self.counts }
     }
 
     fn split(&mut self, split: bool) -> io::Result<()> {
@@ -288,7 +288,7 @@ impl PacketIo for QueueIo {
 }
 
 impl Drop for QueueIo {
-    /// What is held passes, and what waits before the backend; the kernel would drop it.
+    /// Lets the packets pass that are held, and those queued before the backend; the kernel would drop them.
     fn drop(&mut self) {
         let _ = self.rules.clear();
         while self.receive(LONGEST as usize, &mut |_| {}).is_ok_and(|taken| taken > 0) {}

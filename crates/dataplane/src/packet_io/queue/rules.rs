@@ -33,8 +33,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Makes them: what passes a place waits in the queue of its number, counted from `first`. Packets with
-    /// `congested` in their mark when they come back get CE, and lose that bit.
+    /// Makes the rules: packets that pass an attach point are queued in the queue of its number, counted from
+    /// `first`. Packets with `congested` in their mark when they come back get CE, and lose that bit.
     pub(super) fn make(spots: &[AttachPoint], first: u16, congested: u32) -> io::Result<Rules> {
         let mut rules = Rules { netfilter: Netfilter::open()?, table: format!("tidegate-door-{first}") };
         // Left by an owner that was killed, on a kernel whose tables do not go with their owners.

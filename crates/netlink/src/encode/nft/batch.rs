@@ -74,8 +74,7 @@ impl Batch {
         self.make_table_with(None, comment);
     }
 
-    /// The same, but no one else may change the table, and it goes when the socket is closed that the batch
-    /// is sent by.
+    /// Makes a table that no one else may change, and that goes when the socket of the batch is closed.
     pub fn make_own_table(&mut self, comment: Option<&str>) {
         self.make_table_with(Some(TABLE_OWNER), comment);
     }
@@ -138,8 +137,8 @@ impl Batch {
         self.messages.is_empty()
     }
 
-    /// The whole, begin and end included. The last but one asks to be acknowledged: not every kernel
-    /// acknowledges an end.
+    /// The whole batch, begin and end included. The last message but one requests the acknowledgement: not
+    /// every kernel acknowledges an end.
     #[must_use]
     pub fn into_messages(mut self) -> Vec<NetlinkMessage> {
         if let Some(last) = self.messages.last_mut() {

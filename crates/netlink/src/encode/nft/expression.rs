@@ -25,7 +25,7 @@ pub enum NftMeta {
     Protocol = 1,
     /// `skb->priority`: a class.
     Priority = 2,
-    /// The mark.
+    /// The packet's mark (`meta mark`).
     Mark = 3,
     /// The name of the device it came in by, 16 bytes.
     InName = 6,
@@ -43,7 +43,7 @@ pub enum NftMeta {
 pub enum NftCt {
     /// A set of states, as bits.
     State = 0,
-    /// Its mark.
+    /// The connection's mark (`ct mark`).
     Mark = 3,
     /// Packets it has carried, 64 bits.
     Packets = 14,
@@ -60,7 +60,7 @@ pub enum NftCt {
 pub enum NftCmp {
     /// Equal (`NFT_CMP_EQ`).
     Is = 0,
-    /// Another.
+    /// Not equal.
     IsNot = 1,
     /// At most.
     AtMost = 3,
@@ -280,7 +280,7 @@ impl Expressions {
         })
     }
 
-    /// The same by iptables' target (`CONFIG_NFT_COMPAT`), which kernels without that expression have.
+    /// Queues by iptables' target (`CONFIG_NFT_COMPAT`), which kernels without that expression have.
     pub fn queue_target(&mut self, queue: NftQueue) -> &mut Expressions {
         let flags = u16::from(queue.bypass) | u16::from(queue.by_processor) << 1;
         let bytes: Vec<u8> =
@@ -324,7 +324,7 @@ impl Expressions {
         let how = if not { NftCmp::IsNot } else { NftCmp::Is };
         let bytes = device(name);
         if bytes.is_empty() {
-            // `+` alone is any device: nothing is asked.
+            // `+` alone matches any device: there is no condition.
             return self;
         }
         self.load_meta(end).compare(how, &bytes)

@@ -47,7 +47,7 @@ impl core::error::Error for UnsupportedRule {}
 /// The batch that makes a table of tidegate's with all these rules in it, in place of the one that is there.
 ///
 /// # Errors
-/// A rule asks or does what has no expression here.
+/// A rule has a condition or target without an expression here.
 pub fn ruleset(
     name: &str,
     comment: &str,
@@ -62,7 +62,7 @@ pub fn ruleset(
     filled(batch, tables)
 }
 
-/// The same, for a table that goes with the socket it is made through: nothing is left of who dies. (Linux
+/// Makes a table that goes with the socket it is made through, so nothing is left when its owner dies. (Linux
 /// 5.12.)
 ///
 /// # Errors
@@ -85,7 +85,7 @@ fn filled(mut batch: Batch, tables: &[RuleTable]) -> Result<Batch, UnsupportedRu
     // Chains first: rules may lead to any of them.
     for table in tables {
         for chain in table.chains.iter().filter(|chain| is_wanted(chain)) {
-            // A policy stands for both families, but the table has one: what a chain of one family drops, its
+            // A policy applies to both families, but the table has one: what a chain of one family drops, its
             // last rule does.
             let accepts = chain.accepts || table.family != Family::Inet;
             batch.chain(&chain_name(table, &chain.name), chain.base, accepts);
@@ -104,7 +104,7 @@ fn is_wanted(chain: &RuleChain) -> bool {
     chain.base.is_none() || !chain.rules.is_empty() || !chain.accepts
 }
 
-/// Chains of all tables are in one: their names tell whose they are.
+/// Chains of all tables are in one: their names give the table.
 fn chain_name(table: &RuleTable, chain: &str) -> String {
     let version = match table.family {
         Family::Ipv4 => "ip",
@@ -223,10 +223,10 @@ fn either(
     let leaves = matches!(rule.target, Some(NetfilterTarget::Return | NetfilterTarget::Goto(_)));
     let lead = if leaves { NftVerdict::Goto(aside) } else { NftVerdict::Jump(aside) };
     for second in [false, true] {
-        let mut asked = rule.clone();
-        asked.matches = rule.matches.iter().flat_map(|one| split(one, second)).collect();
-        (asked.first, asked.target) = (Vec::new(), None);
-        let mut steps = self::one(batch, table, &asked, "")?;
+        let mut rule = rule.clone();
+        rule.matches = rule.matches.iter().flat_map(|one| split(one, second)).collect();
+        (rule.first, rule.target) = (Vec::new(), None);
+        let mut steps = self::one(batch, table, &rule, "")?;
         batch.rule(chain, steps.verdict(&lead));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Conditions as they are told.
+//! Conditions as the kernel sends them.
 
 use super::numbers::meta_number;
 use crate::decode::message::numbers;

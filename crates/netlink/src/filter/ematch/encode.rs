@@ -29,7 +29,7 @@ pub(in crate::filter) fn encode(to: &mut Attributes, number: u16, terms: &[Term]
     to.nest(number, &inner);
 }
 
-/// Each condition with its head; what is in a parenthesis comes behind everything that stands outside.
+/// Each condition with its head; the content of a parenthesis comes behind everything outside it.
 fn flattened(terms: &[Term]) -> Vec<Vec<u8>> {
     let mut groups: Vec<&[Term]> = vec![terms];
     let mut list = Vec::new();

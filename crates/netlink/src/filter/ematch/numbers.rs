@@ -26,7 +26,7 @@ pub(super) fn meta_number(what: MetaId) -> u16 {
     }
 }
 
-/// What is asked of a socket, in the kernel's numbers.
+/// The fields of a socket, in the kernel's numbers.
 fn socket(name: &str) -> u16 {
     const NUMBERS: [(&str, u16); 18] = [
         ("sk_family", 16),

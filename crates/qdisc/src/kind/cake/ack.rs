@@ -124,7 +124,7 @@ impl<'a> Segment<'a> {
         (be32(content, 0).unwrap_or(0), be32(content, 4).unwrap_or(0))
     }
 
-    /// Does it say nothing but what it acknowledges, as of the time of the later one at the latest?
+    /// Whether it carries nothing but acknowledgements, with a timestamp no later than the later one's.
     fn is_plain(&self, later: (u32, u32)) -> bool {
         if self.header[12] & RESERVED != 0
             || self.flags() & !ECHOES != tcp_flags::ACK
@@ -135,8 +135,8 @@ impl<'a> Segment<'a> {
         self.options().all(|(kind, content)| match (kind, content.len()) {
             (option::SACK, length) => length % 8 == 0,
             (option::TIMESTAMP, 8) => {
-                let told = (be32(content, 0).unwrap_or(0), be32(content, 4).unwrap_or(0));
-                !after(told.0, later.0) && !after(told.1, later.1)
+                let timestamps = (be32(content, 0).unwrap_or(0), be32(content, 4).unwrap_or(0));
+                !after(timestamps.0, later.0) && !after(timestamps.1, later.1)
             }
             _ => false,
         })
@@ -148,7 +148,7 @@ impl<'a> Segment<'a> {
         Some(content.chunks_exact(8).filter_map(|range| Some((be32(range, 0)?, be32(range, 4)?))))
     }
 
-    /// Does the later segment say all that this one does, and more?
+    /// Whether the later segment acknowledges all that this one does, and more.
     fn is_covered_by(&self, later: &Segment<'_>) -> bool {
         if after(self.acknowledges(), later.acknowledges()) {
             return false;
@@ -159,8 +159,8 @@ impl<'a> Segment<'a> {
             (None, Some(_)) => true,
             (None, None) => more,
             (Some(own), Some(theirs)) => {
-                // A range below what is acknowledged tells of a packet that came twice: that must not be
-                // lost.
+                // A range below the cumulative acknowledgement is a D-SACK (RFC 2883): it reports a
+                // duplicate, and must not be dropped.
                 let told_twice = own.clone().any(|range| after(self.acknowledges(), range.0));
                 let within = |range: (u32, u32)| {
                     theirs.clone().any(|other| !after(other.0, range.0) && !after(range.1, other.1))
@@ -201,7 +201,7 @@ fn needless(pool: &Pool, queue: &Fifo, aggressive: bool) -> Option<usize> {
             continue;
         }
         if oldest.is_some_and(|(_, echoes, _)| echoes != earlier.echoes()) {
-            // What the older one echoes is told no more by this one.
+            // The timestamp that the older one echoes would no longer be reported by this one.
             oldest = None;
             found -= 1;
         }

@@ -1,10 +1,10 @@
 //! cake: common applications kept enhanced (Høiland-Jørgensen, Täht and Morton, LANMAN 2018; tc-cake(8)).
 //!
-//! One qdisc for a home's link. A shaper without bursts sends by a clock that counts what each packet
-//! costs on the link. Packets take one of up to eight tins by their DSCP; a tin that keeps to its threshold,
-//! a share of the rate, goes before those that do not. Within a tin flows take turns ([`tin`]), each judged
-//! by COBALT ([`crate::algo::cobalt`]). When the memory is full the longest queue of all pays ([`overflow`]).
-//! Acknowledgements that later ones make needless can be left out ([`ack`]).
+//! One qdisc for a home's link (the CAKE paper, LANMAN 2018). A shaper without bursts sends by a clock that
+//! counts what each packet costs on the link. Packets take one of up to eight tins by their DSCP; a tin that
+//! keeps to its threshold, a share of the rate, goes before those that do not. Within a tin flows take turns
+//! ([`tin`]), each controlled by COBALT ([`crate::algo::cobalt`]). When the memory is full, the longest queue
+//! of all drops ([`overflow`]). Acknowledgements that later ones make redundant can be dropped ([`ack`]).
 
 mod ack;
 mod cost;
@@ -34,7 +34,7 @@ use tin::{Called, QUEUES, Tin, moved};
 pub use tins::{CakeReason, CakeTin};
 use tins::{MOST, Pace};
 
-/// Packets of the largest size that memory is never more than, unless it is said.
+/// The memory limit in packets of the largest size, where no `memlimit` is given.
 const MOST_PACKETS: u32 = 10_240;
 /// Memory that even a slow link has, bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
@@ -75,7 +75,7 @@ struct Arrivals {
     followed: u64,
 }
 
-/// What a filter says of a packet: its flow and its hosts, from 1; 0: nothing.
+/// What filters chose for a packet: its flow and its hosts, from 1; 0: nothing.
 #[derive(Clone, Copy, Default)]
 struct Named {
     flow: u32,
@@ -207,15 +207,15 @@ impl Cake {
             self.current = MOST - 1;
         }
         let given = u64::from(self.params.memory_limit.unwrap_or(0));
-        let asked = match (given, self.rate) {
+        let requested = match (given, self.rate) {
             (0, 0) => u64::from(u32::MAX),
             (0, rate) => LEAST_MEMORY.max(u64::from((rate.wrapping_mul(u64::from(rtt_us)) / 250_000) as u32)),
             (given, _) => given,
         };
-        self.memory_limit = asked.min(u64::from(MOST_PACKETS * self.frame).max(given));
+        self.memory_limit = requested.min(u64::from(MOST_PACKETS * self.frame).max(given));
     }
 
-    /// What filters say of a packet.
+    /// What filters chose for a packet.
     fn named(
         &self,
         cx: &mut Context<'_>,
@@ -276,14 +276,14 @@ impl Cake {
                 if self.next < now {
                     (self.next, self.failsafe) = (now, now);
                 } else {
-                    self.hold_back(cx, own);
+                    self.wait_for_turn(cx, own);
                 }
             }
         }
     }
 
     /// May nothing go yet? Then the watchdog is armed.
-    fn hold_back(&mut self, cx: &mut Context<'_>, own: QdiscState) -> bool {
+    fn wait_for_turn(&mut self, cx: &mut Context<'_>, own: QdiscState) -> bool {
         if self.next <= cx.now.0 || self.failsafe <= cx.now.0 {
             return false;
         }
@@ -502,7 +502,7 @@ impl Cake {
     }
 }
 
-/// What tells flows apart where conversations do not: the hashes of the ends that count.
+/// What distinguishes flows where conversations do not: the hashes of the ends that count.
 fn ends(mode: CakeFlows, hosts: &mut dyn FnMut() -> (u32, u32)) -> u32 {
     let (source, destination) = if mode.by_source() || mode.by_destination() { hosts() } else { (0, 0) };
     (if mode.by_source() { source } else { 0 }) ^ (if mode.by_destination() { destination } else { 0 })
@@ -582,7 +582,7 @@ impl Discipline for Cake {
             if waiting == 0 {
                 return Dequeue::Empty;
             }
-            if self.hold_back(cx, own) {
+            if self.wait_for_turn(cx, own) {
                 return Dequeue::Throttled;
             }
             let Some(tin) = self.choose_next(cx.now.0) else { return Dequeue::Empty };
@@ -681,7 +681,7 @@ impl Cake {
         pool.note_queue(pkt, queue as u32);
     }
 
-    /// Empties a tin; `lose` says how. The flows keep their standing.
+    /// Empties a tin; `lose` is how each packet is dropped. The flows stay in their sets.
     fn clear<'b>(&mut self, cx: &mut Context<'b>, tin: usize, lose: impl Fn(&mut Context<'b>, Pkt)) {
         for flow in self.tins[tin].in_order() {
             while let Some(pkt) = self.pop(cx.pool, tin, flow) {

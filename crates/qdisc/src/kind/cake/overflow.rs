@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 const KEPT_FOR: u32 = 65535;
 const PLACES: usize = MOST * QUEUES;
 
-/// The heap over all queues. Equal ones stand as they came to stand, so the order in which it is fixed
-/// matters.
+/// The heap over all queues. Queues of equal length stay in the order in which they came there, so the order
+/// in which the heap is repaired matters.
 #[derive(Default)]
 pub(super) struct Overflow {
     /// Packets that may be sent until it is built again; 0: it is not kept.

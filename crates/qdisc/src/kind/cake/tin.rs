@@ -41,7 +41,7 @@ pub(super) enum FlowSet {
     None,
     /// It sends less than its share.
     Sparse,
-    /// The same, but it has to wait for its turn with the bulk flows.
+    /// A sparse flow that has used its turn and waits behind the bulk flows.
     SparseWait,
     /// It fills its share.
     Bulk,
@@ -60,7 +60,7 @@ pub(super) struct Flow {
     pub(super) dropped: u32,
     /// Its places in the table of hosts, as sender and as receiver.
     hosts: (u16, u16),
-    pub(super) standing: FlowSet,
+    pub(super) set: FlowSet,
     /// The round it is in, if it is in one.
     round: Round,
 }
@@ -107,7 +107,7 @@ enum Round {
     Decaying,
 }
 
-/// A tin.
+/// A tin: one of CAKE's priority levels.
 #[derive(Default)]
 pub(super) struct Tin {
     pub(super) terms: Terms,
@@ -196,7 +196,7 @@ impl Tin {
     fn flow_set(&self, queue: usize) -> FlowSet {
         match self.places[queue] {
             0 => FlowSet::None,
-            place => self.flows[usize::from(place) - 1].standing,
+            place => self.flows[usize::from(place) - 1].set,
         }
     }
 
@@ -274,10 +274,10 @@ impl Tin {
     /// A packet was put into a flow's queue: the flow takes part in the rounds.
     #[inline]
     pub(super) fn join(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
-        match self.flows[at as usize].standing {
+        match self.flows[at as usize].set {
             FlowSet::None | FlowSet::Decaying => self.join_new(mode, at, random),
             FlowSet::SparseWait => {
-                self.flows[at as usize].standing = FlowSet::Bulk;
+                self.flows[at as usize].set = FlowSet::Bulk;
                 self.sparse -= 1;
                 self.bulk += 1;
                 self.count_bulk(mode, at, true);
@@ -287,14 +287,14 @@ impl Tin {
     }
 
     fn join_new(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
-        if self.flows[at as usize].standing == FlowSet::Decaying {
+        if self.flows[at as usize].set == FlowSet::Decaying {
             self.decaying -= 1;
         }
         self.sparse += 1;
         self.go_to(Round::New, at);
         let deficit = self.quantum_of(mode, at, random);
         let flow = &mut self.flows[at as usize];
-        flow.standing = FlowSet::Sparse;
+        flow.set = FlowSet::Sparse;
         flow.deficit = deficit;
     }
 
@@ -316,10 +316,10 @@ impl Tin {
     /// one is still counted as sparse.
     pub(super) fn put_off(&mut self, mode: CakeFlows, at: u32, random: &mut dyn RandomSource) {
         let flow = &mut self.flows[at as usize];
-        if flow.standing == FlowSet::Sparse && flow.queue.is_empty() {
-            flow.standing = FlowSet::SparseWait;
-        } else if flow.standing == FlowSet::Sparse {
-            flow.standing = FlowSet::Bulk;
+        if flow.set == FlowSet::Sparse && flow.queue.is_empty() {
+            flow.set = FlowSet::SparseWait;
+        } else if flow.set == FlowSet::Sparse {
+            flow.set = FlowSet::Bulk;
             self.sparse -= 1;
             self.bulk += 1;
             self.count_bulk(mode, at, true);
@@ -335,9 +335,9 @@ impl Tin {
         if flow.state.empty(&self.terms.law, now) {
             self.counts.unresponsive = self.counts.unresponsive.wrapping_sub(1);
         }
-        let (decays, stood) = (flow.state.is_active(now), flow.standing);
-        flow.standing = if decays { FlowSet::Decaying } else { FlowSet::None };
-        match stood {
+        let (decays, flow_set) = (flow.state.is_active(now), flow.set);
+        flow.set = if decays { FlowSet::Decaying } else { FlowSet::None };
+        match flow_set {
             FlowSet::Sparse | FlowSet::SparseWait => self.sparse -= 1,
             FlowSet::Bulk => {
                 self.bulk -= 1;
@@ -406,7 +406,7 @@ impl Tin {
         self.backlog
     }
 
-    /// The flow.
+    /// The flow at an index.
     #[inline]
     pub(super) fn flow(&mut self, at: u32) -> &mut Flow {
         &mut self.flows[at as usize]

@@ -88,7 +88,7 @@ pub enum CakeReason {
     Mark,
     /// The priority, which names the qdisc and a number.
     Priority,
-    /// The DSCP.
+    /// By this DSCP.
     Dscp(u8),
 }
 
@@ -115,7 +115,7 @@ pub(super) fn choose(
         .unwrap_or_else(|| (of_dscp(tins, dscp), CakeReason::Dscp(dscp)))
 }
 
-/// The tin of a packet, for those who want to tell of it.
+/// The tin that a packet is put into, and why: for explanations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CakeTin {
     /// Its place in a listing.
@@ -220,8 +220,12 @@ impl Terms {
         let (target, rtt) = (u64::from(target_us) * 1000, u64::from(rtt_us) * 1000);
         let pace = Pace::new(rate);
         let frame_time = pace.ns(frame);
-        let held = (frame_time * 3 / 2).max(target);
-        let law = cobalt::Params { target: held, interval: (rtt + held - target).max(held * 2), frame_time };
+        let waiting = (frame_time * 3 / 2).max(target);
+        let law = cobalt::Params {
+            target: waiting,
+            interval: (rtt + waiting - target).max(waiting * 2),
+            frame_time,
+        };
         let quantum = if rate == 0 { 1514 } else { (rate >> 12).clamp(300, 1514) as u32 };
         Terms { rate: Rate(rate), pace, quantum, law }
     }

@@ -1,10 +1,10 @@
 //! hfsc: hierarchical fair service curves (Stoica, Zhang and Ng, SIGCOMM 1997).
 //!
-//! Classes form a tree. A curve says how many bytes a class gets in how much time, at first and later on: its
-//! *real-time* curve what a leaf is sure of whatever others want, so delay and rate can be set apart; its
-//! *link-sharing* curve its part of what is left among its siblings; its *upper limit* how much of that it
-//! takes at most. Filters on inner classes lead further down. What nothing classifies goes to the default
-//! class, and is dropped if there is none.
+//! Classes form a tree. A curve gives the bytes that a class gets over time, at first and later on: its
+//! *real-time* curve what a leaf is guaranteed whatever others send, so delay and rate can be set apart; its
+//! *link-sharing* curve its part of what is left among its siblings; its *upper limit* the most that it takes
+//! of that. Filters on inner classes lead further down. What nothing classifies goes to the default class,
+//! and is dropped if there is none.
 //!
 //! This file has the classes and their configuration, [`tree`] who is served.
 
@@ -28,7 +28,7 @@ use tidegate_policy::{
 };
 use tree::{ROOT, State, Tree};
 
-/// How many lists of filters a packet may be asked by; a packet in a loop of filters is dropped.
+/// The most filter lists that are evaluated for a packet; a packet in a loop of filters is dropped.
 const MAX_HOPS: usize = 9;
 /// Nanoseconds in a tick, as a shift.
 const TICK: u32 = 6;
@@ -158,7 +158,7 @@ impl Hfsc {
             let level = self.tree.class(head).level;
             let Some(at) = self.find(class) else { break };
             // A filter may only point downwards, unless it did when it was made.
-            if self.tree.class(at).level >= level && !self.holds(head, filters, class) {
+            if self.tree.class(at).level >= level && !self.pins_class(head, filters, class) {
                 break;
             }
             if self.tree.class(at).level == 0 {
@@ -170,7 +170,7 @@ impl Hfsc {
     }
 
     /// Do the filters of a class hold another since they were made?
-    fn holds(&self, head: u32, filters: &FilterList, class: Handle) -> bool {
+    fn pins_class(&self, head: u32, filters: &FilterList, class: Handle) -> bool {
         let one = self.tree.class(head);
         if head == ROOT { filters.binds(class) } else { one.filters.binds_for(one.id, filters, class) }
     }
@@ -492,7 +492,7 @@ impl Classful for Hfsc {
 }
 
 impl InnerClasses for Hfsc {
-    fn may_hold(&self, holder: Handle, class: Handle) -> bool {
+    fn may_pin(&self, holder: Handle, class: Handle) -> bool {
         // The qdisc's own list may hold any class, an inner class's only those below its level.
         let level = |id: Handle| self.find(id).map(|at| self.tree.class(at).level);
         level(class)

@@ -192,8 +192,8 @@ impl Tree {
         self.hear(at, true);
     }
 
-    /// A leaf is told that it has nothing to send. If it has all the same, it stays among its siblings, but
-    /// no longer waits for its time.
+    /// Sets whether a leaf has anything to send. If it is marked idle with a backlog, it stays among its
+    /// siblings, but no longer waits for its deadline.
     pub(super) fn hear(&mut self, at: u32, is_so: bool) {
         if self.class(at).state.active > 0 {
             self.account(at, 0, is_so);

@@ -37,7 +37,7 @@ const LEVELS: usize = 8;
 const PRIOS: usize = 8;
 /// Buckets never go below a debt of this much time.
 const MAX_DEBT: i64 = 60_000_000_000;
-/// How many lists of filters a packet may be asked by; a packet in a loop of filters is dropped.
+/// The most filter lists that are evaluated for a packet; a packet in a loop of filters is dropped.
 const MAX_HOPS: usize = 9;
 
 pub(crate) struct Htb {
@@ -160,7 +160,7 @@ impl Htb {
         self.hash.get(id)
     }
 
-    /// A packet's leaf where its priority or its mark names it and no other filter has a say.
+    /// A packet's leaf where its priority or its mark names it and no other filter can change that.
     #[inline]
     fn obvious_leaf(&self, pool: &Pool, qdisc: Handle, filters: &FilterList, pkt: &Pkt) -> Option<u32> {
         let meta = pool.meta(pkt);

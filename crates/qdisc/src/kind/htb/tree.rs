@@ -60,7 +60,7 @@ enum Holder {
     Class(u32),
 }
 
-/// What a leaf gave when it was asked.
+/// The result of polling a leaf.
 #[derive(PartialEq)]
 enum LeafOutcome {
     Packet(Pkt),
@@ -396,9 +396,8 @@ impl Tree {
         }
     }
 
-    /// An inner class is told that it has nothing to send any more, though classes below it may have: it
-    /// leaves its place, and is back in it only when one of those becomes active again at a priority that
-    /// none below it has.
+    /// Marks an inner class as having nothing to send, though classes below it may: it leaves its row, and is
+    /// back only when a class below becomes active at a priority that no other class below it has.
     pub(super) fn silence(&mut self, at: u32) {
         if self.class(at).activity != 0 && self.class(at).inner.is_some() {
             self.rank();
@@ -407,8 +406,8 @@ impl Tree {
         }
     }
 
-    /// Puts an active class where its mode says: upwards through feeds, as far as ancestors become active by
-    /// it, into a row.
+    /// Puts an active class where its mode requires: upwards through feeds, as far as ancestors become active
+    /// by it, into a row.
     fn enter(&mut self, mut at: u32) {
         let mut mask = self.class(at).activity;
         while mask != 0 && self.class(at).mode == Mode::Borrow {
@@ -703,7 +702,7 @@ impl Tree {
         }
     }
 
-    /// The feed in which a leaf's turn stands when it is served at `level`.
+    /// The feed that holds a leaf's turn when it is served at `level`.
     fn turn_holder(&self, at: u32, level: usize) -> Holder {
         match self.class(at).parent() {
             Some(parent) if level > 0 => Holder::Class(parent),
@@ -720,7 +719,7 @@ impl Tree {
         }
     }
 
-    /// The leaf asked first gave nothing: asks the others.
+    /// The first leaf gave nothing: polls the others.
     #[cold]
     fn serve_others(
         &mut self,

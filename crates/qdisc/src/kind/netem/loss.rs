@@ -11,7 +11,7 @@ pub(super) struct LossGenerator {
     state: State,
 }
 
-/// Where a chain stands. Gilbert and Elliott's has the first two.
+/// The state of a loss chain. Gilbert and Elliott's has the first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Receiving, between bursts.

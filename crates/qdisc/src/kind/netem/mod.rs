@@ -92,7 +92,7 @@ struct Slot {
     bytes_left: i32,
 }
 
-/// A time around `mean`, as far off as `deviation` says, in ns.
+/// A time around `mean`, within `deviation`, in ns.
 fn around(mean: i64, deviation: i64, draw: u32, table: Option<&NetemDistribution>) -> i64 {
     let Some(NetemDistribution(table)) = table else {
         let width = 2 * u64::from(deviation as u32);
@@ -342,7 +342,7 @@ impl Discipline for Netem {
                     return Dequeue::Packet(pkt);
                 }
                 cx.wake(own, Time(at.max(self.slot.next)));
-                // Linux asks the child a second time.
+                // Linux polls the child a second time.
                 return self.dequeue_child(cx).map_or(Dequeue::Throttled, Dequeue::Packet);
             }
             let Some(pkt) = self.waiting.take() else { return Dequeue::Empty };

@@ -1,10 +1,10 @@
 //! qfq: quick fair queueing (Checconi, Rizzo and Valente, IEEE/ACM ToN 2013), in its form with aggregates
 //! (QFQ+, Valente 2013).
 //!
-//! Classes share by weight, nearly as exactly as packets allow, at a constant cost per packet. Classes that
-//! are alike stand together in an [aggregate](aggregates), which is served for a budget and takes turns
-//! inside by deficit round robin; [`groups`] says which aggregate is next. A packet longer than its class's
-//! `maxpkt` raises that. There is no default class: a packet that nothing classifies is dropped.
+//! Classes share by weight, nearly as exactly as packets allow, at a constant cost per packet. Classes with
+//! the same parameters share an [aggregate](aggregates), which is served for a budget and takes turns inside
+//! by deficit round robin; [`groups`] chooses the next aggregate. A packet longer than its class's `maxpkt`
+//! raises that. There is no default class: a packet that nothing classifies is dropped.
 
 mod aggregates;
 mod groups;
@@ -421,7 +421,7 @@ impl Discipline for Qfq {
             served = other;
             next = self.next_in(cx, served);
         }
-        // When it holds back what it has, no one else is asked, as in Linux.
+        // When it withholds its packets, no other class is polled, as in Linux.
         let Some((at, len)) = next else { return nothing };
         let result = self.send(cx, served, at, len);
         if matches!(result, Dequeue::Packet(_)) {

@@ -3,12 +3,12 @@
 
 use crate::chart::{Drawing, Group, LOOKS, Look, Mark, cases, cases_spans};
 use crate::experiment::page::{keys, waiting};
-use crate::experiment::show::{Happened, Shown, distinct, happened, title, typical};
+use crate::experiment::show::{Happened, RunView, distinct, happened, title, typical};
 use crate::experiment::{courses, latency};
 use crate::html::document::{caption, document};
 use crate::html::parts::{Data, Reading, Tabled as _, capital, chip, figure, prose};
 use maud::{Markup, html};
-use tidegate_analysis::experiment::{Comparing, Row, Side, by, series};
+use tidegate_analysis::experiment::{Comparing, ComparisonRow, Side, by, series};
 use tidegate_measure::Durations;
 use tidegate_measure::experiment::group_of;
 use tidegate_measure::numbers::format_duration;
@@ -62,9 +62,9 @@ fn apart(comparing: &Comparing<'_>) -> Markup {
 /// Each probe in every case.
 fn glance(comparing: &Comparing<'_>) -> Markup {
     let rows = comparing.rows.iter().filter_map(|row| row.figure.strip_suffix(".p95"));
-    let asked = distinct(rows).into_iter().filter_map(|id| Some((id, summary(comparing, id)?)));
-    let all: Vec<(&str, Drawing)> = asked.collect();
-    let of = |id: &str| -> Vec<&Row> {
+    let summaries = distinct(rows).into_iter().filter_map(|id| Some((id, summary(comparing, id)?)));
+    let all: Vec<(&str, Drawing)> = summaries.collect();
+    let of = |id: &str| -> Vec<&ComparisonRow> {
         comparing.rows.iter().filter(|row| row.figure.starts_with(&format!("{id}."))).collect()
     };
     html! {
@@ -72,12 +72,12 @@ fn glance(comparing: &Comparing<'_>) -> Markup {
             section {
                 h2 { "Every case at a glance" }
                 @for (id, drawing) in all {
-                    @let told = html! {
+                    @let about = html! {
                         (caption(id))
                         ". Dot: median; end of the bar, with its figure: 95th percentile; end of the thin \
                         line: 99th."
                     };
-                    (figure(&[drawing], told, Reading::None, &table(comparing, &of(id))))
+                    (figure(&[drawing], about, Reading::None, &table(comparing, &of(id))))
                 }
             }
         }
@@ -86,7 +86,7 @@ fn glance(comparing: &Comparing<'_>) -> Markup {
 
 fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
     let mut groups = Vec::new();
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let (mut low, mut high) = (u64::MAX, 0);
     for (policy, load) in comparing.cases() {
         let mut marks = Vec::new();
@@ -96,7 +96,7 @@ fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
             let (Some(found), Some(least)) = (figures.summary(), figures.min()) else { continue };
             (low, high) = (low.min(least), high.max(found.p99));
             let [p50, p95, p99] = [found.p50, found.p95, found.p99].map(|ns| ns as f64);
-            told.push(format!(
+            lines.push(format!(
                 "{policy}, {load}, {}: 95 % within {}",
                 side.label,
                 format_duration(found.p95)
@@ -115,7 +115,7 @@ fn summary(comparing: &Comparing<'_>, id: &str) -> Option<Drawing> {
         }
     }
     let title = format!("{id}: median, 95th and 99th percentile of every case");
-    (high > 0).then(|| cases(&title, &told.join("; "), cases_spans(low, high), &groups))
+    (high > 0).then(|| cases(&title, &lines.join("; "), cases_spans(low, high), &groups))
 }
 
 /// What a case is called, for people: as the first result that has it says.
@@ -127,7 +127,7 @@ fn names(comparing: &Comparing<'_>, policy: &str, load: &str) -> String {
     )
 }
 
-fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
+fn table(comparing: &Comparing<'_>, rows: &[&ComparisonRow]) -> Data {
     let mut head = ["load", "policy", "figure"].map(str::to_owned).to_vec();
     for (n, side) in comparing.sides.iter().enumerate() {
         head.push(side.label.clone());
@@ -135,7 +135,7 @@ fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
             head.push("change".to_owned());
         }
     }
-    let row = |row: &&Row| {
+    let row = |row: &&ComparisonRow| {
         let mut cells = vec![row.load.clone(), row.policy.clone(), row.figure.clone()];
         for side in 0..comparing.sides.len() {
             cells.push(row.shown(side));
@@ -149,7 +149,7 @@ fn table(comparing: &Comparing<'_>, rows: &[&Row]) -> Data {
 }
 
 fn figures(comparing: &Comparing<'_>) -> Markup {
-    let rows: Vec<&Row> = comparing.rows.iter().collect();
+    let rows: Vec<&ComparisonRow> = comparing.rows.iter().collect();
     let legend: String = comparing.legend().iter().map(|sentence| format!(" {sentence}.")).collect();
     let against = comparing.sides.first().map_or("", |side| side.label.as_str());
     html! {
@@ -166,25 +166,25 @@ fn figures(comparing: &Comparing<'_>) -> Markup {
 
 /// A case: the results laid over each other.
 fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
-    let mut all: Vec<Shown<'_>> = Vec::new();
+    let mut all: Vec<RunView<'_>> = Vec::new();
     for (n, side) in comparing.sides.iter().enumerate() {
         let Some(case) = side.experiment.case(policy, load) else { continue };
-        all.push(Shown { policy: n, title: &side.label, label: &side.label, run: typical(&case) });
+        all.push(RunView { policy: n, title: &side.label, label: &side.label, run: typical(&case) });
     }
     let name = names(comparing, policy, load);
     let meanwhile = happened(&all);
-    let asked = distinct(all.iter().flat_map(|one| &one.run.probes).map(|probe| probe.id.as_str()));
+    let probes = distinct(all.iter().flat_map(|one| &one.run.probes).map(|probe| probe.id.as_str()));
     let groups =
         distinct(all.iter().flat_map(|one| &one.run.transfers).map(|transfer| group_of(&transfer.id)));
     html! {
         section {
             h2 { (capital(&name)) }
             (keys(&all))
-            @for id in asked { (answers(&all, &name, id, &meanwhile)) }
+            @for id in probes { (answers(&all, &name, id, &meanwhile)) }
             @for group in groups {
                 @let drawings = courses::carried(&all, &name, group, &meanwhile);
-                @let told = html! { (caption(group)) ": payload per second, sum of its transfers." };
-                (figure(&drawings, told, Reading::Across, &series::carried(&all, group)))
+                @let about = html! { (caption(group)) ": payload per second, sum of its transfers." };
+                (figure(&drawings, about, Reading::Across, &series::carried(&all, group)))
             }
             @for link in courses::links(&all) { (waiting(&all, &name, link, &meanwhile)) }
             @if all.len() > LOOKS {
@@ -194,15 +194,15 @@ fn case(comparing: &Comparing<'_>, policy: &str, load: &str) -> Markup {
     }
 }
 
-fn answers(all: &[Shown<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) -> Markup {
+fn answers(all: &[RunView<'_>], name: &str, id: &str, meanwhile: &Happened<'_>) -> Markup {
     let over_time = latency::over_time(all, name, id, meanwhile);
-    let told = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: warm-up." };
+    let about = html! { (caption(id)) " over time. Strokes at the top: lost. Shaded: warm-up." };
     let distribution = latency::distribution(all, name, id);
     html! {
-        (figure(&over_time, told, Reading::Across, &series::answers(all, id)))
+        (figure(&over_time, about, Reading::Across, &series::answers(all, id)))
         @if !distribution.is_empty() {
-            @let told = html! { (caption(id)) "(CDF): the share of requests answered within a time." };
-            (figure(&distribution, told, Reading::None, &series::percentiles(all, id)))
+            @let about = html! { (caption(id)) "(CDF): the share of requests answered within a time." };
+            (figure(&distribution, about, Reading::None, &series::percentiles(all, id)))
         }
     }
 }

@@ -18,7 +18,7 @@ const HEIGHT: f64 = 240.0;
 /// The page: an HTML document that needs nothing else.
 pub fn page(pinged: &Pinged, lines: bool) -> String {
     let title = title(pinged);
-    let told =
+    let text =
         "Arranged as ping-exp’s: latency over time; loss, mean and deviation; a histogram; losses over time.";
     let made = format!("tidegate {}", pinged.version);
     let promise = "This command repeats the measurement; a network's delays vary";
@@ -35,7 +35,7 @@ pub fn page(pinged: &Pinged, lines: bool) -> String {
             section { h2 { "Figures" } (table(pinged).table()) }
             section {
                 h2 { "Six panels" }
-                figure.wide tabindex="0" { figcaption { (told) } (inline(&six_panels(pinged, lines))) }
+                figure.wide tabindex="0" { figcaption { (text) } (inline(&six_panels(pinged, lines))) }
             }
             (distribution(pinged))
             (ending(&remarks(pinged), promise, &pinged.again, &made))
@@ -60,11 +60,11 @@ fn distribution(pinged: &Pinged) -> Markup {
         head: head.map(str::to_owned).collect(),
         rows: SHARES.into_iter().map(row).collect(),
     };
-    let told = "The share of requests answered within a time; losses leave a gap at the top.";
+    let text = "The share of requests answered within a time; losses leave a gap at the top.";
     html! {
         section {
             h2 { "Distribution (CDF)" }
-            (figure(&drawings, html! { (told) }, Reading::Upwards, &data))
+            (figure(&drawings, html! { (text) }, Reading::Upwards, &data))
         }
     }
 }
@@ -88,12 +88,12 @@ fn axis(low: u64, high: u64) -> Axis {
 }
 
 fn sample(look: Look, target: &PingTarget) -> Sample {
-    let mut sorted: Vec<u64> = target.asked.iter().filter_map(|asked| asked.took_ns).collect();
+    let mut sorted: Vec<u64> = target.requests.iter().filter_map(|request| request.took_ns).collect();
     sorted.sort_unstable();
-    Sample { name: target.id.clone(), class: look.line(), of: target.asked.len(), sorted }
+    Sample { name: target.id.clone(), class: look.line(), of: target.requests.len(), sorted }
 }
 
 fn percentile(target: &PingTarget, p: f64) -> Option<u64> {
-    tidegate_measure::Durations::new(target.asked.iter().filter_map(|asked| asked.took_ns).collect())
+    tidegate_measure::Durations::new(target.requests.iter().filter_map(|request| request.took_ns).collect())
         .percentile(p)
 }

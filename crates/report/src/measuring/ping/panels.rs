@@ -1,21 +1,21 @@
 //! The six panels of ping-exp.
 
 use super::words::title;
-use crate::chart::{self, Drawing, Drawn};
+use crate::chart::{self, Drawing, SeriesStyle};
 use tidegate_measure::pinged::{PingTarget, Pinged};
 
 /// The six panels of ping-exp; with `lines` answers are joined, otherwise each is a dot.
 pub fn six_panels(pinged: &Pinged, lines: bool) -> Drawing {
-    let target = |target: &PingTarget| chart::Target {
+    let target = |target: &PingTarget| chart::PingRow {
         name: target.id.clone(),
-        answers: target.asked.iter().map(|asked| (asked.sent_ns, asked.took_ns)).collect(),
+        answers: target.requests.iter().map(|request| (request.sent_ns, request.took_ns)).collect(),
     };
-    let told = |target: &PingTarget| {
+    let text_of = |target: &PingTarget| {
         let figures = target.figures();
         format!("{}: {} of {} answered", target.id, figures.sent - figures.lost, figures.sent)
     };
-    let targets: Vec<chart::Target> = pinged.targets.iter().map(target).collect();
-    let told: Vec<String> = pinged.targets.iter().map(told).collect();
-    let drawn = if lines { Drawn::Lines } else { Drawn::Dots };
-    chart::pingexp(&title(pinged), &told.join("; "), &targets, drawn)
+    let targets: Vec<chart::PingRow> = pinged.targets.iter().map(target).collect();
+    let sentences: Vec<String> = pinged.targets.iter().map(text_of).collect();
+    let drawn = if lines { SeriesStyle::Lines } else { SeriesStyle::Dots };
+    chart::pingexp(&title(pinged), &sentences.join("; "), &targets, drawn)
 }

@@ -24,9 +24,11 @@ const LEAST: usize = 8;
 pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     let name = targets.iter().map(|target| target.id.chars().count()).max().unwrap_or(0).clamp(6, NAME);
     let marks = columns.saturating_sub(name + FIGURES + 2).max(LEAST);
-    let shown = |target: &'_ PingTarget| target.asked.len().saturating_sub(marks);
-    let taken =
-        targets.iter().flat_map(|target| &target.asked[shown(target)..]).filter_map(|asked| asked.took_ns);
+    let shown = |target: &'_ PingTarget| target.requests.len().saturating_sub(marks);
+    let taken = targets
+        .iter()
+        .flat_map(|target| &target.requests[shown(target)..])
+        .filter_map(|request| request.took_ns);
     let highest = taken.max().unwrap_or(0);
     let scale = format!("{:.1} s, █ {}, {LOST} lost", now_ns as f64 / 1e9, format_duration(highest));
     let [last, mean, p95, loss] = ["last", "mean", "p95", "loss"];
@@ -37,31 +39,32 @@ pub fn screen(targets: &[PingTarget], now_ns: u64, columns: usize) -> String {
     );
     for target in targets {
         let row: String =
-            target.asked[shown(target)..].iter().map(|asked| mark(asked, now_ns, highest)).collect();
+            target.requests[shown(target)..].iter().map(|request| mark(request, now_ns, highest)).collect();
         let _ = writeln!(out, "{:<name$} {row:<marks$} {}", cut(&target.id, name), figures(target, now_ns));
     }
     out
 }
 
-fn is_open(asked: &PingRequest, now_ns: u64) -> bool {
-    asked.took_ns.is_none() && now_ns.saturating_sub(asked.sent_ns) < SOON
+fn is_open(request: &PingRequest, now_ns: u64) -> bool {
+    request.took_ns.is_none() && now_ns.saturating_sub(request.sent_ns) < SOON
 }
 
-fn mark(asked: &PingRequest, now_ns: u64, highest: u64) -> char {
-    match asked.took_ns {
+fn mark(request: &PingRequest, now_ns: u64, highest: u64) -> char {
+    match request.took_ns {
         Some(took) => {
             let height = u128::from(took) * HEIGHTS.len() as u128 / (u128::from(highest) + 1);
             HEIGHTS[(height as usize).min(HEIGHTS.len() - 1)]
         }
-        None if is_open(asked, now_ns) => OPEN,
+        None if is_open(request, now_ns) => OPEN,
         None => LOST,
     }
 }
 
 fn figures(target: &PingTarget, now_ns: u64) -> String {
-    let settled = target.asked.iter().filter(|asked| !is_open(asked, now_ns)).map(|asked| asked.took_ns);
+    let settled =
+        target.requests.iter().filter(|request| !is_open(request, now_ns)).map(|request| request.took_ns);
     let pings = Pings::new(settled);
-    let last = target.asked.iter().rev().find_map(|asked| asked.took_ns);
+    let last = target.requests.iter().rev().find_map(|request| request.took_ns);
     let written = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), format_duration);
     let of = |rtt: &Durations| [last, rtt.mean(), rtt.percentile(95.0)].map(written);
     let [last, mean, p95] = of(&pings.rtt);
@@ -86,7 +89,7 @@ mod tests {
     #[test]
     fn a_row_for_each_target_and_a_mark_for_each_request() {
         const MS: u64 = 1_000_000;
-        let asked = |answers: &[Option<u64>]| {
+        let requests_of = |answers: &[Option<u64>]| {
             let one = |(n, took): (usize, &Option<u64>)| PingRequest {
                 sent_ns: n as u64 * 1000 * MS,
                 took_ns: took.map(|ms| ms * MS),
@@ -96,10 +99,10 @@ mod tests {
         };
         let answers = [Some(1), Some(40), Some(79), Some(80), None, Some(20), None];
         let targets = [
-            PingTarget { id: "gateway".into(), asked: asked(&answers), ..PingTarget::default() },
+            PingTarget { id: "gateway".into(), requests: requests_of(&answers), ..PingTarget::default() },
             PingTarget {
                 id: "nobody\x1b who ever was there".into(),
-                asked: asked(&[None; 20]),
+                requests: requests_of(&[None; 20]),
                 ..PingTarget::default()
             },
         ];

@@ -122,8 +122,8 @@ impl Sender {
         (self.rack.order, self.rack.rtt) = (self.rack.order.max(seg.order), rtt);
     }
 
-    /// RACK: segment `seq` came twice, so what was sent again was late; once a round a late segment is given
-    /// more (RFC 8985 section 6.2 step 4). What a probe sent again says nothing.
+    /// RACK: segment `seq` came twice, so it was late rather than lost; once a round the reordering window
+    /// grows (RFC 8985 section 6.2 step 4). A repeated probe gives no evidence.
     pub(super) fn widen(&mut self, seq: u32) {
         let by_probe = self.probed.is_some_and(|(end, again)| again && seq + 1 == end);
         if self.reordered && !by_probe && (self.rack.rounds == 0 || self.una >= self.rack.round_end) {

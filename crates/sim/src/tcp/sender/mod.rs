@@ -39,7 +39,7 @@ const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// A retransmission of it is in flight.
 const RETRANS: u8 = 4;
-/// It was retransmitted some time: its round trip says nothing.
+/// It was retransmitted at some time, so its round trip is ambiguous (Karn).
 const EVER: u8 = 8;
 /// Carries PSH.
 const PUSHED: u8 = 16;
@@ -82,16 +82,15 @@ struct Prr {
     prior: u32,
 }
 
-/// The round trips that one acknowledgement tells.
+/// The round-trip samples of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     /// Of the first and the last segment it reports that were sent once.
     first: Option<Nanos>,
     last: Option<Nanos>,
-    /// The same of what SACK reports.
+    /// The first and last round trip among the segments that SACK reports.
     sacked: Option<(Nanos, Nanos)>,
-    /// Something was acknowledged in order that had been sent again: of those only a timestamp tells (RFC
-    /// 7323).
+    /// A retransmitted segment was acknowledged in order: only a timestamp gives its round trip (RFC 7323).
     again: bool,
     /// One past the highest segment that SACK had reported before.
     highest: u32,
@@ -122,7 +121,7 @@ impl Trips {
     }
 }
 
-/// What an acknowledgement tells beside the number of segments.
+/// What an acknowledgement reports beside the number of segments.
 #[derive(Clone, Copy, Debug)]
 struct AckInfo {
     /// More is acknowledged in order.
@@ -142,7 +141,7 @@ pub(crate) struct Segment {
     pub(crate) cwr: bool,
     /// Carries PSH (RFC 9293 section 3.9.1.2): with it ends what the application has written so far.
     pub(crate) push: bool,
-    /// Carries FIN: with it ends what is said in this direction.
+    /// Carries FIN: the end of the data in this direction.
     pub(crate) fin: bool,
 }
 
@@ -299,7 +298,7 @@ impl Sender {
         }
     }
 
-    /// The connection stands; `rtt`: how long the handshake took.
+    /// The connection is established; `rtt`: how long the handshake took.
     pub(crate) fn on_handshake(&mut self, now: Time, rtt: Nanos) {
         self.rtt.sample(rtt, self.una, self.next);
         if let Some(model) = &mut self.model {
@@ -502,8 +501,8 @@ impl Sender {
         self.prefer_new
     }
 
-    /// The application may have nothing more to say while there is space: what is then delivered does not
-    /// report the path's rate.
+    /// The application may have no more data while there is space: what is then delivered does not show the
+    /// path's rate.
     fn note_application(&mut self, fits: bool) {
         let in_flight = self.in_flight();
         if let Some(model) = &mut self.model

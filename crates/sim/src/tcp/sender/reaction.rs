@@ -105,7 +105,7 @@ impl Sender {
     }
 
     /// A probe that repaired a loss hides it: that counts as congestion (RFC 8985 section 7.4), unless the
-    /// receiver says that the segment came twice.
+    /// receiver reports that the segment came twice.
     pub(super) fn check_tail_loss_probe(&mut self, ack: &AckSegment) {
         let Some((end, again)) = self.probed.filter(|&(end, _)| ack.ack >= end) else { return };
         if !again || ack.twice.is_some() {

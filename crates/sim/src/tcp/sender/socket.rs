@@ -27,7 +27,7 @@ pub(super) struct Socket {
     per_window: u64,
     memory: u64,
     most: u64,
-    /// The application was told that there is space, and has not written yet.
+    /// The application was woken because there is space, and has not written yet.
     woken: bool,
     /// The segment with which ends what is written.
     pub(super) end: u32,
@@ -55,11 +55,11 @@ impl Socket {
             return false;
         }
         self.memory = self.memory.max((self.per_window * u64::from(window)).min(self.most));
-        self.woken = self.held(una, sacked) * 3 <= self.memory * 2;
+        self.woken = self.charged_bytes(una, sacked) * 3 <= self.memory * 2;
         self.woken
     }
 
-    fn held(&self, una: u32, sacked: u32) -> u64 {
+    fn charged_bytes(&self, una: u32, sacked: u32) -> u64 {
         let segments = u64::from(self.end.saturating_sub(una));
         segments * self.each - u64::from(sacked).min(segments) * OVERHEAD
     }
@@ -67,11 +67,11 @@ impl Socket {
     /// The application writes all there is space for.
     pub(super) fn write(&mut self, una: u32, sacked: u32) {
         self.woken = false;
-        let held = self.held(una, sacked);
-        if held >= self.memory {
+        let waiting = self.charged_bytes(una, sacked);
+        if waiting >= self.memory {
             return;
         }
-        let room = (self.memory - held.min(self.memory)).div_ceil(self.each).clamp(1, 1 << 24) as u32;
+        let room = (self.memory - waiting.min(self.memory)).div_ceil(self.each).clamp(1, 1 << 24) as u32;
         self.end = self.end.max(una).saturating_add(room);
         self.ends.push_back(self.end);
     }

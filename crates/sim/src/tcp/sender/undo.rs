@@ -91,9 +91,9 @@ impl Sender {
         false
     }
 
-    /// After a timeout: what an acknowledgement says about it. `fresh`: it reports something sent before the
+    /// After a timeout: what an acknowledgement shows about it. `fresh`: it reports something sent before the
     /// timeout and never again; `sacked`: SACK reports something new. Returns whether the timeout was
-    /// needless.
+    /// spurious.
     pub(super) fn check_timeout_undo(
         &mut self,
         ack: &AckSegment,
@@ -116,8 +116,8 @@ impl Sender {
             // RFC 5682 section 3.1, step 3a: what was sent since arrives, and of the rest nothing.
             self.suspects = !sacked;
         } else if advanced && self.una < self.high_seq {
-            // Step 2b: the answer to something new will tell, so that is sent instead of what is held for
-            // lost.
+            // Step 2b (RFC 5682): the acknowledgement of new data decides, so that is sent instead of what is
+            // assumed lost.
             self.high_seq = self.next;
             self.prefer_new = true;
         }
@@ -181,9 +181,9 @@ mod tests {
         assert!(sender.window.cwnd >= 10, "{}", sender.window.cwnd);
     }
 
-    /// The answer to the retransmission itself says nothing, nor does a timestamp of the same millisecond:
-    /// new data go first, and when then something arrives that was never sent again, the timeout was needless
-    /// (F-RTO).
+    /// An acknowledgement of the retransmission itself decides nothing, nor does a timestamp of the same
+    /// millisecond: new data go first, and if then something arrives that was never retransmitted, the
+    /// timeout was spurious (F-RTO, RFC 5682).
     #[test]
     fn what_was_never_sent_again_arrives() {
         let (mut sender, at) = after_timeout();

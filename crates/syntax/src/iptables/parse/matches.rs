@@ -177,11 +177,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// connbytes, once all of it must have been said.
+    /// The connbytes match, once all its options must have been read.
     pub(super) fn counted(&self) -> Result<Option<Match>, Refusal> {
-        let said = (self.amount, self.mode, self.direction);
+        let parts = (self.amount, self.mode, self.direction);
         let missing = |name: &str| self.complain(format!("connbytes: option \"{name}\" must be specified\n"));
-        match said {
+        match parts {
             (None, None, None) if !self.loaded.iter().any(|loaded| loaded == "connbytes") => Ok(None),
             (None, ..) => Err(missing("--connbytes")),
             (_, _, None) => Err(missing("--connbytes-dir")),

@@ -3,7 +3,7 @@
 mod matches;
 mod targets;
 
-use super::command::{IptCommand, ListStyle, Parsed};
+use super::command::{IptCommand, IptablesCommandLine, ListStyle};
 use super::refused::{complain, later};
 use super::values::{self, address};
 use crate::Refusal;
@@ -104,7 +104,7 @@ const PATCHED: [(&str, &str); 3] = [
     ("layer7", "No Linux has layer7 unpatched: match ports, or marks that a DPI program sets."),
     ("ipp2p", "No Linux has ipp2p unpatched: match ports, or marks that a DPI program sets."),
 ];
-/// Syslog's level of a note, unless said otherwise.
+/// The syslog level of a log entry, by default.
 const WARNING: u8 = 4;
 /// Extensions there are.
 const MATCHES: [&str; 15] = [
@@ -142,8 +142,8 @@ const LONGEST_CHAIN: usize = 28;
 /// program's name.
 ///
 /// # Errors
-/// What the tool says of it, its exit code and the argument at fault; also what tidegate does not know.
-pub fn parse(tool: &str, args: &[String]) -> Result<Parsed, Refusal> {
+/// The tool's message, its exit code and the argument at fault; also for what tidegate does not support.
+pub fn parse(tool: &str, args: &[String]) -> Result<IptablesCommandLine, Refusal> {
     let ipv6 = tool.starts_with("ip6");
     let mut reader = Reader::new(tool, ipv6, args);
     if tool.ends_with("-save") {
@@ -198,7 +198,7 @@ struct Reader<'a> {
     addresses: Vec<(usize, &'a str, bool, &'static str, usize)>,
     matches: Vec<Match>,
     loaded: Vec<String>,
-    /// What connbytes asks, as far as it has been said: inverted, from, to.
+    /// The connbytes options read so far: inverted, from, to.
     amount: Option<(bool, u64, u64)>,
     mode: Option<CountMode>,
     direction: Option<CountDirection>,
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn save(&mut self) -> Result<Parsed, Refusal> {
+    fn save(&mut self) -> Result<IptablesCommandLine, Refusal> {
         let (mut table, mut counters) = (None, false);
         while let Some(word) = self.take() {
             match word {
@@ -240,7 +240,10 @@ impl<'a> Reader<'a> {
                 _ => return Err(self.complain(format!("unknown option \"{word}\""))),
             }
         }
-        Ok(Parsed { command: IptCommand::Save { ipv6: self.ipv6, table, counters }, notes: Vec::new() })
+        Ok(IptablesCommandLine {
+            command: IptCommand::Save { ipv6: self.ipv6, table, counters },
+            notes: Vec::new(),
+        })
     }
 
     fn read(&mut self) -> Result<(), Refusal> {
@@ -476,18 +479,18 @@ impl<'a> Reader<'a> {
         if self.target_option(name, joined)? { Ok(()) } else { self.match_option(name, joined, not) }
     }
 
-    fn finish(mut self) -> Result<Parsed, Refusal> {
+    fn finish(mut self) -> Result<IptablesCommandLine, Refusal> {
         let tool = self.tool;
         for (slot, text, not, flag, at) in std::mem::take(&mut self.addresses) {
             self.at = at;
-            let (octets, length) = self.address(text)?;
+            let (bytes, length) = self.address(text)?;
             let what = if slot == 0 { Condition::Source } else { Condition::Destination };
-            self.basic(slot, what(octets, length), not, flag)?;
+            self.basic(slot, what(bytes, length), not, flag)?;
         }
         for (module, number) in [("tcp", 6), ("udp", 17)] {
-            let asked =
+            let requested =
                 self.basics[4].as_ref().is_some_and(|m| m.what == Condition::Protocol(number) && !m.not);
-            if !asked && self.loaded.iter().any(|loaded| loaded == module) {
+            if !requested && self.loaded.iter().any(|loaded| loaded == module) {
                 return Err(complain(
                     tool,
                     format!("{} match requires '-p {module}'", module.to_uppercase()),
@@ -543,7 +546,7 @@ impl<'a> Reader<'a> {
                  or a chain (-j, -g)\n"
             )),
         };
-        Ok(Parsed { command, notes: self.notes })
+        Ok(IptablesCommandLine { command, notes: self.notes })
     }
 
     /// Is this a word of the translating target named before?
@@ -641,7 +644,7 @@ impl<'a> Reader<'a> {
         if self.basics[slot].is_some() {
             return Err(self.complain(format!("multiple {flag} flags not allowed")).at(self.at - 1));
         }
-        // `-p all`, `-s 0/0` and `-i +` say nothing.
+        // `-p all`, `-s 0/0` and `-i +` are no conditions.
         let nothing = match &what {
             Condition::Protocol(0) => true,
             Condition::Source(_, 0) | Condition::Destination(_, 0) => !not,
@@ -681,7 +684,7 @@ fn translate(how: Translator) -> NetfilterTarget {
     NetfilterTarget::Translate(Translate { how, to: Translation::default() })
 }
 
-/// What the protocol's own extension asks stands together, where it was first named, in an order of its own.
+/// Conditions of the protocol's own extension are grouped where it was first named, in an order of its own.
 fn gather_ports(matches: &mut Vec<Match>) {
     let rank = |m: &Match| match m.what {
         Condition::SourcePort(_) => Some(0),

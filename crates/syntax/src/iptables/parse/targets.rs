@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The masks of `--save-mark` and `--restore-mark`, which stand behind them.
+    /// The masks that may follow `--save-mark` and `--restore-mark`.
     fn masks(&mut self, name: &str, bits: u32) -> Result<(), Refusal> {
         let Some(NetfilterTarget::Connmark(
             ConnmarkTarget::Save { nfmask, ctmask } | ConnmarkTarget::Restore { nfmask, ctmask },

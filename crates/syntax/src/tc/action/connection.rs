@@ -4,7 +4,7 @@ use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::Env;
 use crate::json::Json;
 use crate::number::{u16_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
 use tidegate_policy::dump::ActionDump;
@@ -45,7 +45,7 @@ fn ctinfo(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     let zone = zone("ctinfo", words)?;
     let control = control_after(words)?.unwrap_or(Control::Pipe);
     let index = own_index(words, |_| "ctinfo: Illegal \"index\"".into())?;
-    // A mask without bits says nothing to the kernel.
+    // A mask without bits is ignored by the kernel.
     let (dscp, mark) = (dscp.filter(|(mask, _)| *mask != 0), mark.filter(|mask| *mask != 0));
     Ok(Action { index, ..Act::Ctinfo(Ctinfo { zone, dscp, mark, control }).into() })
 }
@@ -70,7 +70,7 @@ fn dscp(words: &mut Words<'_>) -> Result<Option<(u32, u32)>, Failed> {
     Ok(Some((mask, state)))
 }
 
-/// The number here, if one stands here.
+/// The next word, if it is a number.
 fn number_here(words: &mut Words<'_>) -> Option<u32> {
     let number = u32_in(words.peek()?, 0)?;
     words.skip();
@@ -105,7 +105,7 @@ fn show_ctinfo(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
 
 /// The masks of ctinfo, behind its number.
 pub(super) fn show_masks(info: &Ctinfo, entry: &mut Entry) {
-    // What is 0 is told without the prefix, as C prints it.
+    // 0 is printed without the prefix, as C's `%#x` does.
     let short = |value: u32| if value == 0 { "0".to_owned() } else { format!("{value:#x}") };
     let long = |value: u32| if value == 0 { "0".repeat(10) } else { format!("{value:#010x}") };
     if let Some((mask, state)) = info.dscp {

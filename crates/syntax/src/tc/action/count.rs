@@ -1,9 +1,9 @@
-//! `simple …`, `sample …`: actions that tell others of packets.
+//! `simple …`, `sample …`: actions that notify programs.
 
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::json::Json;
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -108,8 +108,8 @@ fn show_sample(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let (rate, group) = (sample.rate.unwrap_or_default(), sample.group.unwrap_or_default());
     entry.number("rate", rate, &format!("sample rate 1/{rate}"));
     entry.number("group", group, &format!(" group {group}"));
-    if let Some(octets) = sample.trunc_size {
-        entry.number("trunc_size", octets, &format!(" trunc_size {octets}"));
+    if let Some(bytes) = sample.trunc_size {
+        entry.number("trunc_size", bytes, &format!(" trunc_size {bytes}"));
     }
     entry.say(&format!(" {}", control_name(sample.control)));
     entry.member("control_action", type_of(sample.control));

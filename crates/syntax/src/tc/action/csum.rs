@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::Env;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use tidegate_policy::dump::ActionDump;
@@ -25,7 +25,7 @@ const WORDS: [(&str, u32); 9] = [
     ("udplite", Csum::UDPLITE),
     ("sctp", Csum::SCTP),
 ];
-/// Words between them that say nothing.
+/// Words between the protocols that have no meaning.
 const BETWEEN: [&str; 3] = ["and", "or", "+"];
 
 fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {

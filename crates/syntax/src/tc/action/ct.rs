@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::json::Json;
 use crate::number::{u16_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -58,7 +58,7 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
         }
     }
     check(&ct)?;
-    // Only what is kept can be anybody's.
+    // Only a committed connection can have a mark or labels.
     ct.force &= ct.commit;
     ct.control = control_after(words)?.unwrap_or(Control::Pipe);
     Ok(Action { index, ..Act::Ct(ct).into() })
@@ -138,9 +138,9 @@ fn addresses(text: &str, place: usize) -> Result<(IpAddr, IpAddr), Failed> {
     let (low, high) = text.split_once('-').unwrap_or((text, text));
     let read = |text: &str| {
         text.parse().map_err(|_| {
-            let told = format!("Error: any valid address is expected rather than \"{text}\".");
+            let sentence = format!("Error: any valid address is expected rather than \"{text}\".");
             Failed::from(
-                Refusal::new(1, told).at(place).remedy("Write an address, or two with a dash between."),
+                Refusal::new(1, sentence).at(place).remedy("Write an address, or two with a dash between."),
             )
         })
     };
@@ -165,7 +165,7 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let Act::Ct(ct) = &dump.action.act else { return };
     entry.say("ct");
     let words = [("clear", ct.clear), ("commit", ct.commit), ("force", ct.force)];
-    let words: Vec<&str> = words.into_iter().filter(|(_, said)| *said).map(|(word, _)| word).collect();
+    let words: Vec<&str> = words.into_iter().filter(|(_, given)| *given).map(|(word, _)| word).collect();
     if !words.is_empty() {
         entry.say(&format!(" {}", words.join(" ")));
         entry.member("action", Json::text(words.join(" ")));

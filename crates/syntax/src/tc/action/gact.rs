@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control, control_name, type_of};
 use crate::json::Json;
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -39,11 +39,11 @@ pub(super) fn gact(word: &str, words: &mut Words<'_>) -> Result<Action, Refusal>
         }
         let other = words.need()?;
         let control = super::row::control(other, words)?.ok_or_else(|| unknown(other, words.last()))?;
-        let said = words.take().and_then(|text| u32_in(text, 10));
-        let one_in = said.and_then(|val| u16::try_from(val).ok()).filter(|val| *val <= 10_000);
+        let given = words.take().and_then(|text| u32_in(text, 10));
+        let one_in = given.and_then(|val| u16::try_from(val).ok()).filter(|val| *val <= 10_000);
         let one_in = one_in.ok_or_else(|| {
-            let told = said.map_or("0x1000".to_owned(), |val| format!(" {val:#x}"));
-            Refusal::new(1, format!("Illegal probability val {told}"))
+            let sentence = given.map_or("0x1000".to_owned(), |val| format!(" {val:#x}"));
+            Refusal::new(1, format!("Illegal probability val {sentence}"))
                 .at(words.last())
                 .remedy("One packet in so many: from 1 to 10000.")
         })?;

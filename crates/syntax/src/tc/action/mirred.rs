@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control_after, control_name, type_of};
 use crate::json::Json;
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -21,9 +21,9 @@ pub(super) const ROW: Row = Row {
 
 const FORM: &str = "Packets are led to another device so: action mirred egress redirect dev ifb0";
 
-/// What is said before the device.
+/// The words before the device.
 #[derive(Default)]
-struct Said {
+struct MirredWords {
     arrives: Option<bool>,
     copy: Option<bool>,
     index: u32,
@@ -45,9 +45,9 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
         let index = super::row::number("index", words)?;
         return Ok(Action { index, ..Act::Mirred(Mirred::default()).into() });
     }
-    let mut said = Said::default();
-    said.read(words).map_err(|(line, place)| bad(line, place))?;
-    let (Some(arrives), Some(copy), true) = (said.arrives, said.copy, words.begins("dev")) else {
+    let mut given = MirredWords::default();
+    given.read(words).map_err(|(line, place)| bad(line, place))?;
+    let (Some(arrives), Some(copy), true) = (given.arrives, given.copy, words.begins("dev")) else {
         return Err(Refusal::incomplete().at(words.last()).remedy(FORM).into());
     };
     words.skip();
@@ -60,9 +60,9 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
             )
             .into());
     }
-    // What redirects steals the packet whatever is said.
+    // A redirect always steals the packet, whatever control is given.
     let control = if copy { control_after(words)?.unwrap_or(Control::Pipe) } else { Control::Stolen };
-    let mut index = said.index;
+    let mut index = given.index;
     if words.begins("index") {
         words.skip();
         let text = words.need()?;
@@ -72,7 +72,7 @@ fn parse(words: &mut Words<'_>, env: &Env) -> Result<Action, Failed> {
     Ok(Action { index, ..Act::Mirred(mirred).into() })
 }
 
-impl Said {
+impl MirredWords {
     /// Reads up to the device; tc goes over words that it does not know. An error is tc's line and the place
     /// of the word.
     fn read(&mut self, words: &mut Words<'_>) -> Result<(), (String, usize)> {

@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::Env;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::prefix::parse_prefix4;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -41,7 +41,7 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
 fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let Act::Nat(nat) = &dump.action.act else { return };
     let direction = if nat.egress { "egress" } else { "ingress" };
-    let old = format!("{}/{}", nat.old, told_bits(nat.mask));
+    let old = format!("{}/{}", nat.old, printed_prefix(nat.mask));
     entry.say(&format!(" nat {direction} {old} {} {}", nat.new, control_name(nat.control)));
     entry.member("direction", Json::text(direction));
     entry.member("old_addr", Json::text(old));
@@ -49,9 +49,9 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("control_action", type_of(nat.control));
 }
 
-/// How many bits tc says that a mask has: it looks for the first that is set with the bytes the wrong way
-/// round.
-fn told_bits(mask: u32) -> u32 {
+/// The prefix length that tc prints for a mask: it looks for the first bit that is set with the bytes in the
+/// wrong order.
+fn printed_prefix(mask: u32) -> u32 {
     match mask.swap_bytes().trailing_zeros() {
         32 => 0,
         zeros => 32 - zeros,

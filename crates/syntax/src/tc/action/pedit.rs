@@ -7,11 +7,11 @@ use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::Env;
 use crate::json::Json;
 use crate::number::{i32_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::prefix::{parse_prefix4, parse_prefix6};
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
-use fields::{Field, Form, Octets, Value};
+use fields::{Field, FieldBytes, Form, Value};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Act, Action, Control, Pedit, PeditAt, PeditHeader, PeditKey};
 
@@ -53,7 +53,7 @@ fn bad(word: Option<&str>) -> Failed {
     Failed::say(format!("Bad pedit construct ({})", word.unwrap_or("(null)")), FORM)
 }
 
-/// What is wrong, said before tc names the construct.
+/// Adds the error line that tc prints before it names the construct.
 fn after(line: &str, failed: Failed) -> Failed {
     match failed {
         Failed::Partly(rest, remedy) if !line.is_empty() => Failed::Partly(format!("{line}\n{rest}"), remedy),
@@ -83,7 +83,7 @@ fn raw(words: &mut Words<'_>, extended: bool, keys: &mut Vec<PeditKey>) -> Resul
     let construct = || bad(Some(text));
     let offset = i32_in(text, 0).ok_or_else(construct)?;
     let width = words.take().ok_or_else(construct)?;
-    let forms = [("u32", Form::Word), ("u16", Form::Half), ("u8", Form::Octet)];
+    let forms = [("u32", Form::Word), ("u16", Form::Half), ("u8", Form::Byte)];
     let (_, form) = forms.into_iter().find(|(name, _)| begins(width, name)).ok_or_else(construct)?;
     let mut at = None;
     if begins(words.peek().ok_or_else(|| crate::Refusal::incomplete().at(words.place()))?, "at") {
@@ -112,7 +112,7 @@ fn moved_by(words: &mut Words<'_>, construct: impl Fn() -> Failed) -> Result<Ped
 /// Why a command cannot be read.
 enum Unread {
     Short(crate::Refusal),
-    Said(String),
+    Printed(String),
 }
 
 impl From<crate::Refusal> for Unread {
@@ -125,7 +125,7 @@ impl Unread {
     fn into_failed(self, wrong: impl FnOnce(String) -> Failed) -> Failed {
         match self {
             Unread::Short(refusal) => refusal.into(),
-            Unread::Said(line) => wrong(line),
+            Unread::Printed(line) => wrong(line),
         }
     }
 }
@@ -133,26 +133,26 @@ impl Unread {
 /// `set N`, `add N`, `clear`, `invert`, `preserve`, `decrement`, and `retain BITS` behind it.
 fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value, Unread> {
     const VERBS: [&str; 6] = ["preserve", "set", "add", "clear", "invert", "decrement"];
-    let unread = || Unread::Said(String::new());
-    let said = |line: &str| Unread::Said(line.into());
+    let unread = || Unread::Printed(String::new());
+    let unread_of = |line: &str| Unread::Printed(line.into());
     let verb =
         words.peek().and_then(|word| VERBS.into_iter().find(|verb| begins(word, verb))).ok_or_else(unread)?;
     if verb == "decrement" && !field.decrements {
-        return Err(said("decrement command is not supported for this field"));
+        return Err(unread_of("decrement command is not supported for this field"));
     }
     if matches!(verb, "add" | "decrement") && !extended {
-        return Err(said("Non extended mode. only 'set' command is supported"));
+        return Err(unread_of("Non extended mode. only 'set' command is supported"));
     }
     words.skip();
     let all = field.form.all();
-    let mut value = Value { add: false, octets: field.form.first(0), keep: false, retain: field.retain };
+    let mut value = Value { add: false, bytes: field.form.first(0), keep: false, retain: field.retain };
     match verb {
         "set" | "add" => {
-            value.octets = field.form.read(words.need()?).map_err(Unread::Said)?;
+            value.bytes = field.form.read(words.need()?).map_err(Unread::Printed)?;
             value.add = verb == "add";
         }
-        "decrement" => (value.add, value.octets) = (true, Octets::Number(0xff)),
-        "invert" => (value.octets, value.keep) = (field.form.first(all), true),
+        "decrement" => (value.add, value.bytes) = (true, FieldBytes::Number(0xff)),
+        "invert" => (value.bytes, value.keep) = (field.form.first(all), true),
         "preserve" => value.retain = 0,
         _ => {}
     }
@@ -161,43 +161,45 @@ fn command(words: &mut Words<'_>, field: &Field, extended: bool) -> Result<Value
         value.retain = u32_in(words.need()?, 0).ok_or_else(unread)?;
     }
     if field.form.is_long() && value.retain != u32::MAX {
-        return Err(said("retain is not supported for fields longer the 32 bits"));
+        return Err(unread_of("retain is not supported for fields longer the 32 bits"));
     }
     Ok(value)
 }
 
 impl Form {
-    /// A value of this form; what tc says where it is none.
-    fn read(self, text: &str) -> Result<Octets, String> {
-        let octets = match self {
-            Form::Address4 => parse_prefix4(text).map(|(address, _)| Octets::Number(address)),
-            Form::Address6 => parse_prefix6(text).map(|(address, _)| Octets::Address6(address)),
-            Form::Ethernet => return link_address(text).map(Octets::Address),
-            _ => u32_in(text, 0).map(Octets::Number),
+    /// A value of this form; the error is tc's message for one that is none.
+    fn read(self, text: &str) -> Result<FieldBytes, String> {
+        let bytes = match self {
+            Form::Address4 => parse_prefix4(text).map(|(address, _)| FieldBytes::Number(address)),
+            Form::Address6 => parse_prefix6(text).map(|(address, _)| FieldBytes::Address6(address)),
+            Form::Ethernet => return link_address(text).map(FieldBytes::Address),
+            _ => u32_in(text, 0).map(FieldBytes::Number),
         };
-        octets.ok_or_else(String::new)
+        bytes.ok_or_else(String::new)
     }
 
     /// A value whose first byte, or whole number, is this. (tc inverts the first byte of long fields only,
     /// and forgets to keep them.)
-    fn first(self, number: u32) -> Octets {
+    fn first(self, number: u32) -> FieldBytes {
         let first = number as u8;
         match self {
-            Form::Ethernet => Octets::Address([first, 0, 0, 0, 0, 0]),
-            Form::Address6 => Octets::Address6(core::array::from_fn(|at| if at == 0 { first } else { 0 })),
-            _ => Octets::Number(number),
+            Form::Ethernet => FieldBytes::Address([first, 0, 0, 0, 0, 0]),
+            Form::Address6 => {
+                FieldBytes::Address6(core::array::from_fn(|at| if at == 0 { first } else { 0 }))
+            }
+            _ => FieldBytes::Number(number),
         }
     }
 }
 
-/// An address of a link; tc names the part that is no byte, and says nothing where their number is wrong.
+/// A MAC address; tc names the part that is no byte, and prints nothing where the number of parts is wrong.
 fn link_address(text: &str) -> Result<[u8; 6], String> {
-    let octet = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| !part.starts_with('+'));
+    let byte_of = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| !part.starts_with('+'));
     // With dots it is an IPv4 address to tc, which has four.
-    let wrong = text.split(':').take(6).find(|part| octet(part).is_none()).filter(|_| !text.contains('.'));
+    let wrong = text.split(':').take(6).find(|part| byte_of(part).is_none()).filter(|_| !text.contains('.'));
     match wrong {
         Some(part) => Err(format!("\"{part}\" is invalid lladdr.")),
-        None => super::skbmod::octets(text, true).ok_or_else(String::new),
+        None => super::skbmod::mac_bytes(text, true).ok_or_else(String::new),
     }
 }
 
@@ -208,7 +210,7 @@ fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     entry.member("nkeys", Json::number(pedit.keys.len()));
 }
 
-/// pedit's words; they stand behind what all actions tell.
+/// pedit's keys, behind what all actions show.
 pub(super) fn show_keys(pedit: &Pedit, entry: &mut Entry) {
     let mut list = Vec::new();
     for (number, key) in pedit.keys.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::row::{Failed, Row, control, control_name, plain_control, type_of};
 use crate::number::{u16_in, u32_in, whole};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::link_layer;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -27,15 +27,15 @@ fn action(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
     Ok(Action { index, ..Act::Police(police).into() })
 }
 
-/// The longest packet that tc makes its tables for unless it is told another: what the kernel then takes for
-/// the longest is what they reach.
+/// The longest packet that tc makes its tables for by default; the kernel takes the last entry of the table
+/// for the longest packet.
 const TABLE_MTU: u32 = 2047;
 /// The entries of such a table, less one.
 const LAST_ENTRY: u32 = 255;
 
 /// What was read.
 #[derive(Default)]
-struct Said {
+struct PoliceWords {
     any: bool,
     index: u32,
     rate: Option<Rate>,
@@ -54,15 +54,15 @@ struct Said {
 
 /// Reads the words after `police`; beside it its number.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<(Police, u32), Failed> {
-    let mut said = Said::default();
+    let mut given = PoliceWords::default();
     words.peek().ok_or_else(|| Refusal::incomplete().at(words.place()))?;
     while let Some(word) = words.peek() {
-        if !said.take(word, words)? {
+        if !given.take(word, words)? {
             break;
         }
-        said.any = true;
+        given.any = true;
     }
-    said.finish()
+    given.finish()
 }
 
 /// The option that a word is or, where tc looks no further than the word goes, begins; else the word itself.
@@ -97,7 +97,7 @@ fn numbered(text: &str, place: usize) -> Result<Option<Control>, Failed> {
     }
 }
 
-/// A number of decimal digits as tc reads it: what does not fit into 32 bits loses the rest.
+/// A number of decimal digits as tc reads it: bits above 32 are cut off.
 fn decimal(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -127,7 +127,7 @@ fn wrong(text: &str, name: &str, place: usize, wanted: &str) -> Refusal {
     Refusal::wrong(text, name).at(place).remedy(format!("{name} takes {wanted}."))
 }
 
-impl Said {
+impl PoliceWords {
     /// Takes an option; false: it is none of police's.
     fn take(&mut self, word: &str, words: &mut Words<'_>) -> Result<bool, Failed> {
         match option(word) {
@@ -225,7 +225,7 @@ impl Said {
         let text = words.need()?;
         if begins(text, "goto") || begins(text, "jump") {
             self.exceed = control(text, words).map_err(|refusal| match refusal.stderr.trim_end() {
-                // A number that is none: tc goes on to say where it stood.
+                // For a number that cannot be read, tc also prints its position.
                 line if line.starts_with("I") => Failed::say(line, FORM),
                 _ => refusal.into(),
             })?;
@@ -233,7 +233,7 @@ impl Said {
         }
         let (exceed, conform) =
             text.split_once('/').map_or((text, None), |(exceed, conform)| (exceed, Some(conform)));
-        // tc says what it does not know only where there is no slash.
+        // tc names an unknown control only where there is no slash.
         let named = conform.is_none() && !exceed.is_empty();
         let unknown = if named { format!("Bad action type {exceed}") } else { String::new() };
         let place = words.last();
@@ -270,7 +270,7 @@ impl Said {
         Ok((police, self.index))
     }
 
-    /// The longest packet that may pass: as said, or as far as the table for the rate goes, which tc makes.
+    /// The longest packet that may pass: `mtu` if given, else as far as tc's table for the rate goes.
     fn longest(&self) -> u32 {
         let given = self.mtu.map_or(0, |(bytes, _)| bytes);
         if given != 0 || self.rate.is_none_or(|rate| rate.0 == 0) {
@@ -360,7 +360,7 @@ fn show(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     }
     entry.say(&format!("action {}", control_name(police.exceed)));
     entry.member("control_action", type_of(police.exceed));
-    // That they pass is not told.
+    // `pass` is not shown.
     if let Some(conform) = police.conform.filter(|conform| *conform != Control::Pass) {
         entry.say(&format!("/{}", control_name(conform)));
         entry.member("control_action", type_of(conform));

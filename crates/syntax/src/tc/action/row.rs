@@ -1,15 +1,15 @@
-//! What is in an action's file, as its row says, and what those files have in common.
+//! What an action's file contains, as its row lists it, and what those files share.
 
 use crate::json::Json;
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
 use tidegate_policy::dump::ActionDump;
 use tidegate_policy::{Action, Control};
 
-/// A kind of action: how tc reads what is said of it, and how it lists it.
+/// A kind of action: how tc reads its options, and how it lists it.
 pub(super) struct Row {
     /// The kind's name, the word behind `action`.
     pub(super) name: &'static str,
@@ -19,12 +19,11 @@ pub(super) struct Row {
     pub(super) parse: fn(&mut Words<'_>, &Env) -> Result<Action, Failed>,
     /// What it does, up to its number.
     pub(super) show: fn(&ActionDump, &ShowFlags, &mut Entry),
-    /// What stands between that and its number; `None`: its number is told in its own words.
+    /// The text between that and its index; `None`: it shows its index in its own words.
     pub(super) lead: Option<&'static str>,
 }
 
-/// What is wrong with an action: a refusal as it is, or words after which tc says that it cannot parse
-/// actions.
+/// An error in an action: a refusal as it is, or lines after which tc reports that it cannot parse actions.
 pub(super) enum Failed {
     Whole(Box<Refusal>),
     Partly(String, String),
@@ -69,7 +68,7 @@ impl Failed {
     }
 }
 
-/// What is wrong with an action's own words, told so that nothing else follows, or not.
+/// An error in an action's own options, after which tc prints nothing else, or does.
 pub(super) fn partly(refusal: Refusal, kind: &str, left: usize) -> Refusal {
     match refusal.code {
         1 => unparsed(refusal, kind, left),
@@ -92,7 +91,7 @@ pub(super) fn number(name: &str, words: &mut Words<'_>) -> Result<u32, Refusal> 
     })
 }
 
-/// The number that may follow an action's own words; what is said where it is none depends on the action.
+/// The index that may follow an action's own options; the error message depends on the action.
 pub(super) fn own_index(words: &mut Words<'_>, complaint: impl Fn(&str) -> String) -> Result<u32, Failed> {
     if !words.begins("index") {
         return Ok(0);
@@ -167,10 +166,14 @@ pub(super) fn control_after(words: &mut Words<'_>) -> Result<Option<Control>, Re
     }
 }
 
-/// Behind an action's own words tc tells twice what is wrong with a decision's number.
+/// Behind an action's own options tc prints an error in a control's number twice.
 fn twice(refusal: Refusal) -> Refusal {
-    let told = refusal.stderr.clone();
-    if told.contains("chain index") || told.contains("jump count") { refusal.then(&told) } else { refusal }
+    let stderr = refusal.stderr.clone();
+    if stderr.contains("chain index") || stderr.contains("jump count") {
+        refusal.then(&stderr)
+    } else {
+        refusal
+    }
 }
 
 /// A decision in words.

@@ -3,7 +3,7 @@
 use super::kinds::row;
 use super::{connection, pedit};
 use crate::json::{self, Json};
-use crate::tc::asks::{ShowActions, ShowFlags};
+use crate::tc::command_line::{ShowActions, ShowFlags};
 use crate::tc::show::{Entry, ended};
 use tidegate_policy::Act;
 use tidegate_policy::dump::ActionDump;
@@ -37,8 +37,8 @@ pub(in crate::tc) fn show(actions: &[ActionDump], flags: &ShowFlags, entry: &mut
 
 /// The listing of some of the machine's actions by themselves.
 pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags) -> String {
-    // Those that are asked for by number are counted from 1, and tc takes their count from where the kernel
-    // leaves none.
+    // Actions that are requested by index are counted from 1; tc takes their count from an attribute that the
+    // kernel leaves out.
     let (total, first) = match what {
         ShowActions::Kind(_) => (dumps.len(), 0),
         ShowActions::Numbered(_) => (0, 1),
@@ -56,7 +56,7 @@ pub fn show_actions(dumps: &[ActionDump], what: &ShowActions, flags: &ShowFlags)
     ended(format!("total acts {total}\n{lines}"), flags)
 }
 
-/// One of them: unlike in a filter's list, that no card does its work is told of each.
+/// One action: unlike in a filter's list, `not_in_hw` is shown for each.
 fn alone(order: u32, dump: &ActionDump, flags: &ShowFlags) -> Entry {
     let mut entry = Entry::new();
     entry.say(&format!("\n\taction order {order}: "));
@@ -102,7 +102,7 @@ fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let key = if matches!(dump.action.act, Act::Nat(_)) { "type" } else { "kind" };
     entry.member(key, Json::text(dump.action.act.kind()));
     doing(dump, flags, entry);
-    told_besides(dump, flags, entry);
+    show_extras(dump, flags, entry);
     if let Act::Pedit(pedit) = &dump.action.act {
         pedit::show_keys(pedit, entry);
     }
@@ -110,7 +110,7 @@ fn what(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
         counts(dump, entry);
     }
     if !dump.action.cookie.is_empty() {
-        let text: String = dump.action.cookie.iter().map(|octet| format!("{octet:02x}")).collect();
+        let text: String = dump.action.cookie.iter().map(|byte| format!("{byte:02x}")).collect();
         entry.say(&format!("\n\tcookie {text}"));
         entry.member("cookie", Json::text(text));
     }
@@ -126,7 +126,7 @@ pub(in crate::tc) fn old_policer(dump: &ActionDump, flags: &ShowFlags, entry: &m
     entry.say("\n");
 }
 
-/// The counters as the kernel told them before there were actions.
+/// The counters in the form that the kernel had before there were actions.
 pub(in crate::tc) fn old_counts(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     if !flags.stats {
         return;
@@ -146,9 +146,9 @@ fn doing(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     entry.number("bind", dump.binds, &format!(" bind {}", dump.binds));
 }
 
-/// What stands behind an action's number: for ctinfo its masks and, with statistics, what it did; since when
-/// it is in use.
-fn told_besides(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
+/// What follows an action's index: for ctinfo its masks and, with statistics, its counters; since when it is
+/// in use.
+fn show_extras(dump: &ActionDump, flags: &ShowFlags, entry: &mut Entry) {
     let Act::Ctinfo(info) = &dump.action.act else {
         if flags.stats {
             used(dump, entry);

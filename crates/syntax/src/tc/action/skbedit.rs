@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::json::Json;
 use crate::number::{u16_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::units::parse_classid;
@@ -41,7 +41,7 @@ fn parse(words: &mut Words<'_>, _: &Env) -> Result<Action, Failed> {
                 let value = u32_in(value, 0).ok_or_else(|| illegal("mark", text))?;
                 let mask = match mask {
                     Some(mask) => Some(u32_in(mask, 0).ok_or_else(|| illegal("mask", text))?),
-                    // The mask of a mark said before stays.
+                    // The mask of an earlier `mark` stays.
                     None => edit.mark.and_then(|(_, mask)| mask),
                 };
                 edit.mark = Some((value, mask));

@@ -3,7 +3,7 @@
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::json::Json;
 use crate::number::u16_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
 use crate::{Env, Refusal};
@@ -87,7 +87,7 @@ fn tell(words: &mut Words<'_>, which: &str) {
 /// Six bytes with colons; what follows them is not looked at.
 fn address(words: &mut Words<'_>, name: &str) -> Result<[u8; 6], Failed> {
     let text = words.need()?;
-    octets(text, false).ok_or_else(|| {
+    mac_bytes(text, false).ok_or_else(|| {
         Failed::say(
             format!("Invalid {name} address {text}"),
             "An address is six bytes with colons, such as 02:00:00:00:00:01.",
@@ -96,20 +96,20 @@ fn address(words: &mut Words<'_>, name: &str) -> Result<[u8; 6], Failed> {
 }
 
 /// Six bytes with colons; `whole`: nothing may follow them.
-pub(super) fn octets(text: &str, whole: bool) -> Option<[u8; 6]> {
-    let mut octets = [0; 6];
+pub(super) fn mac_bytes(text: &str, whole: bool) -> Option<[u8; 6]> {
+    let mut bytes = [0; 6];
     let mut parts = text.split(':');
-    for octet in &mut octets {
+    for byte in &mut bytes {
         let part = parts.next()?;
-        *octet = u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()))?;
+        *byte = u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()))?;
     }
-    (!whole || parts.next().is_none()).then_some(octets)
+    (!whole || parts.next().is_none()).then_some(bytes)
 }
 
 /// In JSON tc mixes text into this one, which no program can read; the members here are ours.
 fn show(dump: &ActionDump, _: &ShowFlags, entry: &mut Entry) {
     let Act::Skbmod(skbmod) = &dump.action.act else { return };
-    let mac = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
+    let mac = |bytes: [u8; 6]| bytes.map(|byte| format!("{byte:02x}")).join(":");
     entry.say(&format!("skbmod {} ", control_name(skbmod.control)));
     entry.member("control_action", type_of(skbmod.control));
     if skbmod.ecn {

@@ -3,8 +3,8 @@
 use super::row::{Failed, Row, control_after, control_name, own_index, type_of};
 use crate::json::Json;
 use crate::number::{u8_in, u16_in};
-use crate::tc::asks::ShowFlags;
 use crate::tc::build::later;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::protocols::parse_protocol;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};

@@ -1,6 +1,6 @@
 //! basic: its words, and how it is listed.
 
-use super::row::{Given, Read, Row, Told, class, number, old_style};
+use super::row::{Given, ListedFilter, Read, Row, class, number, old_style};
 use crate::json::Json;
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -51,8 +51,8 @@ fn unknown(word: &str, words: &Words<'_>) -> Refusal {
     Refusal::new(1, format!("What is \"{word}\"?")).then(&BASIC.help()).at(words.last())
 }
 
-fn show(told: &Told<'_>) -> Option<Entry> {
-    let (FilterParams::Basic(params), handle) = (told.params, told.handle) else { return None };
+fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
+    let (FilterParams::Basic(params), handle) = (filter.params, filter.handle) else { return None };
     let mut entry = Entry::new();
     entry.say(&format!("handle {handle:#x} "));
     entry.member("handle", Json::text(format!("{handle:x}")));
@@ -65,9 +65,9 @@ fn show(told: &Told<'_>) -> Option<Entry> {
         // tc writes what is no JSON here.
         entry.member("ematch", Json::text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
-    if old_style(told.actions) {
+    if old_style(filter.actions) {
         entry.say("\n");
     }
-    action::show(told.actions, told.flags, &mut entry);
+    action::show(filter.actions, filter.flags, &mut entry);
     Some(entry)
 }

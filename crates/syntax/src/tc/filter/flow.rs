@@ -1,6 +1,6 @@
 //! flow: its words, and how it is listed.
 
-use super::row::{Given, Read, Row, Told, illegal, number, old_style};
+use super::row::{Given, ListedFilter, Read, Row, illegal, number, old_style};
 use crate::json::Json;
 use crate::number::u32_in;
 use crate::tc::action;
@@ -22,7 +22,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
         return Ok(Read { handle: number, ..Read::default() });
     }
     let mut actions = Vec::new();
-    // tc always sends a mode; unless `hash` is said, it is `map`.
+    // tc always sends a mode; without `hash` it is `map`.
     let mut params = FlowParams { mode: Some(FlowMode::Map), ..FlowParams::default() };
     while let Some(word) = words.take() {
         let place = words.last();
@@ -32,11 +32,11 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
             u32_in(text, 0).ok_or_else(|| illegal(name, "", text, words.last()))
         };
         match option {
-            Some("and" | "or" | "xor") => params.said.bits = true,
-            Some("rshift") => params.said.rshift = true,
-            Some("addend") => params.said.addend = true,
-            Some("divisor") => params.said.divisor = true,
-            Some("perturb") => params.said.perturb = true,
+            Some("and" | "or" | "xor") => params.given.bits = true,
+            Some("rshift") => params.given.rshift = true,
+            Some("addend") => params.given.addend = true,
+            Some("divisor") => params.given.divisor = true,
+            Some("perturb") => params.given.perturb = true,
             _ => {}
         }
         match option {
@@ -136,7 +136,7 @@ fn addend(words: &mut Words<'_>) -> Result<u32, Refusal> {
     };
     let number = u32_in(body, 0)
         .or_else(|| dotted(body))
-        .or_else(|| parse_prefix6(body).map(|(octets, _)| octets).map(last_word));
+        .or_else(|| parse_prefix6(body).map(|(bytes, _)| bytes).map(last_word));
     let number = number.ok_or_else(|| {
         Refusal::new(1, format!("Error: any valid address is expected rather than \"{body}\"."))
             .at(words.last())
@@ -145,12 +145,12 @@ fn addend(words: &mut Words<'_>) -> Result<u32, Refusal> {
     Ok(if negative { number.wrapping_neg() } else { number })
 }
 
-fn last_word(octets: [u8; 16]) -> u32 {
-    u32::from_be_bytes([octets[12], octets[13], octets[14], octets[15]])
+fn last_word(bytes: [u8; 16]) -> u32 {
+    u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]])
 }
 
-fn show(told: &Told<'_>) -> Option<Entry> {
-    let (FilterParams::Flow(params), handle) = (told.params, told.handle) else { return None };
+fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
+    let (FilterParams::Flow(params), handle) = (filter.params, filter.handle) else { return None };
     let mut entry = Entry::new();
     entry.word("handle", &format!("{handle:#x}"));
     let mode = if params.mode == Some(FlowMode::Map) { "map" } else { "hash" };
@@ -189,9 +189,9 @@ fn show(told: &Told<'_>) -> Option<Entry> {
         entry.say(&format!("\n{text}"));
         entry.member("ematch", Json::text(text.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
-    if !told.actions.is_empty() && !old_style(told.actions) {
+    if !filter.actions.is_empty() && !old_style(filter.actions) {
         entry.say("\n");
     }
-    action::show(told.actions, told.flags, &mut entry);
+    action::show(filter.actions, filter.flags, &mut entry);
     Some(entry)
 }

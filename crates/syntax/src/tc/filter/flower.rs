@@ -1,6 +1,6 @@
 //! flower: its words, and how it is listed.
 
-use super::row::{Given, Read, Row, Told, class, no_card, number};
+use super::row::{Given, ListedFilter, Read, Row, class, no_card, number};
 use crate::json::Json;
 use crate::number::{u8_in, u16_in, u32_in};
 use crate::tc::action;
@@ -59,7 +59,7 @@ fn parse(handle: Given<'_>, protocol: u16, words: &mut Words<'_>, env: &Env) -> 
             _ => reader.field(word, words)?,
         }
     }
-    // The kernel is told the protocol of the network, unless it is any.
+    // The kernel gets the network protocol, unless it is `all`.
     let still_tag = tagged && reader.network == protocol;
     if !matches!(reader.network, 0 | 3) && !still_tag {
         reader.all(FlowerField::EthType, u128::from(reader.network));
@@ -137,8 +137,8 @@ impl Reader {
             "ip_proto" => self.ip_proto(words),
             "src_ip" | "dst_ip" => self.address(word, words),
             "src_port" | "dst_port" => self.port(word, words),
-            "ip_tos" => self.octet(F::IpTos, word, words),
-            "ip_ttl" => self.octet(F::IpTtl, word, words),
+            "ip_tos" => self.byte(F::IpTos, word, words),
+            "ip_ttl" => self.byte(F::IpTtl, word, words),
             "tcp_flags" => self.tcp_flags(words),
             "type" | "code" => self.icmp(word, words),
             "src_mac" | "dst_mac" | "arp_sha" | "arp_tha" => self.mac(word, words),
@@ -202,9 +202,7 @@ impl Reader {
         }
         let read = match (text, six) {
             ("default", _) => Some((0, 0)),
-            (_, true) => {
-                parse_prefix6(text).map(|(octets, length)| (u128::from_be_bytes(octets), mask6(length)))
-            }
+            (_, true) => parse_prefix6(text).map(|(raw, length)| (u128::from_be_bytes(raw), mask6(length))),
             (_, false) => parse_prefix4(text).map(|(address, mask)| (u128::from(address), u128::from(mask))),
         };
         let (address, mask) = read.ok_or_else(|| {
@@ -222,7 +220,7 @@ impl Reader {
             // Any address: Linux keeps no such key.
             return Ok(());
         }
-        // The address is told as it was written.
+        // The address is shown as it was written.
         self.params.set(FlowerKey { field, value: address, mask, range: false });
         Ok(())
     }
@@ -237,8 +235,8 @@ impl Reader {
         let (value, mask, range) = if let Some((low, high)) = text.split_once('-') {
             let (low, high) = u16_in(low, 10).zip(u16_in(high, 10)).ok_or_else(fail)?;
             if high <= low {
-                let told = "max value should be greater than min value";
-                return Err(Refusal::new(1, told).then(&format!("Illegal \"{name}\"")).at(words.last()));
+                let sentence = "max value should be greater than min value";
+                return Err(Refusal::new(1, sentence).then(&format!("Illegal \"{name}\"")).at(words.last()));
             }
             (low, high, true)
         } else {
@@ -251,7 +249,7 @@ impl Reader {
         Ok(())
     }
 
-    fn octet(&mut self, field: FlowerField, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
+    fn byte(&mut self, field: FlowerField, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
         let fail = || illegal(name, text, words.last());
         if !matches!(self.network, ethertype::IPV4 | ethertype::IPV6) {
@@ -289,8 +287,8 @@ impl Reader {
     fn icmp(&mut self, name: &str, words: &mut Words<'_>) -> Result<(), Refusal> {
         let text = words.need()?;
         let field = if name == "type" { FlowerField::IcmpType } else { FlowerField::IcmpCode };
-        let said = format!("icmp {name}");
-        let fail = || illegal(&said, text, words.last());
+        let written = format!("icmp {name}");
+        let fail = || illegal(&written, text, words.last());
         let right = match self.protocol {
             Some(proto::ICMP) => self.network == ethertype::IPV4,
             Some(proto::ICMPV6) => self.network == ethertype::IPV6,
@@ -489,10 +487,10 @@ fn mask6(length: u32) -> u128 {
 }
 
 fn link_address(text: &str) -> Option<u128> {
-    let octet = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()));
-    let octets: Option<Vec<u8>> = text.split(':').map(octet).collect();
-    let octets = octets.filter(|octets| octets.len() == 6)?;
-    Some(octets.into_iter().fold(0, |address, octet| address << 8 | u128::from(octet)))
+    let byte_of = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len()));
+    let bytes: Option<Vec<u8>> = text.split(':').map(byte_of).collect();
+    let bytes = bytes.filter(|bytes| bytes.len() == 6)?;
+    Some(bytes.into_iter().fold(0, |address, byte| address << 8 | u128::from(byte)))
 }
 
 fn illegal(name: &str, text: &str, place: usize) -> Refusal {
@@ -509,8 +507,8 @@ pub(in crate::tc) fn key_words(params: &FlowerParams, key: &FlowerKey) -> String
     entry.text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn show(told: &Told<'_>) -> Option<Entry> {
-    let (FilterParams::Flower(params), handle) = (told.params, told.handle) else { return None };
+fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
+    let (FilterParams::Flower(params), handle) = (filter.params, filter.handle) else { return None };
     let mut entry = Entry::new();
     entry.number("handle", handle, &format!("handle {handle:#x} "));
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
@@ -533,7 +531,7 @@ fn show(told: &Told<'_>) -> Option<Entry> {
     }
     entry.say("\n  not_in_hw");
     entry.member("not_in_hw", Json::Bool(true));
-    action::show(told.actions, told.flags, &mut entry);
+    action::show(filter.actions, filter.flags, &mut entry);
     Some(entry)
 }
 
@@ -631,8 +629,8 @@ fn prefix(key: &FlowerKey, six: bool) -> String {
 
 fn link(key: &FlowerKey) -> String {
     let text = |address: u128| {
-        let octets = address.to_be_bytes();
-        octets[10..].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+        let bytes = address.to_be_bytes();
+        bytes[10..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
     };
     let all = key.field.all();
     let length = key.mask.count_ones();

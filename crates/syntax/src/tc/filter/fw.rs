@@ -1,6 +1,6 @@
 //! fw: its words, and how it is listed.
 
-use super::row::{Given, Read, Row, Told, came_in, class, illegal, old_style};
+use super::row::{Given, ListedFilter, Read, Row, came_in, class, illegal, old_style};
 use crate::json::Json;
 use crate::number::u32_in;
 use crate::tc::action;
@@ -48,11 +48,11 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     Ok(Read { handle: number, params: Some(FilterParams::Fw(params)), actions })
 }
 
-/// The kernel tells nothing of a filter that names no class and does nothing.
-fn show(told: &Told<'_>) -> Option<Entry> {
-    let (FilterParams::Fw(params), handle) = (told.params, told.handle) else { return None };
+/// The kernel dumps no options of a filter that names no class and has no actions.
+fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
+    let (FilterParams::Fw(params), handle) = (filter.params, filter.handle) else { return None };
     let class = params.classid.filter(|class| !class.is_none());
-    if class.is_none() && told.actions.is_empty() && came_in(params.indev.as_ref()).is_none() {
+    if class.is_none() && filter.actions.is_empty() && came_in(params.indev.as_ref()).is_none() {
         return None;
     }
     let mut entry = Entry::new();
@@ -70,9 +70,9 @@ fn show(told: &Told<'_>) -> Option<Entry> {
         entry.say(&format!("input dev {name} "));
         entry.member("input_dev", Json::text(name));
     }
-    if !told.actions.is_empty() && !old_style(told.actions) {
+    if !filter.actions.is_empty() && !old_style(filter.actions) {
         entry.say("\n");
     }
-    action::show(told.actions, told.flags, &mut entry);
+    action::show(filter.actions, filter.flags, &mut entry);
     Some(entry)
 }

@@ -1,6 +1,6 @@
 //! matchall: its words, and how it is listed.
 
-use super::row::{Given, Read, Row, Told, class, no_card, number};
+use super::row::{Given, ListedFilter, Read, Row, class, no_card, number};
 use crate::json::Json;
 use crate::tc::action;
 use crate::tc::build::later;
@@ -37,8 +37,8 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     Ok(Read { handle: number, params: Some(FilterParams::Matchall(params)), actions })
 }
 
-fn show(told: &Told<'_>) -> Option<Entry> {
-    let (FilterParams::Matchall(params), handle) = (told.params, told.handle) else { return None };
+fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
+    let (FilterParams::Matchall(params), handle) = (filter.params, filter.handle) else { return None };
     let mut entry = Entry::new();
     entry.number("handle", handle, &format!("handle {handle:#x} "));
     if let Some(class) = params.classid.filter(|class| !class.is_none()) {
@@ -47,9 +47,9 @@ fn show(told: &Told<'_>) -> Option<Entry> {
     }
     entry.say("\n  not_in_hw");
     entry.member("not_in_hw", Json::Bool(true));
-    if let Some(hits) = told.hits.filter(|_| told.flags.stats) {
+    if let Some(hits) = filter.hits.filter(|_| filter.flags.stats) {
         entry.number("rule_hit", hits.lookups, &format!(" (rule hit {})", hits.lookups));
     }
-    action::show(told.actions, told.flags, &mut entry);
+    action::show(filter.actions, filter.flags, &mut entry);
     Some(entry)
 }

@@ -1,7 +1,7 @@
-//! What is in a filter's file, as its row says, and what those files have in common.
+//! What a filter's file contains, as its row lists it, and what those files share.
 
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
 use crate::units::parse_classid;
@@ -10,21 +10,21 @@ use tidegate_packet::Handle;
 use tidegate_policy::dump::{ActionDump, U32Hits};
 use tidegate_policy::{Action, FilterParams, Indev};
 
-/// A kind of filter: how tc reads what is said of it, and how it lists it.
+/// A kind of filter: how tc reads its options, and how it lists it.
 pub(in crate::tc) struct Row {
     /// The kind's name in `tc filter add … KIND`.
     pub(super) name: &'static str,
     /// Reads the handle in the kind's notation and the words behind the kind; the filter is for packets of an
     /// EtherType.
     pub(super) parse: fn(Given<'_>, u16, &mut Words<'_>, &Env) -> Result<Read, Refusal>,
-    /// Its options, with its actions behind them. `None`: the kernel tells nothing of it.
-    pub(in crate::tc) show: fn(&Told<'_>) -> Option<Entry>,
+    /// Its options, with its actions behind them. `None`: the kernel dumps no options of it.
+    pub(in crate::tc) show: fn(&ListedFilter<'_>) -> Option<Entry>,
 }
 
-/// The handle that was said, and where.
+/// The handle that was given, and the argument that gave it.
 pub(in crate::tc) type Given<'a> = Option<(&'a str, usize)>;
 
-/// What stands from the kind on.
+/// The options after the kind.
 #[derive(Default)]
 pub(in crate::tc) struct Read {
     pub(in crate::tc) handle: u32,
@@ -33,7 +33,7 @@ pub(in crate::tc) struct Read {
 }
 
 /// A filter that is listed.
-pub(in crate::tc) struct Told<'a> {
+pub(in crate::tc) struct ListedFilter<'a> {
     pub(in crate::tc) handle: u32,
     pub(in crate::tc) params: &'a FilterParams,
     pub(in crate::tc) hits: Option<&'a U32Hits>,

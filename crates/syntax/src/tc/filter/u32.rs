@@ -1,12 +1,12 @@
 //! u32: matches by name become comparisons of 32-bit words of the header.
 
-use super::row::{Given, Read, Row, Told, came_in, no_card, old_style};
+use super::row::{Given, ListedFilter, Read, Row, came_in, no_card, old_style};
 use crate::json::Json;
 use crate::nearest;
 use crate::number::{i32_in, u8_in, u16_in, u32_in};
 use crate::tc::action;
-use crate::tc::asks::ShowFlags;
 use crate::tc::build::later;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::prefix::{parse_prefix4, parse_prefix6};
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -37,7 +37,7 @@ fn parse(handle: Given<'_>, _: u16, words: &mut Words<'_>, env: &Env) -> Result<
     Ok(Read { handle: node, params: read.params.map(FilterParams::U32), actions: read.actions })
 }
 
-/// What was read: the parameters (`None` when nothing was said) and the node number from `order`.
+/// The options read: the parameters (`None` when none were given) and the node number from `order`.
 struct Options {
     params: Option<U32Params>,
     order: Option<u32>,
@@ -166,7 +166,7 @@ enum Failed {
     /// `Illegal "match"`, after these words of tc and with this explanation.
     Illegal(String, String),
     /// This line of tc alone, and an explanation.
-    Said(&'static str, &'static str),
+    Printed(&'static str, &'static str),
 }
 
 impl Failed {
@@ -179,7 +179,7 @@ impl Failed {
     fn named(self, name: &str, place: usize) -> Refusal {
         match self {
             Failed::Incomplete => Refusal::incomplete().at(place),
-            Failed::Said(line, remedy) => Refusal::new(1, line).at(place).remedy(remedy),
+            Failed::Printed(line, remedy) => Refusal::new(1, line).at(place).remedy(remedy),
             Failed::Illegal(before, remedy) => {
                 Refusal::new(1, format!("{before}Illegal \"{name}\"")).at(place).remedy(remedy)
             }
@@ -210,8 +210,8 @@ fn offset(words: &mut Words<'_>) -> Result<U32Offset, Failed> {
             _ => {
                 let at = i32_in(text, 0).ok_or_else(wrong)?;
                 if at % 2 != 0 {
-                    let told = "offset \"at\" must be even\n".to_owned();
-                    return Err(Failed::Illegal(told, "A field of 16 bits has an even offset.".into()));
+                    let sentence = "offset \"at\" must be even\n".to_owned();
+                    return Err(Failed::Illegal(sentence, "A field of 16 bits has an even offset.".into()));
                 }
                 field.get_or_insert_default().at = at;
             }
@@ -252,10 +252,10 @@ fn sample(words: &mut Words<'_>) -> Result<u32, Failed> {
         let text = words.take().ok_or(Failed::Incomplete)?;
         let read = u32_in(text, 0).filter(|buckets| buckets.is_power_of_two() && *buckets <= 256);
         const FORM: &str = "divisor takes a power of two up to 256.";
-        divisor = read.ok_or(Failed::Said("Illegal sample \"divisor\"", FORM))?;
+        divisor = read.ok_or(Failed::Printed("Illegal sample \"divisor\"", FORM))?;
     }
     let [key] = &params.keys[..] else {
-        return Err(Failed::Said(
+        return Err(Failed::Printed(
             "\"sample\" must contain exactly ONE key.",
             "sample takes one comparison of one word.",
         ));
@@ -284,7 +284,7 @@ fn selector(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed>
     match kind {
         "u32" => keys.number(words, Width::Word, 0, 0),
         "u16" => keys.number(words, Width::Half, 0, 0),
-        "u8" => keys.number(words, Width::Octet, 0, 0),
+        "u8" => keys.number(words, Width::Byte, 0, 0),
         "mark" => mark(words, params),
         _ => keys.field(kind, words),
     }
@@ -317,7 +317,7 @@ fn mark(words: &mut Words<'_>, params: &mut U32Params) -> Result<(), Failed> {
 enum Width {
     Word,
     Half,
-    Octet,
+    Byte,
 }
 
 /// The field that a word names; tc takes beginnings of two of IPv4's only.
@@ -341,31 +341,31 @@ impl Keys<'_> {
         match (kind, field_name(kind, name)) {
             ("ip", "src") => self.address(words, 12),
             ("ip", "dst") => self.address(words, 16),
-            ("ip", "tos" | "dsfield" | "precedence") => self.number(words, Width::Octet, 1, 0),
-            ("ip", "ihl") => self.number(words, Width::Octet, 0, 0),
-            ("ip", "protocol") => self.number(words, Width::Octet, 9, 0),
+            ("ip", "tos" | "dsfield" | "precedence") => self.number(words, Width::Byte, 1, 0),
+            ("ip", "ihl") => self.number(words, Width::Byte, 0, 0),
+            ("ip", "protocol") => self.number(words, Width::Byte, 9, 0),
             ("ip", "nofrag") => self.half(0, 0x3fff, 6, 0),
             ("ip", "firstfrag") => self.half(0x2000, 0x3fff, 6, 0),
             ("ip", "df") => self.half(0x4000, 0x4000, 6, 0),
             ("ip", "mf") => self.half(0x2000, 0x2000, 6, 0),
             ("ip", "sport") => self.number(words, Width::Half, 20, 0),
             ("ip", "dport") => self.number(words, Width::Half, 22, 0),
-            ("ip", "icmp_type") => self.number(words, Width::Octet, 20, 0),
-            ("ip", "icmp_code") => self.number(words, Width::Octet, 21, 0),
+            ("ip", "icmp_type") => self.number(words, Width::Byte, 20, 0),
+            ("ip", "icmp_code") => self.number(words, Width::Byte, 21, 0),
             ("ip6", "src") => self.address6(words, 8),
             ("ip6", "dst") => self.address6(words, 24),
             ("ip6", "priority") => self.traffic_class(words),
             ("ip6", "flowlabel") => self.number(words, Width::Word, 0, 0),
-            ("ip6", "protocol") => self.number(words, Width::Octet, 6, 0),
+            ("ip6", "protocol") => self.number(words, Width::Byte, 6, 0),
             ("ip6", "sport") => self.number(words, Width::Half, 40, 0),
             ("ip6", "dport") => self.number(words, Width::Half, 42, 0),
-            ("ip6", "icmp_type") => self.number(words, Width::Octet, 40, 0),
+            ("ip6", "icmp_type") => self.number(words, Width::Byte, 40, 0),
             // tc 6.1 counts this one from the next header.
-            ("ip6", "icmp_code") => self.number(words, Width::Octet, 41, -1),
+            ("ip6", "icmp_code") => self.number(words, Width::Byte, 41, -1),
             ("tcp" | "udp", "src") => self.number(words, Width::Half, 0, -1),
             ("tcp" | "udp", "dst") => self.number(words, Width::Half, 2, -1),
-            ("icmp", "type") => self.number(words, Width::Octet, 0, -1),
-            ("icmp", "code") => self.number(words, Width::Octet, 1, -1),
+            ("icmp", "type") => self.number(words, Width::Byte, 0, -1),
+            ("icmp", "code") => self.number(words, Width::Byte, 1, -1),
             ("ether", "src") => self.ether(words, -8),
             ("ether", "dst") => self.ether(words, -14),
             _ => {
@@ -387,7 +387,7 @@ impl Keys<'_> {
         match width {
             Width::Word => self.word(value, mask, offset, next),
             Width::Half => self.half(value, mask, offset, next),
-            Width::Octet => self.octet(value, mask, offset, next),
+            Width::Byte => self.byte(value, mask, offset, next),
         }
     }
 
@@ -424,7 +424,7 @@ impl Keys<'_> {
             self.word(value, u32::MAX << (32 - bits), offset + 4 * index as i32, next)?;
         }
         if length == 0 {
-            // Everything matches: said with a comparison of no bits, because a filter without any would be
+            // Everything matches: sent as a comparison of no bits, because a filter without keys would be
             // refused.
             self.word(0, 0, offset, next)?;
         }
@@ -433,11 +433,11 @@ impl Keys<'_> {
 
     fn ether(&mut self, words: &mut Words<'_>, offset: i32) -> Result<(), Failed> {
         let text = words.take().ok_or(Failed::Incomplete)?;
-        let octets: Option<Vec<u8>> = text
+        let raw: Option<Vec<u8>> = text
             .split(':')
             .map(|part| u8::from_str_radix(part, 16).ok().filter(|_| (1..=2).contains(&part.len())))
             .collect();
-        let octets = octets.filter(|octets| octets.len() == 6).ok_or_else(|| {
+        let raw = raw.filter(|raw| raw.len() == 6).ok_or_else(|| {
             let words = format!("parse_ether_addr: improperly formed address '{text}'\n");
             Failed::Illegal(
                 words,
@@ -445,13 +445,13 @@ impl Keys<'_> {
             )
         })?;
         let (offset, next) = at(words, offset, 0)?;
-        for (index, octet) in octets.into_iter().enumerate() {
-            self.octet(octet.into(), 0xff, offset + index as i32, next)?;
+        for (index, byte) in raw.into_iter().enumerate() {
+            self.byte(byte.into(), 0xff, offset + index as i32, next)?;
         }
         Ok(())
     }
 
-    fn octet(&mut self, value: u32, mask: u32, offset: i32, next: i32) -> Result<(), Failed> {
+    fn byte(&mut self, value: u32, mask: u32, offset: i32, next: i32) -> Result<(), Failed> {
         if value > 0xff || mask > 0xff {
             return Err(Failed::why(
                 "A byte's value and mask go up to 0xff (masks are hexadecimal: 255 means 0x255).",
@@ -511,7 +511,7 @@ fn value_mask(words: &mut Words<'_>) -> Result<(u32, u32), Failed> {
     Ok((number, bits))
 }
 
-/// `at OFFSET` or `at nexthdr+OFFSET`, if it stands here.
+/// `at OFFSET` or `at nexthdr+OFFSET`, if it follows.
 fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Failed> {
     if words.peek() != Some("at") {
         return Ok((offset, next));
@@ -527,12 +527,11 @@ fn at(words: &mut Words<'_>, offset: i32, next: i32) -> Result<(i32, i32), Faile
     Ok((offset.ok_or_else(|| Failed::why("`at` takes an offset in bytes: at 20, at nexthdr+0."))?, next))
 }
 
-/// A policer without `action` stands before the device that packets must have come in by, its counters and
-/// all other actions behind.
-fn show(told: &Told<'_>) -> Option<Entry> {
-    let FilterParams::U32(params) = told.params else { return None };
-    let Told { actions, flags, .. } = *told;
-    let mut entry = body(told, params);
+/// A policer without `action` is listed before `indev`, its counters and all other actions behind.
+fn show(filter: &ListedFilter<'_>) -> Option<Entry> {
+    let FilterParams::U32(params) = filter.params else { return None };
+    let ListedFilter { actions, flags, .. } = *filter;
+    let mut entry = body(filter, params);
     let old = actions.iter().find(|_| old_style(actions));
     if let Some(policer) = old {
         entry.say("\n");
@@ -549,9 +548,9 @@ fn show(told: &Told<'_>) -> Option<Entry> {
     Some(entry)
 }
 
-/// What is told of the filter itself.
-fn body(told: &Told<'_>, params: &U32Params) -> Entry {
-    let Told { handle, hits, actions, protocol, flags, .. } = *told;
+/// The filter's own options.
+fn body(filter: &ListedFilter<'_>, params: &U32Params) -> Entry {
+    let ListedFilter { handle, hits, actions, protocol, flags, .. } = *filter;
     let mut entry = Entry::new();
     let (id, table, bucket) =
         (handle_text(handle), format!("{:x}", handle >> 20), format!("{:x}", handle >> 12 & 0xff));
@@ -634,7 +633,7 @@ fn handle_text(handle: u32) -> String {
     format!("{}:{}:{}", part(table), part(bucket), part(node))
 }
 
-/// Where the next header begins, and which bucket of a linked table is asked.
+/// Where the next header begins, and which bucket of a linked table is looked up.
 fn leads(params: &U32Params, entry: &mut Entry) {
     let U32Params { offset, hash, .. } = params;
     if offset.plus != 0 || offset.field.is_some() || offset.eat {
@@ -665,11 +664,11 @@ fn named(key: &tidegate_policy::U32Key, protocol: u16, flags: &ShowFlags) -> Opt
     if !flags.pretty || flags.json || protocol != 0x0800 || key.offset_mask != 0 {
         return None;
     }
-    let octets = key.value.to_be_bytes().map(|octet| octet.to_string()).join(".");
+    let bytes = key.value.to_be_bytes().map(|byte| byte.to_string()).join(".");
     match (key.offset, key.mask) {
         (12 | 16, mask) if mask.leading_ones() + mask.trailing_zeros() == 32 || mask == 0 => {
             let name = if key.offset == 12 { "src" } else { "dst" };
-            Some(format!("\n  match IP {name} {octets}/{}", mask.leading_ones()))
+            Some(format!("\n  match IP {name} {bytes}/{}", mask.leading_ones()))
         }
         (8, 0x00ff_0000) => Some(format!("\n  match IP protocol {}", key.value >> 16)),
         (20, 0x0000_ffff) => Some(format!("match dport {}", key.value)),

@@ -4,7 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::{i32_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -59,8 +59,8 @@ const PRESETS: [(&str, u32, u32); 8] = [
     ("interplanetary", 1_000_000_000, 50_000_000),
 ];
 
-/// Framings that have a name: how the link cuts packets (if the name says so), what it adds, and the least
-/// that a packet costs.
+/// Framings that have a name: the link's cells (if the name implies them), the overhead, and the least size
+/// that is counted (mpu).
 const FRAMINGS: [(&str, Option<CakeFraming>, i32, Option<u32>); 13] = [
     ("ipoa-vcmux", Some(CakeFraming::Atm), 8, None),
     ("ipoa-llcsnap", Some(CakeFraming::Atm), 16, None),
@@ -133,7 +133,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// A word that stands alone.
+    /// A keyword without a value.
     fn flag(&mut self, key: &'static str) -> Result<(), Refusal> {
         let params = &mut self.params;
         if let Some((_, rtt, target)) = PRESETS.iter().find(|(name, ..)| *name == key) {
@@ -178,21 +178,21 @@ impl Gathered {
             "noatm" => params.framing = Some(CakeFraming::None),
             "raw" => (params.framing, params.overhead, params.raw) = (Some(CakeFraming::None), Some(0), true),
             "conservative" => (params.framing, params.overhead) = (Some(CakeFraming::Atm), Some(48)),
-            // `via-ethernet` says nothing any more.
+            // `via-ethernet` has no effect any more.
             _ => {}
         }
     }
 
-    /// What tc sends: of some options 0 means that nothing was said.
+    /// What tc sends: for some options 0 means that none was given.
     fn finish(self) -> CakeParams {
         let unlimited = self.unlimited;
-        let said = |value: Option<u32>| value.filter(|value| *value > 0);
+        let value_of = |value: Option<u32>| value.filter(|value| *value > 0);
         CakeParams {
             bandwidth: self.params.bandwidth.filter(|rate| rate.0 > 0 || unlimited),
-            rtt_us: said(self.params.rtt_us),
-            mpu: said(self.params.mpu),
-            memory_limit: said(self.params.memory_limit),
-            fwmark: said(self.params.fwmark),
+            rtt_us: value_of(self.params.rtt_us),
+            mpu: value_of(self.params.mpu),
+            memory_limit: value_of(self.params.memory_limit),
+            fwmark: value_of(self.params.fwmark),
             ..self.params
         }
     }
@@ -298,7 +298,7 @@ fn show_stats(stats: &CakeStats, tins: CakeTins, iec: bool, entry: &mut Entry) {
     entry.member("tins", Json::List(stats.tins.iter().map(tin_members).collect()));
 }
 
-/// A row of the table of tins: its heading, and what stands under each tin.
+/// A row of the table of tins: its heading, and the value under each tin.
 type Row = (&'static str, fn(&CakeTinStats, bool) -> String);
 
 const ROWS: [Row; 20] = [

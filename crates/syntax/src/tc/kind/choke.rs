@@ -3,7 +3,7 @@
 use super::red;
 use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::Entry;
@@ -46,21 +46,21 @@ fn read(values: &Values, stderr: &mut String) -> Result<RedParams, Refusal> {
             "choke needs the packets that may wait and the link's rate: choke limit 100 bandwidth 1mbit",
         ));
     };
-    let said = ordered(values, limit)?;
+    let words = ordered(values, limit)?;
     let avpkt = values.number("avpkt").unwrap_or(1000);
     let terms = Terms {
         name: "CHOKE",
-        min: said.min,
-        max: said.max,
-        min_bytes: said.min.wrapping_mul(avpkt),
-        max_bytes: said.max.wrapping_mul(avpkt),
-        burst: given("burst").unwrap_or_else(|| usual_burst(said.min, said.max, 1)),
+        min: words.min,
+        max: words.max,
+        min_bytes: words.min.wrapping_mul(avpkt),
+        max_bytes: words.max.wrapping_mul(avpkt),
+        burst: given("burst").unwrap_or_else(|| usual_burst(words.min, words.max, 1)),
         avpkt,
-        probability: said.probability,
+        probability: words.probability,
         rate: Some(rate),
     };
     let computed = computed(&terms, "")?;
-    stderr.push_str(&computed.said);
+    stderr.push_str(&computed.stderr);
     Ok(RedParams {
         limit,
         curve: computed.curve,

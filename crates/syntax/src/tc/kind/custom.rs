@@ -1,9 +1,9 @@
-//! A qdisc made outside. tc has no words for it; in a listing its own name and words stand after `custom`.
+//! A qdisc from outside. tc has no words for it; a listing has its own name and options after `custom`.
 
 use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

@@ -3,7 +3,7 @@
 use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, time};
 use crate::tc::words::Words;
@@ -53,8 +53,8 @@ fn read(values: &Values, stderr: &mut String) -> Result<DualPi2Params, Refusal> 
             (None, us) => us.map(StepThreshold::Micros),
         },
         min_qlen_step: values.number("min_qlen_step"),
-        coupling: octet(values, "coupling_factor", 1..=255)?,
-        classic_protection: octet(values, "classic_protection", 0..=100)?,
+        coupling: byte(values, "coupling_factor", 1..=255)?,
+        classic_protection: byte(values, "classic_protection", 0..=100)?,
         drop_on_overload: values.switch("drop_on_overload", "overflow"),
         drop_at_enqueue: values.switch("drop_enqueue", "drop_dequeue"),
         ecn_mask: values.switch("l4s_ect", "any_ect").map(|l4s| if l4s { 1 } else { 3 }),
@@ -97,14 +97,14 @@ fn weight(values: &Values, key: &'static str) -> Result<Option<u32>, Refusal> {
         .remedy(format!("{key} is in Hz, at least 1/256: alpha 0.16 beta 3.2.")))
 }
 
-fn octet(
+fn byte(
     values: &Values,
     key: &'static str,
     range: core::ops::RangeInclusive<u32>,
 ) -> Result<Option<u8>, Refusal> {
     let Some(number) = values.number(key) else { return Ok(None) };
     match u8::try_from(number).ok().filter(|_| range.contains(&number)) {
-        Some(octet) => Ok(Some(octet)),
+        Some(value) => Ok(Some(value)),
         None => Err(Refusal::new(1, format!("Illegal \"{key}\"")).remedy(format!(
             "{key} is between {} and {}.",
             range.start(),
@@ -146,9 +146,9 @@ fn show(params: &DualPi2Params, entry: &mut Entry) {
 
 /// One of two words.
 fn word(key: &'static str, value: Option<bool>, yes: &str, no: &str, entry: &mut Entry) {
-    let said = if value == Some(true) { yes } else { no };
-    entry.say(&format!("{said} "));
-    entry.member(key, Json::text(said.to_owned()));
+    let words = if value == Some(true) { yes } else { no };
+    entry.say(&format!("{words} "));
+    entry.member(key, Json::text(words.to_owned()));
 }
 
 fn show_stats(stats: &DualPi2Stats, entry: &mut Entry) {

@@ -4,7 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::u32_in;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -21,9 +21,9 @@ impl Syntax for Ets {
         words: &mut Words<'_>,
         _stderr: &mut String,
     ) -> Result<Option<QdiscParams>, Refusal> {
-        let mut said = Said::default();
-        reader.each(reader.table(), words, &mut said)?;
-        complete(said, reader).map(|params| Some(QdiscParams::Ets(params)))
+        let mut given = EtsWords::default();
+        reader.each(reader.table(), words, &mut given)?;
+        complete(given, reader).map(|params| Some(QdiscParams::Ets(params)))
     }
 
     fn class(&self, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ClassParams, Refusal> {
@@ -54,9 +54,9 @@ enum List {
     Priomap,
 }
 
-/// What was said so far.
+/// The options read so far.
 #[derive(Default)]
-struct Said {
+struct EtsWords {
     bands: Option<u32>,
     strict: Option<u32>,
     quanta: Vec<u32>,
@@ -66,7 +66,7 @@ struct Said {
     list: List,
 }
 
-impl Take for Said {
+impl Take for EtsWords {
     fn option(
         &mut self,
         _reader: &Reader<'_>,
@@ -104,7 +104,7 @@ impl Take for Said {
     }
 }
 
-/// What is said of a class.
+/// The options of a class.
 #[derive(Default)]
 struct Quantum(Option<u32>);
 
@@ -184,10 +184,10 @@ fn out_of_bounds() -> Refusal {
         .remedy("Bands are numbered from 0 to one less than there are.")
 }
 
-fn complete(said: Said, reader: &Reader<'_>) -> Result<EtsParams, Refusal> {
-    let strict = said.strict.unwrap_or(0);
-    let needed = strict as usize + said.quanta.len();
-    let bands = said.bands.filter(|bands| *bands > 0).unwrap_or(needed as u32);
+fn complete(given: EtsWords, reader: &Reader<'_>) -> Result<EtsParams, Refusal> {
+    let strict = given.strict.unwrap_or(0);
+    let needed = strict as usize + given.quanta.len();
+    let bands = given.bands.filter(|bands| *bands > 0).unwrap_or(needed as u32);
     if bands == 0 {
         return Err(Refusal::new(1, "One of \"bands\", \"quanta\" or \"strict\" needs to be specified")
             .then(&reader.usage())
@@ -198,14 +198,14 @@ fn complete(said: Said, reader: &Reader<'_>) -> Result<EtsParams, Refusal> {
             .then(&reader.usage())
             .remedy(format!("strict and quanta together need {needed} bands.")));
     }
-    if said.priomap.iter().any(|band| u32::from(*band) >= bands) {
+    if given.priomap.iter().any(|band| u32::from(*band) >= bands) {
         return Err(out_of_bounds());
     }
     Ok(EtsParams {
         bands: bands.min(255) as u8,
         strict: strict as u8,
-        quanta: said.quanta,
-        priomap: said.priomap,
+        quanta: given.quanta,
+        priomap: given.priomap,
     })
 }
 

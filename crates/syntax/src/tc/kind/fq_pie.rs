@@ -3,7 +3,7 @@
 use super::pie;
 use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};
 use crate::tc::words::Words;

@@ -4,7 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::float_prefix;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::early::{BANDWIDTH, PROBABILITY, Terms, computed, usual_burst};
 use crate::tc::options::{Reader, Take, Values};
 use crate::tc::show::{Entry, marks, probability};
@@ -52,10 +52,10 @@ fn too_many(place: usize) -> Refusal {
         .remedy("There can be 16 virtual queues, numbered from 0.")
 }
 
-/// What is said of the table.
+/// The options of the table.
 #[derive(Default)]
 struct Setup {
-    said: GredSetup,
+    setup: GredSetup,
     default: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ impl Take for Setup {
         word: &str,
         words: &mut Words<'_>,
     ) -> Result<(), Refusal> {
-        let before = &self.said;
+        let before = &self.setup;
         if option.key == "default" && before.vqs == 0 {
             return Err(Refusal::new(1, "\"default\" must be defined after \"vqs\"")
                 .at(words.last())
@@ -78,17 +78,17 @@ impl Take for Setup {
         let number = values.number(option.key).unwrap_or(0);
         match option.key {
             "vqs" if number > MAX_QUEUES => return Err(too_many(words.last())),
-            "vqs" => self.said.vqs = number,
-            "default" if number >= self.said.vqs => {
+            "vqs" => self.setup.vqs = number,
+            "default" if number >= self.setup.vqs => {
                 return Err(Refusal::new(1, "\"default\" must be less than \"vqs\"")
                     .at(words.last())
-                    .remedy(format!("There are {} queues, numbered from 0.", self.said.vqs)));
+                    .remedy(format!("There are {} queues, numbered from 0.", self.setup.vqs)));
             }
             "default" => self.default = Some(number),
-            "grio" => self.said.grio = true,
-            "limit" => self.said.limit = Some(number).filter(|limit| *limit > 0),
-            "ecn" => self.said.flags.ecn = true,
-            _ => self.said.flags.harddrop = true,
+            "grio" => self.setup.grio = true,
+            "limit" => self.setup.limit = Some(number).filter(|limit| *limit > 0),
+            "ecn" => self.setup.flags.ecn = true,
+            _ => self.setup.flags.harddrop = true,
         }
         Ok(())
     }
@@ -97,15 +97,15 @@ impl Take for Setup {
 fn setup(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<GredSetup, Refusal> {
     let mut setup = Setup::default();
     reader.each(GRED_SETUP, words, &mut setup)?;
-    let Setup { said, default } = setup;
-    let default = default.filter(|_| said.vqs > 0).ok_or_else(|| {
+    let Setup { setup: gred_setup, default } = setup;
+    let default = default.filter(|_| gred_setup.vqs > 0).ok_or_else(|| {
         Refusal::new(1, "Illegal gred setup parameters")
             .remedy("vqs and default must be given: gred setup vqs 3 default 1")
     })?;
-    Ok(GredSetup { default, ..said })
+    Ok(GredSetup { default, ..gred_setup })
 }
 
-/// What is said of a queue.
+/// The options of a virtual queue.
 #[derive(Default)]
 struct Queue {
     values: Values,
@@ -161,7 +161,7 @@ fn compute(queue: &Queue, stderr: &mut String) -> Result<GredQueue, Refusal> {
     let terms =
         Terms { name: "GRED", min, max, min_bytes, max_bytes, burst, avpkt, probability, rate: Some(rate) };
     let computed = computed(&terms, stderr)?;
-    stderr.push_str(&computed.said);
+    stderr.push_str(&computed.stderr);
     Ok(GredQueue {
         vq,
         prio: queue.prio,

@@ -1,9 +1,9 @@
-//! hfsc: curves stand in two notations.
+//! hfsc: curves have two notations.
 
 use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::{Words, begins};
@@ -104,7 +104,7 @@ enum Misfit {
     /// The words end.
     Incomplete(Refusal),
     /// These lines of tc's, perhaps none.
-    Said(String),
+    Printed(String),
 }
 
 impl From<Refusal> for Misfit {
@@ -114,7 +114,7 @@ impl From<Refusal> for Misfit {
 }
 
 fn illegal(name: &str, more: &str) -> Misfit {
-    Misfit::Said(format!("{more}HFSC: Illegal \"{name}\"\n"))
+    Misfit::Printed(format!("{more}HFSC: Illegal \"{name}\"\n"))
 }
 
 /// A curve in either notation; tc tries the second where the first does not fit, and has complained about
@@ -124,12 +124,12 @@ fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<Servic
     if words.peek().is_none() {
         return Err(Refusal::incomplete().at(place));
     }
-    let mut said = String::new();
+    let mut text = String::new();
     for notation in [by_slopes, by_bound] {
         let mut ahead = words.clone();
         match notation(reader, &mut ahead) {
             Ok(ServiceCurve { m1: 0, m2: 0, .. }) => {
-                said.push_str("HFSC: Service Curve has two zero slopes\n");
+                text.push_str("HFSC: Service Curve has two zero slopes\n");
                 break;
             }
             Ok(curve) => {
@@ -137,14 +137,14 @@ fn curve(key: &str, reader: &Reader<'_>, words: &mut Words<'_>) -> Result<Servic
                 return Ok(curve);
             }
             Err(Misfit::Incomplete(refusal)) => return Err(refusal),
-            Err(Misfit::Said(lines)) => said.push_str(&lines),
+            Err(Misfit::Printed(lines)) => text.push_str(&lines),
         }
     }
-    said.push_str(&format!("HFSC: Illegal \"{key}\""));
-    Err(Refusal::new(1, said).at(place).remedy(format!("{key} takes {}.", ValueKind::Curve.example())))
+    text.push_str(&format!("HFSC: Illegal \"{key}\""));
+    Err(Refusal::new(1, text).at(place).remedy(format!("{key} takes {}.", ValueKind::Curve.example())))
 }
 
-/// The value after a word, if the word stands here.
+/// The value after a keyword, if the keyword follows.
 fn value<'w, T>(
     name: &str,
     words: &mut Words<'w>,
@@ -157,7 +157,7 @@ fn value<'w, T>(
     read(words.need()?).map(Some).map_err(|more| illegal(name, &more))
 }
 
-/// The same, where another word must follow.
+/// The value after a keyword that another word must follow.
 fn value_then<'w, T>(
     name: &str,
     words: &mut Words<'w>,
@@ -175,7 +175,7 @@ fn by_slopes(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve,
     let rate = |text: &str| reader.rate32(text);
     let m1 = value_then("m1", words, rate)?.unwrap_or(0);
     let d_us = value_then("d", words, time)?.unwrap_or(0);
-    let m2 = value("m2", words, rate)?.ok_or(Misfit::Said(String::new()))?;
+    let m2 = value("m2", words, rate)?.ok_or(Misfit::Printed(String::new()))?;
     Ok(ServiceCurve { m1, d_us, m2 })
 }
 
@@ -184,9 +184,9 @@ fn by_bound(reader: &Reader<'_>, words: &mut Words<'_>) -> Result<ServiceCurve, 
     let size = |text: &str| parse_size(text).ok_or_else(String::new);
     let umax = value_then("umax", words, size)?.unwrap_or(0);
     let dmax = value_then("dmax", words, time)?.unwrap_or(0);
-    let rate = value("rate", words, |text| reader.rate32(text))?.ok_or(Misfit::Said(String::new()))?;
+    let rate = value("rate", words, |text| reader.rate32(text))?.ok_or(Misfit::Printed(String::new()))?;
     if umax != 0 && dmax == 0 {
-        return Err(Misfit::Said("HFSC: umax given but dmax is zero.\n".into()));
+        return Err(Misfit::Printed("HFSC: umax given but dmax is zero.\n".into()));
     }
     let bytes = f64::from(umax) * MICROS;
     let slope = if dmax == 0 { 0.0 } else { (bytes / f64::from(dmax)).ceil() };

@@ -2,7 +2,7 @@
 
 use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

@@ -3,7 +3,7 @@
 use super::row::Syntax;
 use crate::json::Json;
 use crate::number::{float_prefix, general, i32_in, u32_in};
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Take};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -26,7 +26,7 @@ impl Syntax for Netem {
         words: &mut Words<'_>,
         _stderr: &mut String,
     ) -> Result<Option<QdiscParams>, Refusal> {
-        let mut said = Said {
+        let mut given = NetemWords {
             reader,
             params: NetemParams { limit: 1000, ..NetemParams::default() },
             correlations: NetemCorrelations::default(),
@@ -36,8 +36,8 @@ impl Syntax for Netem {
             reorders: false,
             corrupts: false,
         };
-        reader.each(reader.table(), words, &mut said)?;
-        said.complete().map(|params| Some(QdiscParams::Netem(Box::new(params))))
+        reader.each(reader.table(), words, &mut given)?;
+        given.complete().map(|params| Some(QdiscParams::Netem(Box::new(params))))
     }
 
     fn show(&self, dump: &QdiscDump, _flags: &ShowFlags, entry: &mut Entry) {
@@ -53,8 +53,8 @@ const CERTAIN: NetemProbability = NetemProbability::MAX;
 /// Where tc looks for tables.
 const TABLES: &str = "/usr/lib/x86_64-linux-gnu/tc/";
 
-/// What was said so far.
-struct Said<'a> {
+/// The options read so far.
+struct NetemWords<'a> {
     reader: &'a Reader<'a>,
     params: NetemParams,
     correlations: NetemCorrelations,
@@ -90,7 +90,7 @@ fn share(text: &str) -> Option<NetemProbability> {
     known.then(|| libm::rint(part * f64::from(CERTAIN)) as NetemProbability)
 }
 
-/// Does a number stand here? tc looks at the first character.
+/// Whether a number follows: tc looks at the first character.
 fn number_next(words: &Words<'_>) -> bool {
     words.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -106,7 +106,7 @@ fn need_share(name: &str, words: &mut Words<'_>) -> Result<NetemProbability, Ref
     share(words.need()?).ok_or_else(|| illegal(name, words.last()))
 }
 
-/// The probability that may stand here.
+/// The probability that may follow.
 fn share_next(name: &str, words: &mut Words<'_>) -> Result<Option<NetemProbability>, Refusal> {
     if number_next(words) { need_share(name, words).map(Some) } else { Ok(None) }
 }
@@ -123,7 +123,7 @@ fn delay(words: &mut Words<'_>) -> Result<i64, Refusal> {
     Ok((ticks as i64) << 6)
 }
 
-impl Take for Said<'_> {
+impl Take for NetemWords<'_> {
     fn option(
         &mut self,
         _reader: &Reader<'_>,
@@ -170,7 +170,7 @@ impl Take for Said<'_> {
     }
 }
 
-impl Said<'_> {
+impl NetemWords<'_> {
     fn delay(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         self.params.latency_ns = delay(words)?;
         if !number_next(words) {

@@ -16,7 +16,7 @@ impl Syntax for Plug {
         _stderr: &mut String,
     ) -> Result<Option<QdiscParams>, Refusal> {
         let values = reader.options(words)?;
-        // The last word says what to do, also of a limit before it. Without one tc sends nothing.
+        // The last keyword gives the operation, also with a limit before it. Without one tc sends nothing.
         let command = values.0.last().map(|(key, _)| match *key {
             "block" => PlugCommand::Block,
             "release" => PlugCommand::Release,

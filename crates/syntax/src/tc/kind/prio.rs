@@ -3,7 +3,7 @@
 use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -38,7 +38,7 @@ fn read(values: &Values) -> PrioParams {
     PrioParams { bands: values.signed("bands").unwrap_or(3) as u32, priomap }
 }
 
-/// pfifo_fast: nothing can be said; it is listed as a prio of the customary bands.
+/// pfifo_fast: it has no options; it is listed as a prio with the default bands.
 pub(super) struct PfifoFast;
 
 impl Syntax for PfifoFast {

@@ -2,8 +2,8 @@
 
 use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
-use crate::tc::early::{BANDWIDTH, Terms, computed, missing, said, usual_burst};
+use crate::tc::command_line::ShowFlags;
+use crate::tc::early::{BANDWIDTH, Terms, computed, missing, red_words, usual_burst};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};
 use crate::tc::words::Words;
@@ -44,31 +44,31 @@ fn read(values: &Values, stderr: &mut String) -> Result<RedParams, Refusal> {
             "red needs the bytes that may wait and the length of a usual packet: red limit 60k avpkt 1000",
         ));
     };
-    let mut said = said(values, limit);
-    if said.max == 0 {
-        said.max = if said.min > 0 { said.min.wrapping_mul(3) } else { said.limit / 4 };
+    let mut words = red_words(values, limit);
+    if words.max == 0 {
+        words.max = if words.min > 0 { words.min.wrapping_mul(3) } else { words.limit / 4 };
     }
-    if said.min == 0 {
-        said.min = said.max / 3;
+    if words.min == 0 {
+        words.min = words.max / 3;
     }
-    let burst = given("burst").unwrap_or_else(|| usual_burst(said.min, said.max, avpkt));
+    let burst = given("burst").unwrap_or_else(|| usual_burst(words.min, words.max, avpkt));
     let rate = values.rate("bandwidth").filter(|rate| rate.0 > 0).unwrap_or_else(|| {
         stderr.push_str("RED: set bandwidth to 10Mbit\n");
         BANDWIDTH
     });
     let terms = Terms {
         name: "RED",
-        min: said.min,
-        max: said.max,
-        min_bytes: said.min,
-        max_bytes: said.max,
+        min: words.min,
+        max: words.max,
+        min_bytes: words.min,
+        max_bytes: words.max,
         burst,
         avpkt,
-        probability: said.probability,
+        probability: words.probability,
         rate: Some(rate),
     };
     let computed = computed(&terms, stderr)?;
-    stderr.push_str(&computed.said);
+    stderr.push_str(&computed.stderr);
     Ok(RedParams {
         limit,
         curve: computed.curve,

@@ -1,7 +1,7 @@
-//! What is in a kind's file, as its row says.
+//! What a kind's file contains, as its row lists it.
 
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::Reader;
 use crate::tc::show::Entry;
 use crate::tc::words::Words;
@@ -9,10 +9,10 @@ use tidegate_policy::dump::{ClassDump, QdiscDump};
 use tidegate_policy::spec::KindSpec;
 use tidegate_policy::{ClassParams, Kind, QdiscParams};
 
-/// How tc reads what is said of a kind, and how it lists it.
+/// How tc reads the options of a kind, and how it lists it.
 pub(in crate::tc) trait Syntax: Sync {
-    /// Reads the options of a qdisc. `None`: tc sends no parameters. What tc says though it goes on is added
-    /// to `stderr`.
+    /// Reads the options of a qdisc. `None`: tc sends no parameters. Warnings of tc, which then continues,
+    /// are added to `stderr`.
     fn qdisc(
         &self,
         reader: &Reader<'_>,

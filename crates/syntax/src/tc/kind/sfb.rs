@@ -4,7 +4,7 @@ use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
 use crate::number::general;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::early::wrapped;
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, row, time};

@@ -2,7 +2,7 @@
 
 use super::row::Syntax;
 use crate::Refusal;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::early::{Terms, computed, missing, ordered, usual_burst};
 use crate::tc::options::{Reader, Values};
 use crate::tc::show::{Entry, marks, probability, row};
@@ -69,22 +69,22 @@ fn read_red(values: &Values, stderr: &mut String) -> Result<Option<SfqRed>, Refu
             "Random early detection in the flows of sfq begins with redflowlimit BYTES.",
         ));
     };
-    let said = ordered(values, limit)?;
+    let words = ordered(values, limit)?;
     let avpkt = values.number("avpkt").unwrap_or(1000);
     let burst = values.number("burst").filter(|burst| *burst > 0);
     let terms = Terms {
         name: "SFQ",
-        min: said.min,
-        max: said.max,
-        min_bytes: said.min,
-        max_bytes: said.max,
-        burst: burst.unwrap_or_else(|| usual_burst(said.min, said.max, avpkt)),
+        min: words.min,
+        max: words.max,
+        min_bytes: words.min,
+        max_bytes: words.max,
+        burst: burst.unwrap_or_else(|| usual_burst(words.min, words.max, avpkt)),
         avpkt,
-        probability: said.probability,
+        probability: words.probability,
         rate: None,
     };
     let computed = computed(&terms, "")?;
-    stderr.push_str(&computed.said);
+    stderr.push_str(&computed.stderr);
     Ok(Some(SfqRed {
         limit,
         curve: computed.curve,

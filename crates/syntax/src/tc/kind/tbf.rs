@@ -3,7 +3,7 @@
 use super::row::Syntax;
 use crate::Refusal;
 use crate::json::Json;
-use crate::tc::asks::ShowFlags;
+use crate::tc::command_line::ShowFlags;
 use crate::tc::options::{Reader, Values, rate_spec};
 use crate::tc::show::Entry;
 use crate::tc::words::Words;

@@ -1,4 +1,4 @@
-//! What a packet is asked.
+//! The expressions of a condition.
 
 use super::super::batch::Batch;
 use super::super::expression::NftHeader;
@@ -83,7 +83,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Where an address stands.
+/// Where an address is in the header.
 fn address_at(v6: Option<bool>, destination: bool) -> Result<Payload, Unknown> {
     match (v6, destination) {
         (Some(false), false) => Ok(network(12, 4)),
@@ -131,7 +131,7 @@ fn length(steps: &mut Expressions, from: u16, to: u16, not: bool) {
     steps.load_meta(NftMeta::Length).in_network_order(4).range(!not, &bytes(from), &bytes(to));
 }
 
-/// The DS field, which in IPv6 stands across two bytes.
+/// The DS field, which in IPv6 spans two bytes.
 fn field(steps: &mut Expressions, v6: Option<bool>, value: u8, mask: u8, not: bool) -> Result<(), Unknown> {
     match v6 {
         Some(false) => {

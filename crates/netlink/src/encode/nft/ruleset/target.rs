@@ -70,7 +70,7 @@ fn mark(steps: &mut Expressions, value: u32, mask: u32) {
     steps.set_meta(NftMeta::Mark);
 }
 
-/// Do bits of both marks are in what comes of it?
+/// Whether the result has bits of both marks.
 const fn mixes(what: ConnmarkTarget) -> bool {
     match what {
         ConnmarkTarget::Set { .. } => false,

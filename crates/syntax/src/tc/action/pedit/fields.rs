@@ -16,7 +16,7 @@ pub(super) struct Field {
 /// How long a field is, and how its value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    Octet,
+    Byte,
     Half,
     Word,
     Address4,
@@ -30,7 +30,7 @@ impl Form {
     /// All its bits, of a long one those that are counted as its own.
     pub(super) const fn all(self) -> u32 {
         match self {
-            Form::Octet | Form::Class => 0xff,
+            Form::Byte | Form::Class => 0xff,
             Form::Half => 0xffff,
             _ => u32::MAX,
         }
@@ -53,36 +53,36 @@ const ETHERNET: &[Row] =
 const IPV4: &[Row] = &[
     ("src", 12, Form::Address4, None),
     ("dst", 16, Form::Address4, None),
-    ("tos", 1, Form::Octet, None),
-    ("dsfield", 1, Form::Octet, None),
-    ("ihl", 0, Form::Octet, Some(0x0f)),
-    ("ttl", 8, Form::Octet, None),
-    ("protocol", 9, Form::Octet, None),
-    ("precedence", 1, Form::Octet, None),
-    ("nofrag", 6, Form::Octet, Some(0x3f)),
-    ("firstfrag", 6, Form::Octet, Some(0x1f)),
-    ("ce", 6, Form::Octet, Some(0x80)),
-    ("df", 6, Form::Octet, Some(0x40)),
-    ("mf", 6, Form::Octet, Some(0x20)),
+    ("tos", 1, Form::Byte, None),
+    ("dsfield", 1, Form::Byte, None),
+    ("ihl", 0, Form::Byte, Some(0x0f)),
+    ("ttl", 8, Form::Byte, None),
+    ("protocol", 9, Form::Byte, None),
+    ("precedence", 1, Form::Byte, None),
+    ("nofrag", 6, Form::Byte, Some(0x3f)),
+    ("firstfrag", 6, Form::Byte, Some(0x1f)),
+    ("ce", 6, Form::Byte, Some(0x80)),
+    ("df", 6, Form::Byte, Some(0x40)),
+    ("mf", 6, Form::Byte, Some(0x20)),
 ];
 /// Behind an IPv4 header without options; tc has both of ICMP's in one place.
 const BEYOND: &[Row] = &[
     ("sport", 20, Form::Half, None),
     ("dport", 22, Form::Half, None),
-    ("icmp_type", 20, Form::Octet, None),
-    ("icmp_code", 20, Form::Octet, None),
+    ("icmp_type", 20, Form::Byte, None),
+    ("icmp_code", 20, Form::Byte, None),
 ];
 const IPV6: &[Row] = &[
     ("src", 8, Form::Address6, None),
     ("dst", 24, Form::Address6, None),
     ("flow_lbl", 0, Form::Word, Some(0x0007_ffff)),
     ("payload_len", 4, Form::Half, None),
-    ("nexthdr", 6, Form::Octet, None),
-    ("hoplimit", 7, Form::Octet, None),
+    ("nexthdr", 6, Form::Byte, None),
+    ("hoplimit", 7, Form::Byte, None),
     ("traffic_class", 0, Form::Class, None),
 ];
 const PORTS: &[Row] = &[("sport", 0, Form::Half, None), ("dport", 2, Form::Half, None)];
-const FLAGS: &[Row] = &[("flags", 13, Form::Octet, None)];
+const FLAGS: &[Row] = &[("flags", 13, Form::Byte, None)];
 
 /// The field of that name. Without `ex` all are counted from the network header, and there is IPv4 only.
 pub(super) fn find(header: &str, name: &str, extended: bool) -> Option<Field> {
@@ -104,14 +104,14 @@ pub(super) fn find(header: &str, name: &str, extended: bool) -> Option<Field> {
 pub(super) struct Value {
     pub(super) add: bool,
     /// In the order of the wire, as many as the field has.
-    pub(super) octets: Octets,
+    pub(super) bytes: FieldBytes,
     /// All bits that are not retained stay before the value is laid over them.
     pub(super) keep: bool,
     pub(super) retain: u32,
 }
 
 /// The value of a field: a number, or more bytes than one holds.
-pub(super) enum Octets {
+pub(super) enum FieldBytes {
     Number(u32),
     Address([u8; 6]),
     Address6([u8; 16]),

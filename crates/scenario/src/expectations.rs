@@ -14,12 +14,12 @@ pub(crate) fn comparisons(scenario: &Scenario, experiment: &Experiment) -> Vec<C
 /// # Errors
 /// Its place, and what can be asked for.
 pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnostic> {
-    let asked =
+    let selected =
         scenario.expect.iter().flat_map(|expected| std::iter::once(&expected.figure).chain(&expected.over));
-    for asked in asked {
-        for run in runs(scenario, experiment, asked) {
-            if let Err(NoSuchFigure::Unknown { known }) = of_run(run, asked) {
-                let of = asked.name.rsplit_once('.').map_or(asked.name.as_str(), |(of, _)| of);
+    for figure in selected {
+        for run in runs(scenario, experiment, figure) {
+            if let Err(NoSuchFigure::Unknown { known }) = of_run(run, figure) {
+                let of = figure.name.rsplit_once('.').map_or(figure.name.as_str(), |(of, _)| of);
                 let near: Vec<&str> =
                     known.iter().filter(|name| name.starts_with(of)).map(String::as_str).take(24).collect();
                 let groups = known.iter().filter_map(|name| name.rsplit_once('.').map(|(of, _)| of));
@@ -31,25 +31,25 @@ pub fn check(scenario: &Scenario, experiment: &Experiment) -> Result<(), Diagnos
                     }
                     near => format!("there are {}", near.join(", ")),
                 };
-                let why = format!("no measurement is named `{}`", asked.name);
-                return Err(Diagnostic::new(asked.at.clone(), why, remedy));
+                let why = format!("no measurement is named `{}`", figure.name);
+                return Err(Diagnostic::new(figure.at.clone(), why, remedy));
             }
         }
     }
     Ok(())
 }
 
-fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, asked: &FigureRef) -> Vec<&'e RunRecord> {
-    let (policy, load) = (&scenario.policies[asked.policy].name, &scenario.loads[asked.load].name);
+fn runs<'e>(scenario: &Scenario, experiment: &'e Experiment, figure: &FigureRef) -> Vec<&'e RunRecord> {
+    let (policy, load) = (&scenario.policies[figure.policy].name, &scenario.loads[figure.load].name);
     experiment.runs.iter().filter(|run| run.policy == *policy && run.load == *load).collect()
 }
 
 fn of_run(
     run: &RunRecord,
-    asked: &FigureRef,
+    wanted: &FigureRef,
 ) -> Result<tidegate_measure::experiment::Quantity, NoSuchFigure> {
-    let window = asked.between.map_or(run.window, |(from, to)| (from.0, to.0));
-    figure(run, &asked.name, window)
+    let window = wanted.between.map_or(run.window, |(from, to)| (from.0, to.0));
+    figure(run, &wanted.name, window)
 }
 
 fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation) -> Option<Comparison> {
@@ -83,7 +83,7 @@ fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation)
     }
     let spread = Spread::new(numbers, unit);
     let (low, high) = expected.within;
-    let held = spread.is_some_and(|spread| (low..=high).contains(&spread.median));
+    let matches = spread.is_some_and(|spread| (low..=high).contains(&spread.median));
     let why = expected.why.clone().or_else(|| missing.filter(|_| spread.is_none()).map(str::to_owned));
     Some(Comparison {
         id: expected.id.clone(),
@@ -94,7 +94,7 @@ fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation)
         found: spread.map(|spread| spread.median),
         spread: spread.map(|spread| (spread.least, spread.most)),
         within: expected.within,
-        held,
+        held: matches,
         gated: expected.gate,
         why,
     })
@@ -102,9 +102,9 @@ fn compare(scenario: &Scenario, experiment: &Experiment, expected: &Expectation)
 
 /// The figure in the scenario's words.
 fn words(scenario: &Scenario, expected: &Expectation) -> String {
-    let of = |asked: &FigureRef| {
-        let case = format!("{}/{}", scenario.policies[asked.policy].name, scenario.loads[asked.load].name);
-        format!("{} of {case}", asked.name)
+    let of = |figure: &FigureRef| {
+        let case = format!("{}/{}", scenario.policies[figure.policy].name, scenario.loads[figure.load].name);
+        format!("{} of {case}", figure.name)
     };
     match &expected.over {
         Some(over) => format!("{} over {}", of(&expected.figure), of(over)),

@@ -88,7 +88,7 @@ impl Exit {
 
 /// What a run showed.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ScriptRun {
     /// How the script ended.
     pub exit: Exit,
     /// Its calls, in order.
@@ -111,7 +111,7 @@ pub struct Outcome {
     pub missing_arguments: Option<String>,
 }
 
-impl Outcome {
+impl ScriptRun {
     /// True when the script ended with code 0.
     #[must_use]
     pub fn success(&self) -> bool {

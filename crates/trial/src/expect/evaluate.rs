@@ -14,7 +14,7 @@ use tidegate_scenario::shell::quoted;
 /// What came of an expectation.
 pub struct Verdict {
     /// Does the expectation hold?
-    pub holds: bool,
+    pub passed: bool,
     /// The figure, or where the packet ended.
     pub found: String,
     /// The command that shows it.
@@ -22,7 +22,7 @@ pub struct Verdict {
 }
 
 /// What came of a file.
-pub struct Judged<'s> {
+pub struct TestResults<'s> {
     /// The file.
     pub suite: &'s Suite,
     /// Each with the number of its expectation, from 1.
@@ -38,12 +38,12 @@ pub struct Judged<'s> {
 ///
 /// # Errors
 /// Those of loading and reading the policy.
-pub fn judge<'s, E>(
+pub fn evaluate<'s, E>(
     suite: &'s Suite,
     only: Option<usize>,
     policy: impl FnOnce() -> Result<TrialPolicy, E>,
     reading: impl FnOnce() -> Result<Reading, E>,
-) -> Result<Judged<'s>, E> {
+) -> Result<TestResults<'s>, E> {
     let chosen: Vec<(usize, &Case)> =
         (1..).zip(&suite.cases).filter(|(number, _)| only.is_none_or(|only| only == *number)).collect();
     let mut workloads: Vec<Workload> = Vec::new();
@@ -82,7 +82,7 @@ pub fn judge<'s, E>(
         };
         verdicts.push((number, verdict));
     }
-    Ok(Judged { suite, verdicts, trial })
+    Ok(TestResults { suite, verdicts, trial })
 }
 
 fn of_figure(
@@ -109,9 +109,9 @@ fn of_figure(
                 }
                 Bound::Count(_) => format!("{value}"),
             };
-            Verdict { holds: measured.compare.holds(value, bound), found, again }
+            Verdict { passed: measured.compare.is_met(value, bound), found, again }
         }
-        Err(why) => Verdict { holds: false, found: why, again },
+        Err(why) => Verdict { passed: false, found: why, again },
     }
 }
 
@@ -229,10 +229,10 @@ fn of_packet(suite: &Suite, reading: &Reading, packet: &Packet, endings: &[Endin
         format!("tidegate explain {} {packet_word}{}", quoted(&suite.settings.script), arguments(suite));
     let mut explainer = Explainer::new(reading);
     match explainer.course(packet) {
-        Err(why) => Verdict { holds: false, found: why.to_string(), again },
+        Err(why) => Verdict { passed: false, found: why.to_string(), again },
         Ok(course) => {
             let story = explainer.explain(packet, course);
-            Verdict { holds: endings.iter().all(|ending| ends(&story, ending)), found: ended(&story), again }
+            Verdict { passed: endings.iter().all(|ending| ends(&story, ending)), found: ended(&story), again }
         }
     }
 }

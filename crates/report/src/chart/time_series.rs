@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// The course of one thing.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct ChartSeries {
     /// Its name; it stands at its end.
     pub name: String,
     /// How it looks.
@@ -21,7 +21,7 @@ pub struct Course {
 
 /// How courses are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Drawn {
+pub enum SeriesStyle {
     /// A line from point to point.
     #[default]
     Lines,
@@ -33,11 +33,11 @@ pub enum Drawn {
 
 /// What is drawn.
 #[derive(Clone, Debug, Default)]
-pub struct Courses {
+pub struct TimeSeriesChart {
     /// The things compared.
-    pub courses: Vec<Course>,
+    pub series: Vec<ChartSeries>,
     /// How.
-    pub drawn: Drawn,
+    pub drawn: SeriesStyle,
     /// Levels to compare with.
     pub references: Vec<Reference>,
     /// When measuring began; what comes before is shaded.
@@ -52,17 +52,23 @@ const NAMES: f64 = 126.0;
 const ROW: f64 = 7.0;
 
 /// Courses over time, `height` pixels high.
-pub fn courses(title: &str, description: &str, (x, y): (Axis, Axis), height: f64, what: &Courses) -> Drawing {
+pub fn time_series(
+    title: &str,
+    description: &str,
+    (x, y): (Axis, Axis),
+    height: f64,
+    what: &TimeSeriesChart,
+) -> Drawing {
     let margin = Margin { left: 52.0, right: NAMES, top: 26.0, bottom: 24.0 };
-    let losing: Vec<&Course> =
-        what.courses.iter().filter(|course| course.points.iter().any(|(_, value)| value.is_none())).collect();
+    let losing: Vec<&ChartSeries> =
+        what.series.iter().filter(|course| course.points.iter().any(|(_, value)| value.is_none())).collect();
     let mut plot = Plot::new(x, y, height + ROW * losing.len() as f64, margin);
     plot.head = if losing.is_empty() { 0.0 } else { ROW * losing.len() as f64 + 4.0 };
     plot.warm_up(what.measured, true);
     plot.axes(false);
     plot.unit();
     let mut names = Vec::new();
-    for course in &what.courses {
+    for course in &what.series {
         draw(&mut plot, course, what.drawn);
         if let Some(value) = late(&course.points) {
             names.push((cut(&course.name, NAME), course.look.line(), plot.down(value)));
@@ -80,16 +86,16 @@ pub fn courses(title: &str, description: &str, (x, y): (Axis, Axis), height: f64
     for (row, course) in losing.iter().enumerate().filter(|(_, course)| late(&course.points).is_none()) {
         names.push((cut(&course.name, NAME), course.look.line(), ROW * row as f64 + 4.0));
     }
-    plot.keys(&names, what.drawn == Drawn::Dots);
+    plot.keys(&names, what.drawn == SeriesStyle::Dots);
     plot.finished(title, description)
 }
 
-fn draw(plot: &mut Plot, course: &Course, drawn: Drawn) {
+fn draw(plot: &mut Plot, course: &ChartSeries, drawn: SeriesStyle) {
     let valued = course.points.iter().map(|&(x, y)| y.map(|y| (x, y)));
     match drawn {
-        Drawn::Dots => plot.dots(&format!("{} spot", course.look.line()), valued.flatten()),
-        Drawn::Lines => plot.line(course.look.line(), &valued.collect::<Vec<_>>()),
-        Drawn::Stairs => {
+        SeriesStyle::Dots => plot.dots(&format!("{} spot", course.look.line()), valued.flatten()),
+        SeriesStyle::Lines => plot.line(course.look.line(), &valued.collect::<Vec<_>>()),
+        SeriesStyle::Stairs => {
             let points: Vec<(f64, f64)> = valued.flatten().collect();
             let corners = points.windows(2).flat_map(|pair| [Some(pair[0]), Some((pair[1].0, pair[0].1))]);
             let line: Vec<_> = corners.chain([points.last().copied()]).collect();

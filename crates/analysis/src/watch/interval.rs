@@ -1,6 +1,6 @@
 //! What happened between two snapshots, as a tree.
 
-use super::snapshot::{Class, Counts, Device, Qdisc, Seen, Snapshot};
+use super::snapshot::{ClassSnapshot, Counts, DeviceSnapshot, QdiscSnapshot, Seen, Snapshot};
 use std::collections::BTreeMap;
 
 /// Trees are not deeper: what the kernel allows, and classes besides.
@@ -10,7 +10,7 @@ const FLOWS: [&str; 6] = ["fq_codel", "sfq", "fq_pie", "cake", "choke", "hhf"];
 
 /// What happened at a device between two snapshots.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Course {
+pub struct DeviceInterval {
     /// The device's name.
     pub device: String,
     /// Whose disciplines these are: `user` or `kernel`.
@@ -28,18 +28,18 @@ pub struct Course {
     /// How late the engine was at most since it began, in ns; `None`: there is none.
     pub late_ns: Option<u64>,
     /// Its qdiscs and classes, each before what hangs on it.
-    pub rows: Vec<Row>,
+    pub rows: Vec<QueueRow>,
 }
 
 /// A qdisc on the device, or a class.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct QueueRow {
     /// What stands before its name where a tree is drawn.
     pub branch: String,
     /// `1:10`, or `htb 1:`.
     pub id: String,
     /// The qdisc in a class: `fq_codel 10:`.
-    pub holds: Option<String>,
+    pub leaf: Option<String>,
     /// What happened there.
     pub figures: Figures,
 }
@@ -76,13 +76,13 @@ pub struct Figures {
 }
 
 /// What happened at each device that is in both snapshots.
-pub fn courses(before: &Snapshot, now: &Snapshot) -> Vec<Course> {
+pub fn device_intervals(before: &Snapshot, now: &Snapshot) -> Vec<DeviceInterval> {
     let over_ns = now.at_ns.saturating_sub(before.at_ns);
     let both = now.devices.iter().filter_map(|device| {
         let earlier = before.devices.iter().find(|earlier| earlier.name == device.name)?;
         Some((Tree { before: earlier, now: device, seconds: over_ns.max(1) as f64 / 1e9 }, device))
     });
-    both.map(|(tree, device)| Course {
+    both.map(|(tree, device)| DeviceInterval {
         device: device.name.clone(),
         backend: now.backend.clone(),
         door: now.door.clone(),
@@ -97,7 +97,7 @@ pub fn courses(before: &Snapshot, now: &Snapshot) -> Vec<Course> {
 }
 
 /// What the tree on the device lets through at most, in bits per second.
-pub(super) fn shaped(device: &Device) -> Option<f64> {
+pub(super) fn shaped(device: &DeviceSnapshot) -> Option<f64> {
     let root = device.qdiscs.iter().find(|qdisc| qdisc.parent.is_none())?;
     let tops = device
         .classes
@@ -127,15 +127,15 @@ fn grown(now: u64, before: u64) -> u64 {
 
 /// A device at two times.
 struct Tree<'s> {
-    before: &'s Device,
-    now: &'s Device,
+    before: &'s DeviceSnapshot,
+    now: &'s DeviceSnapshot,
     seconds: f64,
 }
 
 /// A place in the tree, with what happened there.
 struct Node {
     id: String,
-    holds: Option<String>,
+    leaf: Option<String>,
     sums: Sums,
     rate_bps: Option<f64>,
     ceil_bps: Option<f64>,
@@ -157,7 +157,7 @@ struct Sums {
 }
 
 impl Tree<'_> {
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<QueueRow> {
         let mut rows = Vec::new();
         let of = [self.now.link_bps, shaped(self.now)].into_iter().flatten().reduce(f64::min);
         // What hangs on the device: its root first, then ingress.
@@ -173,9 +173,9 @@ impl Tree<'_> {
     }
 
     /// Puts a node and what is below it into rows.
-    fn lay(&self, node: &Node, branch: String, stem: &str, of: Option<f64>, rows: &mut Vec<Row>) {
+    fn lay(&self, node: &Node, branch: String, stem: &str, of: Option<f64>, rows: &mut Vec<QueueRow>) {
         let figures = self.figures(node, of);
-        rows.push(Row { branch, id: node.id.clone(), holds: node.holds.clone(), figures });
+        rows.push(QueueRow { branch, id: node.id.clone(), leaf: node.leaf.clone(), figures });
         for (at, child) in node.children.iter().enumerate() {
             let (elbow, below) = if at + 1 < node.children.len() { ("├ ", "│ ") } else { ("└ ", "  ") };
             self.lay(child, format!("{stem}{elbow}"), &format!("{stem}{below}"), of, rows);
@@ -205,16 +205,16 @@ impl Tree<'_> {
     }
 
     /// A qdisc on the device.
-    fn qdisc(&self, qdisc: &Qdisc, depth: usize) -> Node {
+    fn qdisc(&self, qdisc: &QdiscSnapshot, depth: usize) -> Node {
         let children = self.classes_of(qdisc, depth);
         let mut sums = self.counted_by(qdisc);
         self.look(&mut sums, "root", &children);
-        Node { id: name(qdisc), holds: None, sums, rate_bps: None, ceil_bps: qdisc.shaped_bps, children }
+        Node { id: name(qdisc), leaf: None, sums, rate_bps: None, ceil_bps: qdisc.shaped_bps, children }
     }
 
     /// The classes directly below a qdisc.
-    fn classes_of(&self, qdisc: &Qdisc, depth: usize) -> Vec<Node> {
-        let own = |class: &&Class| {
+    fn classes_of(&self, qdisc: &QdiscSnapshot, depth: usize) -> Vec<Node> {
+        let own = |class: &&ClassSnapshot| {
             class.parent.is_none()
                 && major(&class.handle) == major(&qdisc.handle)
                 && class.handle != qdisc.handle
@@ -223,26 +223,26 @@ impl Tree<'_> {
         self.in_order(self.now.classes.iter().filter(own), depth)
     }
 
-    fn in_order<'c>(&self, classes: impl Iterator<Item = &'c Class>, depth: usize) -> Vec<Node> {
+    fn in_order<'c>(&self, classes: impl Iterator<Item = &'c ClassSnapshot>, depth: usize) -> Vec<Node> {
         if depth >= DEEPEST {
             return Vec::new();
         }
-        let mut classes: Vec<&Class> = classes.collect();
+        let mut classes: Vec<&ClassSnapshot> = classes.collect();
         classes.sort_by_key(|class| numbers(&class.handle));
         classes.into_iter().map(|class| self.class(class, depth + 1)).collect()
     }
 
-    fn class(&self, class: &Class, depth: usize) -> Node {
+    fn class(&self, class: &ClassSnapshot, depth: usize) -> Node {
         let below =
             self.now.classes.iter().filter(|other| other.parent.as_deref() == Some(class.handle.as_str()));
         let mut children = self.in_order(below, depth);
-        let held =
+        let leaf_qdisc =
             self.now.qdiscs.iter().find(|qdisc| qdisc.parent.as_deref() == Some(class.handle.as_str()));
-        children.extend(held.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
+        children.extend(leaf_qdisc.into_iter().flat_map(|qdisc| self.classes_of(qdisc, depth)));
         Node {
             id: class.handle.clone(),
-            holds: held.map(name),
-            sums: self.sums(class, held, &children),
+            leaf: leaf_qdisc.map(name),
+            sums: self.sums(class, leaf_qdisc, &children),
             rate_bps: class.rate_bps,
             ceil_bps: class.ceil_bps,
             children,
@@ -251,9 +251,9 @@ impl Tree<'_> {
 
     /// What a class counts: what leaves by itself, what it loses and keeps by the qdisc in it, which knows it
     /// all; of classes between others that is what those below have.
-    fn sums(&self, class: &Class, held: Option<&Qdisc>, children: &[Node]) -> Sums {
+    fn sums(&self, class: &ClassSnapshot, leaf_qdisc: Option<&QdiscSnapshot>, children: &[Node]) -> Sums {
         let earlier = self.before.classes.iter().find(|earlier| earlier.handle == class.handle);
-        let inside = held.map(|qdisc| self.counted_by(qdisc));
+        let inside = leaf_qdisc.map(|qdisc| self.counted_by(qdisc));
         let earlier_counts = earlier.and_then(|earlier| earlier.counts).unwrap_or_default();
         let mut sums = match (class.counts, &inside) {
             (Some(counts), _) => counted(counts, earlier_counts),
@@ -279,8 +279,9 @@ impl Tree<'_> {
         sums
     }
 
-    fn counted_by(&self, qdisc: &Qdisc) -> Sums {
-        let same = |earlier: &&Qdisc| (&earlier.handle, &earlier.parent) == (&qdisc.handle, &qdisc.parent);
+    fn counted_by(&self, qdisc: &QdiscSnapshot) -> Sums {
+        let same =
+            |earlier: &&QdiscSnapshot| (&earlier.handle, &earlier.parent) == (&qdisc.handle, &qdisc.parent);
         let earlier = self.before.qdiscs.iter().find(same);
         let marks_before = earlier.and_then(|earlier| earlier.marks).unwrap_or(0);
         let counts_before = earlier.map(|earlier| earlier.counts).unwrap_or_default();
@@ -292,7 +293,7 @@ impl Tree<'_> {
 
     /// Adds what was seen of packets, here and below; where someone looked, that tells of marks too.
     fn look(&self, sums: &mut Sums, class: &str, children: &[Node]) {
-        let of = |device: &Device| device.seen.iter().find(|seen| seen.class == class).cloned();
+        let of = |device: &DeviceSnapshot| device.seen.iter().find(|seen| seen.class == class).cloned();
         let (now, before) = (of(self.now).unwrap_or_default(), of(self.before).unwrap_or_default());
         sums.sojourn = noted(&now, &before);
         sums.oldest_ns = now.oldest_ns;
@@ -311,7 +312,7 @@ impl Tree<'_> {
     }
 }
 
-fn name(qdisc: &Qdisc) -> String {
+fn name(qdisc: &QdiscSnapshot) -> String {
     format!("{} {}", qdisc.kind, qdisc.handle)
 }
 

@@ -1,4 +1,4 @@
-//! What a command line of tc asks: what to do or to show, and how.
+//! What a command line of tc requests: what to do or to show, and how.
 
 use tidegate_packet::Handle;
 use tidegate_policy::{ActionId, Op};
@@ -8,18 +8,18 @@ pub const VERSION: &str = "tc utility, iproute2-6.1.0, libbpf 1.1.2\n";
 
 /// A command understood.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parsed {
+pub struct TcCommandLine {
     /// What to do.
     pub command: TcCommand,
     /// How to show.
     pub flags: ShowFlags,
     /// What was accepted and means nothing here, for the reader of a script.
     pub notes: Vec<String>,
-    /// What tc says on stderr before it goes on.
+    /// What tc prints to stderr before it continues.
     pub stderr: String,
 }
 
-/// What a command line of tc asks.
+/// What a command line of tc requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TcCommand {
     /// An operation on the machine.
@@ -158,7 +158,7 @@ impl ShowFlags {
     };
 }
 
-/// Which filter is asked for.
+/// Which filter `tc filter get` shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetFilter {
     /// Of this device; empty where a block is named.
@@ -167,13 +167,13 @@ pub struct GetFilter {
     pub block: u32,
     /// Of this qdisc or class; [`Handle::NONE`]: of the root qdisc.
     pub parent: Handle,
-    /// Its protocol.
+    /// The filter's EtherType.
     pub protocol: u16,
-    /// Its preference.
+    /// The filter's preference.
     pub pref: u16,
-    /// Its chain.
+    /// The filter's chain.
     pub chain: u32,
-    /// Its kind.
+    /// The filter's kind.
     pub kind: String,
     /// Its handle, as the kind counts.
     pub handle: u32,

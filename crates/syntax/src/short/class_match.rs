@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_policy::U32Params;
 use tidegate_policy::netfilter::{Condition, CountMode, NetfilterRule, NetfilterTarget};
 
-/// What a rule asks that takes an address for the LAN's where the provider's side stands.
+/// The reason for a rule whose address is the LAN's on the provider's side.
 pub(super) const BEHIND_PROVIDER: &str = "for hosts behind the provider";
 
 /// Which way the packets of a device go, as a short policy sees it.
@@ -21,7 +21,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// The end of a connection whose port stands in a packet's source, or in its destination.
+    /// The end of a connection whose port is the packet's source or destination port.
     fn end(self, source: bool) -> PortEnd {
         if (self == Way::Up) == source { PortEnd::Local } else { PortEnd::Remote }
     }
@@ -46,18 +46,18 @@ impl Way {
 
 /// What a class is for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Asks {
+pub(super) struct ClassMatch {
     pub(super) ports: Vec<Ports>,
     pub(super) dscp: Vec<u8>,
     pub(super) hosts: Vec<String>,
     pub(super) after: Option<u64>,
     /// What the rules call it.
     pub(super) name: Option<String>,
-    /// It asked for what a short policy lets never wait.
+    /// It matched what a short policy always puts first (its control class).
     pub(super) control: bool,
 }
 
-impl Asks {
+impl ClassMatch {
     /// Is nothing left that a class of a short policy may ask for?
     pub(super) fn is_empty(&self) -> bool {
         self.ports.is_empty() && self.dscp.is_empty() && self.hosts.is_empty() && self.after.is_none()
@@ -85,18 +85,18 @@ impl Asks {
     }
 
     /// Leaves out what the built-in class takes first, and what other classes before this one take.
-    pub(super) fn without(&mut self, before: &[&Asks]) -> bool {
+    pub(super) fn without(&mut self, before: &[&ClassMatch]) -> bool {
         let was = self.clone();
         let control = CONTROL_PORTS.map(|range| Ports { protocol: Some(17), end: PortEnd::Either, range });
-        let taken: Vec<Ports> = before.iter().flat_map(|asks| &asks.ports).chain(&control).copied().collect();
+        let taken: Vec<Ports> =
+            before.iter().flat_map(|class_match| &class_match.ports).chain(&control).copied().collect();
         self.ports =
             [6u8, 17].into_iter().flat_map(|protocol| left_of(&self.ports, &taken, protocol)).collect();
-        self.dscp.retain(|dscp| !before.iter().any(|asks| asks.dscp.contains(dscp)));
-        self.hosts.retain(|host| !before.iter().any(|asks| asks.hosts.contains(host)));
-        if before
-            .iter()
-            .any(|asks| asks.after.is_some_and(|after| self.after.is_some_and(|own| own >= after)))
-        {
+        self.dscp.retain(|dscp| !before.iter().any(|class_match| class_match.dscp.contains(dscp)));
+        self.hosts.retain(|host| !before.iter().any(|class_match| class_match.hosts.contains(host)));
+        if before.iter().any(|class_match| {
+            class_match.after.is_some_and(|after| self.after.is_some_and(|own| own >= after))
+        }) {
             self.after = None;
         }
         self.control |= control.iter().any(|range| {
@@ -110,7 +110,7 @@ impl Asks {
             || was.after != self.after
     }
 
-    pub(super) fn take(&mut self, other: Asks) {
+    pub(super) fn take(&mut self, other: ClassMatch) {
         self.control |= other.control;
         for port in other.ports {
             if !self.ports.contains(&port) {
@@ -154,8 +154,8 @@ impl Split {
     }
 }
 
-/// Of one protocol, the ranges of ports of which others did not take all. What is left whole is asked for
-/// whole: who comes first has his part anyway.
+/// The port ranges of one protocol that others did not take whole. A range that is left in part is given
+/// whole: the class that comes first has its part anyway.
 fn left_of(ports: &[Ports], taken: &[Ports], protocol: u8) -> Vec<Ports> {
     let at = |ports: &[Ports], end: PortEnd| {
         let Split([either, remote, local]) = Split::of(ports, protocol);
@@ -212,22 +212,22 @@ fn minus(a: &[(u16, u16)], b: &[(u16, u16)]) -> Vec<(u16, u16)> {
 /// Does a rule lead what a short policy lets never wait: short acknowledgements, neighbours looking for one
 /// another?
 pub(super) fn never_waits(rule: &NetfilterRule) -> bool {
-    let asks = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
-    let acknowledges = asks(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
-    let is_short = asks(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
-    acknowledges && is_short || asks(|what| matches!(what, Condition::Protocol(58)))
+    let matches = |wanted: fn(&Condition) -> bool| rule.matches.iter().any(|m| wanted(&m.what));
+    let acknowledges = matches(|what| matches!(what, Condition::TcpFlags(mask, 0x10) if mask & 0x17 == 0x17));
+    let is_short = matches(|what| matches!(what, Condition::Length(_, high) if *high <= 128));
+    acknowledges && is_short || matches(|what| matches!(what, Condition::Protocol(58)))
 }
 
-/// What a rule asks, in a short policy's words; what has none is named.
-pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
-    let mut asks = Asks::default();
+/// A rule's conditions in a short policy's keys; a condition without one is named in the error.
+pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<ClassMatch, String> {
+    let mut class_match = ClassMatch::default();
     let at = |end: PortEnd, range: (u16, u16), protocol| Ports { protocol, end, range };
     let protocol = rule.matches.iter().find_map(|m| match m.what {
         Condition::Protocol(number) if !m.not => Some(number),
         _ => None,
     });
-    // What stands on one line must hold together; a short policy's words each hold alone.
-    let mut said = 0;
+    // Conditions of one rule must all hold; each key of a short policy matches alone.
+    let mut given = 0;
     for found in &rule.matches {
         let single = std::slice::from_ref(&found.what);
         let all = if let Condition::Any(several) = &found.what { several.as_slice() } else { single };
@@ -241,29 +241,35 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
                 Condition::Comment(text) => {
                     let fits = !text.is_empty()
                         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-                    asks.name = fits.then(|| text.clone());
+                    class_match.name = fits.then(|| text.clone());
                     counts = false;
                 }
                 Condition::In(_) | Condition::Out(_) => counts = false,
-                Condition::SourcePort(range) => asks.ports.push(at(way.end(true), *range, protocol)),
-                Condition::DestinationPort(range) => asks.ports.push(at(way.end(false), *range, protocol)),
+                Condition::SourcePort(range) => class_match.ports.push(at(way.end(true), *range, protocol)),
+                Condition::DestinationPort(range) => {
+                    class_match.ports.push(at(way.end(false), *range, protocol))
+                }
                 Condition::SourcePorts(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|range| at(way.end(true), *range, protocol)));
+                    class_match.ports.extend(ranges.iter().map(|range| at(way.end(true), *range, protocol)));
                 }
                 Condition::DestinationPorts(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|range| at(way.end(false), *range, protocol)));
+                    class_match.ports.extend(ranges.iter().map(|range| at(way.end(false), *range, protocol)));
                 }
                 Condition::Ports(ranges) => {
-                    asks.ports.extend(ranges.iter().map(|range| at(PortEnd::Either, *range, protocol)));
+                    class_match
+                        .ports
+                        .extend(ranges.iter().map(|range| at(PortEnd::Either, *range, protocol)));
                 }
-                Condition::Dscp(dscp) => asks.dscp.push(*dscp),
-                Condition::Tos(value, mask) if mask & 0xfc == 0xfc => asks.dscp.push(value >> 2),
-                Condition::Source(bytes, bits) => asks.hosts.push(way.host(host_text(bytes, *bits), true)?),
+                Condition::Dscp(dscp) => class_match.dscp.push(*dscp),
+                Condition::Tos(value, mask) if mask & 0xfc == 0xfc => class_match.dscp.push(value >> 2),
+                Condition::Source(bytes, bits) => {
+                    class_match.hosts.push(way.host(host_text(bytes, *bits), true)?)
+                }
                 Condition::Destination(bytes, bits) => {
-                    asks.hosts.push(way.host(host_text(bytes, *bits), false)?)
+                    class_match.hosts.push(way.host(host_text(bytes, *bits), false)?)
                 }
                 Condition::Connbytes(bytes) if bytes.mode == CountMode::Bytes && bytes.to == u64::MAX => {
-                    asks.after = Some(bytes.from)
+                    class_match.after = Some(bytes.from)
                 }
                 // The first packet of a connection is marked, and with it the connection.
                 Condition::TcpFlags(_, 2)
@@ -274,25 +280,26 @@ pub(super) fn by_rule(rule: &NetfilterRule, way: Way) -> Result<Asks, String> {
                 other => return Err(named(other)),
             }
         }
-        said += usize::from(counts);
+        given += usize::from(counts);
     }
-    match said {
+    match given {
         0 => match protocol {
             Some(6 | 17) => {
-                asks.ports.push(at(PortEnd::Either, (1, u16::MAX), protocol));
-                Ok(asks)
+                class_match.ports.push(at(PortEnd::Either, (1, u16::MAX), protocol));
+                Ok(class_match)
             }
             Some(number) => Err(format!("for all of protocol {number}")),
             None => Err("nothing".into()),
         },
-        1 => Ok(asks),
+        1 => Ok(class_match),
         _ => Err("for several things at once".into()),
     }
 }
 
-/// The hosts of the LAN that a rule asks for in packets that go the other way, where it asks for no more.
+/// The hosts of the LAN that a rule matches in packets of the other direction, where it has no other
+/// conditions.
 pub(super) fn hosts_of_other_way(rule: &NetfilterRule, way: Way) -> Vec<String> {
-    by_rule(rule, way.back()).map_or(Vec::new(), |asks| asks.hosts)
+    by_rule(rule, way.back()).map_or(Vec::new(), |class_match| class_match.hosts)
 }
 
 fn named(what: &Condition) -> String {
@@ -307,17 +314,17 @@ fn named(what: &Condition) -> String {
     }
 }
 
-/// The same for a filter of u32.
-pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, String> {
+/// The keys of a u32 filter, likewise.
+pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<ClassMatch, String> {
     if let Some(below) = acknowledgements(params).filter(|_| !v6) {
         return Err(format!(
             "for short acknowledgements (packets of TCP with the flag ACK, of less than {below} bytes)"
         ));
     }
-    let mut asks = Asks::default();
-    let mut said = 0;
+    let mut class_match = ClassMatch::default();
+    let mut given = 0;
     let at = if v6 { 40 } else { 20 };
-    // It may be said before the ports or after them.
+    // The protocol may be given before the ports or after them.
     let protocol = params.keys.iter().filter(|key| key.offset_mask == 0).find_map(|key| {
         match (key.offset, key.mask, v6) {
             (8, 0x00ff_0000, false) => Some((key.value >> 16) as u8),
@@ -333,15 +340,17 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
         match (key.offset, mask, v6) {
             (8, 0x00ff_0000, false) | (4, 0x0000_ff00, true) => {}
             (0, mask, false) if mask & 0xff00_ffff == 0 && mask >> 16 & 0xfc == 0xfc => {
-                asks.dscp.push((value >> 18) as u8);
-                said += 1;
+                class_match.dscp.push((value >> 18) as u8);
+                given += 1;
             }
             (0, mask, true) if mask & 0xf00f_ffff == 0 && mask >> 20 & 0xfc == 0xfc => {
-                asks.dscp.push((value >> 22) as u8);
-                said += 1;
+                class_match.dscp.push((value >> 22) as u8);
+                given += 1;
             }
             // Neighbours looking for one another never wait anyway.
-            (40, _, true) if protocol == Some(58) => return Ok(Asks { control: true, ..Asks::default() }),
+            (40, _, true) if protocol == Some(58) => {
+                return Ok(ClassMatch { control: true, ..ClassMatch::default() });
+            }
             (offset, mask, _) if offset == at && (mask & 0xffff == 0 || mask >> 16 == 0) => {
                 if let Some(other) = protocol.filter(|number| !matches!(number, 6 | 17)) {
                     return Err(format!("for packets of protocol {other} by what is behind their header"));
@@ -352,15 +361,15 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
                     return Err(format!("for ports by the bits {bits:#x}, which are no range"));
                 }
                 let range = (low as u16, (low | !bits & 0xffff) as u16);
-                asks.ports.push(Ports { protocol, end: way.end(mask & 0xffff == 0), range });
-                said += 1;
+                class_match.ports.push(Ports { protocol, end: way.end(mask & 0xffff == 0), range });
+                given += 1;
             }
             (12 | 16, mask, false) if mask.leading_ones() + mask.trailing_zeros() == 32 => {
                 let address = Ipv4Addr::from(value);
                 let bits = mask.leading_ones();
                 let network = if bits == 32 { address.to_string() } else { format!("{address}/{bits}") };
-                asks.hosts.push(way.host(network, key.offset == 12)?);
-                said += 1;
+                class_match.hosts.push(way.host(network, key.offset == 12)?);
+                given += 1;
             }
             _ => {
                 let key = format!("match u32 {value:#010x} {mask:#010x} at {}", key.offset);
@@ -368,8 +377,8 @@ pub(super) fn by_keys(params: &U32Params, v6: bool, way: Way) -> Result<Asks, St
             }
         }
     }
-    match said {
-        1 => Ok(asks),
+    match given {
+        1 => Ok(class_match),
         0 => Err(match protocol {
             Some(number) => format!("for all of protocol {number}"),
             None => "nothing, and takes everything".into(),
@@ -399,8 +408,8 @@ fn host_text(bytes: &[u8; 16], bits: u8) -> String {
     if bits == most { address.to_string() } else { format!("{address}/{bits}") }
 }
 
-/// Below how many bytes (at most 128) packets are that a filter of u32 asks for, if it asks for IPv4's short
-/// acknowledgements: TCP behind a header without options, with the flag ACK.
+/// The size in bytes (at most 128) below which packets are that a u32 filter matches, if it matches IPv4's
+/// short acknowledgements: TCP behind a header without options, with the flag ACK.
 pub fn acknowledgements(params: &U32Params) -> Option<u32> {
     // The bits that the keys ask for in a word, and their values; the filter is for all its keys at once.
     let word = |at: i32| {
@@ -421,15 +430,15 @@ mod tests {
     use super::*;
     use tidegate_policy::U32Key;
 
-    /// `match ip dport 51820 0xffff match ip protocol 17 0xff` asks for UDP, as the other order does.
+    /// `match ip dport 51820 0xffff match ip protocol 17 0xff` matches UDP, as the other order does.
     #[test]
     fn a_protocol_counts_before_the_ports_and_behind_them() {
         let key = |offset: i32, value: u32, mask: u32| U32Key { offset, value, mask, offset_mask: 0 };
         let (udp, port) = (key(8, 17 << 16, 0x00ff_0000), key(20, 51_820, 0xffff));
         for keys in [vec![udp, port], vec![port, udp]] {
-            let asks =
+            let class_match =
                 by_keys(&U32Params { keys, ..U32Params::default() }, false, Way::Up).expect("it has words");
-            assert_eq!(asks.ports.iter().map(|ports| ports.protocol).collect::<Vec<_>>(), [Some(17)]);
+            assert_eq!(class_match.ports.iter().map(|ports| ports.protocol).collect::<Vec<_>>(), [Some(17)]);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What `check` says of queues that cannot fill, of classes that starve, and of values that no one gave.
 
-use crate::common::{said, says, silent};
+use crate::common::{check_finding, findings_of, silent};
 use tidegate_inspect::Rule;
 
 /// A bucket with three bands; what comes to the first has passed a policer.
@@ -22,12 +22,12 @@ fn bands(police: &str) -> String {
 fn a_queue_behind_a_policer_does_not_fill() {
     silent(&bands("police rate 200kbit burst 10k drop"), &[Rule::Limit]);
     let fills = ["3 warning R13", "limit 1000 lets 6.0 s of packets wait in class 2:1"];
-    says(&bands(""), &[Rule::Limit], &fills);
+    check_finding(&bands(""), &[Rule::Limit], &fills);
     // It lets more through than leaves, lets all through, or others come there as well.
-    says(&bands("police rate 3mbit burst 10k drop"), &[Rule::Limit], &fills);
-    says(&bands("police rate 200kbit burst 10k pass"), &[Rule::Limit], &fills);
+    check_finding(&bands("police rate 3mbit burst 10k drop"), &[Rule::Limit], &fills);
+    check_finding(&bands("police rate 200kbit burst 10k pass"), &[Rule::Limit], &fills);
     let others = bands("police rate 200kbit burst 10k drop").replace("protocol all", "protocol ipv6");
-    says(&others, &[Rule::Limit], &fills);
+    check_finding(&others, &[Rule::Limit], &fills);
 }
 
 /// Real time of 14 Mbit/s under a limit of 10 leaves nothing to a class that only shares.
@@ -42,7 +42,7 @@ fn a_class_that_starves_waits_longer_while_others_are_busy() {
                   tc qdisc add dev eth0 parent 1:30 fq_codel";
     let starves =
         ["4 warning R13", "1.2 s while the other classes are idle", "1000 packets still wait after 51."];
-    says(policy, &[Rule::Limit], &starves);
+    check_finding(policy, &[Rule::Limit], &starves);
 }
 
 /// Acknowledgements are short, whether a rule or a filter finds them.
@@ -62,10 +62,10 @@ fn a_class_of_acknowledgements_by_header_is_filled_with_these() {
     };
     let acks = "match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 match u8 0x10 0xff at 33";
     let rules = [Rule::Limit, Rule::NoAqm];
-    let found = said(&policy(acks), &rules);
+    let found = findings_of(&policy(acks), &rules);
     assert!(found.iter().all(|one| !one.contains("5.9 s") && !one.contains("R19 ")), "{found:#?}");
     assert!(found.iter().any(|one| one.contains("100 packets of 94 bytes")), "{found:#?}");
-    says(
+    check_finding(
         &policy("match ip dport 22 0xffff"),
         &rules,
         &["limit 100 lets 5.9 s of packets wait in class 1:10"],
@@ -84,7 +84,7 @@ fn a_plug_beside_a_class_silences_nothing() {
              tc qdisc add dev eth0 parent 1:{first}0 handle {first}0: plug limit 100000\n\
              tc qdisc add dev eth0 parent 1:{second}0 handle {second}0: pfifo limit 900"
         );
-        let found = said(&policy, &[Rule::Limit, Rule::Burst]);
+        let found = findings_of(&policy, &[Rule::Limit, Rule::Burst]);
         let burst = format!("burst of class 1:{second}0 holds 10 bytes");
         assert!(found.iter().any(|one| one.contains(&burst)), "{found:#?}");
         assert!(found.iter().any(|one| one.contains("limit 900 lets")), "{found:#?}");
@@ -107,14 +107,18 @@ fn a_filter_leads_to_a_class_that_has_classes() {
     };
     let inner = "the filter leads to class 1:2, which has child classes";
     for (root, class) in [("htb default 30", "htb"), ("hfsc default 30", "hfsc sc")] {
-        says(&tree(root, class, ""), &[Rule::Nowhere], &["6 warning R6", inner, "to its default", ": 1:30"]);
+        check_finding(
+            &tree(root, class, ""),
+            &[Rule::Nowhere],
+            &["6 warning R6", inner, "to its default", ": 1:30"],
+        );
         let on = "tc filter add dev eth0 parent 1:2 protocol all matchall flowid 1:20";
         silent(&tree(root, class, on), &[Rule::Nowhere]);
     }
     let direct = ["6 warning R6", inner, "no class at all"];
-    says(&tree("htb", "htb", ""), &[Rule::Nowhere], &direct);
+    check_finding(&tree("htb", "htb", ""), &[Rule::Nowhere], &direct);
     let lost = ["6 error R6", inner, "drops them, because there is no default class"];
-    says(&tree("hfsc", "hfsc sc", ""), &[Rule::Nowhere], &lost);
+    check_finding(&tree("hfsc", "hfsc sc", ""), &[Rule::Nowhere], &lost);
 }
 
 /// `conform-exceed pipe` is about what exceeds.
@@ -129,7 +133,7 @@ fn only_what_is_too_fast_goes_on() {
              action mirred egress redirect dev ifb0"
         )
     };
-    let said = |text: &str, parts: &[&str]| {
+    let report = |text: &str, parts: &[&str]| {
         let mut reading = crate::common::reading(&["eth0", "ifb0"], text);
         let found = tidegate_inspect::check(&mut reading);
         let mut own = found.iter().filter(|finding| finding.rule == Rule::Unreachable);
@@ -139,13 +143,13 @@ fn only_what_is_too_fast_goes_on() {
             (first, _) => panic!("{text}: {first:?}"),
         }
     };
-    said(
+    report(
         &policy("conform-exceed pipe"),
         &["only packets above the rate reach the action `mirred redirect dev ifb0`"],
     );
-    said(&policy("conform-exceed pipe/pipe"), &[]);
-    said(&policy("conform-exceed drop/pipe"), &[]);
-    said(&policy("conform-exceed drop"), &["no packet comes to the action `mirred redirect dev ifb0`"]);
+    report(&policy("conform-exceed pipe/pipe"), &[]);
+    report(&policy("conform-exceed drop/pipe"), &[]);
+    report(&policy("conform-exceed drop"), &["no packet comes to the action `mirred redirect dev ifb0`"]);
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn a_burst_of_seconds_is_no_burst() {
         format!("tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst {burst} latency 50ms")
     };
     let parts = ["1 warning R12", "burst 500kb lets 510 kB leave at once", "4.1 s"];
-    let long = said(&tbf("500kb"), &[Rule::Burst]);
+    let long = findings_of(&tbf("500kb"), &[Rule::Burst]);
     assert!(long.len() == 1 && long[0].starts_with(parts[0]), "{long:#?}");
     silent(&tbf("100kb"), &[Rule::Burst]);
     let htb = |bursts: &str| {
@@ -163,7 +167,7 @@ fn a_burst_of_seconds_is_no_burst() {
              tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit {bursts}"
         )
     };
-    let both = said(&htb("burst 500kb cburst 500kb"), &[Rule::Burst]);
+    let both = findings_of(&htb("burst 500kb cburst 500kb"), &[Rule::Burst]);
     assert!(both.len() == 1 && both[0].contains("leave at once after a pause"), "{both:#?}");
     silent("tc qdisc add dev eth0 root handle 1: tbf rate 8kbit burst 3028 latency 9s", &[Rule::Burst]);
     // One small bucket holds the other back.
@@ -177,7 +181,7 @@ fn short_limits_of_queues_that_keep_themselves_short() {
     for short in ["fq_codel limit 5", "fq limit 5", "fq flow_limit 5", "codel limit 5", "pie limit 5"] {
         let (kind, words) = short.split_once(' ').expect("two words");
         let what = format!("1 warning R13: {kind} with {words} may drop packets of a single burst");
-        says(&root(short), &[Rule::Limit], &[&what]);
+        check_finding(&root(short), &[Rule::Limit], &[&what]);
     }
     for enough in ["fq_codel limit 100", "fq limit 100", "fq flow_limit 20"] {
         silent(&root(enough), &[Rule::Limit]);
@@ -194,7 +198,7 @@ fn leaf_queues_are_as_long_as_the_device_says() {
              tc class add dev {dev} parent 1: classid 1:20 htb rate 1mbit\n{more}"
         )
     };
-    let said = |dev: &str, more: &str| {
+    let output_of = |dev: &str, more: &str| {
         let mut reading = crate::common::reading(&[dev], &policy(dev, more));
         let found = tidegate_inspect::check(&mut reading);
         let own = |finding: &&tidegate_inspect::Finding| finding.what.contains("txqueuelen");
@@ -202,20 +206,20 @@ fn leaf_queues_are_as_long_as_the_device_says() {
     };
     let both =
         "the FIFOs of class 1:10 and 1 more hold 3 packets: ppp0 has a transmit queue of 3 (txqueuelen)";
-    assert_eq!(said("ppp0", "").as_deref(), Some(both));
+    assert_eq!(output_of("ppp0", "").as_deref(), Some(both));
     let one = "tc qdisc add dev ppp0 parent 1:10 fq_codel\n";
     let other = "the FIFO of class 1:20 holds 3 packets: ppp0 has a transmit queue of 3 (txqueuelen)";
-    assert_eq!(said("ppp0", one).as_deref(), Some(other));
+    assert_eq!(output_of("ppp0", one).as_deref(), Some(other));
     let none = "tc qdisc add dev ppp0 parent 1:10 fq_codel\ntc qdisc add dev ppp0 parent 1:20 pfifo limit 50";
-    assert_eq!(said("ppp0", none), None);
-    assert_eq!(said("eth0", ""), None);
+    assert_eq!(output_of("ppp0", none), None);
+    assert_eq!(output_of("eth0", ""), None);
 }
 
 #[test]
 fn a_delay_that_varies_by_more_than_itself() {
     let netem = |delay: &str| format!("tc qdisc add dev eth0 root handle 1: netem delay {delay}");
     let parts = ["1 note R25", "the delay of 10 ms has a jitter of 20 ms, more than itself", "leave at once"];
-    says(&netem("10ms 20ms"), &[Rule::Void], &parts);
+    check_finding(&netem("10ms 20ms"), &[Rule::Void], &parts);
     for fine in ["20ms 10ms", "10ms 10ms", "10ms"] {
         silent(&netem(fine), &[Rule::Void]);
     }
@@ -231,5 +235,5 @@ fn a_witness_of_icmp_is_plain() {
                   tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit\n\
                   tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 1 0xff flowid 1:2";
     let plain = "icmp 192.168.1.10 > 198.51.100.7 len 500 out eth0: 1:30";
-    says(policy, &[Rule::Nowhere], &["6 warning R6", plain]);
+    check_finding(policy, &[Rule::Nowhere], &["6 warning R6", plain]);
 }

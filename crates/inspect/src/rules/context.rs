@@ -2,9 +2,9 @@
 
 use crate::finding::{Edit, Finding, Fix, Level, Rule, Witness};
 use crate::packet::{Packet, has_ports};
-use crate::probe::{Course, Prober, Way};
+use crate::probe::{PacketEntry, ProbeResult, Prober};
 use crate::reach::{Candidate, Reached};
-use crate::reading::{Place, Reading, Step};
+use crate::reading::{Reading, SourceLocation, Step};
 use crate::sets::bdd::TooLarge;
 use crate::walk::RuleKey;
 use crate::walk::tree::Parts;
@@ -20,7 +20,7 @@ use tidegate_policy::{ClassLayout, FilterParams, Op};
 const MOST_TRIED: usize = 12;
 
 /// What the rules about classification work with.
-pub(super) struct Asking<'a> {
+pub(super) struct RuleContext<'a> {
     pub(super) reading: &'a Reading,
     pub(super) reached: Reached,
     pub(super) prober: Prober,
@@ -33,7 +33,7 @@ pub(super) struct Asking<'a> {
 }
 
 /// Rules of one kind; what cannot be decided is no finding.
-pub(super) type Checks = fn(&mut Asking<'_>) -> Result<Vec<Finding>, TooLarge>;
+pub(super) type Checks = fn(&mut RuleContext<'_>) -> Result<Vec<Finding>, TooLarge>;
 
 pub(super) fn not_decided(because: String) -> Finding {
     Finding {
@@ -47,7 +47,7 @@ pub(super) fn not_decided(because: String) -> Finding {
     }
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RuleContext<'a> {
     /// What some kinds of rules find, and how many of them could not decide.
     pub(super) fn ask(&mut self, families: &[Checks]) -> (Vec<Finding>, usize) {
         // A family that cannot be decided says nothing; the others do.
@@ -64,14 +64,19 @@ impl<'a> Asking<'a> {
     }
 
     /// Sends a candidate through the engine.
-    pub(super) fn send(&mut self, candidate: &Candidate) -> Way {
+    pub(super) fn send(&mut self, candidate: &Candidate) -> ProbeResult {
         self.prober.travel(&candidate.packet, candidate.course)
     }
 
     /// A packet by a device, routed or the machine's own, as the engine has it.
-    pub(super) fn send_by(&mut self, packet: &Packet, device: &str, route: EgressPath) -> Option<Way> {
+    pub(super) fn send_by(
+        &mut self,
+        packet: &Packet,
+        device: &str,
+        route: EgressPath,
+    ) -> Option<ProbeResult> {
         let device = self.prober.device(device)?;
-        Some(self.prober.travel(packet, Course::Leaves(device, route)))
+        Some(self.prober.travel(packet, PacketEntry::Leaves(device, route)))
     }
 
     /// The engine has the last word. Where it contradicts a set one of the two is wrong; but where
@@ -88,8 +93,8 @@ impl<'a> Asking<'a> {
         &mut self,
         parts: &Parts,
         wanted: &str,
-        mut is_so: impl FnMut(&Way) -> bool,
-    ) -> Result<Option<(Candidate, Way)>, TooLarge> {
+        mut is_so: impl FnMut(&ProbeResult) -> bool,
+    ) -> Result<Option<(Candidate, ProbeResult)>, TooLarge> {
         let (mut left, mut tried) = (parts.clone(), BTreeSet::new());
         for _ in 0..MOST_TRIED {
             let Some(candidate) = self.reached.pick(self.reading, &left)? else { return Ok(None) };
@@ -201,7 +206,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Where a packet waits in the tree of a device, in words.
-    pub(super) fn went(&mut self, way: &Way, device: &str) -> String {
+    pub(super) fn went(&mut self, way: &ProbeResult, device: &str) -> String {
         if let Some(loss) = way.dropped {
             return format!("no class: {}", words::dropped(loss.why));
         }
@@ -246,10 +251,13 @@ pub(super) fn classid(dump: &FilterDump) -> Option<Handle> {
 }
 
 /// The line is taken out, where it does nothing else and its words stand there letter by letter.
-pub(super) fn remove(asking: &Asking<'_>, step: &Step) -> Option<Fix> {
+pub(super) fn remove(context: &RuleContext<'_>, step: &Step) -> Option<Fix> {
     let written = step.words.iter().any(|word| word.literal);
-    let place = step.place.clone().filter(|_| written && asking.is_alone(step));
-    let whole = |place: Place| Edit { place: Place { columns: (0, 0), ..place }, text: String::new() };
+    let place = step.place.clone().filter(|_| written && context.is_alone(step));
+    let whole = |place: SourceLocation| Edit {
+        place: SourceLocation { columns: (0, 0), ..place },
+        text: String::new(),
+    };
     let edits: Vec<Edit> = place.map(whole).into_iter().collect();
     let what = match (edits.is_empty(), written) {
         (false, _) => "remove the line".to_owned(),

@@ -10,7 +10,7 @@ const DIGITS: core::ops::RangeInclusive<usize> = 3..=7;
 
 /// A comparison in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ComparisonText {
     /// What was published, a dash for nothing.
     pub published: String,
     /// What was found: the median of the repeats.
@@ -25,7 +25,7 @@ pub struct Told {
 
 /// Puts a comparison in words, with as many digits as tell what was found from its bounds and from what was
 /// published.
-pub fn told(c: &Comparison) -> Told {
+pub fn comparison_text(c: &Comparison) -> ComparisonText {
     let (low, high) = c.within;
     let bounds = [low, high].into_iter().filter(|bound| bound.is_finite());
     let numbers: Vec<f64> = c.found.into_iter().chain(c.published).chain(bounds).collect();
@@ -50,7 +50,7 @@ pub fn told(c: &Comparison) -> Told {
     };
     let spread = c.spread.filter(|(least, most)| least != most);
     let spread = spread.map(|(least, most)| format!("{} – {}", shown(least), shown(most)));
-    Told { published: or_nothing(c.published), found: or_nothing(c.found), spread, bounds, verdict }
+    ComparisonText { published: or_nothing(c.published), found: or_nothing(c.found), spread, bounds, verdict }
 }
 
 /// A figure as people write it; its name (`ping.loss`) tells shares from counts.
@@ -72,9 +72,9 @@ fn in_digits(c: &Comparison, number: f64, digits: usize) -> String {
 mod tests {
     use super::*;
 
-    fn comparison(figure: &str, unit: &str, found: f64, within: (f64, f64)) -> Told {
+    fn comparison(figure: &str, unit: &str, found: f64, within: (f64, f64)) -> ComparisonText {
         let (figure, unit) = (figure.to_owned(), unit.to_owned());
-        told(&Comparison {
+        comparison_text(&Comparison {
             figure,
             unit,
             found: Some(found),
@@ -94,7 +94,7 @@ mod tests {
             comparison("ping.loss of a/b", "", 0.0025, (0.002499, 0.002501)),
             comparison("ping.mean of a/b over c/d", "", 9.0972, (6.0, f64::INFINITY)),
         ];
-        let texts: Vec<(String, String)> = cases.into_iter().map(|told| (told.found, told.bounds)).collect();
+        let texts: Vec<(String, String)> = cases.into_iter().map(|text| (text.found, text.bounds)).collect();
         let expected = [
             ("200.0 kbit/s", "199.8 kbit/s to 200.2 kbit/s"),
             ("753 ms", "450 ms to 950 ms"),

@@ -86,21 +86,21 @@ pub struct Part {
     /// What is asked for.
     pub wanted: String,
     /// Are they the same?
-    pub holds: bool,
+    pub matches: bool,
 }
 
 impl Part {
     /// `TOS 0xb8 & 0x1c = 0x18, not 0x10`.
     pub fn text(&self) -> String {
-        let Part { name, mask, has, masked, wanted, holds } = self;
+        let Part { name, mask, has, masked, wanted, matches } = self;
         let (Some(has), Some(masked)) = (has, masked) else {
             return format!("{name}: the packet ends before");
         };
-        let said = match mask {
+        let words = match mask {
             Some(mask) => format!("{name} {has} & {mask} = {masked}"),
             None => format!("{name} {has}"),
         };
-        if *holds { format!("{said} = {wanted}") } else { format!("{said}, not {wanted}") }
+        if *matches { format!("{words} = {wanted}") } else { format!("{words}, not {wanted}") }
     }
 }
 
@@ -164,7 +164,7 @@ fn part(name: &str, form: Form, [mask, all]: [u32; 2], has: Option<u32>, wanted:
         has: has.map(write),
         masked: has.map(|has| write(has & mask)),
         wanted: write(wanted),
-        holds: has.is_some_and(|has| (has ^ wanted) & mask == 0),
+        matches: has.is_some_and(|has| (has ^ wanted) & mask == 0),
     }
 }
 
@@ -183,10 +183,10 @@ fn word_name(protocol: u16, key: &U32Key) -> String {
 
 /// Where the header after IP's begins, and of which protocol it is; `None`: it has none we know.
 fn transport(protocol: u16, head: &Head) -> Option<(usize, u8)> {
-    let octets = head.network();
+    let bytes = head.network();
     match protocol {
-        ethertype::IPV4 => Some((usize::from(octets.first()? & 15) * 4, *octets.get(9)?)),
-        ethertype::IPV6 => Some((40, *octets.get(6)?)),
+        ethertype::IPV4 => Some((usize::from(bytes.first()? & 15) * 4, *bytes.get(9)?)),
+        ethertype::IPV6 => Some((40, *bytes.get(6)?)),
         _ => None,
     }
 }
@@ -238,18 +238,18 @@ fn port_range(value: u32, mask: u32) -> Option<String> {
 
 /// What a basic or flower filter asks for, in tc's words, with a blank before: ` ip_proto tcp, dst_port 22`.
 pub fn condition_words(params: &FilterParams) -> String {
-    let asked = conditions(params);
+    let all = conditions(params);
     let comma = matches!(params, FilterParams::Flower(_));
     let mut out = String::new();
     if let FilterParams::Flower(flower) = params
         && let Some(indev) = flower.indev.as_ref().filter(|indev| !indev.name.is_empty())
     {
-        out.push_str(&format!(" indev {}{}", indev.name, if asked.is_empty() { "" } else { "," }));
+        out.push_str(&format!(" indev {}{}", indev.name, if all.is_empty() { "" } else { "," }));
     }
-    for (at, condition) in asked.iter().enumerate() {
+    for (at, condition) in all.iter().enumerate() {
         out.push(' ');
         out.push_str(&condition.text);
-        if at + 1 < asked.len() {
+        if at + 1 < all.len() {
             out.push_str(match (comma, condition.or) {
                 (true, _) => ",",
                 (false, true) => " or",
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::Packet;
 
-    fn said(words: &str, value: u32, mask: u32, offset: i32) -> String {
+    fn bits_text(words: &str, value: u32, mask: u32, offset: i32) -> String {
         let packet = Packet::parse(words).expect(words);
         let key = U32Key { value, mask, offset, offset_mask: 0 };
         let parts = compare(&key, packet.ethertype, &packet.head());
@@ -304,27 +304,30 @@ mod tests {
         let udp = "udp 192.168.1.7:5060 > 1.1.1.1:443 dscp EF";
         let v6 = "tcp [2001:db8::1]:22 > [2001:db8::2]:443 dscp EF syn len 60";
         let table = [
-            (said(udp, 0x0018_0000, 0x001c_0000, 0), "TOS 0xb8 & 0x1c = 0x18 = 0x18"),
-            (said(udp, 0x0010_0000, 0x001e_0000, 0), "TOS 0xb8 & 0x1e = 0x18, not 0x10"),
-            (said(udp, 0x0006_0000, 0x00ff_0000, 8), "protocol udp, not tcp"),
+            (bits_text(udp, 0x0018_0000, 0x001c_0000, 0), "TOS 0xb8 & 0x1c = 0x18 = 0x18"),
+            (bits_text(udp, 0x0010_0000, 0x001e_0000, 0), "TOS 0xb8 & 0x1e = 0x18, not 0x10"),
+            (bits_text(udp, 0x0006_0000, 0x00ff_0000, 8), "protocol udp, not tcp"),
             (
-                said(udp, 0xc0a8_0000, 0xffff_0000, 12),
+                bits_text(udp, 0xc0a8_0000, 0xffff_0000, 12),
                 "source 192.168.1.7 & 255.255.0.0 = 192.168.0.0 = 192.168.0.0",
             ),
-            (said(udp, 22, 0xffff, 20), "destination port 443, not 22"),
-            (said(udp, 0x13c4_01bb, 0xffff_ffff, 20), "source port 5060 = 5060; destination port 443 = 443"),
+            (bits_text(udp, 22, 0xffff, 20), "destination port 443, not 22"),
             (
-                said(udp, 0x0010_0000, 0x00ff_0000, 32),
+                bits_text(udp, 0x13c4_01bb, 0xffff_ffff, 20),
+                "source port 5060 = 5060; destination port 443 = 443",
+            ),
+            (
+                bits_text(udp, 0x0010_0000, 0x00ff_0000, 32),
                 "bytes 32 to 35 0x00000000 & 0xff0000 = 0x00000000, not 0x00100000",
             ),
-            (said("udp 1.1.1.1 > 2.2.2.2:1 len 30", 1, 1, 28), "bytes 28 to 31: the packet ends before"),
-            (said(v6, 0x0b80_0000, 0x0ff0_0000, 0), "traffic class 0xb8 = 0xb8"),
-            (said(v6, 443, 0xffff, 40), "destination port 443 = 443"),
-            (said(v6, 0x0002_0000, 0x0002_0000, 52), "TCP flags 0x02 & 0x02 = 0x02 = 0x02"),
-            (said(v6, 0x2001_0db8, u32::MAX, 8), "bytes 0 to 3 of the source 0x20010db8 = 0x20010db8"),
+            (bits_text("udp 1.1.1.1 > 2.2.2.2:1 len 30", 1, 1, 28), "bytes 28 to 31: the packet ends before"),
+            (bits_text(v6, 0x0b80_0000, 0x0ff0_0000, 0), "traffic class 0xb8 = 0xb8"),
+            (bits_text(v6, 443, 0xffff, 40), "destination port 443 = 443"),
+            (bits_text(v6, 0x0002_0000, 0x0002_0000, 52), "TCP flags 0x02 & 0x02 = 0x02 = 0x02"),
+            (bits_text(v6, 0x2001_0db8, u32::MAX, 8), "bytes 0 to 3 of the source 0x20010db8 = 0x20010db8"),
         ];
-        for (said, wanted) in table {
-            assert_eq!(said, wanted);
+        for (text, wanted) in table {
+            assert_eq!(text, wanted);
         }
     }
 
