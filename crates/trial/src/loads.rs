@@ -323,7 +323,7 @@ fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
         }
         TrialProbe::Voip => call(options),
         TrialProbe::Dns => {
-            vec![Item::new("dns", "DNS look-up", "until the answer", errand(30000, dns(), 300))]
+            vec![Item::new("dns", "DNS look-up", "until the reply", errand(30000, dns(), 300))]
         }
         TrialProbe::Ssh => {
             let mut item = Item::new("ssh", "SSH login", "until the prompt", errand(32000, login(), 1100));
@@ -360,8 +360,8 @@ fn call(options: &TrialSettings) -> Vec<Item> {
         })
     };
     vec![
-        Item::new("voip-up", format!("call, what they hear ({codec})"), "one way", speech(true)),
-        Item::new("voip-down", format!("call, what we hear ({codec})"), "one way", speech(false)),
+        Item::new("voip-up", format!("call upload ({codec})"), "one way", speech(true)),
+        Item::new("voip-down", format!("call download ({codec})"), "one way", speech(false)),
     ]
 }
 

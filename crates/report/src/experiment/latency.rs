@@ -48,7 +48,7 @@ fn medians(shown: &[Shown<'_>], id: &str) -> String {
         let median = figures
             .rtt
             .percentile(50.0)
-            .map_or("no answer".to_owned(), |ns| format!("median {}", format_duration(ns)));
+            .map_or("no reply".to_owned(), |ns| format!("median {}", format_duration(ns)));
         Some(format!("{}: {median}, {} lost", one.title, figures.lost))
     });
     told.collect::<Vec<_>>().join("; ")
@@ -104,7 +104,7 @@ pub(super) fn six_panels(under: &Under<'_>, shown: &Shown<'_>) -> Option<Drawing
     let title = format!("{}: {}", shown.title, under.title());
     let told = targets.iter().map(|target| {
         let answered = target.answers.iter().filter(|(_, took)| took.is_some()).count();
-        format!("{}: {answered} of {} answered", target.name, target.answers.len())
+        format!("{}: {answered} of {} replies", target.name, target.answers.len())
     });
     let told: Vec<String> = told.collect();
     (!targets.is_empty()).then(|| pingexp(&title, &told.join("; "), &targets, Drawn::Dots))
