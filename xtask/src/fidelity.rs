@@ -241,11 +241,11 @@ fn rows(told: TestResults) -> Result<Vec<Row>, Vec<String>> {
 }
 
 fn page(rows: &[Row]) -> String {
-    let mut page = String::from(
+    let recordings = rows.iter().find(|row| row.group == "recordings").map_or("", |row| &row.evidence);
+    let mut page = format!(
         "# Fidelity: how exactly tidegate behaves like Linux\n\n\
-         Which behaviour of Linux is reproduced exactly, and which test shows it? The public recordings of\n\
-         a real kernel are the core: [Recordings](#recordings) says how many replay identically. To replay\n\
-         one yourself:\n\n    \
+         Which behaviour of Linux is reproduced exactly, and which test shows it? The core are the public\n\
+         recordings of a real kernel ([{recordings}](#recordings)). To replay one yourself:\n\n    \
          tidegate replay docs/disciplines/experiments/htb-tokens --flows\n\n\
          The tests print these rows and `.ci/run` generates the page from them; a behaviour without a\n\
          passing test stops the build. The kernel is Linux 6.1 in virtual time, tc is iproute2 6.1. Other\n\
