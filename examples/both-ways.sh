@@ -1,12 +1,12 @@
 #!/bin/sh
-# Both directions of a link, with cake where the kernel has it and with HTB and fq_codel where it has not.
+# Both directions of a link, with cake if the kernel has it, otherwise with HTB and fq_codel.
 #   both-ways.sh DEVICE UP DOWN      rates in kbit/s, a little below what the link carries
 DEV=${1:-eth0}
 UP=${2:-9500}
 DOWN=${3:-47500}
 IFB=ifb4$DEV
 
-# Does the kernel know a discipline? A device that is made for the question tells.
+# Does the kernel have this qdisc? Tested on a temporary device.
 knows() {
     ip link add name probe0 type ifb || return 1
     tc qdisc replace dev probe0 root "$@" 2>/dev/null
@@ -15,7 +15,7 @@ knows() {
     return $answer
 }
 
-# One direction: device, rate, further words for cake.
+# One direction: device, rate, further options for cake.
 shape() {
     dev=$1 rate=$2
     shift 2

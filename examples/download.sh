@@ -1,6 +1,6 @@
 #!/bin/sh
-# Both directions: the uplink on the device to the modem, the downlink on an ifb that everything which arrives is led through.
-# The provider's queue is nobody's to govern, but a download that is held just below its rate never fills it.
+# Both directions: upload on the device to the modem, download on an ifb to which all arriving packets are redirected.
+# You cannot configure the provider's queue, but a download shaped just below its rate never fills it.
 #
 # Try it: tidegate try examples/download.sh --up 4mbit --down 20mbit
 

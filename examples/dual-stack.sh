@@ -1,5 +1,5 @@
 #!/bin/sh
-# IPv6 beside IPv4: the same three classes for both, the rules written twice because the tables are two.
+# IPv4 and IPv6 with the same three classes; each rule is written twice, because each protocol has its own tables.
 #
 # Try it: tidegate try examples/dual-stack.sh --up 5mbit --down 40mbit
 
@@ -19,7 +19,7 @@ tc filter add dev "$WAN" parent 1: protocol ip pref 1 handle 1 fw classid 1:10
 tc filter add dev "$WAN" parent 1: protocol ip pref 2 handle 3 fw classid 1:30
 tc filter add dev "$WAN" parent 1: protocol ipv6 pref 4 handle 1 fw classid 1:10
 tc filter add dev "$WAN" parent 1: protocol ipv6 pref 5 handle 3 fw classid 1:30
-# What IPv6 cannot live without, whatever its mark: neighbours and routers (RFC 4861) go first.
+# Neighbour and router discovery (RFC 4861) go first, whatever their mark: IPv6 does not work without them.
 tc filter add dev "$WAN" parent 1: protocol ipv6 pref 3 u32 match ip6 protocol 58 0xff flowid 1:10
 
 for tables in iptables ip6tables; do

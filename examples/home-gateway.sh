@@ -1,14 +1,14 @@
 #!/bin/sh
-# A home gateway. Five classes share the uplink; each connection gets a mark when it begins, and its packets carry the mark.
+# A home gateway. Five classes share the uplink; each connection gets a mark with its first packet, and all of its packets carry it.
 #
 #   home-gateway.sh [start|show|stop]
 #
-#   class  mark  for                          sure of   at most
-#   1:10     10  calls, games, names (UDP), ping 300      1500 kbit/s
+#   class  mark  for                         guaranteed at most
+#   1:10     10  calls, games, DNS (UDP), ping   300      1500 kbit/s
 #   1:20     20  acknowledgements of downloads   400      1500
 #   1:30     30  SSH                             200      1000
 #   1:40     40  the web                         450      1500
-#   1:99     99  all else, and long transfers    150      1300
+#   1:99     99  everything else, long transfers 150      1300
 #
 # Try it before it runs: tidegate try examples/home-gateway.sh --up 1600kbit --down 20mbit
 

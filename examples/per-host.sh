@@ -1,8 +1,8 @@
 #!/bin/sh
-# Each host its share, each of its flows a share of that: HTB, a class for each of sixteen groups of hosts, in it three bands, in each
-# band FQ-CoDel. Hosts are told apart by their address on the LAN, also behind NAT, so one host with forty connections gets no
-# more than one with a single connection. (Two hosts whose hash is the same share a class; of sixteen classes, two hosts do once in
-# sixteen times.)
+# Fair sharing between hosts, then between the flows of each: HTB with a class for each of sixteen groups of hosts, with three bands
+# and fq_codel in each band. Hosts are identified by their address on the LAN, also behind NAT, so that a host with forty connections
+# gets no more than one with a single connection. (Two hosts with the same hash share a class, with a probability of one in
+# sixteen.)
 #
 # Try it: tidegate try examples/per-host.sh --up 6mbit --down 50mbit --load hosts
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A gateway that dials in itself: ppp0 stands on eth2, and packets pass the queues of both, one after the other. The policy belongs
-# on ppp0, where packets are still IP; what stands on eth2 only sees PPPoE frames and had better be short.
+# A gateway that runs PPPoE itself: ppp0 is on top of eth2, and packets pass the queues of both. The policy belongs on ppp0, where
+# packets are still IP; the queue on eth2 sees only PPPoE frames and should be short.
 #
 # Try it: tidegate try examples/pppoe.sh --up 5mbit --down 40mbit --over ppp0=eth2
 
@@ -10,7 +10,7 @@ CARD=${CARD:-eth2}
 tc qdisc del dev "$PPP" root 2>/dev/null
 tc qdisc del dev "$CARD" root 2>/dev/null
 
-# Each packet costs 8 octets of PPPoE, 14 of Ethernet and 4 of checksum beside its own: the rate counts them.
+# Each packet has an overhead of 8 bytes of PPPoE, 14 of Ethernet and 4 of checksum, which the rate counts.
 tc qdisc add dev "$PPP" root handle 1: htb default 20
 tc class add dev "$PPP" parent 1: classid 1:1 htb rate 4700kbit overhead 26
 tc class add dev "$PPP" parent 1:1 classid 1:10 htb rate 1500kbit ceil 4700kbit prio 0 overhead 26

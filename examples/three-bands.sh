@@ -1,6 +1,6 @@
 #!/bin/sh
-# Three bands by the TOS octet (RFC 1349, RFC 2474): what asks for low delay first, what asks for throughput last.
-# Needs no marks and no state: the sending program says what it wants.
+# Three bands by the TOS byte (RFC 1349, RFC 2474): packets that request low delay first, those that request throughput last.
+# Needs no marks and no state: the sending program sets the byte.
 #
 # Try it: tidegate try examples/three-bands.sh --up 4mbit --down 30mbit
 
@@ -16,7 +16,7 @@ tc qdisc add dev "$DEV" parent 1:10 handle 10 sfq perturb 60 limit 30
 tc qdisc add dev "$DEV" parent 1:20 handle 20 sfq perturb 60 limit 60
 tc qdisc add dev "$DEV" parent 1:30 handle 30 sfq perturb 60 limit 60
 
-# Low delay (0x10), telephones (EF), interactive SSH (AF21) and pings go first; throughput (0x08) and CS1 last.
+# Low delay (0x10), calls (EF), interactive SSH (AF21) and pings go first; throughput (0x08) and CS1 last.
 band() {
     tc filter add dev "$DEV" parent 1:0 protocol ip prio "$1" u32 match ip tos "$2" "$3" flowid "1:$4"
 }
@@ -27,6 +27,6 @@ tc filter add dev "$DEV" parent 1:0 protocol ip prio 11 u32 match ip protocol 1 
 tc filter add dev "$DEV" parent 1:0 protocol ip prio 11 u32 match ip protocol 17 0xff match ip dport 53 0xffff flowid 1:10
 band 12 0x08 0xfc 30
 band 12 0x20 0xfc 30
-# Acknowledgements without data: a TCP segment of less than 64 octets behind a plain header.
+# Acknowledgements without data: a TCP segment of less than 64 bytes after a plain header.
 tc filter add dev "$DEV" parent 1:0 protocol ip prio 13 u32 \
     match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 flowid 1:10

@@ -1,15 +1,15 @@
 #!/bin/sh
-# A web server on the gateway itself may take part of the uplink only; the rest is for everybody else.
+# Limit a web server on the gateway itself to part of the uplink; the rest is for everything else.
 
 DEV=eth0
 
 tc qdisc del dev $DEV root 2>/dev/null
 iptables -t mangle -F OUTPUT
 
-# What the server sends carries mark 8.
+# Packets of the server get mark 8.
 iptables -t mangle -A OUTPUT -o $DEV -p tcp --sport 80 -j MARK --set-mark 8
 
-# Two classes: the web server's, which stays at its rate, and the default for all others, which may have what the first leaves.
+# Two classes: the web server's, limited to its rate, and the default class, which may use what the first leaves.
 tc qdisc add dev $DEV root handle 1: htb default 30
 tc class add dev $DEV parent 1: classid 1:1 htb rate 1mbit
 tc class add dev $DEV parent 1:1 classid 1:20 htb rate 300kbit ceil 300kbit prio 1

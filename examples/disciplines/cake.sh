@@ -1,3 +1,3 @@
 #!/bin/sh
-# Five percent below the link; a call's packets go first, and people share before their connections do.
+# Shape 5 % below the link's rate; calls have priority, and hosts share before flows.
 tc qdisc replace dev eth0 root cake bandwidth 9500kbit diffserv4 dual-srchost

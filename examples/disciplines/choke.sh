@@ -1,3 +1,3 @@
 #!/bin/sh
-# As red, and whoever fills the queue loses twice.
+# RED that also drops from the flow that fills the queue.
 tc qdisc replace dev eth0 root choke limit 200 bandwidth 10mbit min 10 max 30 burst 20 probability 0.05

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Drop when packets keep waiting longer than 5 ms.
+# Drop when the sojourn time stays above 5 ms.
 tc qdisc replace dev eth0 root codel

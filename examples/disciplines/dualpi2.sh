@@ -1,3 +1,3 @@
 #!/bin/sh
-# Low latency for those that ask for it, beside everybody else.
+# Low latency for L4S senders, beside ordinary ones.
 tc qdisc replace dev eth0 root dualpi2 min_qlen_step 2

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Each flow in its turn.
+# Fair queueing between flows, with pacing.
 tc qdisc replace dev eth0 root fq

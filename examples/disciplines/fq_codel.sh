@@ -1,3 +1,3 @@
 #!/bin/sh
-# Flows take turns, and each is held to 5 ms.
+# Fair queueing between flows, with a delay target of 5 ms in each.
 tc qdisc replace dev eth0 root fq_codel

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Each flow in its turn, and its own delay held at 15 ms.
+# Fair queueing between flows, with a delay target of 15 ms in each.
 tc qdisc replace dev eth0 root fq_pie

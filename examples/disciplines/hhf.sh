@@ -1,3 +1,3 @@
 #!/bin/sh
-# Who sends most waits in a queue of its own.
+# The flows that send most have a queue of their own.
 tc qdisc replace dev eth0 root hhf

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A link with four transmit queues, a band each; voice goes into the first.
+# A device with four transmit queues and a band for each; voice goes into the first.
 ip link add d0 numtxqueues 4 type dummy
 ip link set d0 up
 tc qdisc replace dev d0 root handle 1: multiq

@@ -1,3 +1,3 @@
 #!/bin/sh
-# A slower and more distant link.
+# Emulate a slower and more distant link.
 tc qdisc replace dev eth0 root netem delay 20ms rate 9mbit limit 80

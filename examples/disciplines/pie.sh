@@ -1,3 +1,3 @@
 #!/bin/sh
-# Hold the delay at 15 ms by dropping just so many.
+# Keep the delay at 15 ms by random drops.
 tc qdisc replace dev eth0 root pie

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Find the flows that do not give way.
+# Find and limit unresponsive flows.
 tc qdisc replace dev eth0 root sfb increment 0.005 decrement 0.0001

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A gateway's script that every kernel takes without a word. `tidegate check` finds what is wrong with it.
+# A gateway's script with mistakes that every kernel accepts. `tidegate check` finds them.
 
 WAN=eth0
 TC=/sbin/tc

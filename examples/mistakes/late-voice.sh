@@ -1,6 +1,6 @@
 #!/bin/sh
-# Three bands by the TOS octet, with two mistakes that every kernel takes in silence:
-# the rule for telephones stands behind one that takes their packets, and today's SSH is taken for a bulk transfer.
+# Three bands by the TOS byte, with two mistakes that every kernel accepts:
+# the rule for calls comes after one that matches their packets, and current SSH is classified as a bulk transfer.
 #
 # See it: tidegate explain examples/mistakes/late-voice.sh 'udp 192.168.1.7:16384 > 203.0.113.9:16384 dscp EF len 200'
 
@@ -19,9 +19,9 @@ tc qdisc add dev "$DEV" parent 1:30 handle 30: sfq perturb 60 limit 60
 tos() {
     tc filter add dev "$DEV" parent 1: protocol ip prio 10 u32 match ip tos "$1" "$2" flowid "1:$3"
 }
-# RFC 1349: low delay, throughput, and who asks for both gets neither.
+# RFC 1349: low delay, throughput; packets that request both get neither.
 tos 0x10 0x1c 10
 tos 0x08 0x1c 30
 tos 0x18 0x1c 20
-# Telephones. But 0xb8 & 0x1c is 0x18: the rule above has them all.
+# Calls. But 0xb8 & 0x1c is 0x18: the rule above matches them all.
 tos 0xb8 0xfc 10

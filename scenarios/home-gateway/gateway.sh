@@ -1,12 +1,12 @@
 #!/bin/sh
-# A home's uplink of 1.6 Mbit/s in five classes: calls and names, acknowledgements, SSH, the web, all else.
-# A connection is marked by its first packet and keeps the mark; acknowledgements alone are marked one by one.
+# A home's uplink of 1.6 Mbit/s in five classes: calls and DNS, acknowledgements, SSH, the web, everything else.
+# A connection is marked by its first packet and keeps the mark; acknowledgements without data are marked one by one.
 
 WAN=${1:-eth0}
 TC=$(command -v tc)
 MANGLE="$(command -v iptables) -t mangle"
 
-# number, guaranteed and most kbit/s, priority, then the queue of the class
+# number, guaranteed and maximum kbit/s, priority, then the queue of the class
 branch() {
     id=$1 rate=$2 ceil=$3 prio=$4
     shift 4

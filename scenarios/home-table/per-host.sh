@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every computer of a home has the same claim on the uplink: a class each, by its address behind the translation, with fq_codel in it.
-# DEV KBIT: the device before the modem, and a little less than the line carries.
+# Every computer of a home gets the same share of the uplink: a class each, by its address behind NAT, with fq_codel in it.
+# DEV KBIT: the device to the modem, and slightly less than the line rate.
 
 DEV=${1:-eth1}
 LINK=${2:-6200}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Flows of their own for what a tunnel carries: 780 kbit/s, 32 queues in turn, a queue by the hash of the keys named.
-# DEV KEYS: the device before the modem, and the keys that tell flows apart.
+# A queue per flow inside a tunnel: 780 kbit/s, 32 queues in turn, selected by the hash of the given keys.
+# DEV KEYS: the device to the modem, and the keys that identify flows.
 
 DEV=${1:-eth1}
 KEYS=${2:-src,dst,proto,proto-src,proto-dst}

@@ -1,4 +1,4 @@
-//! `docs/fidelity.md`: what tidegate does as Linux does, and which test says so.
+//! `docs/fidelity.md`: what tidegate does exactly as Linux, and which test shows it.
 //!
 //! The page is made from the output of a test run (`cargo test --workspace -- --show-output`) and nothing
 //! else. Tests of recordings print rows themselves: `fidelity: GROUP | BEHAVIOUR | VERDICT | EVIDENCE`.
@@ -15,8 +15,8 @@ use std::process::ExitCode;
 type Named = (&'static str, &'static str, &'static str, &'static str);
 
 const NAMED: &[Named] = &[
-    ("packets", "SipHash, by the vector of its paper", "exact", "siphash_paper_vector"),
-    ("packets", "no allocation for a packet", "exact", "no_packet_costs_an_allocation"),
+    ("packets", "SipHash, by the test vector of its paper", "exact", "siphash_paper_vector"),
+    ("packets", "no memory allocation per packet", "exact", "no_packet_costs_an_allocation"),
     (
         "connections",
         "states of TCP connections, by flags (windows are not modelled)",
@@ -26,39 +26,49 @@ const NAMED: &[Named] = &[
     ("connections", "counters and timeouts of connections", "exact", "states_counters_and_timeouts"),
     (
         "netfilter",
-        "nft's rules in its own words, beside nft 1.0.6",
+        "listings of nft rules, compared with nft 1.0.6",
         "exact",
         "rules_are_listed_as_recorded_or_refused_by_name",
     ),
-    ("netfilter", "nft's refusals, beside nft 1.0.6", "exact", "commands_are_refused_as_recorded"),
     (
         "netfilter",
-        "chains in a circle, and how deep chains may lead, beside iptables 1.8.9 and nft 1.0.6",
+        "refused nft commands, compared with nft 1.0.6",
+        "exact",
+        "commands_are_refused_as_recorded",
+    ),
+    (
+        "netfilter",
+        "loops of chains, and how deep jumps may nest, compared with iptables 1.8.9 and nft 1.0.6",
         "exact",
         "chains_that_packets_come_to_lead_to_an_end",
     ),
     (
         "netfilter",
-        "lengths of packets on devices without a link header",
+        "packet lengths on devices without a link header",
         "exact",
         "a_packet_is_as_long_on_ppp_as_on_ethernet",
     ),
     (
         "understanding",
-        "which packets a class can get, beside the engine",
+        "the set of packets that can reach a class, compared with the engine",
         "exact",
         "sets_and_engine_agree_on_random_policies",
     ),
     (
         "understanding",
-        "what check claims, beside the engine",
+        "findings of check, confirmed by the engine",
         "exact",
         "whatever_is_found_in_random_policies_the_engine_confirms",
     ),
-    ("understanding", "what explain tells, beside the engine", "exact", "stories_and_engine_never_part"),
     (
         "understanding",
-        "listings of tc make the same machine again",
+        "output of explain, compared with the engine",
+        "exact",
+        "stories_and_engine_never_part",
+    ),
+    (
+        "understanding",
+        "listings of tc recreate the same configuration",
         "exact",
         "listings_make_the_same_machine_again",
     ),
@@ -68,29 +78,28 @@ const NAMED: &[Named] = &[
     ("simulator", "M/M/1: tail of the waiting time", "close", "v_q4_mm1_tail"),
     ("simulator", "non-preemptive priorities (Cobham)", "close", "v_q5_non_preemptive_priorities"),
     ("simulator", "conservation of packets", "exact", "v_q6_conservation"),
-    ("simulator", "one CUBIC flow beside recorded Linux TCP", "close", "cubic_alone"),
-    ("simulator", "one Reno flow beside recorded Linux TCP", "close", "reno_alone"),
-    ("simulator", "two and three flows beside recorded Linux TCP", "close", "flows_in_one_queue"),
-    ("simulator", "TCP through fq_codel beside recorded Linux TCP", "close", "fq_codel"),
-    ("simulator", "TCP through codel with ECN beside recorded Linux TCP", "close", "codel_ecn"),
+    ("simulator", "one CUBIC flow, compared with recorded Linux TCP", "close", "cubic_alone"),
+    ("simulator", "one Reno flow, compared with recorded Linux TCP", "close", "reno_alone"),
+    ("simulator", "two and three flows, compared with recorded Linux TCP", "close", "flows_in_one_queue"),
+    ("simulator", "TCP through fq_codel, compared with recorded Linux TCP", "close", "fq_codel"),
+    ("simulator", "TCP through codel with ECN, compared with recorded Linux TCP", "close", "codel_ecn"),
     (
         "kernel back end",
-        "what stands after our messages on this machine's own kernel, read back: HTB, the fifos, u32; \
-        refusals in its words",
+        "configuration read back from this computer's kernel: HTB, the FIFOs, u32; refusals in its words",
         "exact",
         "a_home_gateway_of_htb_with_fifos_and_filters",
     ),
     (
         "kernel back end",
-        "the same of TBF, with its size table and changes",
+        "the same for TBF, with size table and changes",
         "exact",
         "a_modem_of_tbf_and_its_queue",
     ),
-    ("kernel back end", "the same of ingress, clsact and mirred", "exact", "ingress_led_through_an_ifb"),
-    ("kernel back end", "the same of u32's hash tables, links and offsets", "exact", "hash_tables_of_u32"),
+    ("kernel back end", "the same for ingress, clsact and mirred", "exact", "ingress_led_through_an_ifb"),
+    ("kernel back end", "the same for u32's hash tables, links and offsets", "exact", "hash_tables_of_u32"),
     (
         "kernel back end",
-        "the same of 1,666 classes and as many filters",
+        "the same for 1,666 classes and as many filters",
         "exact",
         "thousands_of_classes_and_filters",
     ),
@@ -102,7 +111,7 @@ const NAMED: &[Named] = &[
     ),
     (
         "articles",
-        "the web server held to 200 kbit/s (published: 199.20)",
+        "the web server limited to 200 kbit/s (published: 199.20)",
         "close",
         "v_s0a_local_server_behind_htb",
     ),
@@ -142,10 +151,10 @@ pub(crate) const KINDS: &[&str] = &[
 
 /// The verdicts, and what they mean.
 const VERDICTS: [(&str, &str); 4] = [
-    ("exact", "the same to the last nanosecond and byte"),
+    ("exact", "identical to the nanosecond and the byte"),
     ("close", "within a tolerance that the test states"),
-    ("differs", "known not to be the same; the evidence says where"),
-    ("unverified", "made by the papers; no real kernel was at hand to hold it against"),
+    ("differs", "known differences; the evidence says where"),
+    ("unverified", "written from RFCs and papers; no recording of a real kernel or tc was available"),
 ];
 
 /// One line of the page.
@@ -195,13 +204,17 @@ fn fail(why: &str) -> ExitCode {
 /// All rows, sorted; or what has no test.
 fn rows(results: TestResults) -> Result<Vec<Row>, Vec<String>> {
     let mut missing = Vec::new();
-    let printed = results.rows.into_iter().filter(|(_, test)| results.passed.contains(test));
-    let mut rows: Vec<Row> = printed
-        .filter_map(|(parts, test)| {
-            let [group, behaviour, verdict, evidence] = <[String; 4]>::try_from(parts).ok()?;
-            Some(Row { group, behaviour, verdict, evidence, test })
-        })
-        .collect();
+    let mut rows = Vec::new();
+    for (parts, test) in results.rows.into_iter().filter(|(_, test)| results.passed.contains(test)) {
+        match <[String; 4]>::try_from(parts) {
+            Ok([group, behaviour, verdict, evidence]) => {
+                rows.push(Row { group, behaviour, verdict, evidence, test });
+            }
+            Err(parts) => {
+                missing.push(format!("{test}: {} parts instead of 4: {}", parts.len(), parts.join(" | ")))
+            }
+        }
+    }
     for (group, behaviour, verdict, test) in NAMED {
         if !results.passed.contains(*test) {
             missing.push(format!("{group}: {behaviour} ({test})"));
@@ -212,9 +225,8 @@ fn rows(results: TestResults) -> Result<Vec<Row>, Vec<String>> {
     }
     for kind in KINDS {
         for behaviour in ["packets", "commands"] {
-            let found = rows
-                .iter()
-                .any(|row| row.group == format!("disciplines: {behaviour}") && row.behaviour == *kind);
+            let found =
+                rows.iter().any(|row| row.group == format!("qdiscs: {behaviour}") && row.behaviour == *kind);
             if !found {
                 missing.push(format!("{kind}: {behaviour}"));
             }
@@ -229,11 +241,15 @@ fn rows(results: TestResults) -> Result<Vec<Row>, Vec<String>> {
 }
 
 fn page(rows: &[Row]) -> String {
-    let mut page = String::from(
-        "# Fidelity: what is exact with Linux\n\n\
-         Each row is a behaviour of Linux and the test that shows it here. This page is generated from\n\
-         the output of the tests (`.ci/run`); a behaviour without a passing test stops the build. The\n\
-         kernel is Linux 6.1 in virtual time, tc is iproute2 6.1.\n\n",
+    let recordings = rows.iter().find(|row| row.group == "recordings").map_or("", |row| &row.evidence);
+    let mut page = format!(
+        "# Fidelity: how exactly tidegate behaves like Linux\n\n\
+         Which behaviour of Linux is reproduced exactly, and which test shows it? The core are the public\n\
+         recordings of a real kernel ([{recordings}](#recordings)). To replay one yourself:\n\n    \
+         tidegate replay docs/disciplines/experiments/htb-tokens --flows\n\n\
+         The tests print these rows and `.ci/run` generates the page from them; a behaviour without a\n\
+         passing test stops the build. The kernel is Linux 6.1 in virtual time, tc is iproute2 6.1. Other\n\
+         versions differ in details.\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = rows.iter().filter(|row| row.verdict == verdict).count();
@@ -266,7 +282,7 @@ mod tests {
         text += "test replayed ... ok\n---- replayed stdout ----\n";
         for kind in kinds {
             for behaviour in ["packets", "commands"] {
-                text += &format!("fidelity: disciplines: {behaviour} | {kind} | exact | 3 of 3\n");
+                text += &format!("fidelity: qdiscs: {behaviour} | {kind} | exact | 3 of 3\n");
             }
         }
         text

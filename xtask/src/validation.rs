@@ -42,7 +42,7 @@ const EXACT: &[[&str; 4]] = &[
     ],
     [
         "V-D1",
-        "DualPI2: the law of 200 updates",
+        "DualPI2: the control law over 200 updates",
         "RFC 9332, within 1e-4",
         "v_d1_the_probability_follows_the_law_of_the_rfc",
     ],
@@ -50,11 +50,11 @@ const EXACT: &[[&str; 4]] = &[
     ["V-T2", "TBF of a modem: four packets at once", "74.078738 ms", "v_t2_tbf_of_a_modem"],
     ["V-T3", "TBF with a peak rate", "8 times", "v_t3_tbf_with_a_peak"],
     ["V-T4", "HTB of one class, saturated", "6 times", "v_t4_htb_of_one_class"],
-    ["V-T5", "HTB: each class has its rate", "200 / 800 kbit/s", "v_t5_htb_gives_each_its_rate"],
-    ["V-T6", "HTB: the rest by quantum", "366.7 / 633.3 kbit/s", "v_t6_htb_shares_the_rest_by_quantum"],
+    ["V-T5", "HTB: each class gets its rate", "200 / 800 kbit/s", "v_t5_htb_gives_each_its_rate"],
+    ["V-T6", "HTB: excess rate by quantum", "366.7 / 633.3 kbit/s", "v_t6_htb_shares_the_rest_by_quantum"],
     [
         "V-T7",
-        "HTB: the rest by priority",
+        "HTB: excess rate by priority",
         "900 / 100 kbit/s",
         "v_t7_htb_gives_the_rest_to_the_better_priority",
     ],
@@ -65,31 +65,46 @@ const EXACT: &[[&str; 4]] = &[
         "200 / 824 kbit/s",
         "v_t9_htb_roots_do_not_borrow",
     ],
-    ["V-T10", "HTB: the unclassified pass unshaped", "all", "v_t10_htb_sends_the_unclassified_unshaped"],
-    ["V-S1", "SFQ: order of two flows of equal packets", "24 letters", "v_s1_sfq_with_equal_lengths"],
-    ["V-S2", "SFQ: order of long and short packets", "24 letters", "v_s2_sfq_with_different_lengths"],
-    ["V-S3", "SFQ: whom it drops", "a, b, a, a", "v_s3_sfq_drops_from_the_longest"],
-    ["V-R1", "DRR: order with different quanta", "24 letters", "v_r1_drr_with_different_quanta"],
-    ["V-R2", "DRR: order with different lengths", "24 letters", "v_r2_drr_with_different_lengths"],
-    ["V-C0", "CoDel: square roots and spacings in fixed point", "1 to 1000", "spacings_of_the_control_law"],
+    ["V-T10", "HTB: unclassified packets pass unshaped", "all", "v_t10_htb_sends_the_unclassified_unshaped"],
+    [
+        "V-S1",
+        "SFQ: order of two flows of equal packets",
+        "order of 24 packets",
+        "v_s1_sfq_with_equal_lengths",
+    ],
+    [
+        "V-S2",
+        "SFQ: order of long and short packets",
+        "order of 24 packets",
+        "v_s2_sfq_with_different_lengths",
+    ],
+    ["V-S3", "SFQ: which flow loses a packet", "a, b, a, a", "v_s3_sfq_drops_from_the_longest"],
+    ["V-R1", "DRR: order with different quanta", "order of 24 packets", "v_r1_drr_with_different_quanta"],
+    ["V-R2", "DRR: order with different lengths", "order of 24 packets", "v_r2_drr_with_different_lengths"],
+    [
+        "V-C0",
+        "CoDel: square roots and drop intervals in fixed point",
+        "1 to 1000",
+        "spacings_of_the_control_law",
+    ],
     ["V-C1", "CoDel: ns-3's unit test", "0, 1, 0, 3 drops", "v_c1_codel_drops"],
-    ["V-C2", "CoDel under a quarter too much", "28 / 105 / 233 drops", "v_c2_codel_under_a_quarter_too_much"],
-    ["V-F1", "FQ-CoDel: sparse flows go first", "24 letters", "v_f1_fq_codel_serves_sparse_flows_first"],
+    ["V-C2", "CoDel under 25 % overload", "28 / 105 / 233 drops", "v_c2_codel_under_a_quarter_too_much"],
+    [
+        "V-F1",
+        "FQ-CoDel: sparse flows go first",
+        "order of 24 packets",
+        "v_f1_fq_codel_serves_sparse_flows_first",
+    ],
     [
         "V-F2",
-        "FQ-CoDel: beyond its limit the fattest flow loses",
+        "FQ-CoDel: above its limit the largest flow loses packets",
         "from its head",
         "v_f2_fq_codel_takes_from_the_fattest",
     ],
-    ["V-P1", "prio: the best band alone", "100 / 0 / 0", "v_p1_prio_serves_the_best_band_alone"],
-    [
-        "V-K0",
-        "CAKE: tables of tins at eight rates",
-        "as the real tc shows them",
-        "tc_answers_as_the_real_one",
-    ],
+    ["V-P1", "prio: the first band alone", "100 / 0 / 0", "v_p1_prio_serves_the_best_band_alone"],
+    ["V-K0", "CAKE: tables of tins at eight rates", "as listed by the real tc", "tc_answers_as_the_real_one"],
     ["V-A1", "HFSC: a concave curve bounds the delay", "6.21 ms", "v_a1_hfsc_concave_curve_bounds_the_delay"],
-    ["V-A2", "HFSC: a straight one later", "21.2 ms", "v_a2_hfsc_straight_curve_delays_more"],
+    ["V-A2", "HFSC: a linear curve delays longer", "21.2 ms", "v_a2_hfsc_straight_curve_delays_more"],
     ["V-A3", "HFSC: shares 1:2:3", "1/6, 2/6, 3/6", "v_a3_hfsc_shares_by_its_curves"],
     ["V-A4", "HFSC: conversions of slopes", "the kernel's", "v_a4_slopes_and_spans"],
     ["V-G1", "QFQ: weights in force", "1 3 700 600", "v_g1_qfq_rounds_weights"],
@@ -110,16 +125,15 @@ const IDS: &[&str] = &[
 ];
 
 /// What is not shown yet, and why.
-const WAITING: &[[&str; 2]] =
-    &[["V-S0b, V-S0e4, V-S8", "they stand in the guide, without a row of their own"]];
+const WAITING: &[[&str; 2]] = &[["V-S0b, V-S0e4, V-S8", "shown in the guide"]];
 
 const VERDICTS: [(&str, &str); 4] = [
-    ("exact", "proved to the last digit by the test named"),
-    ("within", "within the tolerance stated"),
-    ("outside", "not within it, and known: the tests fail further out"),
+    ("exact", "identical to the last digit, by the named test"),
+    ("within", "within the stated tolerance"),
+    ("outside", "a known deviation; the tests fail if it grows"),
     (
         "reported",
-        "no bound is set: the figure was remembered, not read, or cannot come from what was published",
+        "without a bound: the published figure was not checked, or cannot be derived from what was published",
     ),
 ];
 
@@ -225,17 +239,18 @@ fn in_order(id: &str) -> Vec<(String, u64)> {
 
 fn page(groups: &Groups) -> String {
     let mut page = String::from(
-        "# Validation: simulator, theory, papers, Linux\n\n\
-         What queueing theory, the papers, a real Linux 6.1 and other simulators say, and what tidegate's\n\
-         simulator finds. Every row is printed by a test that runs with all others (`.ci/run`), and this\n\
-         page is generated from these rows. Same seed, same figures, on any machine. To run a scenario of\n\
-         your own: [scenarios](scenario.md).\n\n",
+        "# Validation: the simulator compared with theory, papers and Linux\n\n\
+         How do the simulator's results compare with queueing theory, papers, a real Linux 6.1 and other\n\
+         simulators? Each row gives the expected and the simulated figure. To run one of the scenarios:\n\n    \
+         tidegate sim scenarios/validation/pie.toml\n\n\
+         Every row is printed by a test (`.ci/run`), and this page is generated from these rows. The same\n\
+         seed gives the same figures on any machine. To describe your own: [scenarios](scenario.md).\n\n",
     );
     for (verdict, meaning) in VERDICTS {
         let count = groups.values().flatten().filter(|row| row.verdict == verdict).count();
         page += &format!("- **{verdict}** ({count}): {meaning}.\n");
     }
-    page += "\nNot shown yet:\n\n";
+    page += "\nWithout a row:\n\n";
     for [ids, why] in WAITING {
         page += &format!("- {ids}: {why}.\n");
     }

@@ -12,13 +12,12 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// How scripts are run.
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
-#[command(next_help_heading = "Sandbox")]
 pub struct ScriptOptions {
     /// The longest that a script may run
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s", help_heading = "Sandbox")]
     pub timeout: Duration,
     /// Hide home directories and the environment from scripts
-    #[arg(long)]
+    #[arg(long, help_heading = "Sandbox")]
     pub private: bool,
 }
 

@@ -186,9 +186,9 @@ fn messages_are_those_of_tc() {
     }
     println!("{same} same, {aside} not taken in");
     println!(
-        "fidelity: kernel back end | the kernel back end's netlink messages are those that tc 6.1 sends | \
-        exact | {same} of {} recorded commands to the byte, {aside} not taken in, the others named in the \
-        test with their reasons",
+        "fidelity: kernel back end | the kernel back end sends the netlink messages of tc 6.1 | \
+        exact | {same} of {} recorded commands identical to the byte, {aside} not supported, the others \
+        named in the test with reasons",
         commands.len()
     );
     let unneeded: Vec<_> = OTHERWISE.iter().zip(needed).filter(|(_, needed)| !needed).collect();

@@ -104,7 +104,7 @@ fn spread(figures: &Pings) -> Vec<String> {
 
 /// Where there is no figure: was nothing asked, or nothing answered?
 pub(crate) fn unanswered(figures: &Pings) -> &'static str {
-    if figures.sent() > 0 { "no answer" } else { "not asked" }
+    if figures.sent() > 0 { "no reply" } else { "not sent" }
 }
 
 /// The other probes, without → with.

@@ -275,7 +275,7 @@ pub fn transaction_probes(
     let unit = match item.what {
         TrafficKind::Web { .. } => "until complete",
         TrafficKind::Ssh { .. } => "until the prompt",
-        _ => "until the answer",
+        _ => "until the reply",
     };
     let mut found = vec![base(unit, all)];
     if let TrafficKind::Web { .. } = item.what {

@@ -323,7 +323,7 @@ fn probe(name: TrialProbe, options: &TrialSettings) -> Vec<Item> {
         }
         TrialProbe::Voip => call(options),
         TrialProbe::Dns => {
-            vec![Item::new("dns", "DNS look-up", "until the answer", transaction(30000, dns(), 300))]
+            vec![Item::new("dns", "DNS look-up", "until the reply", transaction(30000, dns(), 300))]
         }
         TrialProbe::Ssh => {
             let mut item =
@@ -363,8 +363,8 @@ fn call(options: &TrialSettings) -> Vec<Item> {
         })
     };
     vec![
-        Item::new("voip-up", format!("call, what they hear ({codec})"), "one way", speech(true)),
-        Item::new("voip-down", format!("call, what we hear ({codec})"), "one way", speech(false)),
+        Item::new("voip-up", format!("call upload ({codec})"), "one way", speech(true)),
+        Item::new("voip-down", format!("call download ({codec})"), "one way", speech(false)),
     ]
 }
 

@@ -101,31 +101,31 @@ macro_rules! named {
 named! {
     /// What loads the link; named as flent's tests where they exist.
     TrialLoad {
-        Empty "empty" "Nothing",
-        Up "up" "Two TCP uploads (from the gateway itself, when the script has rules for what that serves)",
+        Empty "empty" "No load",
+        Up "up" "Two TCP uploads (from the gateway itself, if the script has rules for its own servers)",
         Down "down" "Three TCP downloads",
-        Both "both" "Both",
-        Server "server" "A web server on the gateway itself sends",
-        Hosts "hosts" "One computer uploads four times, another one once",
+        Both "both" "Two TCP uploads and three downloads",
+        Server "server" "Uploads of a web server on the gateway itself",
+        Hosts "hosts" "Four uploads of one computer and one upload of another",
         Tcp1up "tcp_1up" "One upload",
         Tcp1down "tcp_1down" "One download",
-        TcpNup "tcp_nup" "So many uploads (--flows)",
-        TcpNdown "tcp_ndown" "So many downloads",
+        TcpNup "tcp_nup" "N uploads (--flows N)",
+        TcpNdown "tcp_ndown" "N downloads (--flows N)",
         Rrul "rrul" "Four uploads and four downloads, marked BE, BK, CS5 and EF",
-        RrulBe "rrul_be" "Four and four, unmarked",
+        RrulBe "rrul_be" "The same, unmarked",
         UdpFlood "udp_flood" "UDP at one and a half times the uplink's rate",
-        Ping "ping" "Nothing but the probes",
+        Ping "ping" "Only the probes",
     }
 }
 
 named! {
     /// What people do and wait for.
     TrialProbe {
-        Ping "ping" "ICMP echoes, five a second",
-        Voip "voip" "A call",
-        Dns "dns" "Names looked up, one a second",
-        Ssh "ssh" "Logins over SSH, one every five seconds",
-        Web "web" "A web page, every twelve seconds",
+        Ping "ping" "Pings, five a second",
+        Voip "voip" "A telephone call",
+        Dns "dns" "DNS queries, one a second",
+        Ssh "ssh" "SSH logins, one every five seconds",
+        Web "web" "Web pages, one every twelve seconds",
         None "none" "Nothing",
     }
 }

@@ -88,7 +88,7 @@ const FULL_FRAME: u64 = 1514;
 /// How the ping fares under the load that hurts most.
 fn latency(trial: &TrialDocument, without: &TrialRun, with: &TrialRun) -> String {
     let load = &without.title;
-    let Some(probe) = speaker(with) else { return format!("Nothing was asked under {load}.") };
+    let Some(probe) = speaker(with) else { return format!("No probe ran under {load}.") };
     let name = &probe.title;
     let pings = probe.figures(with.window);
     let lost = pings.loss();

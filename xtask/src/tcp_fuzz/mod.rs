@@ -282,7 +282,7 @@ fn table(options: &Options, flows: &[Flow]) -> String {
     let runs: Vec<String> = options.runs.iter().map(u64::to_string).collect();
     let mut table = format!(
         "`cargo xtask tcp-fuzz --runs {}{}`: {} flows. Errors in per cent, median / p90.\n\n\
-         | discipline | flows | rate, mean of {SHIFTS} runs | Linux and itself | late flows, signed \
+         | qdisc | flows | rate, mean of {SHIFTS} runs | Linux and itself | late flows, signed \
          | RTT, mean of {SHIFTS} runs | Linux and itself | flows of calm runs | rate | RTT |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
         runs.join(","),
@@ -317,18 +317,26 @@ fn worst(flows: &[Flow], count: usize) -> String {
 }
 
 /// What the page says before the table.
-const INTRODUCTION: &str = "# Random TCP runs, compared with real Linux\n\n\
-Each question is a random rate (1 to 50 Mbit/s), two random delays, a qdisc and one to six flows\n\
-of CUBIC, Reno and BBR with staggered starts, for 20 s. A real Linux 6.1 in virtual time answers\n\
-it, and the simulator; of each flow the acknowledged rate and the median of the smoothed round\n\
-trip are compared. Every question is asked three times, the later flows shifted by a second or\n\
-two: a run is calm where Linux's own three answers are within 10 % of one another for each flow.\n\
-In the others flows share a queue by chance, so single answers say little; the means of three\n\
-are compared. How much of their difference is chance is shown beside it: Linux was asked all of\n\
-it again, with the delay 0.3 ms longer, and one mean of three is compared with the other. A\n\
-simulator that were Linux would differ by that. \"Late flows, signed\" is the median of the error\n\
-of all flows but each run's first, with its sign. How to run it: ORACLE names the program that\n\
-asks Linux, `cargo xtask tcp-fuzz --help` says the rest.\n\n";
+const INTRODUCTION: &str = "# Simulated TCP compared with real Linux on random runs\n\
+\n\
+How close is the simulated TCP to Linux's? Each run has a random rate (1 to 50 Mbit/s), two random\n\
+delays, a qdisc and one to six flows of CUBIC, Reno and BBR with staggered starts, for 20 s. A real\n\
+Linux 6.1 in virtual time runs it, and so does the simulator. For each flow the acknowledged rate and\n\
+the median of the smoothed round trip are compared. Against a Linux of your own (`--help` has all\n\
+options; ORACLE names the program that runs it):\n\
+\n\
+\x20\x20\x20\x20cargo xtask tcp-fuzz --runs 98,70 --chance\n\
+\n\
+How to read the table:\n\
+\n\
+- Flows that share a queue are chaotic, so every run is repeated three times with the later flows\n\
+\x20\x20shifted by a second or two, and means of three are compared.\n\
+- *Linux and itself* shows how much of the difference is chance: Linux ran everything again with a\n\
+\x20\x20delay 0.3 ms longer, and the two means of three are compared. A perfect simulator would differ by\n\
+\x20\x20that much.\n\
+- *Calm runs* are those in which Linux's own three results are within 10 % of one another for each\n\
+\x20\x20flow: there single results are comparable.\n\
+- *Late flows, signed* is the median error of all flows except the first of each run, with its sign.\n\n";
 
 fn page(table: &str) -> String {
     format!("{INTRODUCTION}{table}")

@@ -46,7 +46,7 @@ pub fn answers(shown: &[RunView<'_>], id: &str) -> Data {
     let views: Vec<&RunView<'_>> = shown.iter().filter(|one| probe(one, id).is_some()).collect();
     let cells =
         |of| views.iter().filter_map(|one| probe(one, id)).map(|probe| summary(&probe.figures(of))).collect();
-    table("Median answer and losses", titles(&views), last_end(shown), cells)
+    table("Median reply time and loss", titles(&views), last_end(shown), cells)
 }
 
 /// Some percentiles, from the top down.
@@ -59,8 +59,8 @@ pub fn percentiles(shown: &[RunView<'_>], id: &str) -> Data {
         std::iter::once(format!("{p} %")).chain(all.iter().map(cell)).take(MOST_COLUMNS + 1).collect()
     };
     Data {
-        caption: "Percentiles of what was answered".to_owned(),
-        head: std::iter::once("of answers".to_owned()).chain(titles(&views)).take(MOST_COLUMNS + 1).collect(),
+        caption: "Percentiles of the reply times".to_owned(),
+        head: std::iter::once("percentile".to_owned()).chain(titles(&views)).take(MOST_COLUMNS + 1).collect(),
         rows: [100, 99, 95, 90, 75, 50, 25, 10].into_iter().map(row).collect(),
     }
 }

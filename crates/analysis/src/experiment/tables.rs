@@ -158,7 +158,7 @@ fn cell(case: &ExperimentCase<'_>, id: &str, statistic: &str) -> String {
     let name = format!("{id}.{statistic}");
     match case.figure(&name) {
         Ok(found) => spread(&name, &found),
-        Err(NoSuchFigure::Nothing { why: "no answer came" }) => "no answer".to_owned(),
+        Err(NoSuchFigure::Nothing { why: "no reply came" }) => "no reply".to_owned(),
         Err(_) => NOTHING.to_owned(),
     }
 }

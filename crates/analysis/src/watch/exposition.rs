@@ -48,7 +48,7 @@ impl Families {
             |what: &str, help, value| self.counter(&format!("{prefix}_{what}_total"), help, labels, value);
         counter("bytes", "Bytes sent.", counts.bytes);
         counter("packets", "Packets sent.", counts.packets);
-        counter("drops", "Packets lost.", counts.drops);
+        counter("drops", "Packets dropped.", counts.drops);
         counter("requeues", "Packets that the device gave back.", counts.requeues);
         counter("overlimits", "Times that something had to wait for its turn.", counts.overlimits);
         self.gauge(&format!("{prefix}_current_queue_length"), "Packets that wait.", labels, counts.qlen);
@@ -222,7 +222,7 @@ fn of_tin(families: &mut Families, labels: &Labels<'_>, tin: &Tin) {
     };
     counter("bytes", "Bytes sent.", tin.bytes);
     counter("packets", "Packets sent.", tin.packets);
-    counter("drops", "Packets lost.", tin.drops);
+    counter("drops", "Packets dropped.", tin.drops);
     counter("marks", "Packets marked (RFC 3168).", tin.marks);
     counter("ack_drops", "Acknowledgements left out.", tin.ack_drops);
     families.gauge("tidegate_cake_tin_backlog", "Bytes that wait.", labels, tin.backlog);
@@ -268,7 +268,7 @@ fn of_waits(families: &mut Families, device: &str, seen: &Seen, netns: &str) {
         &labels,
         seen.marked,
     );
-    families.counter("tidegate_lost_total", "Packets lost.", &labels, seen.lost);
+    families.counter("tidegate_lost_total", "Packets dropped.", &labels, seen.lost);
     let oldest = seen.oldest_ns.unwrap_or(0) as f64 / 1e9;
     families.gauge(
         "tidegate_oldest_packet_seconds",

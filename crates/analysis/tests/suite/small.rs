@@ -327,12 +327,12 @@ fn series_as_tables() {
     let cases = [
         (
             series::answers(&shown, "ping"),
-            vec!["Median answer and losses: time | HTB", "0–1 s | 20.0 ms, 1 lost", "1–2 s | 80.0 ms"],
+            vec!["Median reply time and loss: time | HTB", "0–1 s | 20.0 ms, 1 lost", "1–2 s | 80.0 ms"],
         ),
         (
             series::percentiles(&shown, "ping"),
             vec![
-                "Percentiles of what was answered: of answers | HTB",
+                "Percentiles of the reply times: percentile | HTB",
                 "100 % | 100 ms",
                 "99 % | 100 ms",
                 "95 % | 100 ms",

@@ -54,7 +54,7 @@ pub struct Options {
     /// With `--packet-io tun`: the addresses of both ends, this side's first
     #[arg(long, value_name = "HERE,THERE", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
-    /// The most packets held at once, over all queues (each takes about 300 bytes more than its own)
+    /// The most packets in all queues together (each needs about 300 bytes in addition to its data)
     #[arg(long, value_name = "PACKETS", default_value_t = DaemonOptions::MEMORY)]
     pub memory: usize,
     /// Queue everything as the policy says; by default, traffic that keeps the link alive bypasses the

@@ -27,7 +27,7 @@ Examples:
 pub struct Options {
     /// The policy: a script, or another file that `tidegate check` reads
     pub policy: PathBuf,
-    /// The packet
+    /// The packet (see below)
     #[arg(required_unless_present = "pcap", conflicts_with = "pcap", allow_hyphen_values = false)]
     pub packet: Vec<String>,
     /// Arguments for a script

@@ -75,7 +75,7 @@ pub enum GraphFormat {
 /// What colours a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
-    /// The share of its ceiling that a class sent
+    /// The share of its ceiling that each class used
     Load,
     /// The packets that it dropped
     Drops,

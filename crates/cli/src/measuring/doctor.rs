@@ -33,7 +33,8 @@ pub struct Options {
     /// Time from the first reading to the second
     #[arg(short, long, alias = "seconds", value_name = "TIME", value_parser = values::duration, default_value = "3s")]
     pub duration: Duration,
-    /// Check whether ECN-capable packets arrive unchanged at this host; root to see where they change
+    /// Check whether ECN-capable packets arrive unchanged at this host; showing where they change
+    /// needs root
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Print the result as JSON

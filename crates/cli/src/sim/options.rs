@@ -34,7 +34,7 @@ pub struct Options {
     /// How many times each case is run, each time with the next seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeats: Option<u32>,
-    /// How long is measured
+    /// How long each run is measured
     #[arg(short, long, value_name = "TIME", value_parser = span)]
     pub duration: Option<Nanos>,
     /// The sandbox that scripts run in

@@ -1,7 +1,6 @@
-//! "The article says, the kernel does": each row stands on an experiment that a real kernel (6.1) has
-//! answered, in `docs/disciplines/experiments`. The engine does it again, must give the same, and the page's
-//! figures are read off the result. `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::`
-//! writes `docs/article.md` again.
+//! `docs/article.md`: each row is an experiment in `docs/disciplines/experiments`, recorded from a real
+//! kernel (6.1). The engine repeats it and must give the same result, from which the page takes its figures.
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate --test commands article::` writes `docs/article.md` again.
 
 use crate::common;
 
@@ -11,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the article says, and the experiment that tells what happens.
+/// A statement of the article, and the experiment that checks it.
 struct Claim {
     claim: &'static str,
     /// `{}` stands for the figures.
@@ -33,54 +32,54 @@ struct Outcome {
 const CLAIMS: &[Claim] = &[
     Claim {
         claim: "the kernel's default queue holds `tx_queue_len` packets, and drops when there are more",
-        does: "each of pfifo_fast's three bands holds that many: with a length of 10, {} of 36 packets find \
-        room (one is on the wire)",
+        does: "each of pfifo_fast's three bands holds that many: with a length of 10, {} of 36 packets are \
+        accepted (one of them is on the wire)",
         experiment: "pfifo_fast-bands",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
         claim: "SFQ changes its hash by default every 10 seconds",
-        does: "it never does unless `perturb` is given: a plain SFQ is listed as `{}`",
+        does: "it does so only if `perturb` is given; a plain SFQ is listed as `{}`",
         experiment: "sfq-perturb-default",
         figures: |o| vec![o.shown.trim().trim_start_matches("qdisc sfq 8001: root refcnt 2 ").to_owned()],
     },
     Claim {
         claim: "1024 · 128 = 131,072 packets can wait in SFQ; `limit` is the size of one bucket",
-        does: "`limit` is for all buckets together and 127 by default: of 200 packets that come at once {} \
-        are sent, the one on the wire included",
+        does: "`limit` is for all buckets together, 127 by default: of 200 packets that arrive at once {} \
+        are sent, including the one on the wire",
         experiment: "sfq-limit",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
         claim: "with a quantum of 500 bytes longer packets would stay in their buckets, and soon everything \
         is blocked",
-        does: "a flow goes into debt and waits its turns out: {} of 20 frames of 1514 bytes leave, 12.1 ms \
-        apart as ever",
+        does: "a flow's deficit becomes negative and it waits some rounds: {} of 20 frames of 1514 bytes leave, \
+        12.1 ms apart as before",
         experiment: "sfq-small-quantum",
         figures: |o| vec![o.left.len().to_string()],
     },
     Claim {
         claim: "when the hash changes, SFQ may send packets of one flow in the wrong order, which hurts UDP",
-        does: "since Linux 2.6.39 what waits is moved in order: over four changes with four backlogged \
+        does: "since Linux 2.6.39 the backlog is rehashed in order: over four changes with four backlogged \
         flows {} packets are overtaken",
         experiment: "sfq-perturb-order",
         figures: |o| vec![o.overtaken().to_string()],
     },
     Claim {
         claim: "a burst of 1,000,000 tokens lets 83 full packets pass",
-        does: "so it does, though tc wants bytes (`burst 125000`): {} of 100 packets of 1500 bytes leave at once",
+        does: "yes, although tc expects bytes (`burst 125000`): {} of 100 packets of 1500 bytes leave at once",
         experiment: "tbf-83-packets",
         figures: |o| vec![o.at_once().to_string()],
     },
     Claim {
         claim: "`peakrate` sets the speed of the burst",
-        does: "so it does: with 10 Mbit/s {} leave at once, the others of the bucket 1.2 ms apart",
+        does: "yes: with 10 Mbit/s {} packet leaves at once, the others of the bucket 1.2 ms apart",
         experiment: "tbf-peakrate",
         figures: |o| vec![o.at_once().to_string()],
     },
     Claim {
         claim: "an Ethernet packet of 1500 bytes becomes 32 ATM cells, 1660 bytes in all",
-        does: "32 cells are 1696 bytes, because the last is filled up; a frame of 1514 takes {} ms at 1 \
+        does: "32 cells are 1696 bytes, because the last is padded; a frame of 1514 takes {} ms at 1 \
         Mbit/s",
         experiment: "tbf-atm",
         figures: |o| vec![format!("{:.3}", o.last_gap() as f64 / 1e6)],
@@ -88,7 +87,7 @@ const CLAIMS: &[Claim] = &[
     Claim {
         claim: "`tbf rate 1mbit burst 10k latency 30ms linklayer atm` is listed as `rate 1000Kbit burst 10Kb \
         lat 30.0ms`",
-        does: "today's listing counts the bucket in cells: `{}`",
+        does: "the current listing counts the bucket in cells: `{}`",
         experiment: "tbf-latency",
         figures: |o| {
             vec![
@@ -104,27 +103,27 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         claim: "leaf 1:10 (rate 200 kbit/s, ceil 400) borrows from its neighbour 1:20",
-        does: "a class borrows from its parent. These two have none, and 1:10 gets {} kbit/s though 1:20 is idle",
+        does: "a class borrows from its parent. These two have none: 1:10 gets {} kbit/s although 1:20 is idle",
         experiment: "htb-no-parent",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
-        claim: "(what was meant)",
+        claim: "(the tree that was meant)",
         does: "with a class of 400 kbit/s above both, 1:10 gets {} kbit/s",
         experiment: "htb-parent",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
         claim: "the sum of the leaves' rates cannot be higher than the root's",
-        does: "the kernel does not look: two children of 800 kbit/s under a parent of 1000 send {} kbit/s \
-        together, because a leaf on its own rate asks nobody",
+        does: "the kernel does not check: two children of 800 kbit/s below a parent of 1000 send {} kbit/s \
+        together, because a leaf within its own rate needs no parent",
         experiment: "htb-sum-of-rates",
         figures: |o| vec![o.kbit().to_string()],
     },
     Claim {
         claim: "if r2q is too large, too many packets leave a queue at once",
-        does: "the other way round, quantum = rate / r2q: r2q 10 gives 200 kbit/s a quantum of {} bytes, \
-        r2q 4 one of {}",
+        does: "the reverse: quantum = rate / r2q. For 200 kbit/s r2q 10 gives a quantum of {} bytes, r2q 4 \
+        one of {}",
         experiment: "htb-r2q",
         figures: |o| {
             let quantum = |line: &str| line.split("quantum ").nth(1)?.split(' ').next().map(str::to_owned);
@@ -133,8 +132,8 @@ const CLAIMS: &[Claim] = &[
     },
     Claim {
         claim: "a filter must be attached to the root, otherwise it is not applied",
-        does: "inner classes of HTB and HFSC have filters of their own: {} of 20 packets go from the root's \
-        filter to an inner class and from its filter to the leaf",
+        does: "inner classes of HTB and HFSC can have filters: {} of 20 packets go from the root's \
+        filter to an inner class, and from its filter to the leaf",
         experiment: "htb-inner-filter",
         figures: |o| {
             let leaf = o.stats.split("class htb 1:10 ").nth(1).unwrap_or_default();
@@ -210,13 +209,16 @@ fn outcome(name: &str, place: &Path) -> Outcome {
     Outcome { left, came, shown: ours("snap.txt"), stats: ours("stats.txt") }
 }
 
-const HEAD: &str = "# An article of 2011, and what the kernel does
+const HEAD: &str = "# A classic article on Linux traffic control, checked against the kernel
 
-*Journey to the Center of the Linux Kernel* (J. Vehent, 2011) is the text from which many learned traffic
-control. Much of it holds; some has changed since, and some was never so. Every row rests on an experiment in
-[disciplines/experiments](disciplines/experiments) that a real Linux 6.1 answered; the tests repeat it here,
-require agreement to the nanosecond, and write the figures. To look at one: `tidegate replay
-docs/disciplines/experiments/NAME --flows`.
+*Journey to the Center of the Linux Kernel* (J. Vehent, 2011) is the text from which many people learned
+traffic control. Most of it is correct. This page lists what has changed since, what was never so, and some
+claims that hold. To see one experiment:
+
+    tidegate replay docs/disciplines/experiments/htb-no-parent --flows
+
+Each row is an experiment in [disciplines/experiments](disciplines/experiments), recorded from a real Linux
+6.1. The tests replay it, require the same result to the nanosecond, and write the **figures** below.
 
 | the article says | the kernel does | experiment |
 |---|---|---|
@@ -249,7 +251,7 @@ fn the_article_and_the_kernel() {
         "docs/article.md is not what is made today"
     );
     println!(
-        "fidelity: what the article says | {} experiments of a real kernel identical | exact",
+        "fidelity: documentation | the experiments of docs/article.md | exact | {} recordings identical",
         CLAIMS.len()
     );
 }

@@ -178,8 +178,8 @@ fn recorded_arrivals_as_a_capture_leave_as_the_kernel_let_them() {
     }
     let count = names.split_whitespace().count();
     println!(
-        "fidelity: captures through policies | {count} recordings given as captures: when each packet \
-        leaves or is lost | exact"
+        "fidelity: captures | departure or drop of each packet of a capture, sent through a policy | exact | \
+        {count} recordings, read as captures, identical"
     );
 }
 

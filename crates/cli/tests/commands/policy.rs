@@ -360,7 +360,7 @@ fn presets_keep_the_delay_short() {
         let way = if lan { "lan" } else { "ifb" };
         table.push_str(&format!(
             "{name} {way}: {before} -> {after}, {}, {}\n",
-            probe("what we hear"),
+            probe("call download"),
             probe("DNS")
         ));
     }

@@ -1,4 +1,4 @@
-//! What the simulator predicts beside what real hosts measured: `docs/predicted-vs-measured.md`.
+//! Predictions of the simulator, compared with measurements on real hosts: `docs/predicted-vs-measured.md`.
 //!
 //! The measured figures are kept in `data/lab-figures.tsv`; the predictions are made again. `TIDEGATE_LAB=DIR
 //! TIDEGATE_BLESS=1 cargo test -p tidegate --test commands predicted::` takes new measurements from the
@@ -28,7 +28,7 @@ const SCENARIOS: [(&str, &str, &[&str]); 7] = [
 ];
 
 /// How measurements were made: in virtual time, in real time.
-const ARMS: [(&str, &str); 2] = [("virtual", "measured, virtual clock"), ("real", "measured, this clock")];
+const ARMS: [(&str, &str); 2] = [("virtual", "measured, virtual clock"), ("real", "measured, real clock")];
 
 const MEASURED: &str = "data/lab-figures.tsv";
 const MISSES: &str = "data/lab-misses.txt";
@@ -219,7 +219,7 @@ fn predictions_are_held_against_measurements() {
                 match why {
                     Some(why) => {
                         used[why] = true;
-                        remark = format!("[{}](#misses)", why + 1);
+                        remark = format!("[{}](#deviations)", why + 1);
                     }
                     None if arm == "virtual" => {
                         let _ = writeln!(
@@ -228,7 +228,7 @@ fn predictions_are_held_against_measurements() {
                             prediction.median, found.median
                         );
                     }
-                    None => remark = "by the real clock only".to_owned(),
+                    None => remark = "real clock only".to_owned(),
                 }
             }
             if known {
@@ -270,24 +270,24 @@ fn prediction_unit(of: &Figure) -> &'static str {
 fn whole(counts: &BTreeMap<&str, (usize, usize)>, tables: &str, misses: &[([String; 4], String)]) -> String {
     let [virtually, really] = ["virtual", "real"].map(|arm| counts[arm]);
     let mut page = format!(
-        "# Predicted against measured\n\n\
-         `tidegate sim` predicts, `tidegate lab` measures: the same scenario, links and qdiscs, but hosts\n\
-         with real Linux TCP, sockets and pings. Twice: with the clock of a virtual machine that stops\n\
-         while anything runs (Linux 6.1, no noise, the same bytes each time), and with the clock of a\n\
-         shared virtual machine of two processors (Linux 6.18, 2026-11-22, `--realtime`, other work\n\
-         beside it; runs that call themselves unreliable are left out; of several the median, and their\n\
-         range). A figure is within the target if it is off by at most 10 % or 1 ms, a share or loss by 3\n\
-         points; what is not is in **bold**, with its reason.\n\n\
+        "# Predicted and measured\n\n\
+         How close does the simulator come to hosts with real Linux TCP? `tidegate sim` predicts,\n\
+         `tidegate lab` measures the same scenario, links and qdiscs with real TCP, sockets and pings:\n\n    \
+         tidegate sim scenarios/modem/modem.toml\n    \
+         sudo tidegate lab scenarios/modem/modem.toml\n\n\
+         Two series were measured. *Virtual clock*: a virtual machine whose clock stops while anything\n\
+         runs (Linux 6.1; no noise, the same bytes each time). *Real clock*: a shared virtual machine of\n\
+         two processors with other work on it (Linux 6.18, 2026-11-22, `--realtime`); runs that reported\n\
+         themselves unreliable are excluded, and of several runs the median and the range are given.\n\n\
+         A figure is within the target if it deviates by at most 10 % or 1 ms; a share or a loss ratio by 3\n\
+         percentage points. Others are in **bold**, with the reason under [Deviations](#deviations).\n\n\
          | | within | of |\n|---|---:|---:|\n\
-         | measured, virtual clock | {} | {} |\n| measured, this clock | {} | {} |\n",
+         | measured, virtual clock | {} | {} |\n| measured, real clock | {} | {} |\n",
         virtually.0, virtually.1, really.0, really.1
     );
     page.push_str(tables);
-    page.push_str("\n## Misses\n\n");
-    page.push_str(
-        "Seconds and shares are as measured in these runs; a reason stands for all figures that refer to \
-        it.\n\n",
-    );
+    page.push_str("\n## Deviations\n\n");
+    page.push_str("Each reason is for all figures that refer to it. Its figures are from these runs.\n\n");
     for (number, (_, reason)) in misses.iter().enumerate() {
         let _ = writeln!(page, "{}. {reason}", number + 1);
     }

@@ -1,7 +1,7 @@
-//! Recorded runs of a real kernel, done again: identical, or listed by name with what they wait for.
+//! Replays recorded runs of a real kernel: identical, or listed by name with what they wait for.
 //!
-//! `data/traces.tar.gz` holds recordings of whole situations; `data/answers.tar.gz` small ones, each the
-//! answer to one question that was once answered wrongly here; `data/translated.tar.gz` connections whose
+//! `data/traces.tar.gz` holds the public recordings of whole situations; `data/answers.tar.gz` short ones,
+//! each of a case that was once wrong here; `data/translated.tar.gz` connections whose
 //! addresses and ports were translated; `data/routed.tar.gz` routed conversations behind rules of iptables;
 //! `data/redirects.tar.gz` packets led through an ifb, arriving and leaving, and listings of actions;
 //! `data/answers-rewrite.tar.gz` packets rewritten by actions, with the frames that left.
@@ -20,44 +20,40 @@ const FILES: [&str; 5] = ["egress.csv", "frames.csv", "stats.txt", "filters.txt"
 
 /// Answers of a real kernel, and what they are about.
 const ARCHIVES: &[(&str, &str)] = &[
-    ("answers.tar.gz", "trees, filters, changes and deletes in the middle of a run"),
+    ("answers.tar.gz", "trees, filters, changes and deletions during a run"),
     ("answers-A.tar.gz", "trees with hfsc and qfq"),
-    ("answers-filters.tar.gz", "u32 tables, flower, policers, chains, actions by themselves"),
-    (
-        "answers-B.tar.gz",
-        "red, choke, sfb, pie, sfq with random early detection, rate estimators, hysteresis",
-    ),
-    ("translated.tar.gz", "connections whose addresses and ports are translated"),
-    ("redirects.tar.gz", "packets led through an ifb, listings of actions"),
+    ("answers-filters.tar.gz", "u32 tables, flower, policers, chains, actions without filters"),
+    ("answers-B.tar.gz", "red, choke, sfb, pie, sfq with RED, rate estimators, hysteresis"),
+    ("translated.tar.gz", "connections with NAT"),
+    ("redirects.tar.gz", "packets redirected through an ifb, listings of actions"),
     (
         "answers-kinds.tar.gz",
-        "netem: limits, second copies, marks, losses below others; trees with ets, fq, fq_pie, gred, hhf, \
+        "netem: limits, duplicates, marks, drops below other qdiscs; trees with ets, fq, fq_pie, gred, hhf, \
         skbprio",
     ),
     (
         "answers-fuzz.tar.gz",
-        "what the fuzzer found: packets held for a look, ancestors told less than the truth, words of \
-        another kind, fq refused, devices that refuse what is led to them, wrong checksums, hops",
+        "cases found by the fuzzer: peeked packets, backlogs of ancestors, options of another kind, refused \
+        fq, devices that refuse redirected packets, wrong checksums, hop limits",
     ),
     (
         "answers-around.tar.gz",
-        "actions that ask for connections, packets led to where they arrive, devices they came in by, \
-        samples, resets",
+        "actions that use conntrack, packets redirected to ingress, input devices, samples, resets",
     ),
-    ("routed.tar.gz", "routed conversations behind rules of iptables"),
+    ("routed.tar.gz", "routed connections behind iptables rules"),
     (
         "answers-rewrite.tar.gz",
-        "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their words, and the frames that \
+        "actions that rewrite packets: nat, pedit, csum, vlan, skbmod, their options, and the frames that \
         leave, byte by byte",
     ),
     (
         "answers-blocks.tar.gz",
-        "blocks of filters that devices share: one bucket for all, changes in the middle; what hooks \
-        without filters count; decisions by number",
+        "filter blocks shared by devices: one bucket for all, changes during a run; counters of hooks \
+        without filters; numeric verdicts",
     ),
     (
         "answers-cake.tar.gz",
-        "cake: tins, flows, hosts, framing, overflow, acknowledgements, translation, changes in the middle",
+        "cake: tins, flows, hosts, framing, overflow, ACK filter, NAT, changes during a run",
     ),
 ];
 
@@ -132,8 +128,13 @@ fn recordings_are_identical_or_wait_by_name() {
     for name in waiting.keys().filter(|name| !results.contains_key(**name)) {
         wrong += &format!("{name} is in waiting.txt and not among the recordings\n");
     }
-    println!("{} recordings identical, {} wait", results.len() - waiting.len(), waiting.len());
     assert!(wrong.is_empty(), "{wrong}");
+    let (identical, all) = (results.len() - waiting.len(), results.len());
+    let verdict = if identical == all { "exact" } else { "differs" };
+    println!(
+        "fidelity: recordings | public recordings of whole situations: every departure, drop, mark, counter \
+        and random draw | {verdict} | {identical} of {all} identical"
+    );
     tell_kinds(&waiting);
 }
 
@@ -151,18 +152,18 @@ fn tell_kinds(waiting: &BTreeMap<&str, &str>) {
         let identical = all.len() - later.len();
         let rest = match later.len() {
             0 => String::new(),
-            more => format!("; {more} recordings wait for kinds, filters or actions that are not built"),
+            more => format!("; {more} recordings wait for qdiscs, filters or actions that are not supported"),
         };
         if identical + questions == 0 {
             println!(
-                "fidelity: disciplines: packets | {kind} | unverified | RFC and reference; the kernel that \
-                answers does not have it"
+                "fidelity: qdiscs: packets | {kind} | unverified | tested against the RFC; the recorded kernel does \
+                not have it"
             );
             continue;
         }
         println!(
-            "fidelity: disciplines: packets | {kind} | exact | {identical} recordings, {questions} smaller \
-            questions{rest}"
+            "fidelity: qdiscs: packets | {kind} | exact | {identical} recordings, {questions} short \
+            recordings{rest}"
         );
     }
 }
@@ -190,7 +191,7 @@ fn answers_are_kept() {
     assert!(wrong.is_empty(), "{wrong}");
     for (archive, what) in ARCHIVES {
         println!(
-            "fidelity: questions once answered wrongly | {what} | exact | {} answers of a real kernel",
+            "fidelity: fixed bugs, kept as recordings | {what} | exact | {} short recordings identical",
             count(archive)
         );
     }

@@ -1,7 +1,7 @@
-//! Every scenario is carried out: what it requires holds, what the guide says it prints it prints, and the
-//! guide's pictures are its own.
+//! Runs every scenario: its expectations hold, the guide shows its present output, and the guide's pictures
+//! are drawn from its result.
 //!
-//! Each figure is told as a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test
+//! Each figure is printed as a row of docs/validation.md. `TIDEGATE_BLESS=1 cargo test -p tidegate --test
 //! commands scenarios::` writes outputs, tables and pictures of docs/guide again.
 
 use crate::common;
@@ -125,7 +125,7 @@ fn scenarios_hold_and_the_guide_is_true() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Holds the guide's outputs, tables and pictures against what was found.
+/// Compares the guide's outputs, tables and pictures with the results.
 fn guide(done: &BTreeMap<String, Done>, bless: bool, wrong: &mut String) {
     for paper in papers::of(&root().join("docs/guide")) {
         let before = std::fs::read_to_string(&paper).expect("a paper");
@@ -184,21 +184,22 @@ const WIDTH: f64 = 760.0;
 
 /// The table of all published figures.
 fn published(done: &BTreeMap<String, Done>) -> String {
-    let mut table = String::from("| | what | published | found | must be | |\n|---|---|---|---|---|---|\n");
+    let mut table =
+        String::from("| | figure | published | simulated | accepted | result |\n|---|---|---|---|---|---|\n");
     for (scenario, Done { result, .. }) in done.iter().filter(|(name, _)| !name.contains("/validation/")) {
         for c in &result.comparisons {
             let ComparisonText { published, found, bounds, .. } = experiment::comparison_text(c);
-            let output = match (&c.why, c.gated, c.held) {
-                (Some(why), false, _) => format!("told: {why}"),
-                (None, false, _) => "told".to_owned(),
-                (Some(why), true, true) => format!("holds; {why}"),
-                (None, true, true) => "holds".to_owned(),
-                (_, true, false) => "**does not hold**".to_owned(),
+            let verdict = match (&c.why, c.gated, c.held) {
+                (Some(why), false, _) => format!("reported: {why}"),
+                (None, false, _) => "reported".to_owned(),
+                (Some(why), true, true) => format!("within; {why}"),
+                (None, true, true) => "within".to_owned(),
+                (_, true, false) => "**outside**".to_owned(),
             };
             let bounds = if c.gated { bounds } else { String::new() };
             let _ = writeln!(
                 table,
-                "| [{}](../../{scenario}) | {} | {published} | {found} | {bounds} | {output} |",
+                "| [{}](../../{scenario}) | {} | {published} | {found} | {bounds} | {verdict} |",
                 c.id, c.what
             );
         }

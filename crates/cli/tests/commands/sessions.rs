@@ -293,16 +293,16 @@ fn tc_answers_as_the_real_one() {
     }
     for kind in Kind::ALL.iter().map(|kind| kind.name()).filter(|name| !by_kind.contains_key(*name)) {
         println!(
-            "fidelity: disciplines: commands | {kind} | unverified | no recorded session of the real tc has it"
+            "fidelity: qdiscs: commands | {kind} | unverified | not in any recorded session of the real tc"
         );
     }
     for (kind, (same, total)) in by_kind {
         let verdict = if same == total { "exact" } else { "differs" };
         let why =
-            if same == total { "" } else { "; the others stand with their reasons in sessions-differ.txt" };
+            if same == total { "" } else { "; the others are listed with reasons in sessions-differ.txt" };
         println!(
-            "fidelity: disciplines: commands | {kind} | {verdict} | {same} of {total} answers of the real \
-            tc the same{why}"
+            "fidelity: qdiscs: commands | {kind} | {verdict} | {same} of {total} replies of the real tc \
+            identical{why}"
         );
     }
 }

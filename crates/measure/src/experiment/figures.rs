@@ -30,7 +30,7 @@ pub enum NoSuchFigure {
     },
     /// It has a name and no value: nothing was answered, or a transfer did not come to its end.
     Nothing {
-        /// Why, in words that follow the figure's name: `no answer came`.
+        /// Why, in words that follow the figure's name: `no reply came`.
         why: &'static str,
     },
 }
@@ -40,7 +40,7 @@ type Found = Result<Quantity, NoSuchFigure>;
 /// A statistic: nothing, if the thing has none of that name.
 type Statistic = Option<Found>;
 
-const NO_ANSWER: NoSuchFigure = NoSuchFigure::Nothing { why: "no answer came" };
+const NO_ANSWER: NoSuchFigure = NoSuchFigure::Nothing { why: "no reply came" };
 const NOT_RECORDED: NoSuchFigure = NoSuchFigure::Nothing { why: "it was not recorded" };
 
 const SPAN_STATISTICS: [&str; 10] =

@@ -5,39 +5,34 @@ use super::row::{Changes, Waits};
 use crate::spec::table::{KindSpec, OptionSpec, ValueKind};
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", ValueKind::Number, "", "packets that may wait; must be given"),
+    OptionSpec::exact("limit", ValueKind::Number, "", "maximum backlog in packets; required"),
     OptionSpec::exact(
         "bandwidth",
         ValueKind::Rate32,
         "",
-        "the link's rate, to let the average sink while it is idle; must be given",
+        "the link's rate, by which the average falls while the queue is idle; required",
     ),
     OptionSpec::exact(
         "min",
         ValueKind::Number,
         "max/3",
-        "average queue in packets from which flows are compared",
+        "average queue in packets above which flows are compared",
     ),
     OptionSpec::exact(
         "max",
         ValueKind::Number,
         "limit/4",
-        "average queue in packets from which every packet is marked",
+        "average queue in packets above which every packet is marked or dropped",
     ),
     OptionSpec::exact(
         "burst",
         ValueKind::Number,
         "(2 min + max) / 3",
-        "packets the average lets pass at once",
+        "packets in a burst that the average tolerates",
     ),
-    OptionSpec::exact("avpkt", ValueKind::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "1000", "usual packet size in bytes"),
     OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "off",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
 ];
 
 pub(super) const CHOKE: KindSpec = KindSpec {

@@ -47,21 +47,16 @@ pub struct CodelStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", ValueKind::Number, "1000", "packets that may wait"),
-    OptionSpec::exact("target", ValueKind::Time, "5ms", "waiting time that is accepted as standing queue"),
-    OptionSpec::exact("ce_threshold", ValueKind::Time, "off", "mark every packet that waited longer"),
+    OptionSpec::exact("limit", ValueKind::Number, "1000", "maximum backlog in packets"),
+    OptionSpec::exact("target", ValueKind::Time, "5ms", "sojourn time that is accepted as a standing queue"),
+    OptionSpec::exact("ce_threshold", ValueKind::Time, "off", "mark every packet with a longer sojourn time"),
     OptionSpec::exact(
         "interval",
         ValueKind::Time,
         "100ms",
-        "time given to senders to react: a usual worst round trip",
+        "usual worst-case round trip: the time in which senders can react",
     ),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "", "mark ECN-capable packets instead of dropping them"),
     OptionSpec::exact("noecn", ValueKind::Flag, "this", "always drop"),
 ];
 

@@ -15,7 +15,7 @@ const CLASS: &[OptionSpec] = &[OptionSpec::exact(
     "quantum",
     ValueKind::Size,
     "the largest frame",
-    "bytes that the class sends in its turn, not 0",
+    "bytes that the class sends per round, not 0",
 )];
 
 pub(super) const DRR: KindSpec = KindSpec {

@@ -35,18 +35,18 @@ const OPTIONS: &[OptionSpec] = &[
         "as many as strict and quanta need",
         "bands in all, 1 to 16",
     ),
-    OptionSpec::exact("strict", ValueKind::Decimal, "0", "how many of them are strict; they come first"),
+    OptionSpec::exact("strict", ValueKind::Decimal, "0", "number of strict bands; they come first"),
     OptionSpec::exact(
         "quanta",
         ValueKind::Words("BYTES…"),
         "the largest frame",
-        "bytes that each band that is not strict sends in its turn",
+        "bytes that each band that is not strict sends per round",
     ),
     OptionSpec::exact(
         "priomap",
         ValueKind::Priomap,
         "the last band",
-        "band of each priority from 0 to 15, for packets that no filter takes",
+        "band of each priority from 0 to 15, for packets that no filter matches",
     ),
 ];
 
@@ -54,7 +54,7 @@ const CLASS: &[OptionSpec] = &[OptionSpec::exact(
     "quantum",
     ValueKind::Decimal,
     "",
-    "bytes that the band sends in its turn; strict bands have none",
+    "bytes that the band sends per round; strict bands have none",
 )];
 
 pub(super) const ETS: KindSpec = KindSpec {

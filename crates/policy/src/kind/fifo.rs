@@ -18,14 +18,14 @@ const PACKETS: &[OptionSpec] = &[OptionSpec::exact(
     "limit",
     ValueKind::Size,
     "the device's txqueuelen",
-    "packets that may wait; 0 drops everything",
+    "maximum backlog in packets; 0 drops everything",
 )];
 
 const BYTES: &[OptionSpec] = &[OptionSpec::exact(
     "limit",
     ValueKind::Size,
     "txqueuelen times the largest frame",
-    "bytes that may wait; a longer packet never enters",
+    "maximum backlog in bytes; a longer packet never enters",
 )];
 
 const VOICE: ErrorStyle = ErrorStyle {

@@ -74,13 +74,8 @@ pub struct FqStats {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("limit", ValueKind::Number, "10000", "packets in all"),
     OptionSpec::exact("flow_limit", ValueKind::Number, "100", "packets of one flow"),
-    OptionSpec::exact(
-        "buckets",
-        ValueKind::Number,
-        "1024",
-        "places of the table of flows, rounded up to a power of two",
-    ),
-    OptionSpec::exact("maxrate", ValueKind::Rate32, "none", "the rate that no flow exceeds"),
+    OptionSpec::exact("buckets", ValueKind::Number, "1024", "hash buckets, rounded up to a power of two"),
+    OptionSpec::exact("maxrate", ValueKind::Rate32, "none", "maximum rate of each flow"),
     OptionSpec::exact(
         "low_rate_threshold",
         ValueKind::Rate32,
@@ -91,23 +86,28 @@ const OPTIONS: &[OptionSpec] = &[
         "ce_threshold",
         ValueKind::Time,
         "off",
-        "mark what leaves so much later than it should",
+        "mark packets that leave this much later than scheduled",
     ),
     OptionSpec::exact(
         "timer_slack",
         ValueKind::Nanos,
         "10us",
-        "how much later than asked for a flow may be woken",
+        "how much later than requested a flow may be woken",
     ),
-    OptionSpec::exact("horizon", ValueKind::Time, "10s", "how far ahead a packet may be timed"),
-    OptionSpec::exact("horizon_cap", ValueKind::Flag, "", "send what is timed further ahead at the horizon"),
-    OptionSpec::exact("horizon_drop", ValueKind::Flag, "this", "drop what is timed further ahead"),
-    OptionSpec::exact("defrate", ValueKind::Rate32, "", "without effect today"),
+    OptionSpec::exact("horizon", ValueKind::Time, "10s", "how far in the future a packet may be scheduled"),
+    OptionSpec::exact(
+        "horizon_cap",
+        ValueKind::Flag,
+        "",
+        "send packets scheduled beyond the horizon at the horizon",
+    ),
+    OptionSpec::exact("horizon_drop", ValueKind::Flag, "this", "drop packets scheduled beyond the horizon"),
+    OptionSpec::exact("defrate", ValueKind::Rate32, "", "accepted, without effect"),
     OptionSpec::exact(
         "quantum",
         ValueKind::Number,
         "two of the largest frames",
-        "bytes that a flow sends in its turn",
+        "bytes that a flow sends per round",
     ),
     OptionSpec::exact(
         "initial_quantum",
@@ -126,10 +126,10 @@ const OPTIONS: &[OptionSpec] = &[
         "refill_delay",
         ValueKind::Time,
         "40ms",
-        "silence after which a flow may send its quantum at once",
+        "idle time after which a flow may send its quantum at once",
     ),
-    OptionSpec::exact("pacing", ValueKind::Flag, "this", "hold flows to their rates"),
-    OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not hold flows to rates"),
+    OptionSpec::exact("pacing", ValueKind::Flag, "this", "pace flows"),
+    OptionSpec::exact("nopacing", ValueKind::Flag, "", "do not pace flows"),
 ];
 
 pub(super) const FQ: KindSpec = KindSpec {

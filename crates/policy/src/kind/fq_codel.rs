@@ -60,39 +60,29 @@ pub struct FqCodelStats {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("limit", ValueKind::Number, "10240", "packets in all"),
     OptionSpec::exact("flows", ValueKind::Number, "1024", "queues, 1 to 65536; fixed once created"),
-    OptionSpec::exact(
-        "quantum",
-        ValueKind::Number,
-        "the largest frame",
-        "bytes that a flow sends in its turn",
-    ),
-    OptionSpec::exact("target", ValueKind::Time, "5ms", "waiting time that is accepted as standing queue"),
-    OptionSpec::exact("ce_threshold", ValueKind::Time, "off", "mark every packet that waited longer"),
+    OptionSpec::exact("quantum", ValueKind::Number, "the largest frame", "bytes that a flow sends per round"),
+    OptionSpec::exact("target", ValueKind::Time, "5ms", "sojourn time that is accepted as a standing queue"),
+    OptionSpec::exact("ce_threshold", ValueKind::Time, "off", "mark every packet with a longer sojourn time"),
     OptionSpec::exact(
         "ce_threshold_selector",
         ValueKind::Selector,
         "all packets",
-        "which DS fields ce_threshold is for: (field & MASK) = VALUE",
+        "packets to which ce_threshold applies: (DS field & MASK) = VALUE",
     ),
     OptionSpec::exact("memory_limit", ValueKind::Size, "32m", "bytes of memory in all"),
     OptionSpec::exact(
         "interval",
         ValueKind::Time,
         "100ms",
-        "time given to senders to react: a usual worst round trip",
+        "usual worst-case round trip: the time in which senders can react",
     ),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "this",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "this", "mark ECN-capable packets instead of dropping them"),
     OptionSpec::exact("noecn", ValueKind::Flag, "", "always drop"),
     OptionSpec::exact(
         "drop_batch",
         ValueKind::Number,
         "64",
-        "packets dropped at once from the fattest flow when full",
+        "packets dropped at once from the largest flow when full",
     ),
 ];
 

@@ -51,21 +51,21 @@ pub struct FqPieStats {
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec::exact("limit", ValueKind::Number, "10240", "packets in all"),
     OptionSpec::exact("flows", ValueKind::Number, "1024", "queues, 1 to 65536; fixed once created"),
-    OptionSpec::exact("target", ValueKind::Time, "15ms", "delay to hold"),
+    OptionSpec::exact("target", ValueKind::Time, "15ms", "target delay"),
     OptionSpec::exact(
         "tupdate",
         ValueKind::Time,
         "15ms",
-        "time between adjustments of the probabilities, in whole timer ticks",
+        "time between updates of the probabilities, in whole timer ticks",
     ),
     OptionSpec::exact(
         "alpha",
         ValueKind::Number,
         "2",
-        "weight of the delay's distance from target, 0 to 32, in 1/16 Hz",
+        "gain of the delay's distance from target, 0 to 32, in 1/16 Hz",
     )
     .within(0.0, 32.0),
-    OptionSpec::exact("beta", ValueKind::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
+    OptionSpec::exact("beta", ValueKind::Number, "20", "gain of the delay's growth, 0 to 32, in 1/16 Hz")
         .within(0.0, 32.0),
     OptionSpec::exact(
         "quantum",
@@ -77,35 +77,30 @@ const OPTIONS: &[OptionSpec] = &[
         "memory_limit",
         ValueKind::Size,
         "32m",
-        "bytes of memory; what comes beyond is counted, not dropped",
+        "maximum memory in bytes; exceeding it is counted, nothing is dropped",
     ),
     OptionSpec::exact(
         "ecn_prob",
         ValueKind::Number,
         "10",
-        "per cent of probability up to which packets are marked",
+        "probability in percent up to which packets are marked",
     )
     .within(0.0, 99.0),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "", "mark ECN-capable packets instead of dropping them"),
     OptionSpec::exact("noecn", ValueKind::Flag, "this", "always drop"),
-    OptionSpec::exact("bytemode", ValueKind::Flag, "", "weigh the probability by the packet's length"),
-    OptionSpec::exact("nobytemode", ValueKind::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact("bytemode", ValueKind::Flag, "", "scale the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", ValueKind::Flag, "this", "the same probability for every length"),
     OptionSpec::exact(
         "dq_rate_estimator",
         ValueKind::Flag,
         "",
-        "delay from backlog and measured rate, as RFC 8033 has it",
+        "delay from backlog and measured rate, as in RFC 8033",
     ),
     OptionSpec::exact(
         "no_dq_rate_estimator",
         ValueKind::Flag,
         "this",
-        "delay from the time that packets waited",
+        "delay from the packets' sojourn times",
     ),
 ];
 

@@ -91,63 +91,50 @@ const OPTIONS: &[OptionSpec] = &[
         "setup",
         ValueKind::Words("vqs N default N [grio] [limit SIZE] [ecn] [harddrop]"),
         "",
-        "the table of virtual queues, 1 to 16: how many, and the default one; must come first",
+        "the table of virtual queues: their number, 1 to 16, and the default one; comes first",
     )
     .or(&["init"]),
-    OptionSpec::exact("vq", ValueKind::Decimal, "", "the virtual queue that is set up; must be given")
-        .or(&["DP"]),
+    OptionSpec::exact("vq", ValueKind::Decimal, "", "the virtual queue to configure; required").or(&["DP"]),
     OptionSpec::exact(
         "prio",
         ValueKind::Decimal,
         "8",
-        "with grio: averages of queues before it in this order count with its own",
+        "with grio: averages of queues with a lower prio are added to its own",
     ),
     OptionSpec::exact(
         "limit",
         ValueKind::Size,
         "",
-        "bytes that may wait in the virtual queue; must be given",
+        "maximum backlog of the virtual queue in bytes; required",
     ),
     OptionSpec::exact(
         "min",
         ValueKind::Size,
         "",
-        "average queue in bytes from which packets are marked; must \
-    be given",
+        "average queue in bytes above which packets are marked or dropped; required",
     ),
     OptionSpec::exact(
         "max",
         ValueKind::Size,
         "",
-        "average queue in bytes from which every packet is; must be given",
+        "average queue in bytes above which every packet is; required",
     ),
-    OptionSpec::exact("avpkt", ValueKind::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "", "usual packet size in bytes; required"),
     OptionSpec::exact(
         "burst",
         ValueKind::Decimal,
         "(2 min + max) / (3 avpkt)",
-        "packets the average lets pass \
-    at once",
+        "packets in a burst that the average tolerates",
     ),
     OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
         "bandwidth",
         ValueKind::Rate32,
         "10mbit",
-        "the link's rate, to let the average sink while it is idle",
+        "the link's rate, by which the average falls while the queue is idle",
     ),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "off",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
-    OptionSpec::exact(
-        "harddrop",
-        ValueKind::Flag,
-        "off",
-        "above max drop even packets that can carry a mark",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
+    OptionSpec::exact("harddrop", ValueKind::Flag, "off", "above max drop even ECN-capable packets"),
 ];
 
 /// What follows `setup`.
@@ -177,18 +164,8 @@ pub const GRED_SETUP: &[OptionSpec] = &[
         "the device's txqueuelen",
         "bytes that may wait in all queues together",
     ),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "off",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
-    OptionSpec::exact(
-        "harddrop",
-        ValueKind::Flag,
-        "off",
-        "above max drop even packets that can carry a mark",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
+    OptionSpec::exact("harddrop", ValueKind::Flag, "off", "above max drop even ECN-capable packets"),
 ];
 
 pub(super) const GRED: KindSpec = KindSpec {

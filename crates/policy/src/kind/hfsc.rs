@@ -38,25 +38,15 @@ const OPTIONS: &[OptionSpec] = &[OptionSpec::short(
     "default",
     ValueKind::Hex16,
     "none: drop",
-    "class (hexadecimal minor) of what no filter takes",
+    "class (hexadecimal minor) of packets that no filter matches",
 )
 .once("default")];
 
 const CLASS: &[OptionSpec] = &[
-    OptionSpec::short(
-        "rt",
-        ValueKind::Curve,
-        "none",
-        "real time: service given at once, whatever the others want",
-    ),
-    OptionSpec::short("ls", ValueKind::Curve, "none", "link sharing: the class's part of what is left"),
-    OptionSpec::short("sc", ValueKind::Curve, "none", "the same curve for real time and link sharing"),
-    OptionSpec::short(
-        "ul",
-        ValueKind::Curve,
-        "none",
-        "upper limit of what link sharing may give; needs ls or sc",
-    ),
+    OptionSpec::short("rt", ValueKind::Curve, "none", "real-time curve: the guaranteed service"),
+    OptionSpec::short("ls", ValueKind::Curve, "none", "link-sharing curve: the class's share of the rest"),
+    OptionSpec::short("sc", ValueKind::Curve, "none", "one curve for both rt and ls"),
+    OptionSpec::short("ul", ValueKind::Curve, "none", "upper limit of link sharing; needs ls or sc"),
 ];
 
 const VOICE: ErrorStyle = ErrorStyle {

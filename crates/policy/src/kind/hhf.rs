@@ -45,34 +45,28 @@ const OPTIONS: &[OptionSpec] = &[
         "quantum",
         ValueKind::Number,
         "the largest frame",
-        "bytes that heavy hitters send in their turn",
+        "bytes that heavy hitters send per round",
     ),
-    OptionSpec::exact("hh_limit", ValueKind::Number, "2048", "heavy hitters that are known at once"),
+    OptionSpec::exact("hh_limit", ValueKind::Number, "2048", "heavy hitters tracked at once"),
     OptionSpec::exact(
         "reset_timeout",
         ValueKind::Time,
         "40ms",
-        "for how long each flow's bytes are added up",
+        "interval over which each flow's bytes are counted",
     ),
     OptionSpec::exact(
         "admit_bytes",
         ValueKind::Number,
         "131072",
-        "bytes in that time that make a flow a heavy hitter",
+        "bytes in that interval that make a flow a heavy hitter",
     ),
     OptionSpec::exact(
         "evict_timeout",
         ValueKind::Time,
         "1s",
-        "silence after which a flow is no heavy hitter \
-    any more",
+        "idle time after which a flow is no longer a heavy hitter",
     ),
-    OptionSpec::exact(
-        "non_hh_weight",
-        ValueKind::Number,
-        "2",
-        "how many quanta all others send in their turn",
-    ),
+    OptionSpec::exact("non_hh_weight", ValueKind::Number, "2", "quanta that all other flows send per round"),
 ];
 
 pub(super) const HHF: KindSpec = KindSpec {

@@ -48,57 +48,51 @@ const OPTIONS: &[OptionSpec] = &[
         "default",
         ValueKind::Hex,
         "0: send at once, unshaped",
-        "class (hexadecimal minor) of what no filter takes",
+        "class (hexadecimal minor) of packets that no filter matches",
     ),
     OptionSpec::short(
         "direct_qlen",
         ValueKind::Decimal,
         "the device's txqueuelen",
-        "packets that may wait unshaped",
+        "maximum backlog of unshaped packets",
     ),
-    OptionSpec::short("debug", ValueKind::Ignored, "", "without effect today"),
+    OptionSpec::short("debug", ValueKind::Ignored, "", "accepted, without effect"),
     OptionSpec::short(
         "r2q",
         ValueKind::Decimal,
         "10",
         "a class's quantum is its rate in bytes per second divided by this",
     ),
-    OptionSpec::short("offload", ValueKind::Flag, "", "let the hardware do it; no simulated device can"),
+    OptionSpec::short("offload", ValueKind::Flag, "", "offload to hardware; simulated devices cannot"),
 ];
 
 const CLASS: &[OptionSpec] = &[
-    OptionSpec::short(
-        "prio",
-        ValueKind::Decimal,
-        "0",
-        "order among leaves, 0 (first) to 7, when there is rate to borrow",
-    ),
+    OptionSpec::short("prio", ValueKind::Decimal, "0", "priority for borrowing, 0 (first) to 7"),
     OptionSpec::short(
         "mtu",
         ValueKind::Decimal,
         "1600",
         "largest packet, for the default of burst and cburst only",
     ),
-    OptionSpec::short("mpu", ValueKind::Decimal16, "0", "least bytes that a packet counts"),
+    OptionSpec::short("mpu", ValueKind::Decimal16, "0", "minimum size that a packet is charged in bytes"),
     OptionSpec::short("overhead", ValueKind::Decimal16, "0", "bytes that the link adds to each packet"),
     OptionSpec::short(
         "linklayer",
         ValueKind::LinkLayer,
         "ethernet",
-        "how the link cuts packets: whole, or in ATM cells",
+        "link layer: whole frames, or ATM cells",
     ),
     OptionSpec::short(
         "quantum",
         ValueKind::Decimal,
         "rate/r2q, 1000 to 200000",
-        "bytes served in a turn, when borrowing",
+        "bytes served per round when borrowing",
     ),
-    OptionSpec::short("burst", ValueKind::SizeCell, "rate/hz + mtu", "size of the rate's bucket")
+    OptionSpec::short("burst", ValueKind::SizeCell, "rate/hz + mtu", "bucket size of rate, in bytes")
         .or(&["buffer", "maxburst"]),
-    OptionSpec::short("cburst", ValueKind::SizeCell, "ceil/hz + mtu", "size of the ceiling's bucket")
+    OptionSpec::short("cburst", ValueKind::SizeCell, "ceil/hz + mtu", "bucket size of ceil, in bytes")
         .or(&["cbuffer", "cmaxburst"]),
-    OptionSpec::exact("ceil", ValueKind::Rate, "rate", "the rate that the class may borrow up to")
-        .once("ceil"),
+    OptionSpec::exact("ceil", ValueKind::Rate, "rate", "maximum rate, borrowing included").once("ceil"),
     OptionSpec::exact("rate", ValueKind::Rate, "", "the guaranteed rate of the class").once("rate"),
 ];
 

@@ -126,19 +126,19 @@ pub struct NetemSlot {
 pub struct NetemDistribution(pub Box<[i16]>);
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", ValueKind::Size, "1000", "packets that may wait"),
+    OptionSpec::exact("limit", ValueKind::Size, "1000", "maximum backlog in packets"),
     OptionSpec::exact(
         "delay",
         ValueKind::Words("TIME [JITTER [CORRELATION]]"),
         "0",
-        "how long each packet waits, how far that varies, and how like the one before it is",
+        "delay of each packet, its jitter, and its correlation with the one before",
     )
     .or(&["latency"]),
     OptionSpec::exact(
         "distribution",
         ValueKind::Words("normal|pareto|paretonormal|experimental"),
         "uniform",
-        "how delays spread around their mean; needs a delay with jitter",
+        "distribution of the jitter; needs a delay with jitter",
     ),
     OptionSpec::exact(
         "loss",
@@ -146,50 +146,40 @@ const OPTIONS: &[OptionSpec] = &[
             "[random] PERCENT [CORRELATION] | state P13 [P31 [P32 [P23 [P14]]]] | gemodel P [R [1-H [1-K]]]",
         ),
         "0%",
-        "loss by chance, by a chain of four states, or by Gilbert and Elliott's chain of two",
+        "random loss, a four-state Markov model, or the Gilbert-Elliott model",
     )
     .or(&["drop"]),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "off",
-        "mark packets that can carry a mark instead of losing them",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
     OptionSpec::exact(
         "duplicate",
         ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
-        "packets that get a second copy",
+        "packets that are duplicated",
     ),
     OptionSpec::exact(
         "corrupt",
         ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
-        "packets that get one wrong bit",
+        "packets in which one bit is flipped",
     ),
     OptionSpec::exact(
         "reorder",
         ValueKind::Words("PERCENT [CORRELATION]"),
         "0%",
-        "packets that leave at once, before those that wait; needs a delay",
+        "packets sent at once, before those being delayed; needs a delay",
     ),
-    OptionSpec::exact(
-        "gap",
-        ValueKind::Number,
-        "1",
-        "only every so many packets one may be reordered; needs reorder",
-    ),
+    OptionSpec::exact("gap", ValueKind::Number, "1", "at most one packet in N is reordered; needs reorder"),
     OptionSpec::exact(
         "rate",
         ValueKind::Words("RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]"),
         "none",
-        "a serial link, that adds bytes to each packet or cuts it into cells",
+        "rate of the link; with bytes added to each packet, or cells",
     ),
     OptionSpec::exact(
         "slot",
         ValueKind::Words("MIN [MAX] | distribution NAME TIME JITTER, then [packets N] [bytes SIZE]"),
         "none",
-        "packets leave in bursts, at such intervals and of such a size",
+        "packets leave in bursts of the given intervals and sizes",
     ),
 ];
 

@@ -52,43 +52,38 @@ pub struct PieStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", ValueKind::Number, "1000", "packets that may wait"),
-    OptionSpec::exact("target", ValueKind::Time, "15ms", "delay to hold"),
+    OptionSpec::exact("limit", ValueKind::Number, "1000", "maximum backlog in packets"),
+    OptionSpec::exact("target", ValueKind::Time, "15ms", "target delay"),
     OptionSpec::exact(
         "tupdate",
         ValueKind::Time,
         "15ms",
-        "time between adjustments of the probability, in whole timer ticks",
+        "time between updates of the probability, in whole timer ticks",
     ),
     OptionSpec::exact(
         "alpha",
         ValueKind::Number,
         "2",
-        "weight of the delay's distance from target, 0 to 32, in 1/16 Hz",
+        "gain of the delay's distance from target, 0 to 32, in 1/16 Hz",
     )
     .within(0.0, 32.0),
-    OptionSpec::exact("beta", ValueKind::Number, "20", "weight of the delay's growth, 0 to 32, in 1/16 Hz")
+    OptionSpec::exact("beta", ValueKind::Number, "20", "gain of the delay's growth, 0 to 32, in 1/16 Hz")
         .within(0.0, 32.0),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "", "mark ECN-capable packets instead of dropping them"),
     OptionSpec::exact("noecn", ValueKind::Flag, "this", "always drop"),
-    OptionSpec::exact("bytemode", ValueKind::Flag, "", "weigh the probability by the packet's length"),
-    OptionSpec::exact("nobytemode", ValueKind::Flag, "this", "every packet is worth the same"),
+    OptionSpec::exact("bytemode", ValueKind::Flag, "", "scale the probability by the packet's length"),
+    OptionSpec::exact("nobytemode", ValueKind::Flag, "this", "the same probability for every length"),
     OptionSpec::exact(
         "dq_rate_estimator",
         ValueKind::Flag,
         "",
-        "delay from backlog and measured rate, as RFC 8033 has it",
+        "delay from backlog and measured rate, as in RFC 8033",
     ),
     OptionSpec::exact(
         "no_dq_rate_estimator",
         ValueKind::Flag,
         "this",
-        "delay from the time that packets waited",
+        "delay from the packets' sojourn times",
     ),
 ];
 

@@ -27,15 +27,15 @@ pub enum PlugCommand {
 }
 
 const OPTIONS: &[OptionSpec] = &[
+    OptionSpec::exact("block", ValueKind::Flag, "this", "close an epoch, and hold later packets"),
+    OptionSpec::exact("release", ValueKind::Flag, "", "send the epoch that the last `block` closed"),
+    OptionSpec::exact("release_indefinite", ValueKind::Flag, "", "send everything until the next `block`"),
     OptionSpec::exact(
-        "block",
-        ValueKind::Flag,
-        "this",
-        "hold what comes from now on; what came before is an epoch",
+        "limit",
+        ValueKind::Size,
+        "txqueuelen times the largest frame",
+        "maximum backlog in bytes",
     ),
-    OptionSpec::exact("release", ValueKind::Flag, "", "let the epoch go that the last `block` closed"),
-    OptionSpec::exact("release_indefinite", ValueKind::Flag, "", "let everything go until the next `block`"),
-    OptionSpec::exact("limit", ValueKind::Size, "txqueuelen times the largest frame", "bytes that may wait"),
 ];
 
 const VOICE: ErrorStyle = ErrorStyle {

@@ -30,9 +30,10 @@ const OPTIONS: &[OptionSpec] = &[
         "priomap",
         ValueKind::Priomap,
         "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
-        "band of each priority from 0 to 15, for packets that no filter takes; give `bands` before it",
+        "band of each priority from 0 to 15, for packets that no filter matches; give `bands` \
+        before it",
     ),
-    OptionSpec::exact("multiqueue", ValueKind::Flag, "", "without effect today"),
+    OptionSpec::exact("multiqueue", ValueKind::Flag, "", "accepted, without effect"),
 ];
 
 pub(super) const PRIO: KindSpec = KindSpec {

@@ -14,12 +14,12 @@ pub struct QfqClassParams {
 }
 
 const CLASS: &[OptionSpec] = &[
-    OptionSpec::short("weight", ValueKind::Decimal, "1", "the class's share among the others', 1 to 1024"),
+    OptionSpec::short("weight", ValueKind::Decimal, "1", "weight relative to the other classes, 1 to 1024"),
     OptionSpec::short(
         "maxpkt",
         ValueKind::Decimal,
         "the largest frame",
-        "its longest packet in bytes, 512 to 65536",
+        "longest packet in bytes, 512 to 65536",
     ),
 ];
 

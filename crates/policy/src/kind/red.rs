@@ -63,45 +63,40 @@ pub struct RedStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("limit", ValueKind::Size, "", "bytes that may wait; must be given"),
+    OptionSpec::exact("limit", ValueKind::Size, "", "maximum backlog in bytes; required"),
     OptionSpec::exact(
         "min",
         ValueKind::Size,
         "max/3",
-        "average queue in bytes from which packets are marked",
+        "average queue in bytes above which packets are marked or dropped",
     ),
-    OptionSpec::exact("max", ValueKind::Size, "limit/4", "average queue in bytes from which every packet is"),
+    OptionSpec::exact(
+        "max",
+        ValueKind::Size,
+        "limit/4",
+        "average queue in bytes above which every packet is",
+    ),
     OptionSpec::exact(
         "burst",
         ValueKind::Number,
         "(2 min + max) / (3 avpkt)",
-        "packets the average lets pass at once",
+        "packets in a burst that the average tolerates",
     ),
-    OptionSpec::exact("avpkt", ValueKind::Size, "", "bytes of a usual packet; must be given"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "", "usual packet size in bytes; required"),
     OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
     OptionSpec::exact(
         "bandwidth",
         ValueKind::Rate32,
         "10mbit",
-        "the link's rate, to let the average sink while it is idle",
+        "the link's rate, by which the average falls while the queue is idle",
     ),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "off",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
-    OptionSpec::exact(
-        "harddrop",
-        ValueKind::Flag,
-        "off",
-        "above max drop even packets that can carry a mark",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
+    OptionSpec::exact("harddrop", ValueKind::Flag, "off", "above max drop even ECN-capable packets"),
     OptionSpec::exact(
         "nodrop",
         ValueKind::Flag,
         "off",
-        "let packets pass that would be marked and cannot be; needs ecn",
+        "let packets pass that should be marked and are not ECN-capable; needs ecn",
     ),
     OptionSpec::exact(
         "adaptive",

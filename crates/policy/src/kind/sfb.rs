@@ -58,37 +58,37 @@ const OPTIONS: &[OptionSpec] = &[
         "db",
         ValueKind::Number,
         "60000",
-        "milliseconds before it in which the next key's bins warm up",
+        "milliseconds of warm-up of the next key, before the change",
     ),
-    OptionSpec::exact("limit", ValueKind::Number, "the device's txqueuelen", "packets that may wait"),
+    OptionSpec::exact("limit", ValueKind::Number, "the device's txqueuelen", "maximum backlog in packets"),
     OptionSpec::exact(
         "max",
         ValueKind::Number,
         "25, or 5/4 target",
-        "packets in a bin from which on it takes no more",
+        "packets in a bin at which it takes no more",
     ),
     OptionSpec::exact(
         "target",
         ValueKind::Number,
         "20, or 4/5 max",
-        "packets in a bin from which its probability grows",
+        "packets in a bin at which its probability rises",
     ),
-    OptionSpec::exact("increment", ValueKind::Fraction, "0.0005", "by how much it grows with a packet")
+    OptionSpec::exact("increment", ValueKind::Fraction, "0.0005", "increase of the probability per packet")
         .within(0.0, 1.0),
     OptionSpec::exact(
         "decrement",
         ValueKind::Fraction,
         "0.00005",
-        "by how much it shrinks when a packet meets an empty bin",
+        "decrease of the probability when a packet meets an empty bin",
     )
     .within(0.0, 1.0),
     OptionSpec::exact(
         "penalty_rate",
         ValueKind::Number,
         "10",
-        "packets per second of all flows that do not respond",
+        "packets per second of all unresponsive flows together",
     ),
-    OptionSpec::exact("penalty_burst", ValueKind::Number, "20", "how many of these may pass at once"),
+    OptionSpec::exact("penalty_burst", ValueKind::Number, "20", "burst of these, in packets"),
 ];
 
 const VOICE: ErrorStyle = ErrorStyle { help: Help::Unknown, ..ErrorStyle::PLAIN };

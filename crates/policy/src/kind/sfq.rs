@@ -60,7 +60,7 @@ pub struct SfqStats {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::exact("quantum", ValueKind::Size, "the largest frame", "bytes that a flow sends in its turn")
+    OptionSpec::exact("quantum", ValueKind::Size, "the largest frame", "bytes that a flow sends per round")
         .blamed("limit"),
     OptionSpec::exact("perturb", ValueKind::SignedAny, "0: never", "seconds between changes of the hash key"),
     OptionSpec::exact(
@@ -77,7 +77,7 @@ const OPTIONS: &[OptionSpec] = &[
         "buckets of the hash, a power of two up to 65536",
     ),
     OptionSpec::exact("flows", ValueKind::Number, "128", "flows that may be active at once"),
-    OptionSpec::exact("depth", ValueKind::Number, "127", "packets that one flow may have, at most 127")
+    OptionSpec::exact("depth", ValueKind::Number, "127", "maximum backlog of a flow in packets, at most 127")
         .blamed("flows"),
     OptionSpec::exact(
         "headdrop",
@@ -85,44 +85,29 @@ const OPTIONS: &[OptionSpec] = &[
         "off",
         "drop a flow's oldest packet instead of its newest",
     ),
-    OptionSpec::exact(
-        "redflowlimit",
-        ValueKind::Number,
-        "none",
-        "random early detection in each flow: bytes it may have",
-    ),
+    OptionSpec::exact("redflowlimit", ValueKind::Number, "none", "RED in each flow: its limit in bytes"),
     OptionSpec::exact(
         "min",
         ValueKind::Number,
         "max/3",
-        "average of a flow in bytes from which its packets are marked",
+        "average queue of a flow in bytes above which its packets are marked or dropped",
     ),
     OptionSpec::exact(
         "max",
         ValueKind::Number,
         "redflowlimit/4",
-        "average of a flow in bytes from which all of them are",
+        "average queue of a flow in bytes above which all of them are",
     ),
     OptionSpec::exact(
         "burst",
         ValueKind::Number,
         "(2 min + max) / (3 avpkt)",
-        "packets the average lets pass at once",
+        "packets in a burst that the average tolerates",
     ),
-    OptionSpec::exact("avpkt", ValueKind::Size, "1000", "bytes of a usual packet"),
+    OptionSpec::exact("avpkt", ValueKind::Size, "1000", "usual packet size in bytes"),
     OptionSpec::exact("probability", ValueKind::Fraction, "0.02", "probability of a mark at max"),
-    OptionSpec::exact(
-        "ecn",
-        ValueKind::Flag,
-        "off",
-        "mark packets that can carry a mark instead of dropping them",
-    ),
-    OptionSpec::exact(
-        "harddrop",
-        ValueKind::Flag,
-        "off",
-        "above max drop even packets that can carry a mark",
-    ),
+    OptionSpec::exact("ecn", ValueKind::Flag, "off", "mark ECN-capable packets instead of dropping them"),
+    OptionSpec::exact("harddrop", ValueKind::Flag, "off", "above max drop even ECN-capable packets"),
 ];
 
 pub(super) const SFQ: KindSpec = KindSpec {

@@ -14,7 +14,8 @@ pub struct SkbprioParams {
     pub limit: Option<u32>,
 }
 
-const OPTIONS: &[OptionSpec] = &[OptionSpec::exact("limit", ValueKind::Size, "64", "packets that may wait")];
+const OPTIONS: &[OptionSpec] =
+    &[OptionSpec::exact("limit", ValueKind::Size, "64", "maximum backlog in packets")];
 
 const VOICE: ErrorStyle = ErrorStyle {
     illegal: "skbprio: Illegal \"{name}\" value:\"{text}\"",

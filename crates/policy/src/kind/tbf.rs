@@ -32,34 +32,35 @@ const fn beside(with: &'static str, line: &'static str) -> Clash {
 }
 
 const OPTIONS: &[OptionSpec] = &[
-    OptionSpec::short("limit", ValueKind::Size, "", "bytes that may wait; either this or latency")
+    OptionSpec::short("limit", ValueKind::Size, "", "maximum backlog in bytes; give this or latency")
         .once("limit")
         .not_with(beside("latency", "tbf: specifying both \"latency\" and \"limit\" is not allowed")),
-    OptionSpec::short("latency", ValueKind::Time, "", "longest time a packet may wait; sets limit")
+    OptionSpec::short("latency", ValueKind::Time, "", "maximum sojourn time; sets limit")
         .once("latency")
         .not_with(beside("limit", "tbf: specifying both \"limit\" and \"/latency\" is not allowed")),
-    OptionSpec::short("burst", ValueKind::SizeCell, "", "size of the bucket: how much may leave at once")
+    OptionSpec::short("burst", ValueKind::SizeCell, "", "bucket size in bytes: how much may leave at once")
         .or(&["buffer", "maxburst"])
         .once("buffer/burst/maxburst"),
-    OptionSpec::exact("mtu", ValueKind::SizeCell, "", "size of the peak bucket; at least the largest packet")
-        .or(&["minburst"])
-        .once("mtu/minburst"),
-    OptionSpec::exact("mpu", ValueKind::Size, "0", "least bytes that a packet counts").once("mpu"),
-    OptionSpec::exact("rate", ValueKind::Rate, "", "the rate packets leave at in the long run").once("rate"),
-    OptionSpec::short(
-        "peakrate",
-        ValueKind::Rate,
-        "none",
-        "the rate at which the bucket itself may be emptied; needs mtu",
+    OptionSpec::exact(
+        "mtu",
+        ValueKind::SizeCell,
+        "",
+        "bucket size of peakrate in bytes; at least the largest packet",
     )
-    .once("peakrate"),
+    .or(&["minburst"])
+    .once("mtu/minburst"),
+    OptionSpec::exact("mpu", ValueKind::Size, "0", "minimum size that a packet is charged in bytes")
+        .once("mpu"),
+    OptionSpec::exact("rate", ValueKind::Rate, "", "long-term rate").once("rate"),
+    OptionSpec::short("peakrate", ValueKind::Rate, "none", "maximum rate of a burst; needs mtu")
+        .once("peakrate"),
     OptionSpec::short("overhead", ValueKind::Decimal16, "0", "bytes that the link adds to each packet")
         .once("overhead"),
     OptionSpec::short(
         "linklayer",
         ValueKind::LinkLayer,
         "ethernet",
-        "how the link cuts packets: whole, or in ATM cells",
+        "link layer: whole frames, or ATM cells",
     ),
 ];
 

@@ -17,7 +17,7 @@ pub const FW: FilterSpec = FilterSpec {
     name: "fw",
     title: "by firewall mark; `handle MARK[/MASK]` before the kind says which",
     options: &[
-        OptionSpec::short("classid", ValueKind::Hex, "the mark itself", "where matching packets go")
+        OptionSpec::short("classid", ValueKind::Hex, "the mark itself", "class of matching packets")
             .or(&["flowid"]),
         ACTION,
     ],
@@ -34,43 +34,39 @@ pub const U32: FilterSpec = FilterSpec {
             "",
             "ip|ip6|tcp|udp|icmp|ether FIELD VALUE MASK, u8|u16|u32 VALUE MASK at OFFSET, mark VALUE MASK",
         ),
-        OptionSpec::short("classid", ValueKind::Hex, "none", "where matching packets go").or(&["flowid"]),
-        OptionSpec::exact("ht", ValueKind::Hex, "800:", "the hash table to put it in"),
+        OptionSpec::short("classid", ValueKind::Hex, "none", "class of matching packets").or(&["flowid"]),
+        OptionSpec::exact("ht", ValueKind::Hex, "800:", "the hash table that it is added to"),
         OptionSpec::exact(
             "divisor",
             ValueKind::Number,
             "",
-            "not a filter but a hash table of so many buckets (handle 2: before u32)",
+            "create a hash table with this number of buckets instead of a filter (handle 2: before \
+        u32)",
         ),
-        OptionSpec::exact(
-            "link",
-            ValueKind::Hex,
-            "none",
-            "the table whose filters are asked about what matches",
-        ),
+        OptionSpec::exact("link", ValueKind::Hex, "none", "the hash table to search for matching packets"),
         OptionSpec::exact(
             "hashkey",
             ValueKind::Ignored,
             "bucket 0",
-            "mask MASK at OFFSET: the bits that pick the bucket of the linked table",
+            "mask MASK at OFFSET: the bits that select the bucket of the linked table",
         ),
         OptionSpec::exact(
             "offset",
             ValueKind::Ignored,
             "none",
-            "at OFFSET mask MASK shift N plus N eat: where the header behind begins",
+            "at OFFSET mask MASK shift N plus N eat: the position of the next header",
         ),
         OptionSpec::exact(
             "sample",
             ValueKind::Ignored,
             "",
-            "MATCH [divisor N]: put it in the bucket that such packets come to",
+            "MATCH [divisor N]: add it to the bucket of such packets",
         ),
         OptionSpec::exact(
             "order",
             ValueKind::Hex,
             "the next free",
-            "place in its bucket: lower is asked first",
+            "position in its bucket: lower ones are evaluated first",
         ),
         ACTION,
     ],
@@ -92,13 +88,13 @@ pub const FLOW: FilterSpec = FilterSpec {
         ),
         OptionSpec::short("and", ValueKind::Number, "all bits", "map: keep these bits"),
         OptionSpec::short("or", ValueKind::Number, "0", "map: set these bits"),
-        OptionSpec::short("xor", ValueKind::Number, "0", "map: turn these bits over"),
-        OptionSpec::short("rshift", ValueKind::Number, "0", "map: shift right by so many bits"),
+        OptionSpec::short("xor", ValueKind::Number, "0", "map: flip these bits"),
+        OptionSpec::short("rshift", ValueKind::Number, "0", "map: shift right by this number of bits"),
         OptionSpec::short(
             "addend",
             ValueKind::Number,
             "0",
-            "map: add a number or an address, or take an address away (-A.B.C.D)",
+            "map: add a number or an address, or subtract an address (-A.B.C.D)",
         ),
         OptionSpec::short("divisor", ValueKind::Number, "none", "the result is taken modulo this"),
         OptionSpec::short("baseclass", ValueKind::Hex, "class 1 of the qdisc", "the class of result 0"),
@@ -112,7 +108,7 @@ pub const FLOW: FilterSpec = FilterSpec {
             "match",
             ValueKind::Ignored,
             "everything",
-            "conditions that packets must fulfil, as basic has them",
+            "conditions that packets must meet, as in basic",
         ),
         ACTION,
     ],
@@ -123,7 +119,7 @@ pub const MATCHALL: FilterSpec = FilterSpec {
     name: "matchall",
     title: "every packet",
     options: &[
-        OptionSpec::short("classid", ValueKind::Hex, "none", "where packets go").or(&["flowid"]),
+        OptionSpec::short("classid", ValueKind::Hex, "none", "class of the packets").or(&["flowid"]),
         ACTION,
     ],
 };
@@ -140,7 +136,7 @@ pub const BASIC: FilterSpec = FilterSpec {
             "cmp(u16 at 2 layer transport gt 1023), nbyte(\"AB\" at 20), u32(u32 0x0a000000 0xff000000 at \
             12), meta(nf_mark mask 0xf eq 3), joined",
         ),
-        OptionSpec::short("classid", ValueKind::Hex, "none", "where matching packets go").or(&["flowid"]),
+        OptionSpec::short("classid", ValueKind::Hex, "none", "class of matching packets").or(&["flowid"]),
         ACTION,
     ],
 };
@@ -186,13 +182,13 @@ pub const FLOWER: FilterSpec = FilterSpec {
             "src_mac",
             ValueKind::Ignored,
             "any",
-            "source on the link, with /BITS or /MASK; dst_mac likewise",
+            "source MAC address, with /BITS or /MASK; dst_mac likewise",
         ),
         OptionSpec::exact(
             "vlan_id",
             ValueKind::Decimal,
             "any",
-            "of the tag (protocol 802.1q); vlan_prio, vlan_ethtype, cvlan_… likewise",
+            "VLAN id of the tag (protocol 802.1q); vlan_prio, vlan_ethtype, cvlan_… likewise",
         ),
         OptionSpec::exact(
             "arp_op",
@@ -204,11 +200,11 @@ pub const FLOWER: FilterSpec = FilterSpec {
             "ct_state",
             ValueKind::Ignored,
             "any",
-            "what it is to its connection: + or - before trk, new, est, rel, inv, rpl; ct_mark for that \
-            one's mark",
+            "state of the connection: + or - before trk, new, est, rel, inv, rpl; ct_mark for its \
+        mark",
         ),
-        OptionSpec::exact("indev", ValueKind::Ignored, "any", "the device it came in by"),
-        OptionSpec::short("classid", ValueKind::Hex, "none", "where matching packets go").or(&["flowid"]),
+        OptionSpec::exact("indev", ValueKind::Ignored, "any", "the input device"),
+        OptionSpec::short("classid", ValueKind::Hex, "none", "class of matching packets").or(&["flowid"]),
         ACTION,
     ],
 };

@@ -8,36 +8,32 @@ pub type DocumentedName = (&'static str, &'static str);
 pub const ACTIONS: &[DocumentedName] = &[
     (
         "gact",
-        "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` mixes in \
-        another decision",
+        "decides: pass, drop, continue, reclassify, pipe, trap, jump N, goto chain N; `random` \
+        adds another decision at random",
     ),
-    ("police", "measures bytes or packets and decides otherwise about what comes too fast"),
-    (
-        "mirred",
-        "leads packets (redirect) or copies of them (mirror) out by another device, or has them arrive \
-        there (ingress)",
-    ),
+    ("police", "polices: measures bytes or packets and takes another action above the rate"),
+    ("mirred", "redirects packets, or mirrors copies of them, to another device's egress or ingress"),
     ("skbedit", "sets priority, mark and packet type"),
-    ("connmark", "gives a packet its connection's mark (CONNMARK of iptables sets that)"),
-    ("simple", "counts; its line in the kernel's log is written nowhere"),
+    ("connmark", "sets a packet's mark to its connection's (set by CONNMARK of iptables)"),
+    ("simple", "counts; its line in the kernel's log is not written"),
     ("sample", "samples packets for a listener, and counts; there is no listener"),
     (
         "ct",
-        "at ingress or clsact: looks the packet's connection up, begins, keeps, marks, labels, translates \
-        or forgets it, in a zone",
+        "at ingress or clsact: looks up, creates, commits, marks, labels, NATs or clears the packet's \
+        connection (conntrack), in a zone",
     ),
-    ("ctinfo", "gives a packet the DSCP and the mark that are written in its connection's mark"),
-    ("nat", "rewrites addresses of IPv4 packet by packet, without memory, and the checksums over them"),
+    ("ctinfo", "sets a packet's DSCP and mark from its connection's mark"),
+    ("nat", "stateless NAT: rewrites IPv4 addresses packet by packet, and their checksums"),
     (
         "pedit",
-        "rewrites bytes of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by offset; \
-        checksums stay as they were",
+        "rewrites bytes of the headers, by field (`ip`, `ip6`, `tcp`, `udp`, `eth`) or by \
+        offset; checksums are not updated",
     ),
     ("csum", "recomputes checksums: `ip4h`, `icmp`, `igmp`, `tcp`, `udp`"),
-    ("skbmod", "rewrites the link header, or marks congestion"),
+    ("skbmod", "rewrites the link header, or sets the ECN mark"),
     (
         "vlan",
-        "puts a tag of 802.1Q or 802.1ad on (`push`), changes (`modify`) or takes off the outermost \
+        "adds an 802.1Q or 802.1ad tag (`push`), changes (`modify`) or removes the outermost \
         (`pop`); at most two",
     ),
 ];
@@ -47,45 +43,45 @@ pub const EMATCHES: &[DocumentedName] = &[
     ("cmp", "compares a number at a place in the packet"),
     ("nbyte", "compares bytes at a place in the packet"),
     ("u32", "compares masked bits at a place in the packet"),
-    ("meta", "compares what the kernel knows of the packet: its length, mark, priority and so on"),
+    ("meta", "compares the packet's metadata: length, mark, priority and so on"),
 ];
 
 /// Kinds of filters that are not built.
 pub const REFUSED_FILTERS: &[DocumentedName] = &[
-    ("gate", "opening times of a gate are not modelled"),
-    ("xt", "targets of iptables are not carried out by filters"),
-    ("ipt", "targets of iptables are not carried out by filters"),
-    ("bpf", "programs of Berkeley's packet filter are not run"),
-    ("cgroup", "packets here are sent by no process that a control group could hold"),
-    ("route", "routes here carry no realms; a mark that iptables sets does the same"),
-    ("rsvp", "Linux has it no more since 6.3; flower matches addresses, protocols and ports"),
-    ("rsvp6", "Linux has it no more since 6.3; flower matches addresses, protocols and ports"),
-    ("tcindex", "Linux has it no more since 6.3; it sorted by what dsmark wrote beside the packet"),
+    ("gate", "time gates are not modelled"),
+    ("xt", "filters cannot run iptables targets"),
+    ("ipt", "filters cannot run iptables targets"),
+    ("bpf", "BPF programs are not run"),
+    ("cgroup", "simulated packets have no sending process, so no control group"),
+    ("route", "simulated routes have no realms; use a mark set by iptables"),
+    ("rsvp", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
+    ("rsvp6", "removed from Linux in 6.3; flower matches addresses, protocols and ports"),
+    ("tcindex", "removed from Linux in 6.3; it classified by the index that dsmark set"),
 ];
 
 /// Conditions of basic filters that are not built.
 pub const REFUSED_EMATCHES: &[DocumentedName] = &[
-    ("ipset", "sets of addresses are not kept"),
-    ("ipt", "iptables' matches are asked by its own rules, which may set a mark for filters"),
+    ("ipset", "ipsets are not supported"),
+    ("ipt", "filters cannot run iptables matches; let an iptables rule set a mark"),
     ("canid", "there are no CAN frames"),
 ];
 
 /// Actions that are not built.
 pub const REFUSED_ACTIONS: &[DocumentedName] = &[
-    ("tunnel_key", "tunnels that take their addresses from packets are not built"),
+    ("tunnel_key", "collect-metadata tunnels are not supported"),
     ("mpls", "MPLS labels are not read"),
-    ("gate", "opening times of a gate are not modelled"),
-    ("xt", "targets of iptables are not carried out by filters"),
-    ("ipt", "targets of iptables are not carried out by filters"),
-    ("bpf", "programs of Berkeley's packet filter are not run"),
-    ("ife", "no other machine is there to read what it adds to packets"),
+    ("gate", "time gates are not modelled"),
+    ("xt", "filters cannot run iptables targets"),
+    ("ipt", "filters cannot run iptables targets"),
+    ("bpf", "BPF programs are not run"),
+    ("ife", "there is no other machine to read the metadata that it adds"),
 ];
 
 /// Keys of flower that are not built.
 pub const REFUSED_FLOWER_KEYS: &[DocumentedName] = &[
-    ("ct_zone", "filters do not ask for the zone of a connection"),
-    ("ct_label", "filters do not ask for the labels of a connection"),
-    ("hw_tc", "no card here sorts packets into traffic classes"),
+    ("ct_zone", "filters cannot match the zone of a connection"),
+    ("ct_label", "filters cannot match the labels of a connection"),
+    ("hw_tc", "simulated devices have no hardware traffic classes"),
     ("enc_dst_ip", TUNNEL),
     ("enc_src_ip", TUNNEL),
     ("enc_key_id", TUNNEL),
@@ -101,9 +97,9 @@ pub const REFUSED_FLOWER_KEYS: &[DocumentedName] = &[
     ("mpls_tc", MPLS),
     ("mpls_bos", MPLS),
     ("mpls_ttl", MPLS),
-    ("pppoe_sid", "what is in PPPoE is matched by its own fields"),
+    ("pppoe_sid", "packets inside PPPoE are matched by their own fields"),
 ];
-const TUNNEL: &str = "tunnels that leave their outer header beside the packet are not built";
+const TUNNEL: &str = "collect-metadata tunnels are not supported";
 const MPLS: &str = "MPLS labels are not read";
 
 /// The proper name of a kind of actions, if the kernel has it.

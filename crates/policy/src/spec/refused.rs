@@ -18,11 +18,11 @@ const fn refused(name: &'static str, why: &'static str, instead: &'static str) -
 }
 
 const NOT_HERE: &str = "RTNETLINK answers: Operation not supported";
-const ONE_QUEUE: &str =
-    "it shares packets out among the queues of a network card, and the devices here have one queue";
-const BY_THE_CLOCK: &str =
-    "it sends by the clock of a network card, at times that packets carry; no packet here carries one";
-const GONE: &str = "Linux has it no more since 6.3";
+const ONE_QUEUE: &str = "it distributes packets to the transmit queues of a network card, and simulated \
+     devices have one queue";
+const BY_THE_CLOCK: &str = "it sends at times that packets carry, by the clock of a network card; simulated \
+     packets carry none";
+const GONE: &str = "it was removed from Linux in 6.3";
 
 /// The kinds that tidegate does not support, each with its reason and a replacement.
 pub const REFUSED: &[UnsupportedKind] = &[
@@ -30,7 +30,7 @@ pub const REFUSED: &[UnsupportedKind] = &[
         name: "mq",
         reply: Some(NOT_HERE),
         why: ONE_QUEUE,
-        instead: "put the qdisc on the device itself: each of mq's queues is a tree of its own",
+        instead: "attach the qdisc to the device itself: each of mq's queues has a tree of its own",
     },
     UnsupportedKind {
         name: "mqprio",
@@ -47,18 +47,18 @@ pub const REFUSED: &[UnsupportedKind] = &[
     refused("etf", BY_THE_CLOCK, "netem delays packets, tbf spaces them"),
     refused(
         "cbs",
-        "its credits are given in the terms of a network card for audio and video (802.1Qav)",
-        "tbf or htb hold a class to a rate",
+        "its credits are those of network cards for audio and video (802.1Qav)",
+        "tbf or htb limit a class to a rate",
     ),
     refused(
         "teql",
-        "it joins several devices into one, and a route would have to lead there",
+        "it joins several devices into one, which needs a route to it",
         "shape each device on its own",
     ),
-    refused("cbq", GONE, "htb does what it was for"),
-    refused("dsmark", GONE, "iptables -j DSCP writes the field, prio or htb sort by it"),
+    refused("cbq", GONE, "htb replaces it"),
+    refused("dsmark", GONE, "iptables -j DSCP sets the field, prio or htb with filters classify by it"),
     refused("atm", GONE, "htb with linklayer atm counts cells"),
-    refused("rr", "it was never part of Linux itself", "drr or ets take turns"),
+    refused("rr", "it was never part of Linux itself", "drr or ets share between classes"),
 ];
 
 impl UnsupportedKind {

@@ -7,7 +7,7 @@ pub const STAB: &[OptionSpec] = &[
     OptionSpec::short("mtu", ValueKind::Decimal, "2047", "longest packet the table is made for")
         .once("mtu")
         .blamed("invalid mtu"),
-    OptionSpec::short("mpu", ValueKind::Decimal, "0", "least bytes that a packet counts")
+    OptionSpec::short("mpu", ValueKind::Decimal, "0", "minimum size that a packet is charged in bytes")
         .once("mpu")
         .blamed("invalid mpu"),
     OptionSpec::short(
@@ -25,7 +25,7 @@ pub const STAB: &[OptionSpec] = &[
         "linklayer",
         ValueKind::LinkLayer,
         "ethernet",
-        "how the link cuts packets: whole, or in ATM cells",
+        "link layer: whole frames, or ATM cells",
     )
     .once("linklayer")
     .blamed("invalid linklayer"),

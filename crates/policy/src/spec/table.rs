@@ -282,8 +282,10 @@ pub fn help_options(options: &[OptionSpec], out: &mut String) {
             head.push_str(takes);
         }
         out.push_str(&format!("  {head:<34} {}", option.doc));
-        if !option.default.is_empty() {
-            out.push_str(&format!(" (default {})", option.default));
+        match option.default {
+            "" => {}
+            "this" => out.push_str(" (default)"),
+            default => out.push_str(&format!(" (default {default})")),
         }
         out.push('\n');
     }

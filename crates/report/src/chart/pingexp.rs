@@ -178,7 +178,7 @@ fn histogram(out: &mut String, targets: &[PingRow], longest: u64, top: f64) -> f
     panel.axes(
         out,
         &format!("Latency histogram ({} ms bins)", wide / 1_000_000),
-        Some(("latency", "% of answers")),
+        Some(("latency", "% of replies")),
     );
     // Outlines over each other: filled bars would hide those behind.
     for (n, shares) in shares.iter().enumerate() {

@@ -23,7 +23,7 @@ const COLUMNS: usize = 200;
 const NAME_HEIGHT: f64 = 14.0;
 
 /// What stands above the shaded time; where something else needs the room, it goes.
-pub(super) const NOT_YET: &str = "<text class=\"halo\" x=\"4\" y=\"-4\">not yet measured</text>";
+pub(super) const NOT_YET: &str = "<text class=\"halo\" x=\"4\" y=\"-4\">warm-up</text>";
 
 /// A plot in the making.
 pub(super) struct Plot {

@@ -132,6 +132,6 @@ fn summary(target: &PingRow) -> String {
                 percent(pings.loss())
             )
         }
-        _ => format!("{name}: no answer"),
+        _ => format!("{name}: no reply"),
     }
 }

@@ -48,7 +48,7 @@ fn medians(shown: &[RunView<'_>], id: &str) -> String {
         let median = figures
             .rtt
             .percentile(50.0)
-            .map_or("no answer".to_owned(), |ns| format!("median {}", format_duration(ns)));
+            .map_or("no reply".to_owned(), |ns| format!("median {}", format_duration(ns)));
         Some(format!("{}: {median}, {} lost", one.title, figures.lost))
     });
     found.collect::<Vec<_>>().join("; ")
@@ -105,7 +105,7 @@ pub(super) fn six_panels(under: &Under<'_>, shown: &RunView<'_>) -> Option<Drawi
     let title = format!("{}: {}", shown.title, under.title());
     let found = targets.iter().map(|target| {
         let answered = target.answers.iter().filter(|(_, took)| took.is_some()).count();
-        format!("{}: {answered} of {} answered", target.name, target.answers.len())
+        format!("{}: {answered} of {} replies", target.name, target.answers.len())
     });
     let lines: Vec<String> = found.collect();
     (!targets.is_empty()).then(|| pingexp(&title, &lines.join("; "), &targets, SeriesStyle::Dots))

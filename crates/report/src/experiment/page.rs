@@ -255,7 +255,7 @@ fn happening(event: &EventRecord, of: &[&str]) -> Markup {
             (seconds) "\u{a0}s, " (event.on) ": " code { (event.what) }
             @if !of.is_empty() { " " i { "(" (of.join(", ")) ")" } }
             @if !event.output.trim().is_empty() {
-                details { summary { "answer" } pre tabindex="0" { (event.output.trim_end()) } }
+                details { summary { "output" } pre tabindex="0" { (event.output.trim_end()) } }
             }
         }
     }

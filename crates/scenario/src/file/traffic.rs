@@ -229,16 +229,10 @@ fn one(mut keys: Keys<'_>, network: &Network) -> Result<Vec<TrafficItem>, Diagno
         "voip" => {
             let pace = pace(&mut keys)?;
             let what = TrafficKind::Udp { payload: SPEECH, every: Nanos::millis(20), pace };
-            let there = make(
-                kind,
-                format!("call, what {} hears", network.nodes[to].name),
-                16384,
-                VOICE,
-                what.clone(),
-            );
+            let there = make(kind, format!("call to {}", network.nodes[to].name), 16384, VOICE, what.clone());
             let back = TrafficItem {
                 id: format!("{}-back", there.id),
-                title: format!("call, what {} hears", network.nodes[from].name),
+                title: format!("call to {}", network.nodes[from].name),
                 from: to,
                 to: from,
                 // The two ends do not speak in the same instant.

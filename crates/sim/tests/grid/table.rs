@@ -1,4 +1,4 @@
-//! Rows of truth beside what was measured, worked out by two processors, and the page they go into.
+//! Rows of true and measured values, computed by two threads, and the page that shows them.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,9 +26,9 @@ impl Verdict {
 
     fn words(self) -> &'static str {
         match self {
-            Verdict::Right => "right",
-            Verdict::Doubted(true) => "doubted (right)",
-            Verdict::Doubted(false) => "doubted",
+            Verdict::Right => "correct",
+            Verdict::Doubted(true) => "unreliable (correct)",
+            Verdict::Doubted(false) => "unreliable",
             Verdict::Wrong => "WRONG",
         }
     }
@@ -70,7 +70,7 @@ pub(crate) fn work<C: Sync>(cases: &[C], of: impl Fn(&C) -> Row + Sync) -> Vec<R
 pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
     let count = |verdict: fn(&Verdict) -> bool| rows.iter().filter(|row| verdict(&row.verdict)).count();
     let mut text = format!(
-        "{} cases: {} right, {} doubted ({} of them right all the same), {} wrong without a doubt.\n\n",
+        "{} cases: {} correct, {} reported as unreliable ({} of them correct), {} wrong without a warning.\n\n",
         rows.len(),
         count(|verdict| *verdict == Verdict::Right),
         count(|verdict| matches!(verdict, Verdict::Doubted(_))),
@@ -86,7 +86,8 @@ pub(crate) fn markdown(head: &[&str], rows: &[Row]) -> String {
     text
 }
 
-/// Holds a generated part of docs/measure-grid.md against what it should be, or writes it (TIDEGATE_BLESS=1).
+/// Compares a generated part of docs/measure-grid.md with the present result, or writes it
+/// (TIDEGATE_BLESS=1).
 #[expect(clippy::disallowed_methods, reason = "the page is what this test is about")]
 pub(crate) fn check(name: &str, wanted: &str) {
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure-grid.md");

@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 /// All keys in short.
 pub fn all() -> String {
     let mut out = String::from(
-        "A short policy is a TOML file: what the link is at the top, then a section for each class. The \
-        first class is the best, the last one\n\
-         waits; what belongs to none comes before those that say last.\n\n",
+        "A short policy is a TOML file: the link at the top, then a section for each class. Classes are \
+        served by rank: first = true, then the others,\n\
+         then unclassified traffic, then last = true; within a rank in the order of the file.\n\n",
     );
     for (section, title) in [(Section::Top, "At the top:"), (Section::Class, "In [classes.NAME]:")] {
         let _ = writeln!(out, "{title}");
@@ -23,11 +23,11 @@ pub fn all() -> String {
         out.push('\n');
     }
     out.push_str(
-        "Names, addresses, neighbours, clocks and short acknowledgements never wait, whatever the \
-    classes; IPv6 is as IPv4.\n",
+        "DNS, DHCP, neighbour discovery, NTP and short acknowledgements are always served first. IPv4 and \
+    IPv6 are treated alike.\n",
     );
     out.push_str(
-        "More of a word: tidegate policy help WORD. Applications, links, presets: tidegate policy list.\n",
+        "More about a key: tidegate policy help KEY. Applications, links, presets: tidegate policy list.\n",
     );
     out
 }
@@ -73,7 +73,7 @@ pub fn word(word: &str) -> Result<String, Option<&'static str>> {
         let cells = if link.atm {
             ", in ATM cells"
         } else if link.ptm {
-            ", one byte of 65 is the line's"
+            ", one byte in 65 is overhead (PTM)"
         } else {
             ""
         };
@@ -121,7 +121,7 @@ pub fn list() -> String {
     for app in &APPS {
         let _ = writeln!(out, "  {:<18} {}", app.name, app.about);
     }
-    out.push_str("\nLinks (link = \"…\"), bytes beside the IP packet:\n");
+    out.push_str("\nLinks (link = \"…\"), with overhead in bytes per IP packet:\n");
     for link in &LINKS {
         let _ = writeln!(out, "  {:<18} {:>3}  {}", link.name, link.overhead, link.about);
     }
@@ -130,7 +130,7 @@ pub fn list() -> String {
 
 /// The keys as a table in Markdown, for the documents.
 pub fn table(section: Section) -> String {
-    let mut out = String::from("| key | takes | default | what it is |\n|---|---|---|---|\n");
+    let mut out = String::from("| key | takes | default | meaning |\n|---|---|---|---|\n");
     for key in keys::keys(section) {
         let _ = writeln!(
             out,

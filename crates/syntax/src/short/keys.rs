@@ -116,18 +116,17 @@ pub const KEYS: [Key; 23] = [
     top(
         "device",
         Takes::Device,
-        "must be said",
+        "required",
         "device = \"eth0\"",
-        "The device towards the modem or the provider.",
+        "The device that leads to the modem or the provider.",
     ),
     top(
         "lan",
         Takes::Device,
-        "an ifb is made",
+        "an ifb is created",
         "lan = \"br-lan\"",
-        "The device towards the LAN: downloads are shaped where they leave by it, so that hosts and \
-        connections can be distinguished. Without it they are redirected through an ifb, where NAT still \
-        hides the hosts.",
+        "The device that leads to the LAN. Downloads are shaped on it, where hosts and connections \
+        are visible. Without it they are shaped on an ifb, where NAT hides the hosts.",
     ),
     top(
         "up",
@@ -142,36 +141,37 @@ pub const KEYS: [Key; 23] = [
         Takes::Percent,
         "95%",
         "shape = \"90%\"",
-        "How much of the link's rate is used: a little less than all, or the queue is the modem's.",
+        "The share of the link's rate to shape to; below 100 %, so that the queue does not build up \
+        in the modem.",
     ),
     top(
         "link",
         Takes::Link,
         "none",
         "link = \"vdsl2 pppoe\"",
-        "What the link adds to each packet; it decides how many small packets fit.",
+        "The kind of link, which sets the overhead of each packet.",
     ),
     top(
         "overhead",
         Takes::Number(0, 256),
         "by link",
         "overhead = 34",
-        "Bytes that the link adds to each IP packet, where no kind fits.",
+        "Bytes that the link adds to each IP packet, if no kind of link fits.",
     ),
     top(
         "mpu",
         Takes::Number(0, 256),
         "by link",
         "mpu = 84",
-        "Bytes that a packet takes at least on the link.",
+        "Minimum size of a packet on the link, in bytes.",
     ),
     top(
         "fair",
         Takes::Word(&["host", "flow", "none"]),
         "flow",
         "fair = \"host\"",
-        "How a class is shared: between hosts and then their connections, between connections, or not at \
-        all (first in, first out).",
+        "How a class is shared: between hosts and then their connections, between connections, or \
+        not at all (FIFO).",
     ),
     top(
         "buckets",
@@ -186,89 +186,90 @@ pub const KEYS: [Key; 23] = [
         Takes::Preset,
         "none",
         "preset = \"home\"",
-        "A policy to begin with; whatever the file says overrides it, key by key.",
+        "A policy to start from; keys in the file override it.",
     ),
     class(
         "apps",
         Takes::Apps,
         "none",
         "apps = [\"voip\", \"zoom\"]",
-        "What belongs to the class, by application.",
+        "Traffic of the class, by application.",
     ),
     class(
         "ports",
         Takes::Ports,
         "none",
         "ports = [\"udp 5060-5061\", \"22\"]",
-        "What belongs to the class, by port, at either end, or at the one that remote (behind the provider) \
-        or local (in the LAN) names.",
+        "Traffic of the class, by port: at either end, or only remote (on the Internet) or local (in \
+        the LAN).",
     ),
     class(
         "dscp",
         Takes::Dscps,
         "none",
         "dscp = [\"EF\", \"AF41\"]",
-        "What belongs to the class, by the mark that the sender gave it.",
+        "Traffic of the class, by the DSCP that the sender set.",
     ),
     class(
         "hosts",
         Takes::Hosts,
         "none",
         "hosts = [\"192.168.1.50\"]",
-        "What belongs to the class, by the host in the LAN.",
+        "Traffic of the class, by host in the LAN.",
     ),
     class(
         "after",
         Takes::Size,
         "never",
         "after = \"10MB\"",
-        "Connections belong to the class once they have carried so much, both ways, unless a first class \
-        has them.",
+        "Connections move to the class after this amount of data, both directions together, unless \
+        they are in a first class.",
     ),
     class(
         "first",
         Takes::Truth,
         "false",
         "first = true",
-        "The class goes before all that are not first; among equals the order of the file counts.",
+        "The class is served before those that are not first; among equals the order in the file \
+        counts.",
     ),
     class(
         "last",
         Takes::Truth,
         "false",
         "last = true",
-        "The class goes behind all others, also behind what belongs to none.",
+        "The class is served after all others, and after unclassified traffic.",
     ),
     class(
         "share",
         Takes::ShareOrRate,
-        "20% (first), 5% (last), else its part of what is left",
+        "20% (first), 5% (last), else an equal part of the rest",
         "share = \"20%\"",
-        "The guaranteed rate of the class while all are busy.",
+        "The guaranteed rate of the class when all classes are busy.",
     ),
     class(
         "ceil",
         Takes::ShareOrRate,
         "100%",
         "ceil = \"50%\"",
-        "What the class may have while the others are idle.",
+        "The maximum rate of the class when the others are idle.",
     ),
     class(
         "queue",
         Takes::Word(&["short", "fair", "plain"]),
         "short (first), else fair",
         "queue = \"short\"",
-        "How its packets wait: a short queue loses rather than lets wait, a fair one keeps each \
-        connection's queue short, a plain one is first come, first served.",
+        "The queue of the class: short drops rather than delays, fair keeps each connection's queue \
+        short, plain is a FIFO.",
     ),
     class(
         "fair",
         Takes::Word(&["host", "flow", "none"]),
         "as at the top; flow (first)",
         "fair = \"flow\"",
-        "Between whom this class is shared.",
+        "How this class is shared.",
     ),
-    class("off", Takes::Truth, "false", "off = true", "Leaves out a class of the preset."),
+    class("off", Takes::Truth, "false", "off = true", "Omits a class of the preset."),
 ];
 
 /// The keys of a section.

@@ -34,7 +34,7 @@ const fn ptm(name: &'static str, overhead: u32, about: &'static str) -> LinkKind
 
 /// All that are known.
 pub const LINKS: [LinkKind; 18] = [
-    kind("none", 0, 0, "the rates are of IP packets: nothing is added"),
+    kind("none", 0, 0, "rates count IP packets, without overhead"),
     kind("ethernet", 38, 84, "Ethernet to the provider: preamble, header, checksum and gap"),
     kind("ethernet vlan", 42, 84, "the same with a VLAN tag"),
     kind("fibre", 38, 84, "fibre with Ethernet framing"),
@@ -51,7 +51,7 @@ pub const LINKS: [LinkKind; 18] = [
     atm("adsl pppoe-llc", 40, "ADSL, PPPoE LLC: the common one"),
     atm("adsl bridged-vcmux", 24, "ADSL, bridged VC-Mux"),
     atm("adsl bridged-llc", 32, "ADSL, bridged LLC"),
-    atm("adsl", 48, "ADSL of unknown kind: more than any has"),
+    atm("adsl", 48, "ADSL of unknown kind: at least as much as any"),
 ];
 
 /// The kind of that name, blanks and case aside.

@@ -50,7 +50,7 @@ const fn last(name: &'static str, apps: &'static [&'static str], after: Option<u
 pub const PRESETS: [Preset; 5] = [
     Preset {
         name: "home",
-        about: "calls and games first, the web next, long transfers last; each host its share",
+        about: "calls and games first, the web next, long transfers last; fair sharing between hosts",
         fair: Fair::Host,
         classes: &[
             first("calls", &["voip", "rtp", "zoom", "teams", "meet", "facetime"], 15),
@@ -61,7 +61,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "voip",
-        about: "telephones before everything else",
+        about: "calls before everything else",
         fair: Fair::Flow,
         classes: &[first("calls", &["voip", "rtp", "sip"], 30), last("bulk", &["torrent", "backup"], None)],
     },
@@ -77,7 +77,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "server",
-        about: "a machine that answers: logins first, the web next, copies last",
+        about: "a server: logins first, the web next, copies last",
         fair: Fair::Flow,
         classes: &[
             first("logins", &["ssh", "vpn"], 10),
@@ -88,7 +88,7 @@ pub const PRESETS: [Preset; 5] = [
     },
     Preset {
         name: "sqm",
-        about: "no classes but by DSCP, as SQM's simple.qos: marked calls first, CS1 last, a fair queue for \
+        about: "classes by DSCP only, as SQM's simple.qos: EF and similar first, CS1 last, a fair queue for \
         the rest",
         fair: Fair::Flow,
         classes: &[

@@ -378,7 +378,7 @@ fn packet(whole: Part<'_>, classes: &Classes) -> Read<Expected> {
 }
 
 fn ending(part: Part<'_>, classes: &Classes) -> Read<Ending> {
-    const ENDINGS: &str = "write class 1:10, queue fq_codel, device eth0, mark 7 or lost";
+    const ENDINGS: &str = "write class 1:10, queue fq_codel, device eth0, mark 7 or dropped";
     let words: Vec<&str> = part.text.split_whitespace().collect();
     Ok(match words[..] {
         ["class", id] if units::parse_classid(id).is_some() => Ending::Class(id.to_owned()),

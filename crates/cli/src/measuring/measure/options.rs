@@ -28,7 +28,7 @@ Examples:
 pub struct Options {
     /// The host where `tidegate serve` runs
     pub host: String,
-    /// The test
+    /// The test (see below); default: idle, uploads, downloads, both
     pub test: Option<String>,
     /// How the server is reached
     #[command(flatten)]

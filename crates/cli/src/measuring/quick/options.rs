@@ -25,7 +25,7 @@ Examples:
   tidegate quick http://mirror.example/1GB.bin   loads the download over HTTP
   tidegate quick my-server --token token -o line.html --policy fix.toml")]
 pub struct Options {
-    /// Hosts that reply; the first is pinged all the time
+    /// Hosts to test against (see below); the first is pinged throughout
     #[arg(required = true, value_name = "HOST")]
     pub hosts: Vec<String>,
     /// How long it takes, about: 15s to 2min

@@ -12,7 +12,7 @@ pub fn six_panels(pinged: &Pinged, lines: bool) -> Drawing {
     };
     let text_of = |target: &PingTarget| {
         let figures = target.figures();
-        format!("{}: {} of {} answered", target.id, figures.sent - figures.lost, figures.sent)
+        format!("{}: {} of {} replies", target.id, figures.sent - figures.lost, figures.sent)
     };
     let targets: Vec<chart::PingRow> = pinged.targets.iter().map(target).collect();
     let sentences: Vec<String> = pinged.targets.iter().map(text_of).collect();
