@@ -133,7 +133,7 @@ const VERDICTS: [(&str, &str); 4] = [
     ("outside", "a known deviation; the tests fail if it grows"),
     (
         "reported",
-        "without a bound: the published figure was not checked, or cannot be derived from what was published",
+        "without a bound: the published figure was not checked, or cannot be derived from the source",
     ),
 ];
 
