@@ -48,7 +48,8 @@ struct Done {
 fn carry_out(scenario: &str, place: &Place) -> Done {
     let result = place.0.join(scenario.replace('/', "-")).with_extension("json");
     let output = Command::new(TIDEGATE)
-        .args(["sim", scenario, "-o"])
+        // A slow computer is told how long the run will take, which is no result.
+        .args(["sim", "--quiet", scenario, "-o"])
         .arg(&result)
         .current_dir(root())
         .output()
