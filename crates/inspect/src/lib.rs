@@ -34,7 +34,7 @@ pub use reading::{
     CARRIED_OUT_AT, CLSACT_EGRESS, CLSACT_INGRESS, ClassNames, Frame, Given, Reading, Source, SourceLocation,
     Step, Word,
 };
-pub use rules::check;
+pub use rules::{assumed_speeds, check};
 pub use uses::{MarkingRule, Uses};
 
 /// The examples of the README are run, too.

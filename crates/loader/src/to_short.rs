@@ -7,13 +7,14 @@
 
 use crate::short::understand;
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_inspect::{ClassPair, PacketKind, Reading, Uses, pairs};
+use tidegate_inspect::{ClassPair, PacketKind, Reading, Uses, assumed_speeds, pairs};
 use tidegate_packet::Handle;
 use tidegate_policy::dump::QdiscDump;
 
 use tidegate_policy::{Kind, QdiscParams};
 use tidegate_syntax::short::{CONTROL_NAME, Conversion, Misfit, Rules, Short, from_machine, rule_text};
 use tidegate_syntax::tc::{self, Object, ShowFlags, ShowWhat};
+use tidegate_syntax::units::rate_in_words;
 
 /// Pairs of classes that are named one by one.
 const MOST_PAIRS: usize = 12;
@@ -52,6 +53,15 @@ pub(crate) fn to_short(reading: &Reading, load: Load<'_>) -> ShortPolicy {
             misfits.push(misfit(format!("the rule `{text}` in {table} {chain}, {why}"), "it is left out"));
             false
         });
+    }
+    for (dev, speed) in assumed_speeds(reading) {
+        misfits.push(misfit(
+            format!("rates in per cent of the speed of {dev}, which only {dev} knows"),
+            format!(
+                "they are computed for {}; write the link's rate where that is another",
+                rate_in_words(speed)
+            ),
+        ));
     }
     let converted = from_machine(&reading.qdiscs, &reading.classes, &reading.filters, &rules);
     misfits.extend(converted.misfits.iter().cloned());

@@ -212,6 +212,30 @@ fn what_is_read_back_is_what_was_meant() {
 }
 
 #[test]
+fn rates_in_per_cent_are_said_to_be_of_an_assumed_speed() {
+    if skip() {
+        return;
+    }
+    let place = Place::new("policy-percent");
+    let classes = |rates: [&str; 2]| {
+        format!(
+            "#!/bin/sh\ntc qdisc add dev eth0 root handle 1: htb default 20\n\
+             tc class add dev eth0 parent 1: classid 1:1 htb rate {0}\n\
+             tc class add dev eth0 parent 1:1 classid 1:20 htb rate {1} ceil {0}\n",
+            rates[0], rates[1]
+        )
+    };
+    place.script("x.sh", classes(["50%", "10%"]));
+    let (_, _, output) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+    let sentence =
+        "rates in per cent of the speed of eth0, which only eth0 knows: they are computed for 1 Gbit/s";
+    assert_eq!(output.matches(sentence).count(), 1, "{output}");
+    place.script("x.sh", classes(["50mbit", "10mbit"]));
+    let (_, _, output) = tidegate(&place.0, &["policy", "from", "x.sh"]);
+    assert!(!output.contains("per cent"), "{output}");
+}
+
+#[test]
 fn what_does_not_fit_is_said() {
     if skip() {
         return;

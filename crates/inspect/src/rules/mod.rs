@@ -41,6 +41,8 @@ mod units;
 mod void;
 
 use crate::finding::{Finding, Level, Rule, Witness};
+pub use units::assumed_speeds;
+
 use crate::reading::{Reading, SourceLocation};
 use std::collections::BTreeMap;
 

@@ -60,8 +60,27 @@ fn of_speeds(reading: &Reading, lasting: &BTreeSet<usize>) -> Vec<Finding> {
     by_device.into_values().map(finding_of).collect()
 }
 
-/// A rate that is a part of the device's speed, which is not known here.
-fn of_speed<'r>(reading: &'r Reading, step: &Step, lasting: &BTreeSet<usize>) -> Option<(&'r str, Finding)> {
+/// A rate that a command gives as a part of its device's speed.
+struct PartOfSpeed<'r> {
+    dev: &'r str,
+    /// The option and its value.
+    pair: &'r [Word],
+    /// The speed that the device is assumed to have.
+    whole: Rate,
+}
+
+/// The devices that have rates given in per cent, and the speeds that these are assumed to be parts of.
+pub fn assumed_speeds(reading: &Reading) -> BTreeMap<String, Rate> {
+    let lasting = reading.lasting();
+    let parts = reading.steps.iter().filter_map(|step| part_of_speed(reading, step, &lasting));
+    parts.map(|part| (part.dev.to_owned(), part.whole)).collect()
+}
+
+fn part_of_speed<'r>(
+    reading: &'r Reading,
+    step: &'r Step,
+    lasting: &BTreeSet<usize>,
+) -> Option<PartOfSpeed<'r>> {
     let op = *lasting.range(step.ops.clone()).next()?;
     let dev = match &reading.ops[op] {
         Op::Qdisc(op) => &op.dev,
@@ -72,7 +91,16 @@ fn of_speed<'r>(reading: &'r Reading, step: &Step, lasting: &BTreeSet<usize>) ->
         |pair: &&[Word]| takes_rate(step, &pair[0].text) && units::parse_percent(&pair[1].text).is_some();
     let pair = step.words.windows(2).find(is_part)?;
     let speed = reading.gateway.spec(reading.gateway.device(dev)?).speed_mbit?;
-    let whole = Rate(u64::from(speed) * 125_000);
+    Some(PartOfSpeed { dev, pair, whole: Rate(u64::from(speed) * 125_000) })
+}
+
+/// A rate that is a part of the device's speed, which is not known here.
+fn of_speed<'r>(
+    reading: &'r Reading,
+    step: &'r Step,
+    lasting: &BTreeSet<usize>,
+) -> Option<(&'r str, Finding)> {
+    let PartOfSpeed { dev, pair, whole } = part_of_speed(reading, step, lasting)?;
     let percent = units::parse_percent(&pair[1].text)?;
     let part = Rate((whole.0 as f64 * percent / 100.0) as u64);
     let (keyword, value) = (&pair[0].text, &pair[1].text);
