@@ -117,8 +117,8 @@ impl Drop for Server {
     }
 }
 
-/// The congestion controls that are loaded: naming another to the kernel would have it load a module because
-/// a client said so.
+/// The congestion controls that are loaded: requesting another would have the kernel load a module at a
+/// client's wish.
 fn loaded_controls() -> Vec<String> {
     let known = std::fs::read_to_string(LOADED_CONTROLS).unwrap_or_default();
     known.split_whitespace().map(str::to_owned).collect()
