@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! What results say: figures as rows and series, comparisons and their significance, documents read and
+//! Results evaluated: figures as rows and series, comparisons and their significance, documents read and
 //! written.
 //!
 //! | module | of what | figures | documents |
