@@ -105,7 +105,7 @@ fn attempt(options: &Options) -> anyhow::Result<CliExit> {
     Ok(if lost.partial.is_some() { CliExit::Partial } else { CliExit::Yes })
 }
 
-/// The same packets both ways.
+/// The same packets in both directions.
 fn stream(options: &Options) -> anyhow::Result<Stream> {
     Ok(Stream::steady(PacketTrain {
         payload: options.size,

@@ -46,7 +46,7 @@ pub fn command(options: &Options) -> ExitCode {
     }
 }
 
-/// Has this command carried out where it can harm nothing, and tells how it ended.
+/// Has this command carried out in isolation, and returns how it ended.
 fn set_apart() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     match apart::run(&words) {
