@@ -267,7 +267,7 @@ impl Lost {
             match cause {
                 Some(cause) => drop(lost.because.insert(at, cause)),
                 None if step.may_fail => {
-                    // Whether its failure was expected or not, it may have led anywhere.
+                    // Whether its failure was expected or not, its target is unknown.
                     lost.things
                         .extend(makes(step).into_iter().filter(|thing| matches!(thing, Thing::Filter(_))));
                     continue;

@@ -365,11 +365,11 @@ fn read_texts(files: &[PathBuf], texts: Vec<Text>, options: &ReadOptions) -> Res
     Ok(policy)
 }
 
-/// How a file asks for its calls.
+/// Where the calls of a file come from.
 enum FileCalls {
-    /// It is run.
+    /// The file is a script, which is run.
     Script,
-    /// It lists them.
+    /// The file lists them.
     List(Vec<ListedCall>),
 }
 
@@ -397,7 +397,7 @@ impl LoadedPolicy {
         }
     }
 
-    /// Carries out what a file asks for, after what was carried out before.
+    /// Carries out the calls of a file, after those of the files before it.
     fn carry_out(
         &mut self,
         path: &Path,

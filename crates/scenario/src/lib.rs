@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! text ──▶ parse ──▶ Scenario ──▶ prepare (policies loaded, each tried once)
-//!                      └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge
+//!                      └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ expectations
 //! ```
 //!
 //! Pure: no files, clock, processes or output. Files that a scenario names come through [`Files`]; its

@@ -544,7 +544,7 @@ impl TrialPolicy {
             // Others had their part before.
             let text =
                 if self.uses().is_partial(dump) { words::what_is_left(text, dump.protocol) } else { text };
-            // Packets that come to an inner class's filters were led there by others.
+            // Packets come to an inner class's filters by filters above.
             let inner = DeviceClass { class: dump.parent, ..place.clone() };
             let circle = inner == *place || reported.contains(&inner.class);
             let above = if dump.parent.minor() == 0 || circle {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! with our server, with captures   tidegate_sessions::loss ──▶ measure::loss::LossDocument ──▶ text, JSON
-//! as by hand                       blind: numbered packets, whoever captures them counts
+//! as by hand                       blind: numbered packets, counted in a capture at the other end
 //! ```
 
 use super::far::FarOptions;

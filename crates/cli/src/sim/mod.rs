@@ -1,8 +1,8 @@
 //! `tidegate sim FILE`: an experiment that a file describes.
 //!
 //! ```text
-//! file/ ──▶ Scenario ──▶ prepare (policies taken in, tried once)
-//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ judge ──▶ text, JSON, page
+//! file/ ──▶ Scenario ──▶ prepare (policies loaded, tried once)
+//!                          └─ cases × repeats: lay (a World) ──▶ run (read step by step) ──▶ document ──▶ expectations ──▶ text, JSON, page
 //! ```
 //! The same file and seed give the same document to the byte, however many processors work on it.
 

@@ -1,7 +1,7 @@
 //! The serving end: a door for each family of addresses (TCP and UDP), and a thread for each who has called.
 //!
 //! ```text
-//! door ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ steps: say, start a stream, let a flow flow, tell
+//! socket ── accept ──▶ call thread: messages ──▶ Sessions (shared, no clock of its own) ──▶ actions: send a message, start a stream or a flow, report
 //! UDP thread ── packets, stamped by the kernel ──▶ Sessions ──▶ hellos answered
 //! ```
 

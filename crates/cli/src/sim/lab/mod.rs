@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! tidegate lab ──▶ itself, apart (own users, processes, networks) ──▶ Scenario ──▶ case × repeat, one after the other:
-//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ judge, text, JSON, page
+//!     tidegate_lab::experiment (a namespace per host, TUN devices, Driver) ──▶ the same document ──▶ expectations, text, JSON, page
 //! ```
 
 mod options;
