@@ -4,7 +4,7 @@
 //! | module | what it measures | needs at the far end |
 //! |---|---|---|
 //! | [`measure`] | delay, loss and rate both ways, idle and loaded, by flent's tests | `tidegate serve` |
-//! | [`quick`] | in half a minute: latency under load, rates, bottleneck | a server, a page, any host that replies |
+//! | [`quick`] | latency under load, rates, bottleneck | a server, a page, any host that replies |
 //! | [`verify`] | the same load with and without a policy, in turns | `tidegate serve` |
 //! | [`loss`] | packet loss of each direction; also from captures of both sides | `tidegate serve` |
 //! | [`doctor`] | what keeps this computer from shaping as configured | nothing |
